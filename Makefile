@@ -1,0 +1,135 @@
+# Every target makes and reuses the virtual environment in .venv by itself. `make help` lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+TOOLS := .tools
+ARGS ?=
+IMG ?= quarterdeck:latest
+export PATH := $(CURDIR)/$(TOOLS)/bin:$(CURDIR)/$(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml constraints.txt tools/venv.sh
+	@bash tools/venv.sh $(PYTHON) $(VENV)
+
+.PHONY: venv
+venv: $(STAMP) ## Make the virtual environment
+
+##@ Use
+
+.PHONY: run
+run: $(STAMP) ## Start the control plane: API server, operators, everything on loopback
+	@$(BIN)/quarterdeck up $(ARGS)
+
+##@ Test
+
+.PHONY: test
+test: $(STAMP) ## Run all tests (ARGS="-k name" is passed on)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+.PHONY: test-unit
+test-unit: $(STAMP) ## Run the tests that do no I/O
+	@$(BIN)/python -m pytest -n auto tests/unit $(ARGS)
+
+.PHONY: test-integration
+test-integration: $(STAMP) ## Run the tests with an in-process server
+	@$(BIN)/python -m pytest -n auto tests/contract tests/integration $(ARGS)
+
+.PHONY: test-e2e
+test-e2e: $(STAMP) ## Run the tests with real processes and clients
+	@$(BIN)/python -m pytest -n auto tests/e2e $(ARGS)
+
+.PHONY: test-full
+test-full: $(STAMP) tools ## Run everything, also what needs slow Go builds
+	@QUARTERDECK_FULL=1 $(BIN)/python -m pytest -n auto $(ARGS)
+
+.PHONY: test-durability
+test-durability: $(STAMP) ## Kill the server 300 times under load
+	@QUARTERDECK_KILLS=300 $(BIN)/python -m pytest tests/e2e/test_durability.py --timeout 3600 $(ARGS)
+
+##@ Check
+
+.PHONY: check
+check: $(STAMP) ## Format, lint, strict types, import layers, generated files, docs
+	@bash tools/check.sh
+
+.PHONY: lint
+lint: $(STAMP) ## Format and lint only
+	@ruff format --check . && ruff check .
+
+.PHONY: format
+format: $(STAMP) ## Rewrite the sources in the house format
+	@ruff format . && ruff check --fix .
+
+##@ Generate
+
+.PHONY: update
+update: generate manifests ## Regenerate everything that is generated
+
+.PHONY: generate
+generate: $(STAMP) ## Regenerate builders and reference pages
+	@$(BIN)/python -m quarterdeck.codegen generate
+
+.PHONY: manifests
+manifests: $(STAMP) ## Regenerate config/ (CRDs, RBAC)
+	@$(BIN)/python -m quarterdeck.codegen manifests
+
+.PHONY: verify
+verify: $(STAMP) ## Fail if a generated file is not what `make update` would write
+	@$(BIN)/python -m quarterdeck.codegen verify
+
+##@ Measure and build
+
+.PHONY: bench
+bench: $(STAMP) ## Run the standard benchmarks (ARGS=--quick for a short run)
+	@$(BIN)/python -m bench $(ARGS)
+
+.PHONY: bench-full
+bench-full: $(STAMP) ## Run every benchmark at full size
+	@$(BIN)/python -m bench --full $(ARGS)
+
+.PHONY: build
+build: $(STAMP) ## Build wheel and sdist into dist/
+	@$(BIN)/python -m hatchling build
+
+.PHONY: docker-build
+docker-build: ## Build the container image (IMG=)
+	@docker info >/dev/null 2>&1 || { echo "docker-build: no container engine is running; start one and try again" >&2; exit 2; }
+	docker build -t $(IMG) .
+
+.PHONY: docker-push
+docker-push: ## Push the container image (IMG=)
+	@docker info >/dev/null 2>&1 || { echo "docker-push: no container engine is running; start one and try again" >&2; exit 2; }
+	docker push $(IMG)
+
+##@ Deploy
+
+.PHONY: install
+install: $(STAMP) ## Install the CRDs into the cluster of KUBECONFIG
+	@$(BIN)/quarterdeck apply -f config/crd/bases
+
+.PHONY: uninstall
+uninstall: $(STAMP) ## Remove the CRDs from the cluster of KUBECONFIG
+	@$(BIN)/quarterdeck delete -f config/crd/bases --ignore-not-found
+
+.PHONY: deploy
+deploy: $(STAMP) ## Deploy the operators to the cluster of KUBECONFIG (IMG=)
+	@$(BIN)/quarterdeck manifests --image $(IMG) | $(BIN)/quarterdeck apply -f -
+
+.PHONY: undeploy
+undeploy: $(STAMP) ## Remove the operators from the cluster of KUBECONFIG
+	@$(BIN)/quarterdeck manifests | $(BIN)/quarterdeck delete -f - --ignore-not-found
+
+.PHONY: tools
+tools: $(STAMP) ## Build optional helpers (kubectl) into .tools where Go is present
+	@bash tools/kubectl.sh $(TOOLS) $(VENV)
+
+.PHONY: clean
+clean: ## Remove what the targets made
+	rm -rf $(VENV) $(TOOLS) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,179 @@
+"""Field errors, worded as Kubernetes words them.
+
+Schema validation, CEL rules, the server's own checks and our builders all report these, and
+`wire.status.Invalid` turns a list of them into the 422 that clients know.
+"""
+
+import enum
+from collections.abc import Sequence
+
+import msgspec
+
+
+class ErrorType(enum.StrEnum):
+    """The `reason` of a cause in a Status; the value is what goes over the wire."""
+
+    NOT_FOUND = "FieldValueNotFound"
+    REQUIRED = "FieldValueRequired"
+    DUPLICATE = "FieldValueDuplicate"
+    INVALID = "FieldValueInvalid"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    FORBIDDEN = "FieldValueForbidden"
+    TOO_LONG = "FieldValueTooLong"
+    TOO_MANY = "FieldValueTooMany"
+    TYPE_INVALID = "FieldValueTypeInvalid"
+    INTERNAL = "InternalError"
+
+
+_TEXTS = {
+    ErrorType.NOT_FOUND: "Not found",
+    ErrorType.REQUIRED: "Required value",
+    ErrorType.DUPLICATE: "Duplicate value",
+    ErrorType.INVALID: "Invalid value",
+    ErrorType.NOT_SUPPORTED: "Unsupported value",
+    ErrorType.FORBIDDEN: "Forbidden",
+    ErrorType.TOO_LONG: "Too long",
+    ErrorType.TOO_MANY: "Too many",
+    ErrorType.TYPE_INVALID: "Invalid value",
+    ErrorType.INTERNAL: "Internal error",
+}
+
+_WITHOUT_VALUE = frozenset(
+    {
+        ErrorType.REQUIRED,
+        ErrorType.FORBIDDEN,
+        ErrorType.TOO_LONG,
+        ErrorType.INTERNAL,
+        ErrorType.TOO_MANY,
+    }
+)
+
+
+class Bare(str):
+    """A value that is shown as it stands, without quotes: how Go prints some types."""
+
+    __slots__ = ()
+
+
+class FieldError(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing wrong with one field."""
+
+    type: ErrorType
+    field: str
+    value: object = None
+    detail: str = ""
+
+    def body(self) -> str:
+        """The message without the field: `Invalid value: "x": must be …`."""
+        text = _TEXTS[self.type]
+        if self.type not in _WITHOUT_VALUE:
+            text = f"{text}: {show(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body()}"
+
+
+def show(value: object) -> str:
+    """A value as field errors print it: strings quoted, everything else as JSON."""
+    match value:
+        case Bare():
+            return str(value)
+        case str():
+            return quote(value)
+        case None:
+            return "null"
+        case _:
+            return msgspec.json.encode(value).decode()
+
+
+def quote(text: str) -> str:
+    """A string as Go's `%q` prints it."""
+    return '"' + "".join(_escape(character) for character in text) + '"'
+
+
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+
+
+def _escape(character: str) -> str:
+    if (escaped := _ESCAPES.get(character)) is not None:
+        return escaped
+    code = ord(character)
+    if character.isprintable() or code > 0xFFFF:
+        return character
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}"
+
+
+def invalid(field: str, value: object, detail: str) -> FieldError:
+    """A value that is not allowed there."""
+    return FieldError(type=ErrorType.INVALID, field=field, value=value, detail=detail)
+
+
+def type_invalid(field: str, value: object, detail: str) -> FieldError:
+    """A value of the wrong type."""
+    return FieldError(type=ErrorType.TYPE_INVALID, field=field, value=value, detail=detail)
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    """A value that is missing."""
+    return FieldError(type=ErrorType.REQUIRED, field=field, detail=detail)
+
+
+def forbidden(field: str, detail: str) -> FieldError:
+    """A field that may not be set or changed."""
+    return FieldError(type=ErrorType.FORBIDDEN, field=field, detail=detail)
+
+
+def duplicate(field: str, value: object) -> FieldError:
+    """A value that may stand only once."""
+    return FieldError(type=ErrorType.DUPLICATE, field=field, value=value)
+
+
+def not_found(field: str, value: object) -> FieldError:
+    """A reference to something that is not there."""
+    return FieldError(type=ErrorType.NOT_FOUND, field=field, value=value)
+
+
+def not_supported(field: str, value: object, choices: Sequence[str]) -> FieldError:
+    """A value outside an enumeration; the choices are named."""
+    detail = "supported values: " + ", ".join(quote(choice) for choice in choices)
+    return FieldError(
+        type=ErrorType.NOT_SUPPORTED, field=field, value=value, detail=detail if choices else ""
+    )
+
+
+def too_long(field: str, value: object, limit: int) -> FieldError:
+    """A string over its limit of bytes; the value is never repeated."""
+    unit = "byte" if limit == 1 else "bytes"
+    return FieldError(
+        type=ErrorType.TOO_LONG,
+        field=field,
+        value=value,
+        detail=f"may not be more than {limit} {unit}",
+    )
+
+
+def too_many(field: str, actual: int, limit: int) -> FieldError:
+    """A list or map over its limit."""
+    unit = "item" if limit == 1 else "items"
+    return FieldError(
+        type=ErrorType.TOO_MANY,
+        field=field,
+        value=actual,
+        detail=f"must have at most {limit} {unit}",
+    )
+
+
+def internal(field: str, detail: str) -> FieldError:
+    """A failure that is not the caller's."""
+    return FieldError(type=ErrorType.INTERNAL, field=field, detail=detail)

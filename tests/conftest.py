@@ -1,0 +1,53 @@
+"""What every test gets: coroutines run on a loop of their own, and leaks are failures."""
+
+import asyncio
+import inspect
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+SLOW_TIMEOUT_S = 300
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give slow tests their longer limit, and skip what only the full run has."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT_S))
+        if item.get_closest_marker("full") and not os.environ.get("QUARTERDECK_FULL"):
+            item.add_marker(pytest.mark.skip(reason="only in `make test-full`"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run `async def` tests; a task that outlives its test is an error."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+    asyncio.run(_without_leaks(pyfuncitem.obj, arguments))
+    return True
+
+
+async def _without_leaks(test: Any, arguments: dict[str, Any]) -> None:
+    await test(**arguments)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    leaked = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    if leaked:
+        pytest.fail(f"tasks outlived the test: {sorted(task.get_name() for task in leaked)}")
+
+
+def required_tools() -> set[str]:
+    """Tools whose absence is a failure instead of a skip."""
+    return set(os.environ.get("QUARTERDECK_REQUIRE_TOOLS", "").replace(",", " ").split())
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No setting of the person who runs the tests reaches them."""
+    for name in ("KUBECONFIG", "NAMESPACE", "PORT", "LOG_LEVEL"):
+        monkeypatch.delenv(name, raising=False)
+    yield
