@@ -1,0 +1,94 @@
+"""Request paths of the resource API: `/apis/apps/v1/namespaces/shop/deployments/web/scale`.
+
+`parse(build(path)) == path` for every path that names a resource. A namespace object itself lives
+at `/api/v1/namespaces/NAME`, so the words after `namespaces` decide by their number.
+"""
+
+import functools
+from typing import NamedTuple
+from urllib.parse import quote
+
+from quarterdeck.meta.identity import GVR, Key
+
+_NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
+
+
+class ResourcePath(NamedTuple):
+    """What a request path names; empty strings where it names nothing."""
+
+    group: str
+    version: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    legacy_watch: bool = False
+
+    @property
+    def gvr(self) -> GVR:
+        """The resource, without the object."""
+        return GVR(self.group, self.version, self.resource)
+
+    @property
+    def key(self) -> Key:
+        """The object, without the resource."""
+        return Key(self.namespace, self.name)
+
+
+def parse(path: str) -> ResourcePath | None:
+    """Read a percent-decoded path; None if it does not name a resource."""
+    parts = [part for part in path.split("/") if part]
+    match parts:
+        case ["api", version, *rest]:
+            return _parse_rest("", version, rest)
+        case ["apis", group, version, *rest]:
+            return _parse_rest(group, version, rest)
+        case _:
+            return None
+
+
+def _parse_rest(group: str, version: str, rest: list[str]) -> ResourcePath | None:
+    legacy_watch = len(rest) > 1 and rest[0] == "watch"
+    if legacy_watch:
+        rest = rest[1:]
+    namespace = ""
+    if len(rest) >= 3 and rest[0] == "namespaces" and not _is_namespace_subresource(rest):
+        namespace, rest = rest[1], rest[2:]
+    if not rest or len(rest) > 3:
+        return _proxy_path(group, version, namespace, rest)
+    resource, name, subresource = (*rest, "", "")[:3]
+    return ResourcePath(group, version, resource, namespace, name, subresource, legacy_watch)
+
+
+def _is_namespace_subresource(rest: list[str]) -> bool:
+    return len(rest) == 3 and rest[2] in _NAMESPACE_SUBRESOURCES
+
+
+def _proxy_path(group: str, version: str, namespace: str, rest: list[str]) -> ResourcePath | None:
+    """Only `proxy` has a path of its own behind the subresource."""
+    if len(rest) > 3 and rest[2] == "proxy":
+        return ResourcePath(group, version, rest[0], namespace, rest[1], "proxy")
+    return None
+
+
+def build(path: ResourcePath) -> str:
+    """The request path; names are percent-encoded."""
+    text = prefix(path.group, path.version)
+    if path.namespace:
+        text += f"/namespaces/{_escape(path.namespace)}"
+    text += f"/{path.resource}"
+    if path.name:
+        text += f"/{_escape(path.name)}"
+    if path.subresource:
+        text += f"/{path.subresource}"
+    return text
+
+
+def prefix(group: str, version: str) -> str:
+    """Where a group's version lives."""
+    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _escape(name: str) -> str:
+    return quote(name, safe=":@!$&'()*+,;=-._~")
