@@ -1,0 +1,81 @@
+"""The registry: which resources are served right now.
+
+Built-in kinds are registered once; the resources of a CustomResourceDefinition are one *bundle*
+that is replaced as a whole, so that a request sees either all of its versions or none.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from quarterdeck.meta.identity import GVK, GVR, GroupVersion
+from quarterdeck.server.registry.resource import Resource
+
+Listener = Callable[[], None]
+"""Called after every change, on the loop's thread; must not fail."""
+
+
+class Registry:
+    """Resources by path and by kind, changeable at run time.
+
+    `generation` counts the changes: whoever caches something derived (discovery, OpenAPI) compares
+    it. Groups and versions are listed in the order of their registration.
+    """
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self._bundles: dict[str, tuple[Resource, ...]] = {}
+        self._by_gvr: dict[GVR, Resource] = {}
+        self._by_kind: dict[GVK, Resource] = {}
+        self._versions: dict[GroupVersion, None] = {}
+        self._listeners: list[Listener] = []
+
+    def put(self, bundle: str, resources: Iterable[Resource]) -> None:
+        """Register a bundle, or replace the one of that name."""
+        self._bundles[bundle] = tuple(resources)
+        self._rebuild()
+
+    def remove(self, bundle: str) -> None:
+        """Stop serving a bundle; an unknown name is no error."""
+        if self._bundles.pop(bundle, None) is not None:
+            self._rebuild()
+
+    def get(self, gvr: GVR) -> Resource | None:
+        """The resource under a path."""
+        return self._by_gvr.get(gvr)
+
+    def by_kind(self, gvk: GVK) -> Resource | None:
+        """The resource that serves a kind."""
+        return self._by_kind.get(gvk)
+
+    def bundle(self, name: str) -> tuple[Resource, ...]:
+        """The resources of one bundle; empty if there is none."""
+        return self._bundles.get(name, ())
+
+    def serves_version(self, group: str, version: str) -> bool:
+        """Whether anything is served under a group and version."""
+        return GroupVersion(group, version) in self._versions
+
+    def versions(self) -> Iterator[GroupVersion]:
+        """Every served group and version, in order of registration."""
+        yield from self._versions
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self._by_gvr.values())
+
+    def __len__(self) -> int:
+        return len(self._by_gvr)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` after every change; the answer ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _rebuild(self) -> None:
+        resources = [resource for bundle in self._bundles.values() for resource in bundle]
+        self._by_gvr = {resource.gvr: resource for resource in resources}
+        self._by_kind = {resource.gvk: resource for resource in resources}
+        self._versions = {
+            GroupVersion(resource.gvr.group, resource.gvr.version): None for resource in resources
+        }
+        self.generation += 1
+        for listener in tuple(self._listeners):
+            listener()
