@@ -1,0 +1,100 @@
+"""Durations as Go writes them: `1h2m3.5s`, `300ms`, `-1.5h`; integers of nanoseconds."""
+
+import re
+
+NANOSECOND = 1
+MICROSECOND = 1_000
+MILLISECOND = 1_000_000
+SECOND = 1_000_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+
+MAXIMUM = 2**63 - 1
+MINIMUM = -(2**63)
+
+_UNITS = {
+    "ns": NANOSECOND,
+    "us": MICROSECOND,
+    "µs": MICROSECOND,
+    "μs": MICROSECOND,
+    "ms": MILLISECOND,
+    "s": SECOND,
+    "m": MINUTE,
+    "h": HOUR,
+}
+_PART = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+
+
+class DurationError(ValueError):
+    """Raised when a text is not a Go duration."""
+
+
+def parse(text: str) -> int:
+    """Read a duration into nanoseconds.
+
+    Raises:
+        DurationError: naming the text, and what is missing.
+    """
+    sign, rest = -1 if text.startswith("-") else 1, text.lstrip("+-") if text[:1] in "+-" else text
+    if len(text) - len(rest) > 1 or not rest:
+        raise DurationError(f"time: invalid duration {_quote(text)}")
+    if rest == "0":
+        return 0
+    total = 0
+    position = 0
+    while position < len(rest):
+        match = _PART.match(rest, position)
+        if match is None or not (match[1] or match[2]):
+            raise DurationError(_complaint(text, rest[position:]))
+        total += _nanoseconds(match[1], match[2] or "", _UNITS[match[3]])
+        position = match.end()
+    if not MINIMUM <= sign * total <= MAXIMUM:
+        raise DurationError(f"time: invalid duration {_quote(text)}")
+    return sign * total
+
+
+def _nanoseconds(whole: str, fraction: str, unit: int) -> int:
+    value = int(whole or "0") * unit
+    if fraction:
+        value += int(fraction) * unit // 10 ** len(fraction)
+    return value
+
+
+def _complaint(text: str, rest: str) -> str:
+    number = re.match(r"[0-9.]*", rest)
+    after = rest[number.end() :] if number else rest
+    if number and number[0].strip("."):
+        unit = re.match(r"[^0-9.]*", after)
+        if unit and unit[0]:
+            return f"time: unknown unit {_quote(unit[0])} in duration {_quote(text)}"
+        return f"time: missing unit in duration {_quote(text)}"
+    return f"time: invalid duration {_quote(text)}"
+
+
+def _quote(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def format_duration(nanoseconds: int) -> str:
+    """Write a duration as Go's `Duration.String` does."""
+    if nanoseconds == 0:
+        return "0s"
+    sign, rest = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
+    if rest < SECOND:
+        for name, unit in (("ns", NANOSECOND), ("µs", MICROSECOND), ("ms", MILLISECOND)):
+            if rest < unit * 1000:
+                return f"{sign}{_decimal(rest, unit)}{name}"
+    hours, rest = divmod(rest, HOUR)
+    minutes, rest = divmod(rest, MINUTE)
+    text = f"{_decimal(rest, SECOND)}s"
+    if hours or minutes:
+        text = f"{minutes}m{text}"
+    return f"{sign}{hours}h{text}" if hours else f"{sign}{text}"
+
+
+def _decimal(value: int, unit: int) -> str:
+    whole, fraction = divmod(value, unit)
+    if not fraction:
+        return str(whole)
+    digits = str(fraction).rjust(len(str(unit)) - 1, "0").rstrip("0")
+    return f"{whole}.{digits}"

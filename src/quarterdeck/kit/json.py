@@ -1,0 +1,81 @@
+"""JSON text: the one place that knows which library reads and writes it."""
+
+import json
+from typing import Any
+
+import msgspec
+
+_decoder = msgspec.json.Decoder()
+_encoder = msgspec.json.Encoder()
+
+
+class JsonError(ValueError):
+    """Raised when text is not JSON; says what and where."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+def encode(value: object) -> bytes:
+    """Compact JSON; members keep their order."""
+    return _encoder.encode(value)
+
+
+def decode(text: bytes | str) -> Any:
+    """Read JSON; integers stay integers.
+
+    Raises:
+        JsonError: if it is not JSON, or nested deeper than the interpreter allows.
+    """
+    try:
+        return _decoder.decode(text)
+    except msgspec.DecodeError as error:
+        raise JsonError(str(error)) from error
+    except RecursionError as error:
+        raise JsonError("nested too deeply") from error
+
+
+class _Pairs(dict[str, Any]):
+    """An object that remembers which of its keys came twice."""
+
+    __slots__ = ("twice",)
+    twice: tuple[str, ...]
+
+
+def duplicate_keys(text: bytes | str) -> list[str]:
+    """The paths of object keys that stand more than once, such as `spec.size`.
+
+    Fast readers keep the last value silently; strict field validation must not.
+    """
+    try:
+        document = json.loads(text, object_pairs_hook=_pairs)
+    except (ValueError, RecursionError):
+        return []
+    found: list[str] = []
+    _collect(document, "", found)
+    return found
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> _Pairs:
+    result = _Pairs(pairs)
+    result.twice = ()
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        twice: dict[str, None] = {}
+        for key, _ in pairs:
+            if key in seen:
+                twice[key] = None
+            seen.add(key)
+        result.twice = tuple(twice)
+    return result
+
+
+def _collect(value: Any, path: str, found: list[str]) -> None:
+    if isinstance(value, _Pairs):
+        found.extend(f"{path}.{key}" if path else key for key in value.twice)
+        for key, member in value.items():
+            _collect(member, f"{path}.{key}" if path else key, found)
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            _collect(member, f"{path}[{index}]", found)

@@ -1,0 +1,45 @@
+"""Times as Kubernetes writes them: RFC 3339 in UTC, whole seconds, or with microseconds."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+
+_SHAPE = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2}))",
+    re.ASCII,
+)
+
+
+class TimeError(ValueError):
+    """Raised when a text is not an RFC 3339 time."""
+
+
+def parse(text: str) -> datetime:
+    """Read a time; digits beyond microseconds are cut.
+
+    Raises:
+        TimeError: naming the text.
+    """
+    match = _SHAPE.fullmatch(text)
+    if match is None:
+        raise TimeError(f"{text!r} is not an RFC 3339 time such as 2006-01-02T15:04:05Z")
+    *numbers, fraction, sign, hours, minutes = match.groups()
+    zone: timezone = UTC
+    if sign:
+        offset = timedelta(hours=int(hours), minutes=int(minutes))
+        zone = timezone(-offset if sign == "-" else offset)
+    micro = int((fraction or "0")[:6].ljust(6, "0"))
+    try:
+        year, month, day, hour, minute, second = (int(number) for number in numbers)
+        return datetime(year, month, day, hour, minute, second, micro, zone).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise TimeError(f"{text!r} is not a time: {error}") from error
+
+
+def format_time(moment: datetime) -> str:
+    """Whole seconds: how `metav1.Time` is written."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+
+
+def format_micro(moment: datetime) -> str:
+    """Six digits of microseconds: how `metav1.MicroTime` is written."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")

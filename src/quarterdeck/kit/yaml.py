@@ -1,0 +1,216 @@
+"""YAML as Kubernetes reads it: every scalar is something JSON has, and a key stands once.
+
+PyYAML by itself makes datetimes of `2026-01-01` and sixty-based numbers of `1:30`, and keeps the
+last of two equal keys. Kubernetes does none of that. The only module that imports `yaml`.
+"""
+
+import functools
+import math
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+_INTEGER = re.compile(r"[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)$")
+_FLOAT = re.compile(
+    r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"
+)
+_TRUE = frozenset(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
+_FALSE = frozenset(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
+_NULL = frozenset(("", "~", "null", "Null", "NULL"))
+_QUOTED = frozenset("'\"|>")
+_TEXT_TAGS = frozenset(("!", "tag:yaml.org,2002:binary"))
+MAX_DEPTH = 200
+
+
+class YamlError(ValueError):
+    """Raised when a text is not YAML, or not YAML that fits JSON; line and column count from 1."""
+
+    def __init__(self, problem: str, *, line: int = 0, column: int = 0) -> None:
+        place = f"line {line}, column {column}: " if line else ""
+        super().__init__(f"{place}{problem}")
+        self.problem = problem
+        self.line = line
+        self.column = column
+
+
+def load(text: str | bytes) -> Any:
+    """Read one document; an empty one is None.
+
+    Raises:
+        YamlError: if it is not YAML, or there is more than one document.
+    """
+    documents = list(load_all(text))
+    if len(documents) > 1:
+        raise YamlError(f"expected one document, found {len(documents)}")
+    return documents[0] if documents else None
+
+
+def load_all(text: str | bytes) -> Iterator[Any]:
+    """Read every document of a stream; documents with nothing in them are left out."""
+    import yaml
+
+    loader = _loader_class()(text.decode() if isinstance(text, bytes) else text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            if node is not None and not _is_empty(node):
+                yield _construct(node, 0)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise YamlError(
+            error.problem or str(error),
+            line=mark.line + 1 if mark else 0,
+            column=mark.column + 1 if mark else 0,
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise YamlError(str(error).splitlines()[0]) from error
+    except RecursionError as error:
+        raise YamlError("nested too deeply") from error
+    finally:
+        loader.dispose()
+
+
+def dump(document: object) -> str:
+    """Write block style, members in their order, long lines unbroken."""
+    import yaml
+
+    return str(
+        yaml.dump(
+            document,
+            Dumper=_dumper_class(),
+            default_flow_style=False,
+            sort_keys=False,
+            allow_unicode=True,
+            width=2**31,
+        )
+    )
+
+
+def dump_all(documents: Iterable[object]) -> str:
+    """Write several documents, `---` between them."""
+    return "---\n".join(dump(document) for document in documents)
+
+
+@functools.cache
+def _loader_class() -> Any:
+    import yaml
+
+    return yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader
+
+
+@functools.cache
+def _dumper_class() -> Any:
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Indents lists under their key and quotes what Kubernetes would read as something else."""
+
+        def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: FBT001, FBT002
+            return super().increase_indent(flow, indentless)
+
+        def ignore_aliases(self, data: object) -> bool:
+            return True
+
+    def represent_text(dumper: Any, text: str) -> Any:
+        style = "|" if "\n" in text and not re.search(r"[ \t]+$", text, re.M) else None
+        if style is None and _resolve(text) is not text:
+            style = "'"
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Dumper.add_representer(str, represent_text)
+    Dumper.add_multi_representer(str, represent_text)
+    return Dumper
+
+
+def _is_empty(node: Any) -> bool:
+    return node.id == "scalar" and node.value == "" and not node.style
+
+
+def _construct(node: Any, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise _error(node, f"nested deeper than {MAX_DEPTH} levels")
+    match node.id:
+        case "scalar":
+            return _scalar(node)
+        case "sequence":
+            return [_construct(item, depth + 1) for item in node.value]
+        case _:
+            return _mapping(node, depth)
+
+
+def _mapping(node: Any, depth: int) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        if key_node.id != "scalar":
+            raise _error(key_node, "a key must be a scalar")
+        value = _construct(value_node, depth + 1)
+        if key_node.value == "<<" and not key_node.style:
+            for part in value if isinstance(value, list) else [value]:
+                merged = {**part, **merged}
+            continue
+        key = _key(_scalar(key_node), key_node)
+        if key in result:
+            raise _error(key_node, f'key "{key}" already set in map')
+        result[key] = value
+    return {**merged, **result} if merged else result
+
+
+def _key(value: Any, node: Any) -> str:
+    """Keys are strings in JSON; `on:` and `80:` are legal YAML."""
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(node.value)
+        case _:
+            return "null"
+
+
+def _scalar(node: Any) -> Any:
+    if node.style in _QUOTED or node.tag in _TEXT_TAGS:
+        return node.value
+    value = _resolve(node.value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _error(node, f"{node.value} has no place in JSON")
+    return value
+
+
+def _resolve(text: str) -> Any:
+    """What a plain scalar means; the text itself if it is a string."""
+    if text in _NULL:
+        return None
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    if text[0] in "-+.0123456789":
+        if _INTEGER.match(text):
+            return _integer(text)
+        if _FLOAT.match(text):
+            return _float(text)
+    return text
+
+
+def _integer(text: str) -> int:
+    sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.lstrip("+"))
+    digits = digits.replace("_", "")
+    if digits.startswith(("0b", "0x", "0o")):
+        return sign * int(digits, 0)
+    if len(digits) > 1 and digits.startswith("0"):
+        return sign * int(digits, 8)
+    return sign * int(digits)
+
+
+def _float(text: str) -> float | int:
+    lowered = text.lower()
+    if lowered.endswith(("inf", "nan")):
+        return float(lowered.replace(".", ""))
+    return float(text)
+
+
+def _error(node: Any, problem: str) -> YamlError:
+    mark = node.start_mark
+    return YamlError(problem, line=mark.line + 1, column=mark.column + 1)
