@@ -52,6 +52,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Of the request; empty for cluster-scoped resources."""
     subresource: str = ""
     """`status`, `scale` or empty: rules differ by it."""
+    metadata_errors: tuple[FieldError, ...] = ()
+    """What is wrong with the object's metadata, told to the `validate_…` methods only: some kinds
+    skip their costly checks then, and say so. They do not repeat these."""
 
 
 class Normalised(NamedTuple):

@@ -1,0 +1,183 @@
+"""Object metadata against its rules, on create and on update.
+
+The order of the errors is Kubernetes', because messages list them in it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, quote, required, too_long
+from quarterdeck.server.meta_validation import names
+
+ANNOTATIONS_LIMIT = 256 * 1024
+NameProblems = Callable[..., Sequence[str]]
+"""`Strategy.name_problems`: called with the name and `is_prefix=`."""
+
+KNOWN_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_EVENT = ("v1", "Event")
+
+
+def check_new(
+    metadata: Mapping[str, Any], name_problems: NameProblems, *, namespaced: bool
+) -> list[FieldError]:
+    """What is wrong with the metadata of a new object."""
+    errors: list[FieldError] = []
+    if generate := metadata.get("generateName"):
+        errors += [
+            invalid("metadata.generateName", generate, problem)
+            for problem in name_problems(generate, is_prefix=True)
+        ]
+    if name := metadata.get("name"):
+        errors += [
+            invalid("metadata.name", name, problem)
+            for problem in name_problems(name, is_prefix=False)
+        ]
+    else:
+        errors.append(required("metadata.name", "name or generateName is required"))
+    errors += _check_namespace(metadata.get("namespace") or "", namespaced=namespaced)
+    errors += _check_contents(metadata)
+    return errors
+
+
+def check_changed(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
+    """What is wrong with changed metadata; members nobody may change are restored before this."""
+    errors: list[FieldError] = []
+    if old.get("deletionTimestamp"):
+        before = set(old.get("finalizers") or ())
+        added = [each for each in dict.fromkeys(new.get("finalizers") or ()) if each not in before]
+        if added:
+            listed = ", ".join(quote(each) for each in added)
+            errors.append(
+                forbidden(
+                    "metadata.finalizers",
+                    "no new finalizers can be added if the object is being deleted, found new"
+                    f" finalizers []string{{{listed}}}",
+                )
+            )
+    for member in ("name", "namespace", "uid"):
+        if (new.get(member) or "") != (old.get(member) or ""):
+            errors.append(invalid(f"metadata.{member}", new.get(member), "field is immutable"))
+    return errors + _check_contents(new)
+
+
+def finalizer_warnings(metadata: Mapping[str, Any]) -> list[str]:
+    """Finalizers without a domain are allowed and frowned upon."""
+    finalizers = metadata.get("finalizers")
+    if not finalizers:
+        return []
+    return [
+        f"metadata.finalizers: {quote(each)}: prefer a domain-qualified finalizer name to avoid"
+        " accidental conflicts with other finalizer writers"
+        for each in finalizers
+        if "/" not in each and each not in KNOWN_FINALIZERS
+    ]
+
+
+def check_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
+    """Keys and values of a label map."""
+    errors: list[FieldError] = []
+    for key, value in sorted(labels.items()):
+        errors += [invalid(path, key, problem) for problem in names.qualified_name(key)]
+        errors += [invalid(path, value, problem) for problem in names.label_value(value)]
+    return errors
+
+
+def _check_namespace(namespace: str, *, namespaced: bool) -> list[FieldError]:
+    path = "metadata.namespace"
+    if not namespaced:
+        return [forbidden(path, "not allowed on this type")] if namespace else []
+    if not namespace:
+        return [required(path)]
+    return [invalid(path, namespace, problem) for problem in names.dns1123_label(namespace)]
+
+
+def _check_contents(metadata: Mapping[str, Any]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if labels := metadata.get("labels"):
+        errors += check_labels(labels, "metadata.labels")
+    if annotations := metadata.get("annotations"):
+        errors += _check_annotations(annotations)
+    if owners := metadata.get("ownerReferences"):
+        errors += _check_owners(owners)
+    if finalizers := metadata.get("finalizers"):
+        errors += _check_finalizers(finalizers)
+    return errors
+
+
+def _check_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
+    path = "metadata.annotations"
+    errors: list[FieldError] = []
+    size = 0
+    for key, value in sorted(annotations.items()):
+        # the key is checked in lower case, as Kubernetes does, and shown as it came
+        errors += [invalid(path, key, problem) for problem in names.qualified_name(key.lower())]
+        size += len(key.encode()) + len(value.encode())
+    if size > ANNOTATIONS_LIMIT:
+        errors.append(too_long(path, "", ANNOTATIONS_LIMIT))
+    return errors
+
+
+def _check_owners(owners: Sequence[Mapping[str, Any]]) -> list[FieldError]:
+    path = "metadata.ownerReferences"
+    errors: list[FieldError] = []
+    controller = ""
+    for owner in owners:
+        errors += _check_owner(owner, path)
+        if owner.get("controller"):
+            if controller:
+                errors.append(
+                    invalid(
+                        path,
+                        Bare(_show_owners(owners)),
+                        'Only one reference can have Controller set to true. Found "true" in'
+                        f" references for {controller} and {_show_owner(owner)}",
+                    )
+                )
+            controller = _show_owner(owner)
+    return errors
+
+
+def _check_owner(owner: Mapping[str, Any], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
+    if not api_version or api_version.count("/") > 1:
+        errors.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
+    if not kind:
+        errors.append(invalid(f"{path}.kind", kind, "must not be empty"))
+    for member in ("name", "uid"):
+        if not owner.get(member):
+            errors.append(invalid(f"{path}.{member}", "", f"{member} must not be empty"))
+    if (api_version, kind) == _EVENT:
+        errors.append(
+            invalid(
+                path, Bare(_show_owner(owner)), "/v1, Kind=Event is disallowed from being an owner"
+            )
+        )
+    return errors
+
+
+def _check_finalizers(finalizers: Sequence[str]) -> list[FieldError]:
+    path = "metadata.finalizers"
+    errors: list[FieldError] = []
+    for finalizer in finalizers:
+        errors += [invalid(path, finalizer, problem) for problem in names.qualified_name(finalizer)]
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        errors.append(
+            invalid(
+                path,
+                Bare("[" + " ".join(finalizers) + "]"),
+                "finalizer orphan and foregroundDeletion cannot be both set",
+            )
+        )
+    return errors
+
+
+def _show_owner(owner: Mapping[str, Any]) -> str:
+    return (
+        f"{owner.get('apiVersion', '')}, Kind={owner.get('kind', '')}, Name={owner.get('name', '')},"
+        f" UID={owner.get('uid', '')}"
+    )
+
+
+def _show_owners(owners: Sequence[Mapping[str, Any]]) -> str:
+    return "[" + "; ".join(_show_owner(owner) for owner in owners) + "]"
