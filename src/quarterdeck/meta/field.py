@@ -6,6 +6,7 @@ Schema validation, CEL rules, the server's own checks and our builders all repor
 
 import enum
 from collections.abc import Sequence
+from decimal import Decimal
 
 import msgspec
 
@@ -44,7 +45,6 @@ _WITHOUT_VALUE = frozenset(
         ErrorType.FORBIDDEN,
         ErrorType.TOO_LONG,
         ErrorType.INTERNAL,
-        ErrorType.TOO_MANY,
     }
 )
 
@@ -75,16 +75,49 @@ class FieldError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def show(value: object) -> str:
-    """A value as field errors print it: strings quoted, everything else as JSON."""
+    """A value as Kubernetes' field errors print it: strings quoted, structures in Go's syntax."""
+    return '"null"' if value is None else go_syntax(value)
+
+
+def go_syntax(value: object) -> str:
+    """A JSON value as Go's `%#v` prints it once decoded."""
     match value:
         case Bare():
             return str(value)
         case str():
             return quote(value)
         case None:
-            return "null"
+            return "interface {}(nil)"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return go_float(value)
+        case dict():
+            members = (f"{quote(key)}:{go_syntax(value[key])}" for key in sorted(value))
+            return "map[string]interface {}{" + ", ".join(members) + "}"
+        case list():
+            return "[]interface {}{" + ", ".join(map(go_syntax, value)) + "}"
         case _:
-            return msgspec.json.encode(value).decode()
+            return str(value)
+
+
+def go_float(value: float) -> str:
+    """A float as Go's `%v` prints it: shortest digits, an exponent from a million on."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}[str(value)]
+    sign, digits, exponent = _digits(value)
+    if -4 <= exponent < 6:
+        return f"{value:.{max(0, len(digits) - 1 - exponent)}f}"
+    mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+    return f"{sign}{mantissa}e{exponent:+03d}"
+
+
+def _digits(value: float) -> tuple[str, str, int]:
+    """Sign, shortest digits, and the power of ten of the first digit."""
+    mantissa, _, exponent = f"{Decimal(repr(value)):e}".partition("e")
+    sign, mantissa = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
+    digits = mantissa.replace(".", "").rstrip("0") or "0"
+    return sign, digits, int(exponent) if value else 0
 
 
 def quote(text: str) -> str:
