@@ -1,0 +1,94 @@
+"""What a kind says about itself besides its fields: names, scope, versions, columns.
+
+Each kind carries one `KindInfo` in its class variable `KIND`; the scheme, the client's paths, the
+CRD generator and the reference pages read it.
+"""
+
+import enum
+
+import msgspec
+
+from quarterdeck.meta.identity import GVK, GVR
+from quarterdeck.meta.schema import Rule
+
+
+class Scope(enum.StrEnum):
+    """Where objects of a kind live."""
+
+    NAMESPACED = "Namespaced"
+    CLUSTER = "Cluster"
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """One column of `kubectl get`; columns of priority above 0 show with `-o wide` only."""
+
+    name: str
+    path: str
+    type: str = "string"
+    priority: int = 0
+    format: str = ""
+    description: str = ""
+
+
+AGE = Column(name="Age", type="date", path=".metadata.creationTimestamp")
+"""The last column of nearly every kind."""
+
+
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
+    """The paths behind the `scale` subresource."""
+
+    spec_replicas: str = ".spec.replicas"
+    status_replicas: str = ".status.replicas"
+    label_selector: str = ""
+
+
+class KindInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The declaration of one kind at one version.
+
+    `subresource_status` separates spec from status writes. Exactly one version of a kind has
+    `storage`. `rules` are CEL rules over the whole object, `metadata_rules` restrict its name.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    scope: Scope = Scope.NAMESPACED
+    subresource_status: bool = True
+    scale: Scale | None = None
+    columns: tuple[Column, ...] = ()
+    selectable: tuple[str, ...] = ()
+    served: bool = True
+    storage: bool = True
+    deprecated: bool = False
+    deprecation_warning: str = ""
+    rules: tuple[Rule, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def gvk(self) -> GVK:
+        """Group, version and kind."""
+        return GVK(self.group, self.version, self.kind)
+
+    @property
+    def gvr(self) -> GVR:
+        """Group, version and plural resource."""
+        return GVR(self.group, self.version, self.plural)
+
+    @property
+    def api_version(self) -> str:
+        """The `apiVersion` of manifests."""
+        return self.gvk.api_version
+
+    @property
+    def list_kind(self) -> str:
+        """The kind of a list of these."""
+        return f"{self.kind}List"
+
+    @property
+    def is_namespaced(self) -> bool:
+        """Whether objects live in a namespace."""
+        return self.scope is Scope.NAMESPACED

@@ -1,0 +1,313 @@
+"""Typed objects: metadata, decoding, encoding, and the memory of the bytes they came from.
+
+An object is a frozen struct; changing one returns another. What it was decoded from stays attached
+(`raw`), so that fields our types do not know survive an update: `document` lays the difference
+between what we read and what we hold over the original bytes.
+"""
+
+import functools
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+
+import msgspec
+
+from quarterdeck.meta.identity import GVK, Key, ResourceVersion, Uid
+from quarterdeck.meta.kinds import KindInfo
+from quarterdeck.meta.markers import Arbitrary, Int64, Schema, Time
+from quarterdeck.meta.overlay import overlay, without_nulls
+
+
+class Struct(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False
+):
+    """The root of every type on the wire: frozen, keyword-only, camelCase, defaults left out.
+
+    Subclasses repeat `frozen=True, kw_only=True`: type checkers do not inherit them.
+    """
+
+
+class OwnerReference(Struct, frozen=True, kw_only=True):
+    """The object that this one is deleted with."""
+
+    api_version: str
+    """API version of the owner."""
+    kind: str
+    """Kind of the owner."""
+    name: str
+    """Name of the owner; it lives in the same namespace or in none."""
+    uid: str
+    """UID of the owner."""
+    controller: bool | None = None
+    """Whether this owner manages the object; at most one does."""
+    block_owner_deletion: bool | None = None
+    """Whether foreground deletion of the owner waits for this object."""
+
+
+class ManagedFieldsEntry(Struct, frozen=True, kw_only=True):
+    """Which fields one manager set, and how."""
+
+    manager: str = ""
+    operation: str = ""
+    api_version: str = ""
+    time: str | None = None
+    fields_type: str = ""
+    fields_v1: Arbitrary = msgspec.field(name="fieldsV1", default=msgspec.Raw())
+    subresource: str = ""
+
+
+class ObjectMeta(Struct, frozen=True, kw_only=True):
+    """What every stored object has."""
+
+    name: str = ""
+    """Name, unique within the namespace."""
+    generate_name: str = ""
+    """Prefix of a name that the server completes."""
+    namespace: str = ""
+    """Namespace; empty for cluster-scoped kinds."""
+    uid: str = ""
+    """Identity that is never reused; set by the server."""
+    resource_version: str = ""
+    """Opaque version; an update that carries it fails when the object has moved on."""
+    generation: Int64 = 0
+    """Counts the changes of the desired state; set by the server."""
+    creation_timestamp: Time | None = None
+    """When it was created; set by the server."""
+    deletion_timestamp: Time | None = None
+    """When it was asked to go; it stays until its finalizers are gone."""
+    deletion_grace_period_seconds: Int64 | None = None
+    """How long it may take to go."""
+    labels: Mapping[str, str] = {}
+    """What selectors look at."""
+    annotations: Mapping[str, str] = {}
+    """What tools write down."""
+    owner_references: Annotated[
+        tuple[OwnerReference, ...], Schema(list_type="map", list_map_keys=("uid",))
+    ] = ()
+    """Objects that this one is deleted with."""
+    finalizers: Annotated[tuple[str, ...], Schema(list_type="set")] = ()
+    """Work that must be done before the object may go."""
+    managed_fields: Annotated[tuple[ManagedFieldsEntry, ...], Schema(list_type="atomic")] = ()
+    """Who set which field."""
+    self_link: str = ""
+    """Deprecated and never set."""
+
+
+class ListMeta(Struct, frozen=True, kw_only=True):
+    """What every list has."""
+
+    resource_version: str = ""
+    continue_: str = msgspec.field(name="continue", default="")
+    remaining_item_count: int | None = None
+    self_link: str = ""
+
+
+class Object(Struct, frozen=True, kw_only=True, dict=True, gc=True):
+    """The root of every kind. A kind sets `KIND`; `apiVersion` and `kind` then fill themselves in.
+
+    Raises:
+        ValueError: if `apiVersion` or `kind` are those of another kind.
+    """
+
+    KIND: ClassVar[KindInfo]
+
+    api_version: str = ""
+    """API group and version of this object."""
+    kind: str = ""
+    """Kind of this object."""
+    metadata: ObjectMeta = ObjectMeta()
+    """Name, labels and the rest that every object has."""
+
+    def __post_init__(self) -> None:
+        info = self.KIND
+        api_version = info.api_version
+        if not self.api_version:
+            msgspec.structs.force_setattr(self, "api_version", api_version)
+        if not self.kind:
+            msgspec.structs.force_setattr(self, "kind", info.kind)
+        if self.kind != info.kind or self.api_version != api_version:
+            raise ValueError(
+                f"expected apiVersion {api_version}, kind {info.kind}; "
+                f"got apiVersion {self.api_version}, kind {self.kind}"
+            )
+
+    @classmethod
+    def gvk(cls) -> GVK:
+        """Group, version and kind of the class."""
+        return cls.KIND.gvk
+
+    @property
+    def key(self) -> Key:
+        """Where the object lives."""
+        return Key(self.metadata.namespace, self.metadata.name)
+
+    @property
+    def uid(self) -> Uid:
+        """The server-assigned identity."""
+        return Uid(self.metadata.uid)
+
+    @property
+    def resource_version(self) -> ResourceVersion:
+        """The version that was read."""
+        return ResourceVersion(self.metadata.resource_version)
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether deletion has begun."""
+        return self.metadata.deletion_timestamp is not None
+
+
+T = TypeVar("T", bound=Object)
+
+
+class ObjectList(Struct, Generic[T], frozen=True, kw_only=True):
+    """A list of one kind as it was at one resource version."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ListMeta = ListMeta()
+    items: tuple[T, ...] = ()
+
+
+class DecodeError(ValueError):
+    """Raised when bytes are not an object of the kind they should be; names the field."""
+
+
+_RAW = "raw"
+
+
+def decode(kind: type[T], data: bytes) -> T:
+    """Read an object and remember `data` as its origin.
+
+    `null` stands for "absent" wherever the type has no place for it, as Go's decoders read it.
+
+    Raises:
+        DecodeError: if the bytes are not JSON or do not fit the kind.
+    """
+    try:
+        found: T = decoder(kind).decode(data)
+    except msgspec.ValidationError:
+        found = _decode_leniently(kind, data)
+    except msgspec.DecodeError as error:
+        raise DecodeError(f"{kind.__name__}: {error}") from error
+    found.__dict__[_RAW] = data
+    return found
+
+
+def _decode_leniently(kind: type[T], data: bytes) -> T:
+    try:
+        return msgspec.convert(without_nulls(msgspec.json.decode(data)), kind)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise DecodeError(f"{kind.__name__}: {error}") from error
+
+
+@functools.cache
+def decoder(kind: type[T]) -> "msgspec.json.Decoder[T]":
+    """The compiled decoder of a kind, made once."""
+    return msgspec.json.Decoder(kind)
+
+
+class _Envelope(Struct, frozen=True, kw_only=True):
+    api_version: str = ""
+    kind: str = ""
+    metadata: ListMeta = ListMeta()
+    items: tuple[msgspec.Raw, ...] | None = ()
+
+
+_ENVELOPE: "msgspec.json.Decoder[_Envelope]" = msgspec.json.Decoder(_Envelope)
+
+
+def decode_list(kind: type[T], data: bytes) -> ObjectList[T]:
+    """Read a list; each item remembers its own bytes.
+
+    Raises:
+        DecodeError: if the list or one of its items does not fit.
+    """
+    try:
+        envelope = _ENVELOPE.decode(data)
+    except msgspec.DecodeError as error:
+        raise DecodeError(f"{kind.__name__}List: {error}") from error
+    return ObjectList(
+        api_version=envelope.api_version,
+        kind=envelope.kind,
+        metadata=envelope.metadata,
+        items=tuple(decode(kind, bytes(item)) for item in envelope.items or ()),
+    )
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def encode(obj: msgspec.Struct) -> bytes:
+    """The fields our types know, as compact JSON; `document` has the unknown ones too."""
+    return _ENCODER.encode(obj)
+
+
+def raw(obj: Object) -> bytes | None:
+    """The bytes the object was decoded from, also after `replace`; `None` if it was made here."""
+    found: bytes | None = obj.__dict__.get(_RAW)
+    return found
+
+
+def replace(obj: T, **changes: object) -> T:
+    """A changed copy that still remembers where it came from."""
+    changed = msgspec.structs.replace(obj, **changes)
+    if (origin := obj.__dict__.get(_RAW)) is not None:
+        changed.__dict__[_RAW] = origin
+    return changed
+
+
+def with_metadata(obj: T, **changes: object) -> T:
+    """A copy with changed metadata: `with_metadata(pod, labels={...})`."""
+    return replace(obj, metadata=msgspec.structs.replace(obj.metadata, **changes))
+
+
+def to_builtins(obj: msgspec.Struct) -> dict[str, Any]:
+    """The fields our types know, as plain dictionaries and lists."""
+    plain: dict[str, Any] = msgspec.json.decode(_ENCODER.encode(obj))
+    return plain
+
+
+def document(obj: Object) -> dict[str, Any]:
+    """The whole object as plain data: what was read, with only our changes laid over it.
+
+    Fields our types do not know are kept, also inside list entries as long as the entry can be
+    recognised by its `name`, `type`, `key`, `uid` or position.
+    """
+    known = to_builtins(obj)
+    origin = raw(obj)
+    if origin is None:
+        return known
+    before = to_builtins(decode(type(obj), origin))
+    laid = overlay(msgspec.json.decode(origin), before=before, after=known)
+    return {"apiVersion": obj.api_version, "kind": obj.kind} | laid
+
+
+def owner_reference(owner: Object, *, controller: bool = True) -> OwnerReference:
+    """The reference that makes an object go with `owner`."""
+    return OwnerReference(
+        api_version=owner.KIND.api_version,
+        kind=owner.KIND.kind,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid,
+        controller=True if controller else None,
+        block_owner_deletion=True if controller else None,
+    )
+
+
+def controller_of(obj: Object) -> OwnerReference | None:
+    """The one owner that manages the object."""
+    return next((ref for ref in obj.metadata.owner_references if ref.controller), None)
+
+
+class PartialObject(Object, frozen=True, kw_only=True):
+    """Any object seen by its metadata alone: apiVersion and kind are whatever came."""
+
+    KIND = KindInfo(
+        group="meta.k8s.io",
+        version="v1",
+        kind="PartialObjectMetadata",
+        plural="",
+    )
+
+    def __post_init__(self) -> None:
+        """Accept every kind."""
