@@ -6,7 +6,8 @@ import random
 class Backoff:
     """Exponential delays: `initial * factor**n`, at most `cap`.
 
-    Each is multiplied by a draw from [1, 1 + jitter). The jitter comes after the cap, as Kubernetes' clients do it.
+    Each is multiplied by a draw from [1, 1 + jitter). The jitter comes after the cap, as
+    Kubernetes' clients do it.
     """
 
     def __init__(
