@@ -1,0 +1,59 @@
+"""Watch frames: one JSON object a line, `{"type":"ADDED","object":{…}}`.
+
+The object stays raw bytes on both sides: the server splices what it stored, the reader decides how
+much of it to decode.
+"""
+
+import enum
+
+import msgspec
+
+
+class EventType(enum.StrEnum):
+    """What a watch event says."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+    ERROR = "ERROR"
+
+
+class WatchEvent(msgspec.Struct, frozen=True):
+    """One line of a watch stream; `object` is its JSON."""
+
+    type: str
+    object: msgspec.Raw
+
+    @property
+    def body(self) -> bytes:
+        """The object's JSON as bytes of its own."""
+        return bytes(self.object)
+
+
+class FrameError(ValueError):
+    """Raised when a line is not a watch event."""
+
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""The annotation on the bookmark that ends the initial events of a streaming list."""
+
+_decoder = msgspec.json.Decoder(WatchEvent)
+_PREFIXES = {each: f'{{"type":"{each.value}","object":'.encode() for each in EventType}
+
+
+def encode_event(kind: EventType, body: bytes) -> bytes:
+    """The line for an object that is JSON already; ends with a newline."""
+    return b"".join((_PREFIXES[kind], body, b"}\n"))
+
+
+def decode_event(line: bytes) -> WatchEvent:
+    """Read one line.
+
+    Raises:
+        FrameError: if it is not an event; the line is not repeated, it may be large or secret.
+    """
+    try:
+        return _decoder.decode(line)
+    except msgspec.DecodeError as error:
+        raise FrameError(f"not a watch event of {len(line)} bytes: {error}") from error

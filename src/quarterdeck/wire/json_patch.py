@@ -1,0 +1,243 @@
+"""JSON patch (RFC 6902) with the edge cases of Kubernetes' implementation.
+
+A list of operations is applied whole or not at all: `apply` copies what it changes.
+"""
+
+import enum
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.wire.merge_patch import same
+
+MAX_OPERATIONS = 10_000
+
+
+class JsonPatchError(ValueError):
+    """Raised when a patch cannot be read, or an operation fails on the document."""
+
+    def __init__(self, problem: str, *, index: int = -1, path: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.index = index
+        self.path = path
+
+
+class MalformedPatch(JsonPatchError):
+    """Raised when a document is not a JSON patch at all."""
+
+
+class Op(enum.StrEnum):
+    """What an operation does."""
+
+    ADD = "add"
+    REMOVE = "remove"
+    REPLACE = "replace"
+    MOVE = "move"
+    COPY = "copy"
+    TEST = "test"
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of a patch."""
+
+    op: Op
+    path: str
+    value: Any = msgspec.UNSET
+    source: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a patch document."""
+        document: dict[str, Any] = {"op": self.op.value, "path": self.path}
+        if self.op in (Op.MOVE, Op.COPY):
+            document["from"] = self.source
+        if self.op in (Op.ADD, Op.REPLACE, Op.TEST):
+            document["value"] = None if self.value is msgspec.UNSET else self.value
+        return document
+
+
+def parse(document: Any) -> list[Operation]:
+    """Read a patch document.
+
+    Raises:
+        MalformedPatch: naming the operation and what it lacks.
+    """
+    if not isinstance(document, list):
+        raise MalformedPatch("a JSON patch is a list of operations")
+    return [_operation(each, index) for index, each in enumerate(document)]
+
+
+def _operation(document: Any, index: int) -> Operation:
+    if not isinstance(document, Mapping):
+        raise MalformedPatch(f"operation {index} is not an object", index=index)
+    try:
+        op = Op(document.get("op", ""))
+    except ValueError as error:
+        raise MalformedPatch(
+            f"operation {index}: unexpected kind: {document.get('op', '')}", index=index
+        ) from error
+    path, source = document.get("path"), document.get("from", "")
+    if not isinstance(path, str) or not isinstance(source, str):
+        raise MalformedPatch(f"operation {index}: path must be a JSON pointer", index=index)
+    if op in (Op.MOVE, Op.COPY) and "from" not in document:
+        raise MalformedPatch(f"operation {index}: {op.value} needs `from`", index=index)
+    value = document.get("value", msgspec.UNSET)
+    return Operation(op=op, path=path, value=value, source=source)
+
+
+def apply(document: Any, operations: Iterable[Operation]) -> Any:
+    """The patched document; the argument is left as it is.
+
+    Raises:
+        JsonPatchError: naming the operation, its path and what is wrong.
+    """
+    root = _copy(document)
+    for index, operation in enumerate(operations):
+        try:
+            root = _apply_one(root, operation)
+        except JsonPatchError as error:
+            raise JsonPatchError(
+                f"operation {index} ({operation.op.value} {operation.path}): {error.problem}",
+                index=index,
+                path=operation.path,
+            ) from error
+    return root
+
+
+def _apply_one(root: Any, operation: Operation) -> Any:
+    value = None if operation.value is msgspec.UNSET else operation.value
+    match operation.op:
+        case Op.ADD:
+            return _add(root, operation.path, _copy(value))
+        case Op.REMOVE:
+            _take(root, operation.path)
+            return root
+        case Op.REPLACE:
+            return _replace(root, operation.path, _copy(value))
+        case Op.MOVE:
+            return _add(root, operation.path, _take(root, operation.source))
+        case Op.COPY:
+            return _add(root, operation.path, _copy(_get(root, operation.source)))
+        case Op.TEST:
+            _test(root, operation.path, value)
+            return root
+
+
+def _add(root: Any, path: str, value: Any) -> Any:
+    if path == "":
+        return value
+    parent, token = _parent(root, path)
+    if isinstance(parent, dict):
+        parent[token] = value
+    else:
+        index = len(parent) if token == "-" else _index(token, len(parent))
+        parent.insert(index, value)
+    return root
+
+
+def _replace(root: Any, path: str, value: Any) -> Any:
+    if path == "":
+        return value
+    parent, token = _parent(root, path)
+    if isinstance(parent, dict):
+        _require(parent, token)
+        parent[token] = value
+    else:
+        parent[_index(token, len(parent) - 1)] = value
+    return root
+
+
+def _take(root: Any, path: str) -> Any:
+    parent, token = _parent(root, path)
+    if isinstance(parent, dict):
+        _require(parent, token)
+        return parent.pop(token)
+    return parent.pop(_index(token, len(parent) - 1))
+
+
+def _test(root: Any, path: str, expected: Any) -> None:
+    try:
+        actual = _get(root, path)
+    except JsonPatchError:
+        if expected is None:
+            return
+        raise
+    if not same(actual, expected):
+        raise JsonPatchError("the value differs")
+
+
+def _get(root: Any, path: str) -> Any:
+    if path == "":
+        return root
+    parent, token = _parent(root, path)
+    if isinstance(parent, dict):
+        _require(parent, token)
+        return parent[token]
+    return parent[_index(token, len(parent) - 1)]
+
+
+def _parent(root: Any, path: str) -> tuple[Any, str]:
+    """The container a pointer ends in, and the last word of the pointer."""
+    if not path.startswith("/"):
+        raise JsonPatchError("a path starts with /")
+    *way, last = (_unescape(word) for word in path[1:].split("/"))
+    node = root
+    for word in way:
+        if isinstance(node, dict) and word in node:
+            node = node[word]
+        elif isinstance(node, list):
+            node = node[_index(word, len(node) - 1)]
+        else:
+            raise JsonPatchError(f"there is no {word!r} on the way")
+    if not isinstance(node, dict | list):
+        raise JsonPatchError("the path leads into a scalar")
+    return node, last
+
+
+def _require(parent: dict[str, Any], token: str) -> None:
+    if token not in parent:
+        raise JsonPatchError(f"there is no {token!r}")
+
+
+def _index(token: str, limit: int) -> int:
+    if not token.isascii() or not token.isdigit() or (len(token) > 1 and token[0] == "0"):
+        raise JsonPatchError(f"{token!r} is not an index")
+    index = int(token)
+    if index > limit:
+        raise JsonPatchError(f"index {index} is out of range")
+    return index
+
+
+def _unescape(word: str) -> str:
+    return word.replace("~1", "/").replace("~0", "~")
+
+
+def _escape(word: str) -> str:
+    return word.replace("~", "~0").replace("/", "~1")
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_copy(member) for member in value]
+    return value
+
+
+def create(before: Any, after: Any, *, path: str = "") -> list[Operation]:
+    """A patch with `apply(before, patch) == after`; lists that differ are replaced whole."""
+    if same(before, after):
+        return []
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return [Operation(op=Op.REPLACE, path=path, value=after)]
+    operations = [
+        Operation(op=Op.REMOVE, path=f"{path}/{_escape(key)}") for key in before if key not in after
+    ]
+    for key, value in after.items():
+        member = f"{path}/{_escape(key)}"
+        if key in before:
+            operations.extend(create(before[key], value, path=member))
+        else:
+            operations.append(Operation(op=Op.ADD, path=member, value=value))
+    return operations

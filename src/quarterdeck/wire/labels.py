@@ -1,0 +1,371 @@
+"""Label selectors: `env in (a, b), !canary, tier != db`.
+
+The full grammar with Kubernetes' error texts, matching, and the canonical text, which
+`Selector.parse` reads back to an equal selector.
+"""
+
+import enum
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from quarterdeck.meta import field, names
+
+
+class SelectorError(ValueError):
+    """Raised when a text is not a selector; the message is what the API answers."""
+
+
+class Operator(enum.StrEnum):
+    """How a requirement compares; the value is how Kubernetes names it."""
+
+    IN = "in"
+    NOT_IN = "notin"
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+    EXISTS = "exists"
+    DOES_NOT_EXIST = "!"
+    GREATER_THAN = "gt"
+    LESS_THAN = "lt"
+
+
+_SYMBOLS = {
+    "in": Operator.IN,
+    "notin": Operator.NOT_IN,
+    "=": Operator.EQUALS,
+    "==": Operator.DOUBLE_EQUALS,
+    "!=": Operator.NOT_EQUALS,
+    ">": Operator.GREATER_THAN,
+    "<": Operator.LESS_THAN,
+}
+_EQUALITY = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS})
+_ABSENT_MATCHES = frozenset({Operator.NOT_IN, Operator.NOT_EQUALS})
+
+
+class Requirement(NamedTuple):
+    """One term of a selector."""
+
+    key: str
+    operator: Operator
+    values: frozenset[str] = frozenset()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a set of labels satisfies it."""
+        value = labels.get(self.key)
+        match self.operator:
+            case Operator.EXISTS:
+                return value is not None
+            case Operator.DOES_NOT_EXIST:
+                return value is None
+            case Operator.IN | Operator.EQUALS | Operator.DOUBLE_EQUALS:
+                return value in self.values
+            case Operator.NOT_IN | Operator.NOT_EQUALS:
+                return value not in self.values
+            case Operator.GREATER_THAN | Operator.LESS_THAN:
+                return self._compare(value)
+
+    def _compare(self, value: str | None) -> bool:
+        bound = int(next(iter(self.values)))
+        if value is None or not _is_integer(value):
+            return False
+        number = int(value)
+        return number > bound if self.operator is Operator.GREATER_THAN else number < bound
+
+    def __str__(self) -> str:
+        values = sorted(self.values)
+        match self.operator:
+            case Operator.EXISTS:
+                return self.key
+            case Operator.DOES_NOT_EXIST:
+                return f"!{self.key}"
+            case Operator.IN | Operator.NOT_IN:
+                return f"{self.key} {self.operator.value} ({','.join(values)})"
+            case Operator.GREATER_THAN:
+                return f"{self.key}>{values[0]}"
+            case Operator.LESS_THAN:
+                return f"{self.key}<{values[0]}"
+            case _:
+                return f"{self.key}{self.operator.value}{values[0]}"
+
+
+class Selector:
+    """A conjunction of requirements, sorted by key; the empty one selects everything."""
+
+    __slots__ = ("_test", "requirements")
+
+    def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
+        self.requirements = tuple(sorted(requirements, key=lambda each: each.key))
+        self._test = _compile(self.requirements)
+
+    @classmethod
+    def parse(cls, text: str) -> "Selector":
+        """Read a selector.
+
+        Raises:
+            SelectorError: with Kubernetes' words.
+        """
+        return _parse_cached(text)
+
+    @classmethod
+    def of(cls, labels: Mapping[str, str]) -> "Selector":
+        """Select what carries all of these labels."""
+        return cls(
+            Requirement(key, Operator.EQUALS, frozenset((value,))) for key, value in labels.items()
+        )
+
+    @classmethod
+    def from_label_selector(cls, selector: Mapping[str, Any] | None) -> "Selector":
+        """The selector of a `LabelSelector` object; an absent one selects nothing.
+
+        Raises:
+            SelectorError: naming the operator or key that is wrong.
+        """
+        if selector is None:
+            return NOTHING
+        equalities = cls.of(selector.get("matchLabels") or {}).requirements
+        expressions = [_from_expression(each) for each in selector.get("matchExpressions") or ()]
+        return cls((*equalities, *expressions))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a set of labels satisfies every requirement."""
+        return self._test(labels)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it selects everything."""
+        return not self.requirements
+
+    def __bool__(self) -> bool:
+        return bool(self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(str(each) for each in self.requirements)
+
+    def __repr__(self) -> str:
+        return f"Selector({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Selector) and self.requirements == other.requirements
+
+    def __hash__(self) -> int:
+        return hash(self.requirements)
+
+
+class _Nothing(Selector):
+    __slots__ = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return False
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse_cached(text: str) -> Selector:
+    return Selector(_Parser(text).requirements())
+
+
+def _compile(requirements: tuple[Requirement, ...]) -> Callable[[Mapping[str, str]], bool]:
+    """One test for all requirements; equalities, the common case, are compared directly."""
+    if not requirements:
+        return lambda labels: True
+    if all(each.operator in _EQUALITY for each in requirements):
+        pairs = [(each.key, next(iter(each.values))) for each in requirements]
+        if len(pairs) == 1:
+            ((key, value),) = pairs
+            return lambda labels: labels.get(key) == value
+        return lambda labels: all(labels.get(key) == value for key, value in pairs)
+    tests = [each.matches for each in requirements]
+    return lambda labels: all(test(labels) for test in tests)
+
+
+_EXPRESSIONS = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+}
+
+
+def _from_expression(expression: Mapping[str, Any]) -> Requirement:
+    name = expression.get("operator", "")
+    operator = _EXPRESSIONS.get(name)
+    if operator is None:
+        raise SelectorError(f'"{name}" is not a valid label selector operator')
+    return _requirement(expression.get("key", ""), operator, expression.get("values") or ())
+
+
+def _requirement(key: str, operator: Operator, values: Iterable[str]) -> Requirement:
+    """Check what Kubernetes checks when it makes a requirement."""
+    listed = tuple(values)
+    problems = [field.invalid("key", key, text) for text in names.label_key_problems(key)]
+    match operator:
+        case Operator.IN | Operator.NOT_IN if not listed:
+            problems.append(
+                field.invalid(
+                    "values",
+                    field.Bare("[]"),
+                    "for 'in', 'notin' operators, values set can't be empty",
+                )
+            )
+        case Operator.EXISTS | Operator.DOES_NOT_EXIST if listed:
+            problems.append(
+                field.invalid(
+                    "values", list(listed), "values set must be empty for exists and does not exist"
+                )
+            )
+        case Operator.GREATER_THAN | Operator.LESS_THAN:
+            problems.extend(_number_problems(listed))
+    for index, value in enumerate(listed):
+        problems.extend(
+            field.invalid(f"values[{index}][{key}]", value, text)
+            for text in names.label_value_problems(value)
+        )
+    if problems:
+        texts = [str(problem) for problem in problems]
+        raise SelectorError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+    return Requirement(key, operator, frozenset(listed))
+
+
+def _number_problems(values: tuple[str, ...]) -> Iterator[field.FieldError]:
+    if len(values) != 1:
+        yield field.invalid(
+            "values", list(values), "for 'Gt', 'Lt' operators, exactly one value is required"
+        )
+    for index, value in enumerate(values):
+        if not _is_integer(value):
+            yield field.invalid(
+                f"values[{index}]", value, "for 'Gt', 'Lt' operators, the value must be an integer"
+            )
+
+
+def _is_integer(text: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+", text, re.ASCII) is not None
+
+
+_TOKEN = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")
+_SPECIAL = frozenset(("=", "==", "!=", "!", "(", ")", ",", "<", ">"))
+_WORDS = frozenset(("in", "notin"))
+END = ""
+
+
+class _Parser:
+    """Recursive descent over the tokens, worded like Kubernetes' own."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = [*_TOKEN.findall(text), END]
+        self._position = 0
+
+    def requirements(self) -> Iterator[Requirement]:
+        while True:
+            token = self._peek()
+            if token == END:
+                return
+            if token != "!" and not _is_identifier(token, values=False):
+                _fail(f"found '{token}', expected: !, identifier, or 'end of string'")
+            try:
+                yield self._requirement()
+            except SelectorError as error:
+                raise SelectorError(f"unable to parse requirement: {error}") from error
+            self._separator()
+
+    def _separator(self) -> None:
+        token = self._next()
+        if token == END:
+            self._position -= 1
+            return
+        if token != ",":
+            _fail(f"found '{token}', expected: ',' or 'end of string'")
+        following = self._peek()
+        if following != "!" and not _is_identifier(following, values=False):
+            _fail(f"found '{following}', expected: identifier after ','")
+
+    def _requirement(self) -> Requirement:
+        negated = self._peek() == "!"
+        if negated:
+            self._next()
+        key = self._next()
+        if not _is_identifier(key, values=True):
+            _fail(f"found '{key}', expected: identifier")
+        for problem in names.label_key_problems(key):
+            raise SelectorError(str(field.invalid("key", key, problem)))
+        if negated:
+            return _requirement(key, Operator.DOES_NOT_EXIST, ())
+        if self._peek() in (END, ","):
+            return _requirement(key, Operator.EXISTS, ())
+        operator = self._operator()
+        values = self._values() if operator in (Operator.IN, Operator.NOT_IN) else self._value()
+        return _requirement(key, operator, values)
+
+    def _operator(self) -> Operator:
+        token = self._next()
+        operator = _SYMBOLS.get(token)
+        if operator is None:
+            _fail(f"found '{token}', expected: in, notin, =, ==, !=, gt, lt")
+        return operator
+
+    def _values(self) -> tuple[str, ...]:
+        token = self._next()
+        if token != "(":
+            _fail(f"found '{token}' expected: '('")
+        values: dict[str, None] = {}
+        token = self._peek()
+        if token == ")":
+            self._next()
+            return ()
+        if token != "," and not _is_identifier(token, values=True):
+            _fail(f"found '{token}', expected: ',', ')' or identifier")
+        while True:
+            values[self._listed_value()] = None
+            token = self._next()
+            if token == ")":
+                return tuple(values)
+            if token != ",":
+                _fail(f"found '{token}', expected: ',' or ')'")
+
+    def _listed_value(self) -> str:
+        """An empty value is allowed in a list: `in (a,,b)`."""
+        token = self._peek()
+        if token in (",", ")"):
+            return ""
+        if not _is_identifier(token, values=True):
+            _fail(f"found '{token}', expected: ',', or identifier")
+        return self._next()
+
+    def _value(self) -> tuple[str, ...]:
+        token = self._peek()
+        if token in (END, ","):
+            return ("",)
+        if not _is_identifier(token, values=True):
+            _fail(f"found '{token}', expected: identifier")
+        return (self._next(),)
+
+    def _peek(self) -> str:
+        return self._tokens[self._position]
+
+    def _next(self) -> str:
+        token = self._tokens[self._position]
+        if token != END:
+            self._position += 1
+        else:
+            self._position = len(self._tokens)
+            self._tokens.append(END)
+        return token
+
+
+def _is_identifier(token: str, *, values: bool) -> bool:
+    """The words `in` and `notin` are ordinary names where a key or value stands."""
+    if token == END or token in _SPECIAL:
+        return False
+    return values or token not in _WORDS
+
+
+def _fail(message: str) -> NoReturn:
+    raise SelectorError(message)
+
+
+EVERYTHING = Selector()
+"""Selects everything."""
+
+NOTHING: Selector = _Nothing()
+"""Selects nothing: what an absent selector means in most APIs."""
