@@ -1,0 +1,98 @@
+"""A revisioned store: append, read at a revision, watch after one, compact.
+
+Row 5 and 6 of the road of one object: the server's handlers decide writes here, and what is
+durable is fanned out to watchers. Knows nothing of Kubernetes but the shape of a key; may import
+`kit` only. Start reading at `store.py`, then `sequencer.py` (how writes become durable), `state.py`
+(how snapshots cost nothing) and `sqlite.py` (how the disk is used).
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quarterdeck.storage.errors import (
+        Closed,
+        CommitFailed,
+        Compacted,
+        Damaged,
+        DiskFull,
+        FutureRevision,
+        Locked,
+        NewerFormat,
+        OpenFailed,
+        Overloaded,
+        RevisionConflict,
+        SlowWatcher,
+        StorageError,
+    )
+    from quarterdeck.storage.hub import Watcher
+    from quarterdeck.storage.memory import open_memory
+    from quarterdeck.storage.sequencer import Ticket
+    from quarterdeck.storage.sqlite import open_sqlite
+    from quarterdeck.storage.state import Snapshot
+    from quarterdeck.storage.store import Statistics, Store
+    from quarterdeck.storage.types import ANY, Derive, Entry, StoreEvent, StoreKey
+
+__all__ = [
+    "ANY",
+    "Closed",
+    "CommitFailed",
+    "Compacted",
+    "Damaged",
+    "Derive",
+    "DiskFull",
+    "Entry",
+    "FutureRevision",
+    "Locked",
+    "NewerFormat",
+    "OpenFailed",
+    "Overloaded",
+    "RevisionConflict",
+    "SlowWatcher",
+    "Snapshot",
+    "Statistics",
+    "StorageError",
+    "Store",
+    "StoreEvent",
+    "StoreKey",
+    "Ticket",
+    "Watcher",
+    "open_memory",
+    "open_sqlite",
+]
+
+_MODULES = {
+    "errors": (
+        "Closed",
+        "CommitFailed",
+        "Compacted",
+        "Damaged",
+        "DiskFull",
+        "FutureRevision",
+        "Locked",
+        "NewerFormat",
+        "OpenFailed",
+        "Overloaded",
+        "RevisionConflict",
+        "SlowWatcher",
+        "StorageError",
+    ),
+    "hub": ("Watcher",),
+    "memory": ("open_memory",),
+    "sequencer": ("Ticket",),
+    "sqlite": ("open_sqlite",),
+    "state": ("Snapshot",),
+    "store": ("Statistics", "Store"),
+    "types": ("ANY", "Derive", "Entry", "StoreEvent", "StoreKey"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a module when a name of it is first asked for; `sqlite3` only where it is used."""
+    for module, names in _MODULES.items():
+        if name in names:
+            from importlib import import_module
+
+            value = getattr(import_module(f"{__name__}.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,47 @@
+"""A store that keeps nothing: for tests and for `--in-memory`."""
+
+import asyncio
+from collections.abc import Sequence
+
+from quarterdeck.storage.history import History
+from quarterdeck.storage.log import Done
+from quarterdeck.storage.state import State
+from quarterdeck.storage.store import Store
+from quarterdeck.storage.types import Derive, StoreEvent
+
+__all__ = ["open_memory"]
+
+HISTORY_EVENTS = 10_000
+HISTORY_BYTES = 32 * 1024 * 1024
+
+
+class MemoryLog:
+    """Calls everything durable at once; what the history forgets is gone."""
+
+    def commit(self, events: Sequence[StoreEvent], done: Done) -> None:
+        """Nothing to do, but not before the caller has returned to the loop."""
+        asyncio.get_running_loop().call_soon(done, None)
+
+    async def read(self, after: int, limit: int) -> list[StoreEvent]:
+        """No event is older than those in memory."""
+        return []
+
+    async def compact(self, after: int, upto: int) -> int:
+        """Nothing is kept here."""
+        return upto
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def open_memory(
+    *,
+    derive: Derive | None = None,
+    history_events: int = HISTORY_EVENTS,
+    history_bytes: int = HISTORY_BYTES,
+) -> Store:
+    """An empty store at revision 1; older events than the given bounds are compacted away."""
+    history = History(floor=1, max_events=history_events, max_bytes=history_bytes)
+    return Store(
+        MemoryLog(), state=State(), history=history, revision=1, compacted=1, derive=derive
+    )

@@ -1,0 +1,211 @@
+"""Decides writes one after the other, and groups them for the disk.
+
+A write is decided in memory at once, against the newest decided state, and gets its revision. It
+becomes visible only after the log has made it durable. While one batch is with the log the next
+one gathers, so a slow disk makes bigger batches instead of a longer queue, and an idle one commits
+a single write immediately. When the log refuses a batch, everything decided since the last durable
+revision is undone; revisions already handed out are not used again.
+"""
+
+import asyncio
+from collections.abc import Callable, Generator, Sequence
+
+from quarterdeck.storage.errors import (
+    Closed,
+    CommitFailed,
+    Overloaded,
+    RevisionConflict,
+    StorageError,
+)
+from quarterdeck.storage.log import Log
+from quarterdeck.storage.state import State
+from quarterdeck.storage.types import ANY, Encode, Entry, StoreEvent, StoreKey
+
+__all__ = ["Sequencer", "Ticket"]
+
+MAX_BATCH = 1024
+"""Writes per commit: bounds how long one commit keeps the next batch waiting."""
+
+MAX_WAITING = 65_536
+"""Writes that may wait for the log."""
+
+
+class Ticket:
+    """A decided write. Await it to know it is durable and published; any number may await it.
+
+    Awaiting gives the new entry, or None for a deletion, and raises `CommitFailed` if the write
+    was undone. Cancelling an await does not cancel the write.
+    """
+
+    __slots__ = ("_error", "_is_done", "_waiters", "event")
+
+    def __init__(self, event: StoreEvent) -> None:
+        self.event = event
+        """The write itself; not yet public."""
+        self._is_done = False
+        self._error: StorageError | None = None
+        self._waiters: list[asyncio.Future[None]] | None = None
+
+    @property
+    def revision(self) -> int:
+        """The revision the write has, if it becomes durable."""
+        return self.event.revision
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the write is durable and published, or failed."""
+        return self._is_done
+
+    def __await__(self) -> Generator[object, None, Entry | None]:
+        if not self._is_done:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            if self._waiters is None:
+                self._waiters = []
+            self._waiters.append(waiter)
+            yield from waiter
+        if self._error is not None:
+            raise self._error
+        return self.event.after
+
+    def resolve(self, error: StorageError | None) -> None:
+        """Tell everybody who waits."""
+        self._is_done = True
+        self._error = error
+        for waiter in self._waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters = None
+
+
+class Sequencer:
+    """Assigns revisions and drives the log; the only writer there is."""
+
+    def __init__(
+        self,
+        state: State,
+        log: Log,
+        *,
+        revision: int,
+        facts: object,
+        publish: Callable[[Sequence[StoreEvent]], None],
+    ) -> None:
+        self._state = state
+        self._log = log
+        self._publish = publish
+        self._facts = facts
+        self._next = revision + 1
+        self._pending: dict[StoreKey, StoreEvent] = {}
+        self._gathering: list[Ticket] = []
+        self._committing: list[Ticket] = []
+        self._is_scheduled = False
+        self._is_closed = False
+        self._idle: list[asyncio.Future[None]] = []
+
+    @property
+    def waiting(self) -> int:
+        """How many writes are decided and not durable yet."""
+        return len(self._gathering) + len(self._committing)
+
+    def get(self, key: StoreKey) -> Entry | None:
+        """The newest decided entry of a key, durable or not."""
+        event = self._pending.get(key)
+        return self._state.get(key) if event is None else event.after
+
+    def put(self, key: StoreKey, encode: Encode, *, facts: object, expected: int | None) -> Ticket:
+        """Decide to create or replace."""
+        before = self._check(key, expected)
+        revision = self._next
+        entry = Entry(
+            key,
+            revision,
+            created_revision=before.created_revision if before is not None else revision,
+            value=encode(revision),
+            facts=self._facts if facts is None else facts,
+        )
+        return self._decide(StoreEvent(revision, key, before=before, after=entry))
+
+    def delete(self, key: StoreKey, encode: Encode, *, expected: int | None) -> Ticket:
+        """Decide to delete what is there."""
+        before = self._check(key, expected)
+        if before is None:
+            raise RevisionConflict(key, expected, 0)
+        tombstone = encode(self._next)
+        event = StoreEvent(self._next, key, before=before, after=None, tombstone=tombstone)
+        return self._decide(event)
+
+    async def drain(self) -> None:
+        """Wait until all that was decided is durable or failed."""
+        while self.waiting:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._idle.append(waiter)
+            await waiter
+
+    def close(self) -> None:
+        """Refuse further writes; those decided go on."""
+        self._is_closed = True
+
+    def _check(self, key: StoreKey, expected: int | None) -> Entry | None:
+        if self._is_closed:
+            raise Closed("the store is closed, nothing can be written")
+        if len(self._gathering) >= MAX_WAITING:
+            raise Overloaded(f"{MAX_WAITING} writes wait for the disk already, try again shortly")
+        before = self.get(key)
+        current = 0 if before is None else before.revision
+        if expected is not ANY and expected != current:
+            raise RevisionConflict(key, expected, current)
+        return before
+
+    def _decide(self, event: StoreEvent) -> Ticket:
+        # `encode` ran before this line: if it failed, no revision was used.
+        ticket = Ticket(event)
+        self._next = event.revision + 1
+        self._pending[event.key] = event
+        self._gathering.append(ticket)
+        if not self._committing and not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._commit)
+        return ticket
+
+    def _commit(self) -> None:
+        self._is_scheduled = False
+        if self._committing or not self._gathering:
+            return
+        self._committing = self._gathering[:MAX_BATCH]
+        del self._gathering[:MAX_BATCH]
+        self._log.commit([ticket.event for ticket in self._committing], self._committed)
+
+    def _committed(self, error: StorageError | None) -> None:
+        batch = self._committing
+        if error is None:
+            self._accept([ticket.event for ticket in batch])
+        else:
+            # Later writes were decided on top of this batch, so they cannot stand either.
+            batch = batch + self._gathering
+            self._gathering = []
+            self._pending.clear()
+        self._committing = []
+        for number, ticket in enumerate(batch):
+            ticket.resolve(_copy(error) if number and error else error)
+        self._commit()
+        if not self.waiting:
+            waiters, self._idle = self._idle, []
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    def _accept(self, events: Sequence[StoreEvent]) -> None:
+        for event in events:
+            if event.after is None:
+                self._state.remove(event.key)
+            else:
+                self._state.put(event.after)
+            if self._pending.get(event.key) is event:
+                del self._pending[event.key]
+        self._publish(events)
+
+
+def _copy(error: StorageError) -> StorageError:
+    """An error of its own for each ticket, so that tracebacks do not pile up on one."""
+    fresh = type(error)(*error.args) if isinstance(error, CommitFailed) else error
+    fresh.__cause__ = error.__cause__
+    return fresh

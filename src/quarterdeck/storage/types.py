@@ -1,0 +1,109 @@
+"""The values storage deals in: keys, entries and events. All immutable."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+__all__ = ["ANY", "Derive", "Encode", "Entry", "StoreEvent", "StoreKey"]
+
+ANY: Final = None
+"""As `expected`: whatever revision the key is at."""
+
+Encode = Callable[[int], bytes]
+"""Makes the stored bytes once the revision of the write is known."""
+
+Derive = Callable[[str, bytes], object]
+"""Makes the facts of an entry from its resource and stored bytes."""
+
+
+class StoreKey(NamedTuple):
+    """Where an object is kept; sorts as lists are sorted."""
+
+    resource: str
+    """Plural and group, as in `pods` or `widgets.stable.example.com`."""
+    namespace: str
+    """Empty for cluster-scoped objects."""
+    name: str
+
+    def __str__(self) -> str:
+        return "/".join(part for part in self if part)
+
+
+class _Underived:
+    """Stands in the place of facts until somebody asks for them."""
+
+    __slots__ = ("derive",)
+
+    def __init__(self, derive: Derive) -> None:
+        self.derive = derive
+
+
+class Entry:
+    """One stored object at one revision. Treat as frozen: it is shared by all readers."""
+
+    __slots__ = ("_facts", "created_revision", "key", "revision", "value")
+
+    def __init__(
+        self,
+        key: StoreKey,
+        revision: int,
+        *,
+        created_revision: int,
+        value: bytes,
+        facts: object = None,
+    ) -> None:
+        self.key = key
+        self.revision = revision
+        """The revision of the last write."""
+        self.created_revision = created_revision
+        self.value = value
+        """The stored JSON, resource version included."""
+        self._facts = facts
+
+    @property
+    def facts(self) -> object:
+        """What is known of the value without decoding it again; derived once, when asked for."""
+        facts = self._facts
+        if type(facts) is _Underived:
+            facts = self._facts = facts.derive(self.key.resource, self.value)
+        return facts
+
+    def __repr__(self) -> str:
+        return f"Entry({self.key}, revision={self.revision}, {len(self.value)} bytes)"
+
+
+class StoreEvent:
+    """One committed write: what a key held before and after. Treat as frozen."""
+
+    __slots__ = ("after", "before", "key", "revision", "tombstone")
+
+    def __init__(
+        self,
+        revision: int,
+        key: StoreKey,
+        *,
+        before: Entry | None,
+        after: Entry | None,
+        tombstone: bytes | None = None,
+    ) -> None:
+        self.revision = revision
+        self.key = key
+        self.before = before
+        """The entry that was replaced or deleted; None for a creation."""
+        self.after = after
+        """The entry as it is now; None for a deletion."""
+        self.tombstone = tombstone
+        """For a deletion, the object as of then, with the revision of the deletion."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes of values this event alone keeps alive."""
+        return len(self.after.value) if self.after is not None else len(self.tombstone or b"")
+
+    def __repr__(self) -> str:
+        verb = "delete" if self.after is None else "update" if self.before else "create"
+        return f"StoreEvent({self.revision}, {verb} {self.key})"
+
+
+def lazy_facts(derive: Derive | None) -> object:
+    """What to give an `Entry` as facts so that they are derived when first asked for."""
+    return None if derive is None else _Underived(derive)
