@@ -44,7 +44,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
         """The query string; members at their default are left out."""
         pairs: list[str] = []
         for name, value in msgspec.to_builtins(self).items():
-            values = value if isinstance(value, list) else [value]
+            values = value if isinstance(value, list | tuple) else [value]
             pairs.extend(f"{name}={quote(_text(each), safe='')}" for each in values)
         return "&".join(pairs)
 
@@ -91,7 +91,7 @@ class PatchOptions(CreateOptions, frozen=True):
     force: bool | None = None
 
 
-class Preconditions(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Preconditions(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What must hold for a deletion to happen."""
 
     uid: str | None = None
@@ -121,7 +121,8 @@ class DeleteOptions(_Options, frozen=True):
 
     def to_body(self) -> dict[str, Any]:
         """The DeleteOptions object to send."""
-        return {"apiVersion": "v1", "kind": "DeleteOptions"} | msgspec.to_builtins(self)
+        members: dict[str, Any] = msgspec.to_builtins(self)
+        return {"apiVersion": "v1", "kind": "DeleteOptions", **members}
 
 
 def parse_query(query: str) -> dict[str, list[str]]:
@@ -184,7 +185,7 @@ def _readers(options: type[_Options]) -> dict[str, tuple[str, Callable[[list[str
     }
 
 
-_READERS = {
+_READERS: dict[type[_Options], dict[str, tuple[str, Callable[[list[str]], Any]]]] = {
     each: _readers(each)
     for each in (
         GetOptions,
