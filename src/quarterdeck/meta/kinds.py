@@ -81,7 +81,7 @@ class KindInfo(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def api_version(self) -> str:
         """The `apiVersion` of manifests."""
-        return self.gvk.api_version
+        return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def list_kind(self) -> str:

@@ -173,6 +173,7 @@ class DecodeError(ValueError):
 
 
 _RAW = "raw"
+_ENCODER = msgspec.json.Encoder()
 
 
 def decode(kind: type[T], data: bytes) -> T:
@@ -195,7 +196,8 @@ def decode(kind: type[T], data: bytes) -> T:
 
 def _decode_leniently(kind: type[T], data: bytes) -> T:
     try:
-        return msgspec.convert(without_nulls(msgspec.json.decode(data)), kind)
+        found: T = decoder(kind).decode(_ENCODER.encode(without_nulls(msgspec.json.decode(data))))
+        return found
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
         raise DecodeError(f"{kind.__name__}: {error}") from error
 
@@ -232,9 +234,6 @@ def decode_list(kind: type[T], data: bytes) -> ObjectList[T]:
         metadata=envelope.metadata,
         items=tuple(decode(kind, bytes(item)) for item in envelope.items or ()),
     )
-
-
-_ENCODER = msgspec.json.Encoder()
 
 
 def encode(obj: msgspec.Struct) -> bytes:

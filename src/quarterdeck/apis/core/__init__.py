@@ -1,0 +1,140 @@
+"""The core group, `v1`: what pods, services, nodes and their settings look like.
+
+The types hold the fields operators read or write; every other field survives an update through the
+bytes an object remembers. The face is lazy: a name loads the module that defines it, no more.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quarterdeck.apis.core.config import (
+        ConfigMap,
+        Namespace,
+        NamespaceSpec,
+        NamespaceStatus,
+        ResourceQuota,
+        ResourceQuotaSpec,
+        ResourceQuotaStatus,
+        Secret,
+        ServiceAccount,
+    )
+    from quarterdeck.apis.core.containers import (
+        Capabilities,
+        Container,
+        ContainerPort,
+        EnvFromSource,
+        EnvVar,
+        EnvVarSource,
+        HTTPGetAction,
+        Probe,
+        ResourceRequirements,
+        SeccompProfile,
+        SecurityContext,
+        TCPSocketAction,
+        VolumeMount,
+    )
+    from quarterdeck.apis.core.events import Event, EventSource
+    from quarterdeck.apis.core.nodes import Node, NodeSpec, NodeStatus, Taint
+    from quarterdeck.apis.core.pods import (
+        ContainerStatus,
+        Pod,
+        PodCondition,
+        PodSecurityContext,
+        PodSpec,
+        PodStatus,
+        PodTemplateSpec,
+        Toleration,
+    )
+    from quarterdeck.apis.core.references import (
+        ConfigMapKeySelector,
+        LocalObjectReference,
+        ObjectReference,
+        SecretKeySelector,
+    )
+    from quarterdeck.apis.core.services import Endpoints, Service, ServicePort, ServiceSpec
+    from quarterdeck.apis.core.volumes import Volume
+
+__all__ = [
+    "KINDS",
+    "Capabilities",
+    "ConfigMap",
+    "ConfigMapKeySelector",
+    "Container",
+    "ContainerPort",
+    "ContainerStatus",
+    "Endpoints",
+    "EnvFromSource",
+    "EnvVar",
+    "EnvVarSource",
+    "Event",
+    "EventSource",
+    "HTTPGetAction",
+    "LocalObjectReference",
+    "Namespace",
+    "NamespaceSpec",
+    "NamespaceStatus",
+    "Node",
+    "NodeSpec",
+    "NodeStatus",
+    "ObjectReference",
+    "Pod",
+    "PodCondition",
+    "PodSecurityContext",
+    "PodSpec",
+    "PodStatus",
+    "PodTemplateSpec",
+    "Probe",
+    "ResourceQuota",
+    "ResourceQuotaSpec",
+    "ResourceQuotaStatus",
+    "ResourceRequirements",
+    "SeccompProfile",
+    "Secret",
+    "SecretKeySelector",
+    "SecurityContext",
+    "Service",
+    "ServiceAccount",
+    "ServicePort",
+    "ServiceSpec",
+    "TCPSocketAction",
+    "Taint",
+    "Toleration",
+    "Volume",
+    "VolumeMount",
+]
+
+_MODULES = (
+    "references",
+    "config",
+    "events",
+    "nodes",
+    "services",
+    "containers",
+    "volumes",
+    "pods",
+)
+_KINDS = (
+    "Namespace",
+    "ConfigMap",
+    "Secret",
+    "ServiceAccount",
+    "ResourceQuota",
+    "Event",
+    "Node",
+    "Service",
+    "Endpoints",
+    "Pod",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "KINDS":
+        return tuple(__getattr__(kind) for kind in _KINDS)
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    for module in _MODULES:
+        loaded = importlib.import_module(f"{__name__}.{module}")
+        if (found := getattr(loaded, name, None)) is not None:
+            return found
+    raise AttributeError(f"module {__name__!r} lists {name!r} but no module defines it")
