@@ -1,0 +1,336 @@
+"""The Kubernetes protobuf encoding of built-in kinds, decoded by the table.
+
+kubectl and client-go send it for every typed write. Message fields are read by tag number and
+by the type the table gives; the wire type in the stream decides how many bytes that takes.
+Protobuf carries zero values that JSON omits: those of plain fields are dropped, those behind a
+pointer are kept.
+"""
+
+import base64
+import functools
+import struct
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from quarterdeck.kit import duration, rfc3339
+from quarterdeck.meta.builtins import table
+
+MAGIC = b"k8s\x00"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+Reader = Callable[[Any], Any]
+
+
+class ProtobufError(ValueError):
+    """Raised when bytes are not what they are declared to be."""
+
+
+def decode(body: bytes) -> dict[str, Any]:
+    """Read the envelope and the object in it."""
+    if not body.startswith(MAGIC):
+        raise ProtobufError("provided data does not appear to be a protobuf message, expected k8s")
+    api_version = kind = ""
+    raw = b""
+    for tag, value in _fields(memoryview(body)[4:]):
+        if tag == 1:
+            for part, text in _fields(value):
+                if part == 1:
+                    api_version = _text(text)
+                elif part == 2:
+                    kind = _text(text)
+        elif tag == 2:
+            raw = bytes(value)
+    name = table.kind_type(api_version, kind)
+    if name is None:
+        raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
+    decoded = _message(name)(memoryview(raw))
+    return {"kind": kind, "apiVersion": api_version} | decoded
+
+
+def _fields(data: Any) -> Iterator[tuple[int, Any]]:
+    """Tag and raw value of each field; a varint as int, everything else as a view."""
+    view = memoryview(data)
+    position, end = 0, len(view)
+    while position < end:
+        key, position = _varint(view, position)
+        wire = key & 7
+        if wire == _VARINT:
+            value, position = _varint(view, position)
+            yield key >> 3, value
+            continue
+        if wire == _BYTES:
+            size, position = _varint(view, position)
+        elif wire in (_FIXED64, _FIXED32):
+            size = 8 if wire == _FIXED64 else 4
+        else:
+            raise ProtobufError(f"protobuf: wire type {wire} is not supported")
+        if position + size > end:
+            raise ProtobufError("unexpected EOF")
+        yield key >> 3, view[position : position + size]
+        position += size
+
+
+def _varint(view: memoryview, position: int) -> tuple[int, int]:
+    result = shift = 0
+    while True:
+        if position >= len(view):
+            raise ProtobufError("unexpected EOF")
+        byte = view[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return result, position
+        shift += 7
+        if shift > 63:
+            raise ProtobufError("proto: integer overflow")
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value, "utf-8")
+    except (TypeError, UnicodeDecodeError):
+        raise ProtobufError("proto: a string field does not hold a UTF-8 string") from None
+
+
+class _Slot(msgspec.Struct, frozen=True):
+    name: str
+    read: Reader
+    shape: str  # "one", "list", "map", "inline"
+    omit_zero: bool
+    value: Reader | None = None
+
+
+@functools.cache
+def _slots(name: str) -> dict[int, _Slot]:
+    return {field.tag: _slot(field) for field in table.go_type(name).fields if field.tag}
+
+
+def _slot(field: table.Field) -> _Slot:
+    expression = _resolve(field.type)
+    if not field.name:
+        return _Slot("", _lazy(expression.lstrip("*")), "inline", omit_zero=False)
+    if expression.startswith("[]"):
+        return _Slot(field.name, _lazy(expression[2:]), "list", omit_zero=False)
+    if expression.startswith("{}"):
+        return _Slot(field.name, _lazy(expression[2:]), "map", omit_zero=False)
+    pointer = expression.startswith("*")
+    return _Slot(
+        field.name,
+        _lazy(expression.lstrip("*")),
+        "one",
+        omit_zero=not pointer and field.omit_empty and not _is_message(expression),
+    )
+
+
+def _resolve(expression: str) -> str:
+    """Follow other names for slices, maps and scalars; a wrapped slice stays a message."""
+    while expression.startswith("#") and expression[1:] not in table.SPECIAL:
+        named = table.go_type(expression[1:])
+        if not named.alias or named.wrapped:
+            break
+        expression = named.alias
+    return expression
+
+
+def _is_message(expression: str) -> bool:
+    return expression.startswith("#")
+
+
+def _lazy(expression: str) -> Reader:
+    def first(value: Any) -> Any:
+        return _reader(expression)(value)
+
+    return first
+
+
+@functools.cache
+def _reader(expression: str) -> Reader:
+    expression = _resolve(expression).lstrip("*")
+    if expression.startswith("#"):
+        name = expression[1:]
+        if name in table.SPECIAL:
+            return _SPECIALS[name.rpartition(".")[2]]
+        if table.go_type(name).wrapped:
+            return _wrapped_list
+        return _message(name)
+    return _SCALARS.get(expression, _opaque)
+
+
+@functools.cache
+def _message(name: str) -> Reader:
+    order = {member: index for index, member in enumerate(_json_names(name))}
+
+    def read(data: Any) -> dict[str, Any]:
+        slots = _slots(name)
+        result: dict[str, Any] = {}
+        for tag, raw in _fields(data):
+            slot = slots.get(tag)
+            if slot is not None:
+                _store(result, slot, raw)
+        return dict(sorted(result.items(), key=lambda item: order.get(item[0], 0)))
+
+    return read
+
+
+@functools.cache
+def _json_names(name: str) -> tuple[str, ...]:
+    names: list[str] = []
+    for field in table.go_type(name).fields:
+        names += [field.name] if field.name else _json_names(field.type.lstrip("*#"))
+    return tuple(names)
+
+
+def _store(result: dict[str, Any], slot: _Slot, raw: Any) -> None:
+    match slot.shape:
+        case "list":
+            result.setdefault(slot.name, []).append(slot.read(raw))
+        case "map":
+            key, value = _entry(raw, slot.read)
+            result.setdefault(slot.name, {})[key] = value
+        case "inline":
+            result.update(slot.read(raw))
+        case _:
+            value = slot.read(raw)
+            if not (slot.omit_zero and not value):
+                result[slot.name] = value
+
+
+def _entry(raw: Any, read: Reader) -> tuple[str, Any]:
+    key, value = "", None
+    for tag, part in _fields(raw):
+        if tag == 1:
+            key = _text(part)
+        elif tag == 2:
+            value = read(part)
+    return key, read(b"") if value is None else value
+
+
+def _signed(value: Any) -> int:
+    number = int(value)
+    return number - 2**64 if number >= 2**63 else number
+
+
+def _unsigned(value: Any) -> int:
+    return int(value)
+
+
+def _bool(value: Any) -> bool:
+    return bool(value)
+
+
+def _float(value: Any) -> float:
+    return float(struct.unpack("<d", bytes(value))[0])
+
+
+def _base64(value: Any) -> str:
+    return base64.b64encode(bytes(value)).decode()
+
+
+def _opaque(value: Any) -> Any:
+    raise ProtobufError("proto: a field of an unknown type cannot be read")
+
+
+_SCALARS: dict[str, Reader] = {
+    "string": _text,
+    "bool": _bool,
+    "int": _signed,
+    "int16": _signed,
+    "int32": _signed,
+    "int64": _signed,
+    "uint16": _unsigned,
+    "uint32": _unsigned,
+    "uint64": _unsigned,
+    "float64": _float,
+    "bytes": _base64,
+}
+
+
+def _wrapped_list(data: Any) -> list[str]:
+    return [_text(value) for tag, value in _fields(data) if tag == 1]
+
+
+def _numbers(data: Any) -> dict[int, int]:
+    return {tag: _signed(value) for tag, value in _fields(data)}
+
+
+def _moment(data: Any) -> datetime | None:
+    numbers = _numbers(data)
+    if not numbers:
+        return None
+    return _EPOCH + timedelta(seconds=numbers.get(1, 0), microseconds=numbers.get(2, 0) // 1000)
+
+
+def _time(data: Any) -> str | None:
+    moment = _moment(data)
+    return None if moment is None else rfc3339.format_time(moment)
+
+
+def _micro_time(data: Any) -> str | None:
+    moment = _moment(data)
+    return None if moment is None else rfc3339.format_micro(moment)
+
+
+def _duration(data: Any) -> str:
+    return duration.format_duration(_numbers(data).get(1, 0))
+
+
+def _quantity(data: Any) -> str:
+    return next((_text(value) for tag, value in _fields(data) if tag == 1), "0")
+
+
+def _int_or_string(data: Any) -> int | str:
+    parts = dict(_fields(data))
+    return _text(parts.get(3, b"")) if parts.get(1, 0) == 1 else _signed(parts.get(2, 0))
+
+
+def _json(data: Any) -> Any:
+    raw = next((bytes(value) for tag, value in _fields(data) if tag == 1), b"")
+    if not raw:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.DecodeError as error:
+        raise ProtobufError(f"embedded JSON: {error}") from None
+
+
+def _schema_or_array(data: Any) -> Any:
+    parts = list(_fields(data))
+    schema = [value for tag, value in parts if tag == 1]
+    if schema:
+        return _message("apiextensions/v1.JSONSchemaProps")(schema[0])
+    return [_message("apiextensions/v1.JSONSchemaProps")(value) for tag, value in parts if tag == 2]
+
+
+def _schema_or_bool(data: Any) -> Any:
+    parts = dict(_fields(data))
+    if 2 in parts:
+        return _message("apiextensions/v1.JSONSchemaProps")(parts[2])
+    return bool(parts.get(1, 0))
+
+
+def _schema_or_strings(data: Any) -> Any:
+    parts = list(_fields(data))
+    schema = [value for tag, value in parts if tag == 1]
+    if schema:
+        return _message("apiextensions/v1.JSONSchemaProps")(schema[0])
+    return [_text(value) for tag, value in parts if tag == 2]
+
+
+_SPECIALS: dict[str, Reader] = {
+    "Time": _time,
+    "MicroTime": _micro_time,
+    "Duration": _duration,
+    "Quantity": _quantity,
+    "IntOrString": _int_or_string,
+    "RawExtension": _json,
+    "Object": _opaque,
+    "FieldsV1": _json,
+    "JSON": _json,
+    "JSONSchemaPropsOrArray": _schema_or_array,
+    "JSONSchemaPropsOrBool": _schema_or_bool,
+    "JSONSchemaPropsOrStringArray": _schema_or_strings,
+}

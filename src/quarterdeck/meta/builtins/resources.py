@@ -1,0 +1,80 @@
+"""What Kubernetes 1.32 serves: the resources of every built-in group version."""
+
+import functools
+
+import msgspec
+
+from quarterdeck.meta.builtins import table
+from quarterdeck.meta.identity import GVK, GVR, GroupVersion
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """One served resource with its subresources."""
+
+    gvr: GVR
+    kind: GVK
+    singular: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple["Subresource", ...] = ()
+
+
+class Subresource(msgspec.Struct, frozen=True, kw_only=True):
+    """One subresource: `status`, `scale`, `eviction`; its kind may be another group's."""
+
+    name: str
+    kind: GVK
+    verbs: tuple[str, ...]
+
+
+class _Recorded(msgspec.Struct, rename="camel"):
+    name: str
+    kind: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    singular: str = ""
+    group: str = ""
+    version: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+
+@functools.cache
+def resources() -> tuple[Resource, ...]:
+    """Every built-in resource, in the order of discovery."""
+    return tuple(
+        resource for api_version in table.discovery() for resource in _of_version(api_version)
+    )
+
+
+def _of_version(api_version: str) -> list[Resource]:
+    recorded = msgspec.json.decode(table.discovery()[api_version], type=list[_Recorded])
+    version = GroupVersion.parse(api_version)
+    return [
+        Resource(
+            gvr=GVR(version.group, version.version, item.name),
+            kind=_kind(item, version),
+            singular=item.singular,
+            namespaced=item.namespaced,
+            verbs=item.verbs,
+            short_names=item.short_names,
+            categories=item.categories,
+            subresources=tuple(
+                Subresource(
+                    name=part.name.partition("/")[2], kind=_kind(part, version), verbs=part.verbs
+                )
+                for part in recorded
+                if part.name.startswith(f"{item.name}/")
+            ),
+        )
+        for item in recorded
+        if "/" not in item.name
+    ]
+
+
+def _kind(item: _Recorded, version: GroupVersion) -> GVK:
+    if item.version:
+        return GVK(item.group, item.version, item.kind)
+    return GVK(version.group, version.version, item.kind)

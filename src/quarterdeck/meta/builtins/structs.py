@@ -1,0 +1,309 @@
+"""JSON through a Go struct and back, as the real server's decoder does it.
+
+A body of a built-in kind loses what the struct has no field for, nulls and empty values that are
+omitted, and gains the zero values that are not. Types are compiled once into closures; a first
+pass only notices that something is unknown, and paths are computed when they are asked for.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from quarterdeck.meta.builtins import special, table
+from quarterdeck.meta.builtins.special import Mismatch, json_kind
+
+type_ = type
+Decoder = Callable[[Any], Any]
+_MISSING = object()
+_RANGES = {
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+    "int": (-(2**63), 2**63 - 1),
+    "uint32": (0, 2**32 - 1),
+    "uint64": (0, 2**64 - 1),
+    "uint16": (0, 2**16 - 1),
+    "int16": (-(2**15), 2**15 - 1),
+}
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A field as JSON sees it, with inlined structs already flattened."""
+
+    name: str
+    type: str
+    omit_empty: bool
+    decode: Decoder
+    zero: Callable[[], Any]
+    pointer: bool
+
+
+@functools.cache
+def members(name: str) -> tuple[Member, ...]:
+    """The JSON members of a struct type, in the order Go writes them."""
+    found: list[Member] = []
+    for field in table.go_type(name).fields:
+        if not field.name:
+            found += members(field.type.lstrip("*#"))
+            continue
+        found.append(
+            Member(
+                name=field.name,
+                type=field.type,
+                omit_empty=field.omit_empty,
+                decode=_lazy(field.type),
+                zero=_zero(field.type),
+                pointer=field.type.startswith("*"),
+            )
+        )
+    return tuple(found)
+
+
+def _lazy(expression: str) -> Decoder:
+    """A decoder that is compiled when first used, so that recursive types end."""
+
+    def first(value: Any) -> Any:
+        return decoder(expression)(value)
+
+    return first
+
+
+@functools.cache
+def decoder(expression: str) -> Decoder:
+    """The function that takes a JSON value through a Go type; it raises `Mismatch`."""
+    if expression.startswith("*"):
+        return decoder(expression[1:])
+    if expression.startswith("[]"):
+        return _slice(expression)
+    if expression.startswith("{}"):
+        return _map(expression)
+    if expression.startswith("#"):
+        return _named(expression[1:])
+    return _scalar(expression, expression)
+
+
+def _named(name: str) -> Decoder:
+    if name in table.SPECIAL:
+        return _SPECIALS.get(name.rpartition(".")[2], special.decode_any)
+    found = table.go_type(name)
+    if not found.alias:
+        return _struct(name)
+    if found.alias.startswith(("[]", "{}")):
+        return decoder(found.alias)
+    return _scalar(found.alias, table.go_name(name))
+
+
+_SPECIALS: dict[str, Decoder] = {
+    "Time": special.decode_time,
+    "MicroTime": special.decode_micro_time,
+    "Quantity": special.decode_quantity,
+    "IntOrString": special.decode_int_or_string,
+}
+
+
+def _scalar(expression: str, shown: str) -> Decoder:
+    match expression:
+        case "string":
+            return _string(shown)
+        case "bool":
+            return _bool(shown)
+        case "bytes":
+            return special.decode_bytes
+        case "float64":
+            return _float(shown)
+        case _ if expression in _RANGES:
+            return _integer(expression, shown)
+        case _:
+            return special.decode_any
+
+
+def _string(shown: str) -> Decoder:
+    def decode(value: Any) -> Any:
+        if type_(value) is str:
+            return value
+        raise Mismatch(json_kind(value), shown)
+
+    return decode
+
+
+def _bool(shown: str) -> Decoder:
+    def decode(value: Any) -> Any:
+        if value is True or value is False:
+            return value
+        raise Mismatch(json_kind(value), shown)
+
+    return decode
+
+
+def _float(shown: str) -> Decoder:
+    def decode(value: Any) -> Any:
+        if type_(value) in (int, float):
+            return value
+        raise Mismatch(json_kind(value), shown)
+
+    return decode
+
+
+def _integer(expression: str, shown: str) -> Decoder:
+    low, high = _RANGES[expression]
+
+    def decode(value: Any) -> Any:
+        if type_(value) is int:
+            if low <= value <= high:
+                return value
+            raise Mismatch(f"number {value}", shown)
+        if type_(value) is float:
+            raise Mismatch(f"number {value:g}", shown)
+        raise Mismatch(json_kind(value), shown)
+
+    return decode
+
+
+def _slice(expression: str) -> Decoder:
+    item = _lazy(expression[2:])
+    zero = _zero(expression[2:])
+    shown = go_expression(expression)
+
+    def decode(value: Any) -> Any:
+        if type_(value) is not list:
+            raise Mismatch(json_kind(value), shown)
+        return [zero() if part is None else item(part) for part in value]
+
+    return decode
+
+
+def _map(expression: str) -> Decoder:
+    item = _lazy(expression[2:])
+    zero = _zero(expression[2:])
+    shown = go_expression(expression)
+
+    def decode(value: Any) -> Any:
+        if type_(value) is not dict:
+            raise Mismatch(json_kind(value), shown)
+        return {key: zero() if part is None else item(part) for key, part in value.items()}
+
+    return decode
+
+
+def _struct(name: str) -> Decoder:
+    shown = table.go_name(name)
+    bare = name.rpartition(".")[2]
+
+    def decode(value: Any) -> Any:
+        if type_(value) is not dict:
+            raise Mismatch(json_kind(value), shown)
+        result: dict[str, Any] = {}
+        for member in members(name):
+            part = value.get(member.name, _MISSING)
+            if part is _MISSING or part is None:
+                if not member.omit_empty or _is_struct(member.type):
+                    result[member.name] = member.zero()
+                continue
+            try:
+                decoded = member.decode(part)
+            except Mismatch as error:
+                error.struct = error.struct or bare
+                error.path.append(member.name)
+                raise
+            if not (member.omit_empty and _is_empty(decoded, member)):
+                result[member.name] = decoded
+        return result
+
+    return decode
+
+
+@functools.cache
+def _is_struct(expression: str) -> bool:
+    """Whether Go never omits it: a struct that is not behind a pointer."""
+    if not expression.startswith("#"):
+        return False
+    name = expression[1:]
+    return name in table.SPECIAL or not table.go_type(name).alias
+
+
+def _is_empty(value: Any, member: Member) -> bool:
+    if member.pointer:
+        return value is None
+    if _is_struct(member.type):
+        return False
+    return not value
+
+
+def _zero(expression: str) -> Callable[[], Any]:
+    """A function that makes the zero value of a type as Go writes it."""
+    if expression.startswith("#") and _is_struct(expression):
+        name = expression[1:]
+        if name not in table.SPECIAL:
+            return lambda: zero_struct(name)
+        constant = {"Quantity": "0", "IntOrString": 0, "Duration": "0s"}.get(
+            name.rpartition(".")[2]
+        )
+        return lambda: constant
+    base = expression
+    if base.startswith("#"):
+        base = table.go_type(base[1:]).alias
+    value: Any = {"string": "", "bool": False, "bytes": None}.get(base)
+    if base in _RANGES or base == "float64":
+        value = 0
+    return lambda: value
+
+
+def zero_struct(name: str) -> dict[str, Any]:
+    """A new struct as Go writes it: only what is never omitted."""
+    return {
+        member.name: member.zero()
+        for member in members(name)
+        if not member.omit_empty or _is_struct(member.type)
+    }
+
+
+def go_expression(expression: str) -> str:
+    """A type expression as Go prints it."""
+    if expression.startswith("*"):
+        return "*" + go_expression(expression[1:])
+    if expression.startswith("[]"):
+        return "[]" + go_expression(expression[2:])
+    if expression.startswith("{}"):
+        return "map[string]" + go_expression(expression[2:])
+    if expression.startswith("#"):
+        return table.go_name(expression[1:])
+    return "[]uint8" if expression == "bytes" else expression
+
+
+def unknown_fields(value: Any, expression: str, *, path: str = "") -> list[str]:
+    """Paths of members no field takes, in the order of the document: `spec.ports[0].foo`."""
+    expression = expression.lstrip("*")
+    if expression.startswith("[]") and isinstance(value, list):
+        return [
+            found
+            for index, part in enumerate(value)
+            for found in unknown_fields(part, expression[2:], path=f"{path}[{index}]")
+        ]
+    if expression.startswith("{}") and isinstance(value, dict):
+        return [
+            found
+            for key, part in value.items()
+            for found in unknown_fields(part, expression[2:], path=_join(path, key))
+        ]
+    if not expression.startswith("#") or expression[1:] in table.SPECIAL:
+        return []
+    named = table.go_type(expression[1:])
+    if named.alias:
+        return unknown_fields(value, named.alias, path=path)
+    return _unknown_members(value, named.name, path) if isinstance(value, dict) else []
+
+
+def _unknown_members(value: dict[str, Any], name: str, path: str) -> list[str]:
+    types = {member.name: member.type for member in members(name)}
+    found: list[str] = []
+    for key, part in value.items():
+        if key in types:
+            found += unknown_fields(part, types[key], path=_join(path, key))
+        else:
+            found.append(_join(path, key))
+    return found
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

@@ -1,0 +1,174 @@
+"""The committed table of Go types, read lazily and one type at a time.
+
+The file holds facts only (names, types, tags, markers); `tools/builtins` writes it. A type is
+parsed when something first asks for it, so a process that serves ten kinds pays for ten.
+
+Expressions in the file: `*T` pointer, `[]T` slice, `{}T` map with string keys, `#pkg.T` a named
+type, and the scalars `string bool int32 int64 uint32 float64 bytes`.
+"""
+
+import functools
+import hashlib
+from importlib import resources as package_files
+from typing import Any
+
+import msgspec
+
+SPECIAL = frozenset(
+    {
+        "meta/v1.Time",
+        "meta/v1.MicroTime",
+        "meta/v1.Duration",
+        "meta/v1.FieldsV1",
+        "resource.Quantity",
+        "intstr.IntOrString",
+        "runtime.RawExtension",
+        "runtime.Object",
+        "apiextensions/v1.JSON",
+        "apiextensions/v1.JSONSchemaPropsOrArray",
+        "apiextensions/v1.JSONSchemaPropsOrBool",
+        "apiextensions/v1.JSONSchemaPropsOrStringArray",
+    }
+)
+"""Types whose JSON is written by hand in Go; the readers of the table know them by name."""
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One member of a Go struct; an empty name means its members stand in the parent's JSON."""
+
+    name: str
+    type: str
+    omit_empty: bool
+    required: bool
+    tag: int
+    strategy: str = ""
+    merge_key: str = ""
+    list_type: str = ""
+    list_map_keys: tuple[str, ...] = ()
+    map_type: str = ""
+    default: Any = msgspec.UNSET
+
+
+class GoType(msgspec.Struct, frozen=True):
+    """A named Go type: a struct with fields, or another name for an expression."""
+
+    name: str
+    fields: tuple[Field, ...] = ()
+    alias: str = ""
+    map_type: str = ""
+    wrapped: bool = False
+    """Whether protobuf wraps the slice in a message, so that null and empty differ."""
+
+
+class _File(msgspec.Struct):
+    modules: dict[str, str]
+    groups: dict[str, str]
+    packages: dict[str, str]
+    resources: dict[str, msgspec.Raw]
+    types: dict[str, msgspec.Raw]
+
+
+@functools.cache
+def _file() -> _File:
+    return msgspec.json.decode(_read("table.json"), type=_File)
+
+
+def _read(name: str) -> bytes:
+    return package_files.files(__package__).joinpath(name).read_bytes()
+
+
+@functools.cache
+def go_type(name: str) -> GoType:
+    """The type of that short name (`core/v1.Pod`); `KeyError` if the table has none."""
+    described = msgspec.json.decode(_file().types[name])
+    if "is" in described:
+        return GoType(name=name, alias=described["is"], wrapped="items" in described)
+    fields = tuple(_field(item) for item in described["fields"])
+    return GoType(name=name, fields=fields, map_type=described.get("map", ""))
+
+
+def _field(item: list[Any]) -> Field:
+    name, expression, flags, tag, *rest = item
+    more = rest[0] if rest else {}
+    return Field(
+        name=name,
+        type=expression,
+        omit_empty="o" in flags,
+        required="r" in flags,
+        tag=tag,
+        strategy=more.get("strategy", ""),
+        merge_key=more.get("key", ""),
+        list_type=more.get("list", ""),
+        list_map_keys=tuple(more.get("keys", ())),
+        map_type=more.get("map", ""),
+        default=more.get("default", msgspec.UNSET),
+    )
+
+
+def kind_type(api_version: str, kind: str) -> str | None:
+    """The short name of the type behind a kind; kinds of meta/v1 exist in every group."""
+    file = _file()
+    package = file.groups.get(api_version)
+    if package is not None and f"{package}.{kind}" in file.types:
+        return _if_kind(f"{package}.{kind}")
+    if package is not None and f"meta/v1.{kind}" in file.types:
+        return _if_kind(f"meta/v1.{kind}")
+    return None
+
+
+def _if_kind(name: str) -> str | None:
+    fields = go_type(name).fields
+    return name if any(field.type == "#meta/v1.TypeMeta" for field in fields) else None
+
+
+def kinds(api_version: str) -> tuple[str, ...]:
+    """The kinds a group version declares itself, lists included."""
+    package = _file().groups.get(api_version)
+    prefix = f"{package}."
+    names = (name for name in _file().types if name.startswith(prefix))
+    return tuple(name[len(prefix) :] for name in names if _if_kind(name))
+
+
+def api_versions() -> tuple[str, ...]:
+    """Every group version of the table."""
+    return tuple(_file().groups)
+
+
+def openapi_name(name: str) -> str:
+    """The name of a type in OpenAPI documents: `io.k8s.api.core.v1.Pod`."""
+    package, _, type_name = name.rpartition(".")
+    return f"{_file().packages[package]}.{type_name}"
+
+
+@functools.cache
+def short_name(openapi: str) -> str:
+    """The table's name for an OpenAPI name; `KeyError` if the package is not in the table."""
+    package, _, type_name = openapi.rpartition(".")
+    return f"{_short_packages()[package]}.{type_name}"
+
+
+@functools.cache
+def _short_packages() -> dict[str, str]:
+    return {full: short for short, full in _file().packages.items()}
+
+
+def go_name(name: str) -> str:
+    """A type as Go prints it: `v1.LabelSelector`, `resource.Quantity`."""
+    return name.rpartition("/")[2]
+
+
+def discovery() -> dict[str, msgspec.Raw]:
+    """The recorded resources by group version, not yet parsed."""
+    return _file().resources
+
+
+def verify() -> list[str]:
+    """What is wrong with the committed table: empty when it is the one that was generated."""
+    actual = hashlib.sha256(_read("table.json")).hexdigest()
+    recorded = _read("table.sha256").decode().strip()
+    if actual == recorded:
+        return []
+    return [
+        f"meta/builtins/table.json: sha256 is {actual}, table.sha256 says {recorded}; "
+        "run tools/builtins again instead of editing the table"
+    ]

@@ -1,0 +1,3 @@
+module quarterdeck/tools/builtins
+
+go 1.23
