@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping
 
-import msgspec
-
 from quarterdeck.apis.authentication import UserInfo
 from quarterdeck.meta.kinds import KindInfo, Scope
-from quarterdeck.meta.markers import Arbitrary, Int32
+from quarterdeck.meta.markers import ABSENT, Arbitrary, Int32
 from quarterdeck.meta.objects import Object, Struct
 
 
@@ -40,10 +38,10 @@ class AdmissionRequest(Struct, frozen=True, kw_only=True):
     namespace: str = ""
     operation: str = ""
     user_info: UserInfo = UserInfo()
-    object: Arbitrary | None = None
-    old_object: Arbitrary | None = None
+    object: Arbitrary = ABSENT
+    old_object: Arbitrary = ABSENT
     dry_run: bool | None = None
-    options: Arbitrary | None = None
+    options: Arbitrary = ABSENT
 
 
 class ResponseStatus(Struct, frozen=True, kw_only=True):
@@ -80,11 +78,6 @@ class AdmissionReview(Object, frozen=True, kw_only=True):
     )
     request: AdmissionRequest | None = None
     response: AdmissionResponse | None = None
-
-
-def is_absent(value: msgspec.Raw | None) -> bool:
-    """Whether an object of a request is missing; servers send `null` for it."""
-    return value is None or bytes(value) in (b"", b"null")
 
 
 KINDS: tuple[type[Object], ...] = (AdmissionReview,)

@@ -7,7 +7,7 @@ import msgspec
 from quarterdeck.apis.admissionregistration import WebhookClientConfig
 from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.kinds import KindInfo, Scope
-from quarterdeck.meta.markers import Arbitrary, Int32, Schema
+from quarterdeck.meta.markers import ABSENT, Arbitrary, Int32, Schema
 from quarterdeck.meta.objects import Object, Struct
 
 
@@ -25,7 +25,7 @@ class CustomResourceDefinitionNames(Struct, frozen=True, kw_only=True):
 class CustomResourceValidation(Struct, frozen=True, kw_only=True):
     """The schema of one version."""
 
-    open_api_v3_schema: Arbitrary | None = msgspec.field(name="openAPIV3Schema", default=None)
+    open_api_v3_schema: Arbitrary = msgspec.field(name="openAPIV3Schema", default=ABSENT)
 
 
 class CustomResourceSubresourceScale(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from quarterdeck.apis.core.pods import PodTemplateSpec
 from quarterdeck.meta.kinds import KindInfo
-from quarterdeck.meta.markers import Arbitrary, Int32, Int64, Schema, Time
+from quarterdeck.meta.markers import ABSENT, Arbitrary, Int32, Int64, Schema, Time
 from quarterdeck.meta.objects import Object, Struct
 from quarterdeck.meta.selectors import LabelSelector
 
@@ -18,7 +18,7 @@ class JobSpec(Struct, frozen=True, kw_only=True):
     completion_mode: str | None = None
     active_deadline_seconds: Int64 | None = None
     backoff_limit: Int32 | None = None
-    pod_failure_policy: Arbitrary | None = None
+    pod_failure_policy: Arbitrary = ABSENT
     selector: LabelSelector | None = None
     manual_selector: bool | None = None
     ttl_seconds_after_finished: Int32 | None = None

@@ -76,3 +76,11 @@ Int64 = Annotated[int, Schema(format="int64")]
 
 Arbitrary = Annotated[msgspec.Raw, Schema(preserve_unknown=True)]
 """Any JSON, kept as the bytes it came in."""
+
+ABSENT = msgspec.Raw()
+"""The default of an `Arbitrary` field; compare with `is_absent`."""
+
+
+def is_absent(value: msgspec.Raw) -> bool:
+    """Whether an `Arbitrary` field is missing or `null`, which mean the same."""
+    return value is ABSENT or bytes(value) in (b"", b"null")

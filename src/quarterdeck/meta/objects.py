@@ -13,7 +13,7 @@ import msgspec
 
 from quarterdeck.meta.identity import GVK, Key, ResourceVersion, Uid
 from quarterdeck.meta.kinds import KindInfo
-from quarterdeck.meta.markers import Arbitrary, Int64, Schema, Time
+from quarterdeck.meta.markers import ABSENT, Arbitrary, Int64, Schema, Time
 from quarterdeck.meta.overlay import overlay, without_nulls
 
 
@@ -51,7 +51,7 @@ class ManagedFieldsEntry(Struct, frozen=True, kw_only=True):
     api_version: str = ""
     time: str | None = None
     fields_type: str = ""
-    fields_v1: Arbitrary = msgspec.field(name="fieldsV1", default=msgspec.Raw())
+    fields_v1: Arbitrary = msgspec.field(name="fieldsV1", default=ABSENT)
     subresource: str = ""
 
 

@@ -8,7 +8,7 @@ from quarterdeck.apis.core.containers import Container, SeccompProfile
 from quarterdeck.apis.core.references import LocalObjectReference
 from quarterdeck.apis.core.volumes import Volume
 from quarterdeck.meta.kinds import KindInfo
-from quarterdeck.meta.markers import Arbitrary, Int32, Int64, Time
+from quarterdeck.meta.markers import ABSENT, Arbitrary, Int32, Int64, Time
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct
 
 
@@ -54,10 +54,10 @@ class PodSpec(Struct, frozen=True, kw_only=True):
     image_pull_secrets: tuple[LocalObjectReference, ...] = ()
     hostname: str = ""
     subdomain: str = ""
-    affinity: Arbitrary | None = None
+    affinity: Arbitrary = ABSENT
     scheduler_name: str = ""
     tolerations: tuple[Toleration, ...] = ()
-    topology_spread_constraints: Arbitrary | None = None
+    topology_spread_constraints: Arbitrary = ABSENT
     priority_class_name: str = ""
     priority: Int32 | None = None
     enable_service_links: bool | None = None

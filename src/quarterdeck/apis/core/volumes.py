@@ -2,7 +2,7 @@
 
 import msgspec
 
-from quarterdeck.meta.markers import Arbitrary, Int32, Int64, Quantity
+from quarterdeck.meta.markers import ABSENT, Arbitrary, Int32, Int64, Quantity
 from quarterdeck.meta.objects import Struct
 
 
@@ -67,7 +67,7 @@ class VolumeProjection(Struct, frozen=True, kw_only=True):
     config_map: ConfigMapVolumeSource | None = None
     secret: ConfigMapVolumeSource | None = None
     service_account_token: ServiceAccountTokenProjection | None = None
-    downward_api: Arbitrary | None = msgspec.field(name="downwardAPI", default=None)
+    downward_api: Arbitrary = msgspec.field(name="downwardAPI", default=ABSENT)
 
 
 class ProjectedVolumeSource(Struct, frozen=True, kw_only=True):
