@@ -88,7 +88,9 @@ class ApiError(Exception):
         if reason:
             status["reason"] = reason
         if self.details is not None:
-            status["details"] = msgspec.to_builtins(self.details)
+            status["details"] = details = msgspec.to_builtins(self.details)
+            if "causes" in details:
+                details["causes"] = list(details["causes"])
         status["code"] = self.code
         return status
 

@@ -1,0 +1,41 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.wire.fields import FieldOperator, FieldRequirement, FieldSelector
+from quarterdeck.wire.labels import SelectorError
+
+fields = st.from_regex(r"[a-z]{1,8}(\.[a-zA-Z]{1,8}){0,2}", fullmatch=True)
+
+
+@given(
+    st.lists(
+        st.builds(FieldRequirement, fields, st.sampled_from(FieldOperator), st.text()), max_size=3
+    )
+)
+def test_a_printed_selector_reads_back_equal(terms: list[FieldRequirement]) -> None:
+    selector = FieldSelector(terms)
+    assert FieldSelector.parse(str(selector)) == selector
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_selector_or_a_selector_error(text: str) -> None:
+    try:
+        FieldSelector.parse(text)
+    except SelectorError as error:
+        assert str(error)
+
+
+def test_fields_are_compared_by_equality_only() -> None:
+    selector = FieldSelector.parse("metadata.name=web,status.phase!=Failed")
+    values = {"metadata.name": "web", "status.phase": "Running"}
+    assert selector.matches(lambda field: values.get(field, ""))
+    values["status.phase"] = "Failed"
+    assert not selector.matches(lambda field: values.get(field, ""))
+    assert selector.exact("metadata.name") == "web"
+    assert selector.exact("status.phase") is None
+
+
+def test_a_term_without_an_operator_is_refused() -> None:
+    with pytest.raises(SelectorError, match="invalid selector: 'a=b,c'; can't understand 'c'"):
+        FieldSelector.parse("a=b,c")

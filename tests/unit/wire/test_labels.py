@@ -1,0 +1,106 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.wire.labels import NOTHING, Operator, Requirement, Selector, SelectorError
+
+keys = st.from_regex(
+    r"([a-z][a-z0-9]{0,5}\.io/)?[A-Za-z][A-Za-z0-9_.-]{0,6}[A-Za-z0-9]", fullmatch=True
+)
+keys = keys.filter(lambda key: key not in ("in", "notin"))
+values = st.from_regex(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,6}[A-Za-z0-9])?)?", fullmatch=True)
+
+
+@st.composite
+def requirements(draw: st.DrawFn) -> Requirement:
+    operator = draw(st.sampled_from(Operator))
+    match operator:
+        case Operator.EXISTS | Operator.DOES_NOT_EXIST:
+            chosen: frozenset[str] = frozenset()
+        case Operator.IN | Operator.NOT_IN:
+            chosen = draw(st.frozensets(values.filter(bool), min_size=1, max_size=3))
+        case Operator.GREATER_THAN | Operator.LESS_THAN:
+            chosen = frozenset((str(draw(st.integers(0, 99))),))
+        case _:
+            chosen = frozenset((draw(values),))
+    return Requirement(draw(keys), operator, chosen)
+
+
+@given(st.lists(requirements(), max_size=4))
+def test_a_printed_selector_reads_back_equal(terms: list[Requirement]) -> None:
+    selector = Selector(terms)
+    assert Selector.parse(str(selector)) == selector
+
+
+@given(st.lists(requirements(), max_size=3), st.dictionaries(keys, values, max_size=4))
+def test_a_selector_is_the_conjunction_of_its_terms(
+    terms: list[Requirement], labels: dict[str, str]
+) -> None:
+    assert Selector(terms).matches(labels) == all(term.matches(labels) for term in terms)
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_selector_or_a_selector_error(text: str) -> None:
+    try:
+        Selector.parse(text)
+    except SelectorError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "expected"),
+    [
+        ("", {}, True),
+        ("a=b", {"a": "b"}, True),
+        ("a==b", {"a": "c"}, False),
+        ("a!=b", {}, True),
+        ("a notin (b)", {}, True),
+        ("a in (b, c)", {"a": "c"}, True),
+        ("a in (b,)", {"a": ""}, True),
+        ("a", {"a": ""}, True),
+        ("!a", {"a": ""}, False),
+        ("a>3", {"a": "4"}, True),
+        ("a>3", {"a": "x"}, False),
+        ("a<3", {"a": "-1"}, True),
+        ("a=b,c!=d", {"a": "b", "c": "d"}, False),
+        ("a=", {"a": ""}, True),
+        ("a=", {}, False),
+    ],
+)
+def test_selectors_match_as_in_kubernetes(
+    text: str, labels: dict[str, str], expected: bool
+) -> None:
+    assert Selector.parse(text).matches(labels) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
+        (",a", "found ',', expected: !, identifier, or 'end of string'"),
+        ("a,", "found '', expected: identifier after ','"),
+        ("a=b c", "found 'c', expected: ',' or 'end of string'"),
+        ("!", "unable to parse requirement: found '', expected: identifier"),
+        ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+        ("a in (b", "unable to parse requirement: found '', expected: ',' or ')'"),
+    ],
+)
+def test_broken_selectors_are_refused_with_kubernetes_words(text: str, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        Selector.parse(text)
+    assert str(caught.value) == message
+
+
+def test_a_label_selector_object_becomes_a_selector() -> None:
+    selector = Selector.from_label_selector(
+        {
+            "matchLabels": {"app": "web"},
+            "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["db"]}],
+        }
+    )
+    assert selector.matches({"app": "web"})
+    assert not selector.matches({"app": "web", "tier": "db"})
+    assert Selector.from_label_selector({}).matches({"any": "thing"})
+    assert Selector.from_label_selector(None) is NOTHING
+    with pytest.raises(SelectorError, match='"Near" is not a valid label selector operator'):
+        Selector.from_label_selector({"matchExpressions": [{"key": "a", "operator": "Near"}]})

@@ -1,0 +1,116 @@
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.wire import json_patch, merge_patch
+from quarterdeck.wire.json_patch import JsonPatchError, MalformedPatch
+
+keys = st.sampled_from(["a", "b", "c/d", "e~f", ""])
+scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=3)
+documents: st.SearchStrategy[Any] = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=12,
+)
+objects = st.dictionaries(keys, documents, max_size=4)
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    return value
+
+
+@given(objects, objects)
+def test_a_created_merge_patch_leads_from_before_to_after(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    after = without_nulls(after)
+    untouched = copy.deepcopy(before)
+    result = merge_patch.apply(before, merge_patch.create(before, after))
+    assert merge_patch.same(result, after)
+    assert before == untouched
+
+
+@given(objects)
+def test_a_merge_patch_between_equals_is_empty(document: dict[str, Any]) -> None:
+    document = without_nulls(document)
+    assert merge_patch.create(document, document) == {}
+
+
+@given(documents, documents)
+def test_a_created_json_patch_leads_from_before_to_after(before: Any, after: Any) -> None:
+    untouched = copy.deepcopy(before)
+    operations = json_patch.create(before, after)
+    assert merge_patch.same(json_patch.apply(before, operations), after)
+    assert before == untouched
+    assert json_patch.parse([each.to_json() for each in operations]) == operations
+
+
+@pytest.mark.parametrize(
+    ("target", "patch", "expected"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        (["a"], {"a": "b", "c": None}, {"a": "b"}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_merge_patch_follows_rfc_7386(target: Any, patch: Any, expected: Any) -> None:
+    assert merge_patch.apply(target, patch) == expected
+
+
+def patched(document: Any, *operations: dict[str, Any]) -> Any:
+    return json_patch.apply(document, json_patch.parse(list(operations)))
+
+
+def test_json_patch_follows_rfc_6902() -> None:
+    assert patched({"a": [1, 3]}, {"op": "add", "path": "/a/1", "value": 2}) == {"a": [1, 2, 3]}
+    assert patched({"a": [1]}, {"op": "add", "path": "/a/-", "value": 2}) == {"a": [1, 2]}
+    assert patched({"a/b": 1}, {"op": "remove", "path": "/a~1b"}) == {}
+    assert patched({"a": 1}, {"op": "move", "from": "/a", "path": "/b"}) == {"b": 1}
+    assert patched({"a": {"x": 1}}, {"op": "copy", "from": "/a", "path": "/b"}) == {
+        "a": {"x": 1},
+        "b": {"x": 1},
+    }
+    assert patched({"a": 1}, {"op": "replace", "path": "", "value": 2}) == 2
+    assert patched({}, {"op": "test", "path": "/a", "value": None}) == {}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param({"op": "test", "path": "/a", "value": 2}, id="a test that fails"),
+        pytest.param({"op": "test", "path": "/a", "value": True}, id="one is not true"),
+        pytest.param({"op": "remove", "path": "/b"}, id="remove what is not there"),
+        pytest.param({"op": "replace", "path": "/b", "value": 1}, id="replace what is not there"),
+        pytest.param({"op": "add", "path": "/b/c", "value": 1}, id="no parent"),
+        pytest.param({"op": "add", "path": "/l/9", "value": 1}, id="index out of range"),
+        pytest.param({"op": "remove", "path": "/l/-1"}, id="negative index"),
+        pytest.param({"op": "remove", "path": "/l/01"}, id="leading zero"),
+        pytest.param({"op": "add", "path": "/a/x", "value": 1}, id="into a scalar"),
+        pytest.param({"op": "add", "path": "a", "value": 1}, id="no slash"),
+    ],
+)
+def test_an_operation_that_cannot_be_done_leaves_the_document(operation: dict[str, Any]) -> None:
+    document = {"a": 1, "l": [1]}
+    with pytest.raises(JsonPatchError) as caught:
+        patched(document, {"op": "add", "path": "/z", "value": 1}, operation)
+    assert caught.value.index == 1
+    assert document == {"a": 1, "l": [1]}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{}, ["x"], [{"op": "jump", "path": "/a"}], [{"op": "add"}], [{"op": "move", "path": "/a"}]],
+)
+def test_what_is_no_patch_is_malformed(document: Any) -> None:
+    with pytest.raises(MalformedPatch):
+        json_patch.parse(document)

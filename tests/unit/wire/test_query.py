@@ -1,0 +1,91 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.wire.query import (
+    CreateOptions,
+    DeleteOptions,
+    GetOptions,
+    ListOptions,
+    PatchOptions,
+    Preconditions,
+    truth,
+)
+from quarterdeck.wire.status import BadRequest
+
+text = st.text(st.characters(codec="utf-8"), max_size=12)
+number = st.integers(-(2**63), 2**63 - 1)
+
+
+@given(
+    st.builds(
+        ListOptions,
+        label_selector=text,
+        field_selector=text,
+        watch=st.booleans(),
+        allow_watch_bookmarks=st.booleans(),
+        resource_version=text,
+        resource_version_match=text,
+        timeout_seconds=st.none() | number,
+        limit=number,
+        continue_=text,
+        send_initial_events=st.none() | st.booleans(),
+    )
+)
+def test_list_options_read_back_equal(options: ListOptions) -> None:
+    assert ListOptions.parse(options.build()) == options
+
+
+@given(
+    st.builds(
+        PatchOptions,
+        dry_run=st.lists(text, max_size=2).map(tuple),
+        field_manager=text,
+        field_validation=text,
+        force=st.none() | st.booleans(),
+    )
+)
+def test_patch_options_read_back_equal(options: PatchOptions) -> None:
+    assert PatchOptions.parse(options.build()) == options
+
+
+@given(
+    st.builds(
+        DeleteOptions,
+        dry_run=st.lists(text, max_size=2).map(tuple),
+        grace_period_seconds=st.none() | number,
+        propagation_policy=st.none() | text,
+        preconditions=st.none() | st.builds(Preconditions, uid=st.none() | text),
+    )
+)
+def test_delete_options_survive_the_body(options: DeleteOptions) -> None:
+    assert DeleteOptions.from_body(options.to_body()) == options
+
+
+@pytest.mark.parametrize("value", ["true", "True", "1", "", "yes"])
+def test_anything_but_zero_and_false_is_true(value: str) -> None:
+    assert truth(value)
+    assert ListOptions.parse(f"watch={value}").watch
+
+
+@pytest.mark.parametrize("value", ["0", "false", "False", "FALSE"])
+def test_zero_and_false_are_false(value: str) -> None:
+    assert not truth(value)
+
+
+def test_a_number_that_is_none_is_a_bad_request_naming_it() -> None:
+    with pytest.raises(BadRequest) as caught:
+        ListOptions.parse("limit=abc")
+    assert caught.value.message == 'strconv.ParseInt: parsing "abc": invalid syntax'
+    with pytest.raises(BadRequest, match="value out of range"):
+        ListOptions.parse(f"limit={2**63}")
+
+
+def test_parameters_of_other_verbs_are_ignored() -> None:
+    assert GetOptions.parse("limit=3&timeout=32s") == GetOptions()
+    assert CreateOptions.parse("dryRun=All&dryRun=x").dry_run == ("All", "x")
+
+
+def test_a_body_of_the_wrong_type_is_refused_by_name() -> None:
+    with pytest.raises(BadRequest, match="gracePeriodSeconds"):
+        DeleteOptions.from_body({"gracePeriodSeconds": "soon"})
