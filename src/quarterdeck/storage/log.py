@@ -6,10 +6,13 @@ from typing import Protocol
 from quarterdeck.storage.errors import StorageError
 from quarterdeck.storage.types import StoreEvent
 
-__all__ = ["Done", "Log"]
+__all__ = ["Compacting", "Done", "Log"]
 
 Done = Callable[[StorageError | None], None]
 """Called once on the event loop's thread, with what went wrong if something did."""
+
+Compacting = Callable[[int, StorageError | None], None]
+"""The same, with the revision up to which everything superseded is gone now."""
 
 
 class Log(Protocol):
@@ -21,11 +24,8 @@ class Log(Protocol):
     async def read(self, after: int, limit: int) -> list[StoreEvent]:
         """Some events after a revision, oldest first; none when there are none."""
 
-    async def compact(self, after: int, upto: int) -> int:
-        """Forget a small part of what is superseded after one revision and up to another.
-
-        Returns the revision up to which all is forgotten now.
-        """
+    def compact(self, after: int, upto: int, done: Compacting) -> None:
+        """Forget a small part of what is superseded after one revision and up to another."""
 
     async def close(self) -> None:
         """Finish what was asked for and let go of everything."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from quarterdeck.storage.history import History
-from quarterdeck.storage.log import Done
+from quarterdeck.storage.log import Compacting, Done
 from quarterdeck.storage.state import State
 from quarterdeck.storage.store import Store
 from quarterdeck.storage.types import Derive, StoreEvent
@@ -26,9 +26,9 @@ class MemoryLog:
         """No event is older than those in memory."""
         return []
 
-    async def compact(self, after: int, upto: int) -> int:
+    def compact(self, after: int, upto: int, done: Compacting) -> None:
         """Nothing is kept here."""
-        return upto
+        asyncio.get_running_loop().call_soon(done, upto, None)
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from quarterdeck.storage.compaction import Compactor
 from quarterdeck.storage.errors import Closed, Compacted, FutureRevision
 from quarterdeck.storage.history import History
 from quarterdeck.storage.hub import Hub, Watcher
@@ -56,9 +57,9 @@ class Store:
         self._log = log
         self._state = state
         self._history = history
+        self._keeps_log = retain is not None
         self._revision = revision
-        self._compacted = compacted
-        self._retain = retain
+        self._compactor = Compactor(log, compacted=compacted, retain=retain, forget=self._forget)
         self._hub = Hub(revision, history.after)
         self._subscribers: dict[int, Subscriber] = {}
         self._subscriptions = 0
@@ -77,7 +78,9 @@ class Store:
     @property
     def compacted(self) -> int:
         """The oldest revision that can be read at or watched after."""
-        return self._compacted
+        if self._keeps_log:
+            return self._compactor.target
+        return max(self._compactor.target, self._history.floor)
 
     def get(self, key: StoreKey) -> Entry | None:
         """The durable entry of a key, if there is one."""
@@ -160,8 +163,8 @@ class Store:
             Compacted: if events after that revision are gone.
         """
         self._check_open()
-        if after < self._compacted:
-            raise Compacted(after, self._compacted)
+        if after < self.compacted:
+            raise Compacted(after, self.compacted)
         is_old = after < self._history.floor
         watcher = Watcher(
             self._hub,
@@ -190,12 +193,7 @@ class Store:
         self._check_open()
         if before > self._revision:
             raise FutureRevision(before, self._revision)
-        done, self._compacted = self._compacted, max(before, self._compacted)
-        self._history.forget(before)
-        for revision in [revision for revision in self._past if revision < before]:
-            del self._past[revision]
-        while done < before:
-            done = await self._log.compact(done, before)
+        await self._compactor.compact(before)
 
     async def close(self) -> None:
         """Let decided writes become durable, end watchers, let go of everything."""
@@ -204,6 +202,7 @@ class Store:
         self._is_closed = True
         self._sequencer.close()
         await self._sequencer.drain()
+        self._compactor.close()
         self._hub.close()
         await self._log.close()
 
@@ -211,7 +210,7 @@ class Store:
         """Figures for metrics and tests."""
         return Statistics(
             revision=self._revision,
-            compacted=self._compacted,
+            compacted=self.compacted,
             history_events=len(self._history),
             history_bytes=self._history.bytes,
             watchers=self._hub.watchers,
@@ -223,8 +222,6 @@ class Store:
         self._revision = events[-1].revision
         self._present = None
         self._history.extend(events)
-        if self._retain is None:
-            self._compacted = max(self._compacted, self._history.floor)
         self._hub.publish(events)
         for subscriber in list(self._subscribers.values()):
             try:
@@ -233,6 +230,12 @@ class Store:
                 # The write is durable: whoever listens may not undo it, nor stop the others.
                 context = {"message": "a storage subscriber failed", "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)
+        self._compactor.grown(self._revision)
+
+    def _forget(self, before: int) -> None:
+        self._history.forget(before)
+        for revision in [revision for revision in self._past if revision < before]:
+            del self._past[revision]
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -241,8 +244,8 @@ class Store:
     def _check_readable(self, revision: int) -> None:
         if revision > self._revision:
             raise FutureRevision(revision, self._revision)
-        if revision < self._compacted:
-            raise Compacted(revision, self._compacted)
+        if revision < self.compacted:
+            raise Compacted(revision, self.compacted)
 
     def _rewind(self, revision: int, events: Sequence[StoreEvent]) -> Snapshot:
         self._present = None
@@ -253,11 +256,11 @@ class Store:
         return past
 
     async def _older(self, position: int) -> list[StoreEvent]:
-        if position < self._compacted:
-            raise Compacted(position, self._compacted)
+        if position < self.compacted:
+            raise Compacted(position, self.compacted)
         if position >= self._history.floor:
             return []
         page = await self._log.read(position, READ_PAGE)
-        if position < self._compacted:
-            raise Compacted(position, self._compacted)
+        if position < self.compacted:
+            raise Compacted(position, self.compacted)
         return page

@@ -1,0 +1,83 @@
+"""Forgetting old history in small steps, on request and by itself.
+
+Each step is one short job of the log, so writes come between. Nothing runs when nothing is due.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from quarterdeck.storage.errors import Closed, StorageError
+from quarterdeck.storage.log import Log
+
+__all__ = ["Compactor"]
+
+SLACK = 4
+"""Begin by itself when a quarter more than what is to be kept has gathered."""
+
+
+class Compactor:
+    """Knows up to where the log is compacted, and how far it is to be."""
+
+    def __init__(
+        self, log: Log, *, compacted: int, retain: int | None, forget: Callable[[int], None]
+    ) -> None:
+        self._log = log
+        self._retain = retain
+        self._forget = forget
+        self._reached = compacted
+        self._is_running = False
+        self._is_closed = False
+        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self.target = compacted
+        """Nothing before this revision may be read any more."""
+
+    def grown(self, revision: int) -> None:
+        """Begin if more than enough history has gathered."""
+        retain = self._retain
+        if retain is not None and revision - self.target > retain + retain // SLACK:
+            self._aim(revision - retain)
+
+    async def compact(self, before: int) -> None:
+        """Forget what is superseded before a revision, and wait until it is done."""
+        self._aim(before)
+        if self._reached < before:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append((before, waiter))
+            await waiter
+
+    def close(self) -> None:
+        """Take no further step; what was compacted so far stays so."""
+        self._is_closed = True
+        self._settle(self._reached, Closed("the store was closed before it was compacted"))
+
+    def _aim(self, target: int) -> None:
+        # Readers are told first: they never see a history with holes.
+        if target > self.target:
+            self.target = target
+            self._forget(target)
+        self._step()
+
+    def _step(self) -> None:
+        if not self._is_running and not self._is_closed and self._reached < self.target:
+            self._is_running = True
+            self._log.compact(self._reached, self.target, self._stepped)
+
+    def _stepped(self, reached: int, error: StorageError | None) -> None:
+        self._is_running = False
+        self._reached = reached
+        self._settle(reached, error)
+        if error is None:
+            self._step()
+
+    def _settle(self, reached: int, error: StorageError | None) -> None:
+        left = []
+        for before, waiter in self._waiters:
+            if waiter.done():
+                continue
+            if before <= reached:
+                waiter.set_result(None)
+            elif error is not None:
+                waiter.set_exception(error)
+            else:
+                left.append((before, waiter))
+        self._waiters = left

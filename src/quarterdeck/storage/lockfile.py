@@ -1,0 +1,45 @@
+"""An advisory lock: one process at a time on one database.
+
+The kernel lets go of it when the process ends in whatever way, so nothing is ever left to clean up.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from quarterdeck.storage.errors import Locked
+
+__all__ = ["LockFile"]
+
+
+class LockFile:
+    """Holds the lock from construction until `release`."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(self._descriptor)
+        except OSError as error:
+            holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip()
+            os.close(self._descriptor)
+            by = f" by process {holder}" if holder else ""
+            raise Locked(f"{path} is held{by}: stop it, or use another data directory") from error
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Let the next one in. The file stays: removing it would race with its next holder."""
+        os.ftruncate(self._descriptor, 0)
+        os.close(self._descriptor)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
