@@ -1,0 +1,85 @@
+"""A schema made ready for objects: the face of this package.
+
+The road of a good object is short: `admit` walks the objects and lists in it once, `validate` asks
+the compiled test and is done. Only a refused object is walked a second time, slowly, to say why.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quarterdeck.meta.field import FieldError
+from quarterdeck.meta.schema import Node
+from quarterdeck.meta.structural import admit, duplicates, explain, fast
+
+MISSING = explain.MISSING
+
+
+class Admitted(NamedTuple):
+    """An object in the shape of its schema; the object itself was changed in place."""
+
+    value: dict[str, Any]
+    unknown: tuple[str, ...]
+    """Dropped fields, sorted: `spec.foo`, `spec.items[0].bar`."""
+
+
+class Compiled(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """One schema, compiled. Build it with `compile_schema`."""
+
+    node: Node
+    is_root: bool
+    prunes: admit.Walk
+    fills: admit.Walk
+    both: admit.Walk
+    accepts: fast.Test
+    repeats: duplicates.Finder | None
+
+    def admit(self, value: dict[str, Any]) -> Admitted:
+        """Drop unknown fields, then fill in defaults: one walk, in place."""
+        return Admitted(value, _paths(self.both(value)))
+
+    def prune(self, value: dict[str, Any]) -> Admitted:
+        """Drop what the schema does not know, in place; `null` where none may stand is kept."""
+        return Admitted(value, _paths(self.prunes(value)))
+
+    def default(self, value: dict[str, Any]) -> None:
+        """Fill in defaults and drop `null` where none may stand, in place."""
+        self.fills(value)
+
+    def validate(self, value: Any, old: Any = MISSING, *, prefix: str = "") -> list[FieldError]:
+        """What is wrong with a value, in Kubernetes' words and order.
+
+        With `old`, mistakes in parts that did not change are tolerated (ratcheting). `prefix` is
+        where a part of an object stands; the sentences still name the path within the part.
+        """
+        if self.accepts(value):
+            return []
+        errors = explain.explain(self.node, value, "", old=old)
+        return [_placed(error, prefix) for error in errors] if prefix else errors
+
+    def repeated(self, value: Any, path: str = "") -> list[FieldError]:
+        """Doubled members of sets and of lists that are maps."""
+        return self.repeats(value, path) if self.repeats is not None else []
+
+
+def compile_schema(node: Node, *, is_root: bool = True) -> Compiled:
+    """Compile a schema; the root of an object never loses `apiVersion`, `kind` and `metadata`."""
+    return Compiled(
+        node=node,
+        is_root=is_root,
+        prunes=admit.compile_walk(node, admit.Task.PRUNE, is_root=is_root),
+        fills=admit.compile_walk(node, admit.Task.DEFAULT, is_root=is_root),
+        both=admit.compile_walk(node, admit.Task.PRUNE | admit.Task.DEFAULT, is_root=is_root),
+        accepts=fast.compile_test(node),
+        repeats=duplicates.compile_finder(node),
+    )
+
+
+def _placed(error: FieldError, prefix: str) -> FieldError:
+    below = "" if error.field in ("", "<nil>") else f".{error.field}"
+    return msgspec.structs.replace(error, field=prefix + below)
+
+
+def _paths(found: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(sorted(path.removeprefix(".") for path in found)) if found else ()

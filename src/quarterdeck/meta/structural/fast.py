@@ -1,0 +1,178 @@
+"""The walk that says yes: a schema compiled into a test, built for the object that is right.
+
+Every scalar of a good object passes here, so the common leaf (a type and nothing else) costs a
+comparison, not a call. Whatever fails is asked again by `explain`, which must agree: a property
+test holds the two together.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from quarterdeck.meta.schema import Node
+from quarterdeck.meta.structural import scalars
+
+Test = Callable[[Any], bool]
+_Leaf = tuple[type | None, Test]
+"""A type that needs no further look, and the test for everything else."""
+
+
+def compile_test(node: Node) -> Test:
+    """A function that is true for exactly the values the schema allows."""
+    return _leaf(node)[1]
+
+
+def _leaf(node: Node) -> _Leaf:
+    tests = [*_value_tests(node)]
+    tests += [test for test in (_enum_test(node), _junctor_test(node)) if test]
+    kind = None if tests or node.int_or_string else _PLAIN.get(node.type)
+    return kind, _with_null(node, _type_test(node), tests)
+
+
+_PLAIN: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
+
+
+def _with_null(node: Node, typed: Test | None, tests: list[Test]) -> Test:
+    """Null is settled by type and enumeration alone."""
+    null_allowed = scalars.allows_null(node)
+    checks = ([typed] if typed else []) + tests
+    match checks:
+        case []:
+            return lambda value: value is not None or null_allowed
+        case [only]:
+            return lambda value: only(value) if value is not None else null_allowed
+        case [first, second]:
+            return lambda value: (
+                (first(value) and second(value)) if value is not None else null_allowed
+            )
+        case _:
+            return lambda value: (
+                all(check(value) for check in checks) if value is not None else null_allowed
+            )
+
+
+def _type_test(node: Node) -> Test | None:
+    if node.int_or_string:
+        return lambda value: type(value) in (int, str) or scalars.is_whole(value)
+    match node.type:
+        case "string":
+            return lambda value: type(value) is str
+        case "boolean":
+            return lambda value: type(value) is bool
+        case "integer":
+            return scalars.is_whole
+        case "number":
+            return lambda value: type(value) in (int, float)
+        case _:
+            return None
+
+
+def _value_tests(node: Node) -> Iterator[Test]:
+    """What the value's own type brings along; objects and arrays test their type themselves."""
+    if node.type == "object" or (not node.type and _speaks_of_members(node)):
+        yield _object_test(node)
+    if node.type == "array" or (not node.type and _speaks_of_items(node)):
+        yield _array_test(node)
+    if node.type not in ("object", "array") and (test := scalars.compile_test(node)) is not None:
+        yield test
+
+
+def _speaks_of_members(node: Node) -> bool:
+    return bool(
+        node.properties
+        or node.required
+        or node.additional is not None
+        or node.min_properties
+        or node.max_properties is not None
+    )
+
+
+def _speaks_of_items(node: Node) -> bool:
+    return bool(
+        node.items is not None or node.min_items or node.max_items is not None or node.unique_items
+    )
+
+
+def _object_test(node: Node) -> Test:
+    table = {key: _leaf(child) for key, child in node.properties.items()}
+    required = frozenset(node.required)
+    other = _other_members(node)
+    low, high = node.min_properties or 0, node.max_properties
+    must_be_object = node.type == "object"
+    if other is None and node.additional is not False:
+        other = (None, _anything)
+    get = table.get
+
+    def test(value: Any) -> bool:
+        if type(value) is not dict:
+            return not must_be_object
+        for key, member in value.items():
+            if (leaf := get(key, other)) is None:
+                return False
+            kind, check = leaf
+            if type(member) is not kind and not check(member):
+                return False
+        return required <= value.keys()
+
+    if not low and high is None:
+        return test
+    return lambda value: (
+        test(value)
+        and (
+            type(value) is not dict or (low <= len(value) and (high is None or len(value) <= high))
+        )
+    )
+
+
+def _anything(value: Any) -> bool:
+    return True
+
+
+def _other_members(node: Node) -> _Leaf | None:
+    return _leaf(node.additional) if isinstance(node.additional, Node) else None
+
+
+def _array_test(node: Node) -> Test:
+    low, high = node.min_items or 0, node.max_items
+    kind, check = _leaf(node.items) if node.items is not None else (None, _anything)
+    must_be_array, unique = node.type == "array", node.unique_items
+
+    def test(value: Any) -> bool:
+        if type(value) is not list:
+            return not must_be_array
+        for member in value:
+            if type(member) is not kind and not check(member):
+                return False
+        if len(value) < low or (high is not None and len(value) > high):
+            return False
+        return not (unique and scalars.has_repeats(value))
+
+    return test
+
+
+def _enum_test(node: Node) -> Test | None:
+    if not node.enum:
+        return None
+    if all(type(choice) is str for choice in node.enum):
+        choices = frozenset(node.enum)
+        return lambda value: type(value) is str and value in choices
+    enum = node.enum
+    return lambda value: scalars.is_one_of(value, enum)
+
+
+def _junctor_test(node: Node) -> Test | None:
+    if not (node.all_of or node.any_of or node.one_of or node.not_):
+        return None
+    all_of = [compile_test(part) for part in node.all_of]
+    any_of = [compile_test(part) for part in node.any_of]
+    one_of = [compile_test(part) for part in node.one_of]
+    refused = compile_test(node.not_) if node.not_ else None
+
+    def test(value: Any) -> bool:
+        return (
+            all(part(value) for part in all_of)
+            and (not any_of or any(part(value) for part in any_of))
+            and (not one_of or sum(part(value) for part in one_of) == 1)
+            and (refused is None or not refused(value))
+        )
+
+    return test

@@ -1,0 +1,75 @@
+"""Whether a schema may be a CustomResourceDefinition's: everything Kubernetes asks of it.
+
+Three questions in a fixed order, as the API server asks them: is it structural (`shape`), are its
+defaults valid and free of unknown fields (`defaults`), is every keyword one that is supported
+(`keywords`). Expressions are not looked at here; `cel` compiles them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from quarterdeck.meta.field import FieldError, forbidden, invalid
+from quarterdeck.meta.structural import defaults, keywords, shape
+
+_AT_ROOT_WITH_STATUS = (
+    "Description",
+    "Type",
+    "Format",
+    "Title",
+    "Maximum",
+    "ExclusiveMaximum",
+    "Minimum",
+    "ExclusiveMinimum",
+    "MaxLength",
+    "MinLength",
+    "Pattern",
+    "MaxItems",
+    "MinItems",
+    "UniqueItems",
+    "MultipleOf",
+    "Required",
+    "Items",
+    "Properties",
+    "ExternalDocs",
+    "Example",
+    "XPreserveUnknownFields",
+    "XValidations",
+)
+_GO_NAMES = {
+    "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
+    "x-kubernetes-validations": "XValidations",
+}
+
+
+def structural_errors(
+    document: Mapping[str, Any],
+    path: str = "spec.validation.openAPIV3Schema",
+    *,
+    has_status: bool = False,
+) -> list[FieldError]:
+    """What is wrong with an OpenAPI schema that stands at `path` of a definition."""
+    errors = _root_errors(document, path) if has_status else []
+    if document.get("nullable"):
+        errors.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
+    errors += shape.errors_of(document, path) or defaults.errors_of(document, path)
+    return errors + keywords.errors_of(document, path)
+
+
+def _root_errors(document: Mapping[str, Any], path: str) -> list[FieldError]:
+    for name, value in document.items():
+        if value in (None, "", False, [], {}):
+            continue
+        if name == "type":
+            if value != "object":
+                text = (
+                    'only "object" is allowed as the type at the root of the schema if the status'
+                    " subresource is enabled"
+                )
+                return [invalid(f"{path}.type", value, text)]
+        elif _GO_NAMES.get(name, name[0].upper() + name[1:]) not in _AT_ROOT_WITH_STATUS:
+            text = (
+                f"only [{' '.join(_AT_ROOT_WITH_STATUS)}] fields are allowed at the root of the"
+                " schema if the status subresource is enabled"
+            )
+            return [invalid(path, dict(document), text)]
+    return []

@@ -1,0 +1,137 @@
+"""Strings and numbers against their limits, and the questions about values both walks ask."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from quarterdeck.kit.patterns import PatternError, compile_re2
+from quarterdeck.meta.schema import Node
+from quarterdeck.meta.structural.formats import format_test
+
+Test = Callable[[Any], bool]
+
+_INT64 = 1 << 63
+_SAFE = (1 << 53) - 1
+
+
+def type_name(value: Any) -> str:
+    """What JSON calls the type of a value, integers apart."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int():
+            return "integer" if -_INT64 <= value < _INT64 else "number"
+        case float():
+            return "number"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def is_whole(value: Any) -> bool:
+    """An integer, or a number without a fraction that a double holds exactly."""
+    if type(value) is int:
+        return -_INT64 <= value < _INT64
+    return type(value) is float and value.is_integer() and abs(value) <= _SAFE
+
+
+def allows_null(node: Node) -> bool:
+    """Whether null passes the node's type and enumeration, which are all that judge it."""
+    if (node.type or node.int_or_string) and not node.nullable:
+        return False
+    return not node.enum or None in node.enum
+
+
+def is_one_of(value: Any, choices: Sequence[Any]) -> bool:
+    """Equality as JSON means it: `true` is not 1, 1.0 is."""
+    return any(value == choice and _same_family(value, choice) for choice in choices)
+
+
+def _same_family(value: Any, choice: Any) -> bool:
+    return isinstance(value, bool) == isinstance(choice, bool)
+
+
+def has_repeats(values: Sequence[Any]) -> bool:
+    """Whether two members are equal."""
+    return any(is_one_of(value, values[:index]) for index, value in enumerate(values))
+
+
+def matches(pattern: str, text: str) -> bool:
+    """A schema's pattern; one that is not RE2 matches nothing."""
+    try:
+        return compile_re2(pattern).search(text)
+    except PatternError:
+        return False
+
+
+def is_multiple(value: int | float, factor: int | float) -> bool:
+    """Whether a number is a multiple; integers are divided as integers."""
+    if type(value) is int:
+        whole = int(factor)
+        return whole > 0 and value % whole == 0
+    ratio = value / factor if factor >= 1 else 1 / factor * value
+    return math.isfinite(ratio) and ratio.is_integer()
+
+
+def is_below(value: int | float, limit: int | float, *, exclusive: bool) -> bool:
+    """Whether a number falls short of a minimum; for integers the limit is cut to an integer."""
+    limit = int(limit) if type(value) is int else limit
+    return value <= limit if exclusive else value < limit
+
+
+def is_above(value: int | float, limit: int | float, *, exclusive: bool) -> bool:
+    """Whether a number exceeds a maximum."""
+    limit = int(limit) if type(value) is int else limit
+    return value >= limit if exclusive else value > limit
+
+
+def compile_test(node: Node) -> Test | None:
+    """A test of everything a scalar node demands besides its type; None if it demands nothing."""
+    tests = [test for test in (_string_test(node), _number_test(node)) if test is not None]
+    if not tests:
+        return None
+    if len(tests) == 1:
+        return tests[0]
+    first, second = tests
+    return lambda value: first(value) and second(value)
+
+
+def _string_test(node: Node) -> Test | None:
+    low, high, pattern = node.min_length or 0, node.max_length, node.pattern
+    known_format = format_test(node.format)
+    if not low and high is None and not pattern and known_format is None:
+        return None
+
+    def test(value: Any) -> bool:
+        if type(value) is not str:
+            return True
+        if len(value) < low or (high is not None and len(value) > high):
+            return False
+        if pattern and not matches(pattern, value):
+            return False
+        return known_format is None or known_format(value)
+
+    return test
+
+
+def _number_test(node: Node) -> Test | None:
+    low, high, factor = node.minimum, node.maximum, node.multiple_of
+    if low is None and high is None and factor is None:
+        return None
+    above_only, below_only = node.exclusive_minimum, node.exclusive_maximum
+
+    def test(value: Any) -> bool:
+        if type(value) is not int and type(value) is not float:
+            return True
+        return not (
+            (low is not None and is_below(value, low, exclusive=above_only))
+            or (high is not None and is_above(value, high, exclusive=below_only))
+            or (factor is not None and not is_multiple(value, factor))
+        )
+
+    return test

@@ -1,0 +1,216 @@
+"""The rules that make a schema structural: every value has exactly one declared shape.
+
+Types stand outside the junctors (`allOf`, `anyOf`, `oneOf`, `not`), junctors only narrow what is
+declared, and object metadata is never redefined. Works on the document itself, because the rules
+forbid things that a `Node` has no place for.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from quarterdeck.kit.patterns import PatternError, compile_re2
+from quarterdeck.meta.field import FieldError, forbidden, invalid, required
+
+Document = Mapping[str, Any]
+Level = Literal["root", "item", "field"]
+
+_INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+_EMPTY_TYPE = {
+    "root": "must not be empty at the root",
+    "item": "must not be empty for specified array items",
+    "field": "must not be empty for specified object fields",
+}
+
+
+def errors_of(document: Document, path: str) -> list[FieldError]:
+    """Every breach of structure, sorted by its text as Kubernetes sorts them."""
+    found = [*_invariants(document, path, "root"), *_completeness(document, document, path, path)]
+    return sorted(found, key=str)
+
+
+def items_of(document: Document) -> Document | None:
+    """The schema of items; a list of schemas counts as none, it is refused elsewhere."""
+    items = document.get("items")
+    return items if isinstance(items, Mapping) else None
+
+
+def _invariants(node: Document, path: str, level: Level) -> Iterator[FieldError]:
+    if node.get("type") == "array" and node.get("items") is None:
+        yield required(f"{path}.items", "must be specified")
+    if (items := items_of(node)) is not None:
+        yield from _invariants(items, f"{path}.items", "item")
+    for key, child in (node.get("properties") or {}).items():
+        yield from _invariants(child, f"{path}.properties[{key}]", "field")
+    yield from _additional_errors(node, path, level)
+    yield from _extension_errors(node, path)
+    yield from _value_errors(node, path, level, skip=_int_or_string_pattern(node))
+    yield from _type_errors(node, path, level)
+    yield from _metadata_errors(node, path, level)
+
+
+def _additional_errors(node: Document, path: str, level: Level) -> Iterator[FieldError]:
+    additional = node.get("additionalProperties")
+    if additional is None:
+        return
+    if level == "root":
+        yield forbidden(f"{path}.additionalProperties", "must not be used at the root")
+    if isinstance(additional, Mapping):
+        yield from _invariants(additional, f"{path}.additionalProperties", "field")
+
+
+def _extension_errors(node: Document, path: str) -> Iterator[FieldError]:
+    if not node.get("x-kubernetes-int-or-string"):
+        return
+    for name in ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"):
+        if node.get(name):
+            text = "must be false if x-kubernetes-int-or-string is true"
+            yield invalid(f"{path}.{name}", value=True, detail=text)
+
+
+def _type_errors(node: Document, path: str, level: Level) -> Iterator[FieldError]:
+    type_name = node.get("type") or ""
+    embedded = bool(node.get("x-kubernetes-embedded-resource"))
+    free = node.get("x-kubernetes-int-or-string") or node.get(
+        "x-kubernetes-preserve-unknown-fields"
+    )
+    if embedded and type_name != "object":
+        text = "must be object if x-kubernetes-embedded-resource is true"
+        yield (
+            invalid(f"{path}.type", type_name, text)
+            if type_name
+            else required(f"{path}.type", text)
+        )
+    elif not type_name and not free:
+        yield required(f"{path}.type", _EMPTY_TYPE[level])
+    if embedded and node.get("additionalProperties") is not None:
+        text = "must not be used if x-kubernetes-embedded-resource is set"
+        yield forbidden(f"{path}.additionalProperties", text)
+    if level == "root" and type_name and type_name != "object":
+        yield invalid(f"{path}.type", type_name, "must be object at the root")
+
+
+def _metadata_errors(node: Document, path: str, level: Level) -> Iterator[FieldError]:
+    properties = node.get("properties") or {}
+    embedded = bool(node.get("x-kubernetes-embedded-resource"))
+    checked = level == "root" or embedded
+    for key in ("kind", "apiVersion"):
+        child = properties.get(key)
+        if checked and child is not None and child.get("type") != "string":
+            place = f"{path}.properties[{key}].type"
+            yield invalid(place, child.get("type") or "", "must be string")
+    if (metadata := properties.get("metadata")) is not None:
+        place = f"{path}.properties[metadata]"
+        if checked and metadata.get("type") != "object":
+            yield invalid(f"{place}.type", metadata.get("type") or "", "must be object")
+        if level == "root" and not _restricts_names_only(metadata):
+            text = (
+                "must not specify anything other than name and generateName, but metadata is"
+                " implicitly specified"
+            )
+            yield forbidden(place, text)
+    if embedded and not node.get("x-kubernetes-preserve-unknown-fields") and not properties:
+        text = (
+            "must not be empty if x-kubernetes-embedded-resource is true without"
+            " x-kubernetes-preserve-unknown-fields"
+        )
+        yield required(f"{path}.properties", text)
+
+
+def _restricts_names_only(metadata: Document) -> bool:
+    properties = (metadata.get("properties") or {}).keys()
+    said = {key for key, value in metadata.items() if value not in (None, "", False, [], {})}
+    return properties <= {"name", "generateName"} and said <= {"type", "properties", "default"}
+
+
+def _int_or_string_pattern(node: Document) -> Literal["anyOf", "allOf", ""]:
+    """Where a schema may name the two types although it is inside a junctor."""
+    if list(node.get("anyOf") or ()) == _INT_OR_STRING:
+        return "anyOf"
+    all_of: Sequence[Document] = node.get("allOf") or ()
+    if all_of and list(all_of[0].get("anyOf") or ()) == _INT_OR_STRING:
+        return "allOf"
+    return ""
+
+
+def _value_errors(node: Document, path: str, level: Level, *, skip: str) -> Iterator[FieldError]:
+    if skip != "anyOf":
+        for index, part in enumerate(node.get("anyOf") or ()):
+            yield from _nested_errors(part, f"{path}.anyOf[{index}]", level)
+    for index, part in enumerate(node.get("allOf") or ()):
+        inner = "anyOf" if skip == "allOf" and index == 0 else ""
+        yield from _nested_errors(part, f"{path}.allOf[{index}]", level, skip=inner)
+    for index, part in enumerate(node.get("oneOf") or ()):
+        yield from _nested_errors(part, f"{path}.oneOf[{index}]", level)
+    if (refused := node.get("not")) is not None:
+        yield from _nested_errors(refused, f"{path}.not", level)
+    if pattern := node.get("pattern"):
+        try:
+            compile_re2(pattern)
+        except PatternError as error:
+            text = f"must be a valid regular expression, but isn't: {error}"
+            yield invalid(f"{path}.pattern", pattern, text)
+
+
+_FORBIDDEN_INSIDE = {
+    "type": "empty",
+    "additionalProperties": "undefined",
+    "default": "undefined",
+    "title": "empty",
+    "description": "empty",
+    "nullable": "false",
+    "externalDocs": "undefined",
+    "x-kubernetes-preserve-unknown-fields": "false",
+    "x-kubernetes-embedded-resource": "false",
+    "x-kubernetes-int-or-string": "false",
+    "x-kubernetes-list-map-keys": "empty",
+    "x-kubernetes-list-type": "undefined",
+    "x-kubernetes-map-type": "undefined",
+    "x-kubernetes-validations": "empty",
+}
+
+
+def _nested_errors(
+    node: Document, path: str, level: Level, *, skip: str = ""
+) -> Iterator[FieldError]:
+    yield from _value_errors(node, path, level, skip=skip)
+    if (items := items_of(node)) is not None:
+        yield from _nested_errors(items, f"{path}.items", level)
+    properties = node.get("properties") or {}
+    for key, child in properties.items():
+        yield from _nested_errors(child, f"{path}.properties[{key}]", "field")
+    for name, wanted in _FORBIDDEN_INSIDE.items():
+        value = node.get(name)
+        if value is not None and (wanted == "undefined" or value):
+            yield forbidden(f"{path}.{name}", f"must be {wanted} to be structural")
+    if "metadata" in properties:
+        text = "must not be specified in a nested context"
+        yield forbidden(f"{path}.properties[metadata]", text)
+
+
+# completeness: what a junctor speaks about must be declared outside of it ----------------------
+
+
+def _completeness(
+    node: Document, declared: Document | None, place: str, path: str
+) -> Iterator[FieldError]:
+    if (refused := node.get("not")) is not None:
+        yield from _nested_completeness(refused, declared, place, f"{path}.not")
+    for name in ("allOf", "anyOf", "oneOf"):
+        for index, part in enumerate(node.get(name) or ()):
+            yield from _nested_completeness(part, declared, place, f"{path}.{name}[{index}]")
+
+
+def _nested_completeness(
+    node: Document, declared: Document | None, place: str, path: str
+) -> Iterator[FieldError]:
+    if declared is None:
+        yield required(place, f"because it is defined in {path}")
+        return
+    yield from _completeness(node, declared, place, path)
+    if (items := items_of(node)) is not None:
+        below = items_of(declared)
+        yield from _nested_completeness(items, below, f"{place}.items", f"{path}.items")
+    known = declared.get("properties") or {}
+    for key, child in (node.get("properties") or {}).items():
+        there, here = f"{place}.properties[{key}]", f"{path}.properties[{key}]"
+        yield from _nested_completeness(child, known.get(key), there, here)
