@@ -1,0 +1,118 @@
+"""One version of one object as the cache holds it: bytes, and the little that lists and keys need.
+
+The watch path decodes metadata only; the typed object is made when somebody looks. Everything
+here is immutable, so handing it out needs no copy.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from quarterdeck.meta.identity import GroupKind, GroupVersion, Key
+from quarterdeck.meta.objects import Object, decode
+
+T = TypeVar("T", bound=Object)
+
+
+class Owner(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """An owner reference, as enqueuing needs it."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+    @property
+    def group_kind(self) -> GroupKind:
+        """What the reference is compared by; its version does not matter."""
+        return GroupKind(GroupVersion.parse(self.api_version).group, self.kind)
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """The metadata that predicates, mappings and the cache look at."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: tuple[Owner, ...] | None = None
+    finalizers: tuple[str, ...] | None = None
+
+
+class Head(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """The top of any object."""
+
+    metadata: Metadata = Metadata()
+    api_version: str = ""
+    kind: str = ""
+
+
+_head: "msgspec.json.Decoder[Head]" = msgspec.json.Decoder(Head)
+_any: "msgspec.json.Decoder[Any]" = msgspec.json.Decoder()
+
+UNORDERED = -1
+"""The version of an object whose resourceVersion is not a number: newer than nothing."""
+
+
+def read_head(raw: bytes | msgspec.Raw) -> Head:
+    """Decode the metadata of an encoded object; the rest is only skipped over.
+
+    Raises:
+        msgspec.DecodeError: if it is not an object with metadata.
+    """
+    return _head.decode(raw)
+
+
+def version_of(resource_version: str) -> int:
+    """A resourceVersion as the number it is on every Kubernetes, else `UNORDERED`."""
+    try:
+        return int(resource_version)
+    except ValueError:
+        return UNORDERED
+
+
+class Snapshot:
+    """An object as bytes with its identity. `metadata` and `typed` decode anew at each use."""
+
+    __slots__ = ("generation", "key", "raw", "uid", "version")
+
+    def __init__(self, raw: bytes, metadata: Metadata) -> None:
+        self.key = Key(sys.intern(metadata.namespace), metadata.name)
+        self.raw = raw
+        self.uid = metadata.uid
+        self.version = version_of(metadata.resource_version)
+        self.generation = metadata.generation
+
+    @classmethod
+    def of(cls, raw: bytes) -> "Snapshot":
+        """From encoded bytes alone."""
+        return cls(raw, read_head(raw).metadata)
+
+    @property
+    def metadata(self) -> Metadata:
+        """Labels, annotations, owners and the rest."""
+        return read_head(self.raw).metadata
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels, empty if there are none."""
+        return self.metadata.labels or {}
+
+    @property
+    def document(self) -> Any:
+        """The whole object as plain data."""
+        return _any.decode(self.raw)
+
+    def typed(self, kind: type[T]) -> T:
+        """The object as a struct that remembers these bytes."""
+        return decode(kind, self.raw)
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.key}, version={self.version})"
