@@ -63,8 +63,8 @@ def decode(document: object, gvk: GVK) -> Decoded:
     Raises:
         KeyError: if the kind is not a built-in one.
     """
-    from quarterdeck.meta.builtins.structs import decoder
     from quarterdeck.meta.builtins.special import Mismatch
+    from quarterdeck.meta.builtins.structs import decoder
 
     try:
         return Decoded(decoder(f"#{_name(gvk)}")(document))

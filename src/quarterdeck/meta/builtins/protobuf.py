@@ -47,7 +47,7 @@ def decode(body: bytes) -> dict[str, Any]:
     name = table.kind_type(api_version, kind)
     if name is None:
         raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
-    decoded = _message(name)(memoryview(raw))
+    decoded: dict[str, Any] = _message(name)(memoryview(raw))
     return {"kind": kind, "apiVersion": api_version} | decoded
 
 

@@ -1,0 +1,62 @@
+"""Strategic merge patch: the patch format that knows the lists of the built-in kinds.
+
+`apply` merges a patch as the server does; `create` makes the three-way patch `kubectl apply`
+sends, `diff` the two-way one. Strategies and merge keys come from the schema node
+(`meta.builtins.node`). Arguments are never changed; results share what did not change with them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from quarterdeck.meta.schema import Node
+from quarterdeck.wire.strategic.differ import Want, diff_maps
+from quarterdeck.wire.strategic.errors import PreconditionFailed, StrategicMergeError
+from quarterdeck.wire.strategic.merger import Mode, merge_maps
+
+__all__ = ["PreconditionFailed", "StrategicMergeError", "apply", "create", "diff"]
+
+
+def apply(original: Mapping[str, Any], patch: Mapping[str, Any], node: Node) -> dict[str, Any]:
+    """Merge a patch into an object.
+
+    Raises:
+        StrategicMergeError: if the patch is malformed for this kind.
+    """
+    return merge_maps(original, patch, node, mode=Mode.APPLY)
+
+
+def create(
+    original: Mapping[str, Any],
+    modified: Mapping[str, Any],
+    current: Mapping[str, Any],
+    node: Node,
+) -> dict[str, Any]:
+    """The patch that brings `current` to `modified` and drops what `original` had besides.
+
+    `original` is what was applied last time; values others set since stay. Identity (apiVersion,
+    kind and name) may not change.
+
+    Raises:
+        PreconditionFailed: if the patch would change the identity.
+        StrategicMergeError: if a list item lacks its merge key.
+    """
+    changes = diff_maps(current, modified, node, want=Want.CHANGES)
+    deletions = diff_maps(original, modified, node, want=Want.DELETIONS)
+    patch = merge_maps(deletions, changes, node, mode=Mode.COMBINE)
+    _check_identity(patch)
+    return patch
+
+
+def diff(original: Mapping[str, Any], modified: Mapping[str, Any], node: Node) -> dict[str, Any]:
+    """The patch that turns `original` into `modified`; empty when they are equal."""
+    return diff_maps(original, modified, node, want=Want.ALL)
+
+
+def _check_identity(patch: Mapping[str, Any]) -> None:
+    metadata = patch.get("metadata")
+    for where, members in ((patch, ("apiVersion", "kind")), (metadata, ("name",))):
+        for member in members:
+            if isinstance(where, Mapping) and member in where:
+                raise PreconditionFailed(
+                    f"{member} may not change: the patch sets it to {where[member]!r}"
+                )

@@ -1,0 +1,282 @@
+"""Merging a patch into an object, or two halves of a patch into one.
+
+Both use the same walk. In `APPLY` mode directives act and disappear; in `COMBINE` mode (three-way
+creation) they are carried over, and nulls stay because they will delete on the server.
+"""
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quarterdeck.meta.schema import Node
+from quarterdeck.wire.strategic import errors
+from quarterdeck.wire.strategic.order import (
+    DELETE_PRIMITIVES,
+    DIRECTIVE,
+    ELEMENT_ORDER,
+    RETAIN_KEYS,
+    arrange,
+    deduplicate,
+    has_maps,
+    key_of,
+)
+
+_DROP = object()
+
+
+class Mode(enum.Enum):
+    """What becomes of directives and nulls."""
+
+    APPLY = enum.auto()
+    COMBINE = enum.auto()
+
+
+def member(node: Node | None, name: str) -> Node | None:
+    """The schema of a member, where there is one."""
+    if node is None:
+        return None
+    if (found := node.properties.get(name)) is not None:
+        return found
+    return node.additional if isinstance(node.additional, Node) else None
+
+
+def strategy_of(node: Node | None) -> str:
+    """`merge`, `replace`, or nothing; retainKeys apart."""
+    if node is None:
+        return ""
+    return next((name for name in node.patch_strategy if name != "retainKeys"), "")
+
+
+def merge_maps(
+    original: Mapping[str, Any], patch: Mapping[str, Any], node: Node | None, *, mode: Mode
+) -> dict[str, Any]:
+    """Merge one object; neither argument changes."""
+    if DIRECTIVE in patch:
+        return _whole(patch)
+    result = dict(original)
+    remaining = dict(patch)
+    _retain(result, remaining, mode)
+    for name in [name for name in remaining if name.startswith(ELEMENT_ORDER)]:
+        _order(result, remaining, name, node, mode=mode)
+    for name, value in remaining.items():
+        if name.startswith(DELETE_PRIMITIVES):
+            _delete_primitives(result, name, value, mode=mode)
+        else:
+            _merge_member(result, name, value, member(node, name), mode=mode)
+    return result
+
+
+def _whole(patch: Mapping[str, Any]) -> dict[str, Any]:
+    match patch[DIRECTIVE]:
+        case "replace":
+            return {name: value for name, value in patch.items() if name != DIRECTIVE}
+        case "delete":
+            return {}
+        case other:
+            raise errors.bad_directive(other, dict(patch))
+
+
+def _retain(result: dict[str, Any], patch: dict[str, Any], mode: Mode) -> None:
+    """`$retainKeys` clears every member it does not name."""
+    if RETAIN_KEYS not in patch:
+        return
+    keys = patch.pop(RETAIN_KEYS)
+    if mode is Mode.COMBINE:
+        if result.setdefault(RETAIN_KEYS, keys) != keys:
+            raise errors.bad_retain_keys()
+        return
+    if not isinstance(keys, list):
+        raise errors.bad_retain_keys()
+    for name, value in patch.items():
+        is_directive = name.startswith((DELETE_PRIMITIVES, ELEMENT_ORDER))
+        if value is not None and not is_directive and name not in keys:
+            raise errors.bad_retain_keys()
+    for name in [name for name in result if name not in keys]:
+        del result[name]
+
+
+def _order(
+    result: dict[str, Any], patch: dict[str, Any], name: str, node: Node | None, *, mode: Mode
+) -> None:
+    """Merge a list together with the `$setElementOrder` that stands beside it."""
+    wanted = patch.pop(name)
+    if mode is Mode.COMBINE and result.setdefault(name, wanted) != wanted:
+        raise errors.bad_element_order()
+    field = _suffix(name, ELEMENT_ORDER)
+    if not isinstance(wanted, list) or not field:
+        raise errors.bad_element_order()
+    live, changes = result.get(field), patch.pop(field, None)
+    if not _is_list_or_none(live) or not _is_list_or_none(changes):
+        raise errors.bad_element_order()
+    schema = member(node, field)
+    key = schema.patch_merge_key if schema is not None else ""
+    _check_order(changes or [], wanted, key)
+    if live is None and changes is None:
+        return
+    if changes is None:
+        merged = live or []
+    elif live is None:
+        merged = without_directives(changes)
+    else:
+        merged = _merge_lists(live, changes, schema, mode=mode)
+    result[field] = _arrange_keeping_deletions(merged, wanted, live or [], key)
+
+
+def _is_list_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, list)
+
+
+def _arrange_keeping_deletions(
+    merged: Sequence[Any], wanted: Sequence[Any], live: Sequence[Any], key: str
+) -> list[Any]:
+    """Items that only say `$patch: delete` (when patches are combined) stand last."""
+    kept = [item for item in merged if not _is_deletion(item)]
+    deletions = [item for item in merged if _is_deletion(item)]
+    return arrange(kept, wanted=wanted, live=live, merge_key=key) + deletions
+
+
+def _is_deletion(item: Any) -> bool:
+    return isinstance(item, dict) and item.get(DIRECTIVE) == "delete"
+
+
+def _check_order(changes: Sequence[Any], wanted: Sequence[Any], key: str) -> None:
+    """What the patch changes must be listed in its `$setElementOrder`, in the same order."""
+    if not wanted or not changes:
+        return
+    pending = [
+        key_of(item, key) for item in changes if not (isinstance(item, dict) and DIRECTIVE in item)
+    ]
+    index = 0
+    for item in wanted:
+        if index < len(pending) and key_of(item, key) == pending[index]:
+            index += 1
+    if index < len(pending):
+        raise errors.StrategicMergeError(
+            f"The order in patch list:\n{list(changes)}\n doesn't match {ELEMENT_ORDER} list:\n"
+            f"{list(wanted)}\n"
+        )
+
+
+def _suffix(name: str, prefix: str) -> str:
+    head, _, tail = name.partition("/")
+    return tail if head == prefix else ""
+
+
+def _delete_primitives(result: dict[str, Any], name: str, value: Any, *, mode: Mode) -> None:
+    if mode is Mode.COMBINE:
+        result[name] = value
+        return
+    field = _suffix(name, DELETE_PRIMITIVES)
+    if not field or not isinstance(value, list):
+        raise errors.bad_primitive_list()
+    if isinstance(live := result.get(field), list):
+        result[field] = [item for item in live if item not in value]
+
+
+def _merge_member(
+    result: dict[str, Any], name: str, value: Any, schema: Node | None, *, mode: Mode
+) -> None:
+    if value is None:
+        if mode is Mode.APPLY:
+            result.pop(name, None)
+        else:
+            result[name] = None
+        return
+    live = result.get(name)
+    if isinstance(live, dict) and isinstance(value, dict):
+        if strategy_of(schema) == "replace":
+            result[name] = value
+        else:
+            result[name] = merge_maps(live, value, schema, mode=mode)
+    elif isinstance(live, list) and isinstance(value, list):
+        is_merged = strategy_of(schema) == "merge"
+        result[name] = _merge_lists(live, value, schema, mode=mode) if is_merged else value
+    else:
+        cleaned = _without_directives(value, drop_nulls=mode is Mode.APPLY)
+        if cleaned is _DROP:
+            result.pop(name, None)
+        else:
+            result[name] = cleaned
+
+
+def _merge_lists(
+    live: list[Any], patch: list[Any], schema: Node | None, *, mode: Mode
+) -> list[Any]:
+    if schema is None or strategy_of(schema) != "merge":
+        return patch
+    if not live and not patch:
+        return live
+    if not has_maps(live, patch):
+        return arrange(deduplicate([*live, *patch]), wanted=patch, live=live, merge_key="")
+    key = schema.patch_merge_key
+    if not key:
+        raise errors.StrategicMergeError("cannot merge lists without merge key for struct")
+    live, patch = _special_items(live, patch, key)
+    merged = _merge_items(live, patch, schema, mode=mode)
+    return _arrange_keeping_deletions(merged, patch, live, key)
+
+
+def _special_items(
+    live: list[Any], patch: list[Any], key: str
+) -> tuple[list[Any], list[dict[str, Any]]]:
+    """Obey `$patch` in items: delete one of the live list, or replace all of it."""
+    plain: list[dict[str, Any]] = []
+    replace = False
+    for item in patch:
+        if DIRECTIVE not in item:
+            plain.append(item)
+            continue
+        match item[DIRECTIVE]:
+            case "delete":
+                gone = key_of(item, key)
+                live = [other for other in live if other.get(key, _DROP) != gone]
+            case "replace":
+                replace = True
+            case "merge":
+                raise errors.StrategicMergeError(
+                    "merging lists cannot yet be specified in the patch"
+                )
+            case other:
+                raise errors.bad_directive(other, item)
+    return (plain, []) if replace else (live, plain)
+
+
+def _merge_items(
+    live: list[Any], patch: list[dict[str, Any]], schema: Node, *, mode: Mode
+) -> list[Any]:
+    key = schema.patch_merge_key
+    merged = list(live)
+    places: dict[Any, int] = {}
+    for index, item in enumerate(merged):
+        if isinstance(item, dict) and key in item:
+            places.setdefault(item[key], index)
+    for item in patch:
+        name = key_of(item, key)
+        if (index := places.get(name, -1)) >= 0:
+            merged[index] = merge_maps(merged[index], item, schema.items, mode=mode)
+        else:
+            places[name] = len(merged)
+            merged.append(item)
+    return merged
+
+
+def without_directives(items: list[Any]) -> list[Any]:
+    """A list that is taken over whole, without the items that are directives."""
+    cleaned = (_without_directives(item, drop_nulls=False) for item in items)
+    return [item for item in cleaned if item is not _DROP]
+
+
+def _without_directives(value: Any, *, drop_nulls: bool) -> Any:
+    if isinstance(value, dict):
+        if DIRECTIVE in value:
+            return _DROP
+        cleaned = {
+            name: _without_directives(part, drop_nulls=drop_nulls)
+            for name, part in value.items()
+            if not (drop_nulls and part is None)
+        }
+        return {name: part for name, part in cleaned.items() if part is not _DROP}
+    if isinstance(value, list):
+        parts = (_without_directives(part, drop_nulls=drop_nulls) for part in value)
+        return [part for part in parts if part is not _DROP]
+    return value

@@ -1,0 +1,94 @@
+"""Lists that are merged by key: finding items, and the order they end up in.
+
+Three orders meet: the patch's `$setElementOrder` (or its own order), and the live list's. Items
+the patch names follow the patch, items only the server has keep their place relative to live
+neighbours.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from quarterdeck.wire.strategic.errors import StrategicMergeError, list_of_lists, no_merge_key
+
+DIRECTIVE = "$patch"
+RETAIN_KEYS = "$retainKeys"
+ELEMENT_ORDER = "$setElementOrder"
+DELETE_PRIMITIVES = "$deleteFromPrimitiveList"
+
+
+def has_maps(*lists: Sequence[Any]) -> bool:
+    """Whether the items are objects; lists of mixed kinds or of lists are refused."""
+    kinds = {type(item) for items in lists for item in items}
+    if list in kinds:
+        raise list_of_lists()
+    if dict in kinds and len(kinds) > 1:
+        raise StrategicMergeError("expected a list of objects, but received other items too")
+    return dict in kinds
+
+
+def key_of(item: Any, merge_key: str) -> Any:
+    """What identifies an item: its merge key, or itself when it is a scalar."""
+    if not merge_key:
+        return item
+    if not isinstance(item, dict):
+        raise StrategicMergeError("expected a map[string]interface {}, but received another value")
+    if merge_key not in item:
+        raise no_merge_key(item, merge_key)
+    return item[merge_key]
+
+
+def positions(items: Sequence[Any], merge_key: str) -> dict[Any, int]:
+    """The first place of every key."""
+    found: dict[Any, int] = {}
+    for index, item in enumerate(items):
+        found.setdefault(key_of(item, merge_key), index)
+    return found
+
+
+def arrange(
+    merged: Sequence[Any], *, wanted: Sequence[Any], live: Sequence[Any], merge_key: str
+) -> list[Any]:
+    """Put merged items in order: `wanted` rules over its items, `live` over the rest."""
+    wanted_at = positions(wanted, merge_key)
+    live_at = positions(live, merge_key)
+    named: list[Any] = []
+    others: list[Any] = []
+    for item in merged:
+        (named if key_of(item, merge_key) in wanted_at else others).append(item)
+    named.sort(key=lambda item: wanted_at[key_of(item, merge_key)])
+    others.sort(key=lambda item: live_at.get(key_of(item, merge_key), -1))
+    return _interleave(others, named, live_at, merge_key)
+
+
+def _interleave(
+    others: list[Any], named: list[Any], live_at: dict[Any, int], merge_key: str
+) -> list[Any]:
+    result: list[Any] = []
+    left = right = 0
+    while left < len(others) and right < len(named):
+        ours = live_at.get(key_of(others[left], merge_key), -1)
+        theirs = live_at.get(key_of(named[right], merge_key), -1)
+        if 0 <= ours < theirs:
+            result.append(others[left])
+            left += 1
+        else:
+            result.append(named[right])
+            right += 1
+    return result + others[left:] + named[right:]
+
+
+def deduplicate(items: Sequence[Any]) -> list[Any]:
+    """Drop repeated scalars; the last item fills the place of one dropped, as upstream does."""
+    result = list(items)
+    index = 0
+    while index < len(result) - 1:
+        other = index + 1
+        while other < len(result):
+            if result[index] == result[other]:
+                last = result.pop()
+                if other < len(result):
+                    result[other] = last
+            else:
+                other += 1
+        index += 1
+    return result
