@@ -26,6 +26,15 @@ class Struct(
     """
 
 
+D = TypeVar("D")
+
+
+def always_written(default: D) -> D:
+    """A default that is encoded like any other value: a count of 0 is a fact, not an absence."""
+    written: D = msgspec.field(default_factory=lambda: default)
+    return written
+
+
 class OwnerReference(Struct, frozen=True, kw_only=True):
     """The object that this one is deleted with."""
 

@@ -1,0 +1,1 @@
+"""`cloudnative.elide.dev`: applications, as the project of that name declared them."""

@@ -1,0 +1,1 @@
+"""`fleetmanagement.grafana.com`: configuration pipelines for fleets of telemetry collectors."""
