@@ -1,0 +1,63 @@
+"""Descriptions of types and fields, read from the docstrings in their source.
+
+Only the CRD generator asks for them, so a process that generates nothing parses nothing.
+"""
+
+import ast
+import functools
+import importlib
+import inspect
+from typing import NamedTuple
+
+
+class Described(NamedTuple):
+    """The docstring of a class, and those under its fields by attribute name."""
+
+    text: str
+    fields: dict[str, str]
+
+
+def describe(type_: type) -> Described:
+    """The docstrings of a class; fields include those it inherits."""
+    own = _module(type_.__module__).get(type_.__qualname__, Described("", {}))
+    fields: dict[str, str] = {}
+    for ancestor in reversed(type_.__mro__[:-1]):
+        found = _module(ancestor.__module__).get(ancestor.__qualname__)
+        if found is not None:
+            fields |= found.fields
+    return Described(own.text, fields)
+
+
+@functools.cache
+def _module(name: str) -> dict[str, Described]:
+    try:
+        source = inspect.getsource(importlib.import_module(name))
+    except (OSError, TypeError, ImportError):
+        return {}
+    return {
+        node.name: _class(node) for node in ast.parse(source).body if isinstance(node, ast.ClassDef)
+    }
+
+
+def _class(node: ast.ClassDef) -> Described:
+    fields: dict[str, str] = {}
+    for statement, after in zip(node.body, node.body[1:], strict=False):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            text = _text(after)
+            if text is not None:
+                fields[statement.target.id] = text
+    return Described(_join(ast.get_docstring(node) or ""), fields)
+
+
+def _text(statement: ast.stmt) -> str | None:
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            return _join(inspect.cleandoc(text))
+        case _:
+            return None
+
+
+def _join(text: str) -> str:
+    """Paragraphs as single lines: how the source wraps is nobody's business."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs).strip()

@@ -1,0 +1,171 @@
+"""Python types as schema nodes: the structural schema that a struct declares.
+
+Type, required members and nullability come from the annotation, everything else from the `Schema`
+markers on it. Properties are sorted, so that moving a field in the source changes nothing.
+"""
+
+import enum
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, Union
+
+import msgspec
+
+from quarterdeck.meta.docstrings import describe
+from quarterdeck.meta.markers import Schema
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.meta.schema import Node, Type
+
+_SCALARS: dict[Any, tuple[Type, str]] = {
+    str: ("string", ""),
+    bool: ("boolean", ""),
+    int: ("integer", "int64"),
+    float: ("number", "double"),
+}
+_COPIED = tuple(
+    field.name
+    for field in msgspec.structs.fields(Schema)
+    if field.name not in {"default", "required", "items", "enum"}
+)
+
+
+class SchemaError(TypeError):
+    """Raised when a type cannot be expressed as a structural schema; names the field."""
+
+
+def node_of(annotation: Any, path: str = "", *, within: tuple[type, ...] = ()) -> Node:
+    """The schema of an annotation.
+
+    Raises:
+        SchemaError: if a type has no place in a structural schema, or contains itself.
+    """
+    base, markers = unwrap(annotation)
+    node = _plain(base, path, within)
+    for marker in markers:
+        _mark(node, marker, path)
+    return node
+
+
+def unwrap(annotation: Any) -> tuple[Any, tuple[Schema, ...]]:
+    """An annotation without `None` and without its markers, and the markers, innermost first."""
+    if typing.get_origin(annotation) is Annotated:
+        inner, found = unwrap(annotation.__origin__)
+        own = tuple(entry for entry in annotation.__metadata__ if isinstance(entry, Schema))
+        return inner, found + own
+    members = _members(annotation)
+    if len(members) == 1 and members[0] is not annotation:
+        return unwrap(members[0])
+    return annotation, ()
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    if typing.get_origin(annotation) in (Union, types.UnionType):
+        return tuple(part for part in typing.get_args(annotation) if part is not types.NoneType)
+    return (annotation,)
+
+
+def _plain(base: Any, path: str, within: tuple[type, ...]) -> Node:
+    origin = typing.get_origin(base)
+    if base in _SCALARS:
+        type_, format_ = _SCALARS[base]
+        return _node(type=type_, format=format_)
+    if base in (msgspec.Raw, Any):
+        return _node(preserve_unknown=True)
+    if origin is Literal:
+        return _node(type="string", enum=typing.get_args(base))
+    if origin is tuple or origin is list:
+        items = node_of(typing.get_args(base)[0], f"{path}[]", within=within)
+        return _node(type="array", items=items)
+    if origin in (Mapping, dict):
+        values = node_of(typing.get_args(base)[1], f"{path}[*]", within=within)
+        return _node(type="object", additional=values)
+    if set(_members(base)) <= {str, int, float}:
+        return _node()
+    if isinstance(base, type):
+        return _class(base, path, within)
+    raise SchemaError(f"{path}: {base!r} has no structural schema")
+
+
+def _class(base: type, path: str, within: tuple[type, ...]) -> Node:
+    if issubclass(base, enum.StrEnum):
+        return _node(type="string", enum=tuple(member.value for member in base))
+    if base is ObjectMeta:
+        return _node(type="object")
+    if issubclass(base, msgspec.Struct):
+        return struct_node(base, path, within=within)
+    raise SchemaError(f"{path}: {base.__qualname__} has no structural schema")
+
+
+def struct_node(struct: type[msgspec.Struct], path: str, *, within: tuple[type, ...] = ()) -> Node:
+    """The schema of a struct with all its members."""
+    if struct in within:
+        raise SchemaError(f"{path}: {struct.__qualname__} contains itself")
+    texts = describe(struct)
+    node = _node(type="object", description=texts.text)
+    required = []
+    for field in sorted(msgspec.structs.fields(struct), key=lambda field: field.encode_name):
+        place = f"{path}.{field.encode_name}"
+        member = node_of(field.type, place, within=(*within, struct))
+        member.description = texts.fields.get(field.name, member.description)
+        _check_default(member, field, place)
+        node.properties[field.encode_name] = member
+        if is_required(field):
+            required.append(field.encode_name)
+    node.required = tuple(required)
+    return node
+
+
+def is_required(field: msgspec.structs.FieldInfo) -> bool:
+    """Whether a member must be there: without a default, unless a marker says otherwise."""
+    _, markers = unwrap(field.type)
+    said = [marker.required for marker in markers if marker.required is not None]
+    return said[-1] if said else field.required
+
+
+def _check_default(node: Node, field: msgspec.structs.FieldInfo, path: str) -> None:
+    """A default stands in the CRD and in the type, and both must say the same."""
+    if not node.has_default or field.default is None:
+        return
+    default = field.default
+    if default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
+        default = field.default_factory()
+    if default is msgspec.NODEFAULT or msgspec.to_builtins(default) != node.default:
+        raise SchemaError(f"{path}: the schema's default is {node.default!r}, the type's is not")
+
+
+def _mark(node: Node, marker: Schema, path: str) -> None:
+    for name in _COPIED:
+        value = getattr(marker, name)
+        if value != getattr(_UNMARKED, name):
+            setattr(node, name, value)
+    if marker.default is not msgspec.UNSET:
+        node.default = marker.default
+    if marker.enum is not None:
+        node.enum = marker.enum
+    if marker.int_or_string:
+        node.type, node.format = "", ""
+        node.any_of = (_node(type="integer"), _node(type="string"))
+    if marker.items is not None:
+        target = node.items if node.items is not None else node.additional
+        if not isinstance(target, Node):
+            raise SchemaError(f"{path}: a marker speaks of items that there are not")
+        _mark(target, marker.items, f"{path}[]")
+
+
+_UNMARKED = Schema()
+
+
+def _node(**members: Any) -> Node:
+    return Node(properties={}, extra={}, **members)
+
+
+def walk(node: Node, path: str = "") -> Iterable[tuple[str, Node]]:
+    """Every node with its path, parents first."""
+    yield path, node
+    for name, member in node.properties.items():
+        yield from walk(member, f"{path}.{name}" if path else name)
+    if node.items is not None:
+        yield from walk(node.items, f"{path}[]")
+    if isinstance(node.additional, Node):
+        yield from walk(node.additional, f"{path}[*]")
