@@ -43,14 +43,15 @@ class Watcher:
         self._backlog: list[StoreEvent] = []
         self._buffer: list[StoreEvent] = []
         self._error: StorageError | None = None
+        self._is_attached = False
         self._is_closed = False
         self._waiter: asyncio.Future[None] | None = None
 
     @property
     def position(self) -> int:
         """The revision up to which the consumer has been handed everything it asked for."""
-        if self._catch_up is None and not self._backlog and not self._buffer:
-            return max(self._position, self._hub.revision) if self._is_live else self._position
+        if self._is_attached and not self._backlog and not self._buffer:
+            return max(self._position, self._hub.revision)
         return self._position
 
     @property
@@ -61,9 +62,7 @@ class Watcher:
     def close(self) -> None:
         """Stop watching; an iteration that waits ends. Closing twice is fine."""
         self._is_closed = True
-        self._backlog, self._buffer = [], []
-        self._hub.detach(self)
-        self._wake()
+        self._leave()
 
     def __aiter__(self) -> Self:
         return self
@@ -76,13 +75,13 @@ class Watcher:
                 raise StopAsyncIteration
             if self._catch_up is not None:
                 batch = await self._older(self._catch_up)
-            else:
+            elif self.buffered:
                 batch = self._take()
+            else:
+                batch = await self._wait()
             if batch:
                 self._position = max(self._position, batch[-1].revision)
                 return batch
-            if self._catch_up is None and not self.buffered and self._is_live:
-                await self._wait()
 
     def __enter__(self) -> Self:
         return self
@@ -95,14 +94,11 @@ class Watcher:
     ) -> None:
         self.close()
 
-    @property
-    def _is_live(self) -> bool:
-        return not self._is_closed and self._error is None
-
-    def start_live(self, backlog: Sequence[StoreEvent]) -> None:
+    def start_live(self, recent: Callable[[int], list[StoreEvent]]) -> None:
         """Take what happened since the position; everything newer comes from the hub."""
         self._catch_up = None
-        self._backlog = self._relevant(backlog)
+        self._is_attached = True
+        self._backlog = self._relevant(recent(self._position))
 
     def offer(self, events: Sequence[StoreEvent]) -> bool:
         """Queue newly committed events; False if the watcher cannot take them any more."""
@@ -133,7 +129,8 @@ class Watcher:
             self._fail(error)
             raise
         if not page:
-            self._hub.attach(self)
+            if not self._is_closed:
+                self._hub.attach(self)
             return []
         batch = self._relevant(page)
         self._position = page[-1].revision
@@ -148,16 +145,22 @@ class Watcher:
 
     def _fail(self, error: StorageError) -> None:
         self._error = error
+        self._leave()
+
+    def _leave(self) -> None:
+        self._position = self._position if self.buffered else self.position
+        self._is_attached = False
         self._backlog, self._buffer = [], []
         self._hub.detach(self)
         self._wake()
 
-    async def _wait(self) -> None:
+    async def _wait(self) -> list[StoreEvent]:
         self._waiter = asyncio.get_running_loop().create_future()
         try:
             await self._waiter
         finally:
             self._waiter = None
+        return []
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -176,7 +179,7 @@ class Hub:
 
     def attach(self, watcher: Watcher) -> None:
         """Start live delivery right after the watcher's position."""
-        watcher.start_live(self._recent(watcher.position))
+        watcher.start_live(self._recent)
         self._watchers.setdefault(watcher.resource, {})[watcher] = None
 
     def detach(self, watcher: Watcher) -> None:

@@ -20,12 +20,12 @@ class LockFile:
         try:
             _lock(self._descriptor)
         except OSError as error:
-            holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip()
+            holder = os.read(self._descriptor, 32).decode("ascii", "replace").strip()
             os.close(self._descriptor)
             by = f" by process {holder}" if holder else ""
             raise Locked(f"{path} is held{by}: stop it, or use another data directory") from error
         os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
+        os.write(self._descriptor, str(os.getpid()).encode())
 
     def release(self) -> None:
         """Let the next one in. The file stays: removing it would race with its next holder."""

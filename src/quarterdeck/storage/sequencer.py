@@ -29,6 +29,9 @@ MAX_BATCH = 1024
 MAX_WAITING = 65_536
 """Writes that may wait for the log."""
 
+MAX_BATCH_BYTES = 8 * 1024 * 1024
+MAX_WAITING_BYTES = 256 * 1024 * 1024
+
 
 class Ticket:
     """A decided write. Await it to know it is durable and published; any number may await it.
@@ -97,6 +100,7 @@ class Sequencer:
         self._pending: dict[StoreKey, StoreEvent] = {}
         self._gathering: list[Ticket] = []
         self._committing: list[Ticket] = []
+        self._bytes = 0
         self._is_scheduled = False
         self._is_closed = False
         self._idle: list[asyncio.Future[None]] = []
@@ -147,8 +151,10 @@ class Sequencer:
     def _check(self, key: StoreKey, expected: int | None) -> Entry | None:
         if self._is_closed:
             raise Closed("the store is closed, nothing can be written")
-        if len(self._gathering) >= MAX_WAITING:
-            raise Overloaded(f"{MAX_WAITING} writes wait for the disk already, try again shortly")
+        if len(self._gathering) >= MAX_WAITING or self._bytes >= MAX_WAITING_BYTES:
+            raise Overloaded(
+                f"{self.waiting} writes of {self._bytes} bytes wait for the disk, try again shortly"
+            )
         before = self.get(key)
         current = 0 if before is None else before.revision
         if expected is not ANY and expected != current:
@@ -161,6 +167,7 @@ class Sequencer:
         self._next = event.revision + 1
         self._pending[event.key] = event
         self._gathering.append(ticket)
+        self._bytes += event.size
         if not self._committing and not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._commit)
@@ -170,9 +177,18 @@ class Sequencer:
         self._is_scheduled = False
         if self._committing or not self._gathering:
             return
-        self._committing = self._gathering[:MAX_BATCH]
-        del self._gathering[:MAX_BATCH]
+        count = self._batch_length()
+        self._committing = self._gathering[:count]
+        del self._gathering[:count]
         self._log.commit([ticket.event for ticket in self._committing], self._committed)
+
+    def _batch_length(self) -> int:
+        size = 0
+        for number, ticket in enumerate(self._gathering[:MAX_BATCH], start=1):
+            size += ticket.event.size
+            if size >= MAX_BATCH_BYTES:
+                return number
+        return min(MAX_BATCH, len(self._gathering))
 
     def _committed(self, error: StorageError | None) -> None:
         batch = self._committing
@@ -184,6 +200,7 @@ class Sequencer:
             self._gathering = []
             self._pending.clear()
         self._committing = []
+        self._bytes -= sum(ticket.event.size for ticket in batch)
         for number, ticket in enumerate(batch):
             ticket.resolve(_copy(error) if number and error else error)
         self._commit()

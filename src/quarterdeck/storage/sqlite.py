@@ -91,10 +91,14 @@ def open_sqlite(
     durability: Durability = "full",
     derive: Derive | None = None,
     retain: int = RETAIN,
+    max_bytes: int | None = None,
     history_events: int = HISTORY_EVENTS,
     history_bytes: int = HISTORY_BYTES,
 ) -> Store:
     """Open a database, or make a new one. Blocks while it loads; may run on another thread.
+
+    `retain` newest events at least can be watched and read at. With `max_bytes` a file of that size
+    counts as a full disk.
 
     Raises:
         Locked: if another process has it open.
@@ -114,7 +118,7 @@ def open_sqlite(
                 _create(path)
             _check_header(path)
             loaded = _load(path, derive, keep=history_events)
-            connection = _connect(path, durability)
+            connection = _connect(path, durability, max_bytes=max_bytes)
     except BaseException:
         lock.release()
         raise
@@ -344,7 +348,7 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
 
-def _connect(path: Path, durability: Durability) -> sqlite3.Connection:
+def _connect(path: Path, durability: Durability, *, max_bytes: int | None) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, timeout=BUSY_S
     )
@@ -352,6 +356,8 @@ def _connect(path: Path, durability: Durability) -> sqlite3.Connection:
     connection.execute(f"PRAGMA fullfsync = {int(durability == 'full')}")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute(f"PRAGMA journal_size_limit = {2 * CHECKPOINT_PAGES * PAGE}")
+    if max_bytes is not None:
+        connection.execute(f"PRAGMA max_page_count = {max(1, max_bytes // PAGE)}")
     return connection
 
 

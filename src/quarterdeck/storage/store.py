@@ -248,7 +248,6 @@ class Store:
             raise Compacted(revision, self.compacted)
 
     def _rewind(self, revision: int, events: Sequence[StoreEvent]) -> Snapshot:
-        self._present = None
         past = self._state.rewound(events, revision)
         self._past[revision] = past
         while len(self._past) > PAST_SNAPSHOTS:

@@ -1,0 +1,127 @@
+"""Watches: exactly the committed events, in order, from where the watcher says."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from quarterdeck.storage import Compacted, SlowWatcher, Store, StoreEvent, StoreKey, Watcher
+
+Open = Callable[..., Store]
+
+
+async def put(store: Store, *keys: StoreKey) -> None:
+    for ticket in [store.put(key, lambda r: b"%d" % r) for key in keys]:
+        await ticket
+
+
+async def received(watcher: Watcher, store: Store) -> list[StoreEvent]:
+    events: list[StoreEvent] = []
+    while watcher.position < store.revision:
+        events += await anext(watcher)
+    return events
+
+
+def pod(name: str, namespace: str = "default") -> StoreKey:
+    return StoreKey("pods", namespace, name)
+
+
+async def test_a_watch_begins_after_its_revision(stores: Open) -> None:
+    store = stores()
+    await put(store, pod("a"), pod("b"), pod("c"))
+    with store.watch("pods", after=2) as watcher:
+        assert [event.key.name for event in await anext(watcher)] == ["b", "c"]
+        assert watcher.position == store.revision == 4
+        await put(store, pod("d"))
+        assert [event.key.name for event in await anext(watcher)] == ["d"]
+    assert store.statistics().watchers == 0
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    ("resource", "namespace", "expected"),
+    [
+        pytest.param(None, None, ["a", "b", "c"], id="everything"),
+        pytest.param("pods", None, ["a", "b"], id="one resource"),
+        pytest.param("pods", "x", ["b"], id="one namespace"),
+        pytest.param(None, "x", ["b", "c"], id="one namespace of all resources"),
+    ],
+)
+async def test_watches_filter(
+    stores: Open, resource: str | None, namespace: str | None, expected: list[str]
+) -> None:
+    store = stores()
+    keys = [pod("a"), pod("b", "x"), StoreKey("jobs", "x", "c")]
+    live = store.watch(resource, namespace=namespace, after=store.revision)
+    await put(store, *keys)
+    past = store.watch(resource, namespace=namespace, after=1)
+    for watcher in (live, past):
+        events: list[StoreEvent] = []
+        while len(events) < len(expected):
+            events += await anext(watcher)
+        assert [event.key.name for event in events] == expected
+        assert watcher.position == store.revision
+        watcher.close()
+    await store.close()
+
+
+async def test_a_watch_from_the_future_stays_silent_until_then(stores: Open) -> None:
+    store = stores()
+    watcher = store.watch(None, after=3)
+    await put(store, pod("a"), pod("b"), pod("c"))
+    assert [event.revision for event in await anext(watcher)] == [4]
+    watcher.close()
+    await store.close()
+
+
+async def test_a_waiting_watcher_is_woken_by_closing(stores: Open) -> None:
+    store = stores()
+    watcher = store.watch(None, after=store.revision)
+    waiting = asyncio.ensure_future(anext(watcher, None))
+    await asyncio.sleep(0)
+    watcher.close()
+    assert await waiting is None
+    await store.close()
+
+
+async def test_a_slow_watcher_is_dropped_and_may_resume(stores: Open) -> None:
+    store = stores()
+    slow = store.watch(None, after=store.revision, buffer=5)
+    quick = store.watch(None, after=store.revision, buffer=5)
+    seen: list[StoreEvent] = []
+    for number in range(10):
+        await put(store, pod(f"p{number}"))
+        seen += await anext(quick)
+    assert len(seen) == 10
+    with pytest.raises(SlowWatcher):
+        await anext(slow)
+    assert slow.position == 1
+    assert store.statistics().watchers_dropped == 1
+    resumed = store.watch(None, after=slow.position)
+    again = await received(resumed, store)
+    assert [event.revision for event in again] == [event.revision for event in seen]
+    for watcher in (quick, resumed, slow):
+        watcher.close()
+    assert store.statistics().watchers == 0
+    await store.close()
+
+
+async def test_a_watch_into_compacted_history_is_refused(stores: Open) -> None:
+    store = stores()
+    await put(store, *(pod(f"p{number}") for number in range(10)))
+    await store.compact(6)
+    with pytest.raises(Compacted):
+        store.watch(None, after=5)
+    with store.watch(None, after=6) as watcher:
+        assert [event.revision for event in await received(watcher, store)] == [7, 8, 9, 10, 11]
+    await store.close()
+
+
+async def test_thousands_of_watchers_are_served(stores: Open) -> None:
+    store = stores()
+    watchers = [store.watch("pods", after=store.revision) for _ in range(2000)]
+    await put(store, pod("a"), pod("b"))
+    for watcher in watchers:
+        assert len(await received(watcher, store)) == 2
+        watcher.close()
+    await store.close()
