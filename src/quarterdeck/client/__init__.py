@@ -1,0 +1,67 @@
+"""Talks to any Kubernetes API server: typed, untyped, or bytes.
+
+`Client` is the typed face; `client.raw` has the same verbs on bytes, which the runtime builds on;
+`client.resource(...)` has them on dictionaries. Where to reach a server and who we are comes from
+`config`: a kubeconfig, a pod's service account, or values.
+
+Imports `apis`, `wire`, `meta` and `kit`, never the server. Start at `client`, then `raw`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quarterdeck.client.client import Client
+    from quarterdeck.client.config.cluster import ClusterConfig
+    from quarterdeck.client.config.locate import load_config
+    from quarterdeck.client.errors import (
+        ClientError,
+        ConfigError,
+        ConnectionFailed,
+        CredentialError,
+        RequestTimeout,
+        UntrustedServer,
+    )
+    from quarterdeck.client.intercept import Intercept, InterceptingApi
+    from quarterdeck.client.untyped import ResourceClient
+
+__all__ = [
+    "Client",
+    "ClientError",
+    "ClusterConfig",
+    "ConfigError",
+    "ConnectionFailed",
+    "CredentialError",
+    "Intercept",
+    "InterceptingApi",
+    "RequestTimeout",
+    "ResourceClient",
+    "UntrustedServer",
+    "load_config",
+]
+
+_HOMES = {
+    "client": ("Client",),
+    "config.cluster": ("ClusterConfig",),
+    "config.locate": ("load_config",),
+    "errors": (
+        "ClientError",
+        "ConfigError",
+        "ConnectionFailed",
+        "CredentialError",
+        "RequestTimeout",
+        "UntrustedServer",
+    ),
+    "intercept": ("Intercept", "InterceptingApi"),
+    "untyped": ("ResourceClient",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module that defines a name when the name is first used."""
+    for module, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f"{__name__}.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,265 @@
+"""The typed client: verbs on kinds, one server, one identity.
+
+    async with Client(load_config()) as client:
+        pod = await client.get(Pod, "web-0", "shop")
+
+An update sends only the difference between what was read and what is wanted, with the version that
+was read as its precondition: fields our types do not know are never lost.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+import msgspec
+
+from quarterdeck.client.config.cluster import ClusterConfig, Impersonation
+from quarterdeck.client.credentials import Provider
+from quarterdeck.client.interfaces import Api, ApiResource, PatchType
+from quarterdeck.client.raw import RawApi
+from quarterdeck.client.transport import Transport
+from quarterdeck.client.untyped import PAGE, ResourceClient
+from quarterdeck.kit import http, json
+from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.identity import GVK, GVR
+from quarterdeck.meta.objects import Object, decode, document, encode, raw
+from quarterdeck.wire import merge_patch
+from quarterdeck.wire.frame import EventType, decode_event
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import (
+    CreateOptions,
+    DeleteOptions,
+    GetOptions,
+    ListOptions,
+    PatchOptions,
+    Preconditions,
+)
+from quarterdeck.wire.status import from_status
+
+Kind = TypeVar("Kind", bound=Object)
+
+
+class Event(NamedTuple):
+    """One change seen by `Client.watch`."""
+
+    type: EventType
+    object: Any
+
+
+class Client:
+    """Reads and writes typed objects; `raw` has bytes, `resource` has dictionaries."""
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        clock: Clock | None = None,
+        credentials: Provider | None = None,
+        network: http.MemoryNetwork | None = None,
+    ) -> None:
+        self.config = config
+        self._transport = Transport(config, clock=clock, credentials=credentials, network=network)
+        self._api: Api = RawApi(self._transport)
+
+    @classmethod
+    def over(cls, api: Api, config: ClusterConfig) -> Self:
+        """A client whose verbs go through another `Api`, such as an intercepting one."""
+        client = cls(config)
+        client._api = api
+        return client
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._transport.aclose()
+
+    @property
+    def raw(self) -> Api:
+        """The verbs on bytes."""
+        return self._api
+
+    @property
+    def namespace(self) -> str:
+        """The namespace the configuration names."""
+        return self.config.namespace
+
+    def impersonating(self, who: Impersonation) -> "Client":
+        """A client of the same server that acts as somebody else; close it on its own."""
+        return Client(msgspec.structs.replace(self.config, impersonate=who))
+
+    def resource(self, gvr: GVR) -> ResourceClient:
+        """The verbs on dictionaries."""
+        return ResourceClient(self._api, gvr)
+
+    async def resource_of(self, gvk: GVK) -> tuple[ResourceClient, ApiResource]:
+        """The verbs on dictionaries for a kind, found by discovery."""
+        found = await self._api.resource(gvk)
+        return self.resource(found.gvr), found
+
+    async def resource_named(self, name: str) -> tuple[ResourceClient, ApiResource]:
+        """The verbs on dictionaries for what a person types: `pods`, `deploy`, `apps`."""
+        found = await RawApi(self._transport).discovery.named(name)
+        return self.resource(found.gvr), found
+
+    async def get(
+        self,
+        kind: type[Kind],
+        name: str,
+        namespace: str = "",
+        options: GetOptions = GetOptions(),
+    ) -> Kind:
+        """One object. Raises `NotFound`."""
+        return decode(kind, await self._api.get(_path(kind, namespace, name), options))
+
+    async def pages(
+        self, kind: type[Kind], namespace: str = "", options: ListOptions = ListOptions()
+    ) -> AsyncIterator[list[Kind]]:
+        """Every object, a page at a time, all from one moment."""
+        options = msgspec.structs.replace(options, limit=options.limit or PAGE)
+        while True:
+            page = await self._api.list(_path(kind, namespace), options)
+            yield [decode(kind, item) for item in page.items]
+            if not page.continue_:
+                return
+            options = msgspec.structs.replace(
+                options, continue_=page.continue_, resource_version="", resource_version_match=""
+            )
+
+    async def list(
+        self, kind: type[Kind], namespace: str = "", options: ListOptions = ListOptions()
+    ) -> list[Kind]:
+        """Every object, all from one moment."""
+        return [item async for page in self.pages(kind, namespace, options) for item in page]
+
+    @asynccontextmanager
+    async def watch(
+        self, kind: type[Kind], namespace: str = "", options: ListOptions = ListOptions()
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Events until the server ends the stream; an ERROR event is raised as its class.
+
+        This is one stream. What must survive cuts and 410s uses the runtime's informer.
+        """
+        async with self._api.watch(_path(kind, namespace), options) as lines:
+            yield _events(kind, lines)
+
+    async def create(
+        self, obj: Kind, namespace: str = "", options: CreateOptions = CreateOptions()
+    ) -> Kind:
+        """Add an object; returns what was stored."""
+        path = _path(type(obj), namespace or obj.metadata.namespace)
+        return decode(type(obj), await self._api.create(path, encode(obj), options))
+
+    async def update(self, obj: Kind, *, manager: str = "") -> Kind:
+        """Write an object that was read before: only the difference, if nobody was faster.
+
+        Raises:
+            Conflict: if the object has changed since it was read.
+            ValueError: if the object was not read from a server.
+        """
+        return await self._update(obj, subresource="", manager=manager)
+
+    async def update_status(self, obj: Kind, *, manager: str = "") -> Kind:
+        """The same for the status subresource."""
+        return await self._update(obj, subresource="status", manager=manager)
+
+    async def _update(self, obj: Kind, *, subresource: str, manager: str) -> Kind:
+        origin = raw(obj)
+        if origin is None:
+            raise ValueError(f"{obj.kind} {obj.key} was not read from a server; create or apply it")
+        before = json.decode(origin)
+        patch = merge_patch.create(before, document(obj))
+        if not patch:
+            return obj
+        metadata = patch.setdefault("metadata", {})
+        metadata["resourceVersion"] = before["metadata"]["resourceVersion"]
+        return await self.patch(obj, patch, subresource=subresource, manager=manager)
+
+    async def patch(
+        self,
+        obj: Kind,
+        patch: object,
+        *,
+        kind: PatchType = PatchType.MERGE,
+        subresource: str = "",
+        manager: str = "",
+    ) -> Kind:
+        """Change an object by one of the four kinds of patch."""
+        path = _path(type(obj), *obj.key, subresource)
+        options = PatchOptions(field_manager=manager)
+        return decode(type(obj), await self._api.patch(path, json.encode(patch), kind, options))
+
+    async def apply(
+        self,
+        obj: Kind,
+        *,
+        manager: str,
+        force: bool = False,
+        dry_run: bool = False,
+        subresource: str = "",
+    ) -> Kind:
+        """Server-side apply of exactly the fields the object sets.
+
+        Raises:
+            Conflict: if others own some of them and `force` is off; the causes name them.
+        """
+        options = PatchOptions(
+            field_manager=manager,
+            force=force or None,
+            dry_run=("All",) if dry_run else (),
+        )
+        path = _path(type(obj), *obj.key, subresource)
+        answer = await self._api.patch(path, encode(obj), PatchType.APPLY, options)
+        return decode(type(obj), answer)
+
+    async def delete(
+        self,
+        kind: type[Object] | Object,
+        name: str = "",
+        namespace: str = "",
+        options: DeleteOptions = DeleteOptions(),
+    ) -> None:
+        """Remove an object by name, or exactly the one that was read (its uid must match)."""
+        if isinstance(kind, Object):
+            name, namespace = kind.metadata.name, kind.metadata.namespace
+            if kind.metadata.uid and options.preconditions is None:
+                precondition = Preconditions(uid=kind.metadata.uid)
+                options = msgspec.structs.replace(options, preconditions=precondition)
+            kind = type(kind)
+        await self._api.delete(_path(kind, namespace, name), options)
+
+    async def version(self) -> dict[str, Any]:
+        """What the server says of itself."""
+        answer: dict[str, Any] = json.decode(await RawApi(self._transport).read_path("/version"))
+        return answer
+
+
+async def _events(kind: type[Object], lines: AsyncIterator[bytes]) -> AsyncIterator[Event]:
+    async for line in lines:
+        event = decode_event(line)
+        match event.type:
+            case EventType.ERROR:
+                raise from_status(json.decode(event.body))
+            case EventType.BOOKMARK:
+                continue
+            case _:
+                yield Event(EventType(event.type), decode(kind, event.body))
+
+
+def _path(
+    kind: type[Object], namespace: str, name: str = "", subresource: str = ""
+) -> ResourcePath:
+    info = kind.KIND
+    return ResourcePath(
+        *info.gvr, namespace if info.is_namespaced else "", name, subresource if name else ""
+    )

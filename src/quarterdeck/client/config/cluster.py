@@ -1,0 +1,87 @@
+"""Everything needed to reach one API server, resolved and validated."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.kit.redaction import Secret
+
+
+class ExecConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A program that prints credentials."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    api_version: str = "client.authentication.k8s.io/v1"
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: str = "IfAvailable"
+
+
+class Material(msgspec.Struct, frozen=True, kw_only=True):
+    """A PEM document, in a file or in memory; the file is read anew when it changes."""
+
+    data: Secret[bytes] | None = None
+    file: Path | None = None
+
+    def read(self) -> bytes:
+        """The PEM text."""
+        if self.data is not None:
+            return self.data.reveal()
+        return self.file.read_bytes() if self.file is not None else b""
+
+    def __bool__(self) -> bool:
+        return self.data is not None or self.file is not None
+
+
+class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom to act as."""
+
+    user: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = {}
+
+    def headers(self) -> list[tuple[str, str]]:
+        """The headers that ask the server for it."""
+        found = [("Impersonate-User", self.user)] if self.user else []
+        if self.uid:
+            found.append(("Impersonate-Uid", self.uid))
+        found.extend(("Impersonate-Group", group) for group in self.groups)
+        for name, values in self.extra.items():
+            found.extend((f"Impersonate-Extra-{name}", value) for value in values)
+        return found
+
+
+class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One API server and one identity on it.
+
+    `server` is a URL, with a path if the API lives below one. Exactly one kind of credential is
+    usual; a client certificate may stand beside a token.
+    """
+
+    server: str
+    namespace: str = "default"
+    name: str = ""
+
+    certificate_authority: Material = Material()
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+
+    client_certificate: Material = Material()
+    client_key: Material = Material()
+    token: Secret[str] | None = None
+    token_file: Path | None = None
+    username: str = ""
+    password: Secret[str] | None = None
+    exec: ExecConfig | None = None
+    impersonate: Impersonation = Impersonation()
+
+    user_agent: str = "quarterdeck"
+    timeout_s: float = 32.0
+    """How long a request other than a watch may take; a watch may take that long to begin."""
+    connections: int = 64
+    """The most connections open at once, watches aside."""

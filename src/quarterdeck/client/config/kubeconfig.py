@@ -1,0 +1,189 @@
+"""Kubeconfig files: read, merged as kubectl merges them, and resolved to one `ClusterConfig`.
+
+With several files the first that says something wins, entry by entry; relative paths are relative
+to the file they stand in.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, Impersonation, Material
+from quarterdeck.client.errors import ConfigError
+from quarterdeck.kit import yaml
+from quarterdeck.kit.redaction import Secret
+
+_LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
+_PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+
+
+class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One or several files, merged; entries by name, with absolute paths."""
+
+    clusters: Mapping[str, Mapping[str, Any]] = {}
+    users: Mapping[str, Mapping[str, Any]] = {}
+    contexts: Mapping[str, Mapping[str, Any]] = {}
+    current_context: str = ""
+    files: tuple[Path, ...] = ()
+
+
+def read(files: Sequence[Path]) -> Kubeconfig:
+    """Read and merge; files that do not exist are passed over, as kubectl does.
+
+    Raises:
+        ConfigError: if none exists, or one cannot be read; names the file and the place.
+    """
+    present = [file for file in files if file.exists()]
+    if not present:
+        listed = ", ".join(str(file) for file in files)
+        raise ConfigError(f"no kubeconfig at {listed}: set KUBECONFIG or pass --kubeconfig")
+    merged = Kubeconfig(files=tuple(present))
+    for file in present:
+        merged = _merge(merged, _read_one(file))
+    return merged
+
+
+def _read_one(file: Path) -> Kubeconfig:
+    try:
+        document = yaml.load(file.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"cannot read the kubeconfig {file}: {error.strerror}") from error
+    except yaml.YamlError as error:
+        raise ConfigError(f"the kubeconfig {file} is not YAML: {error}") from error
+    if not isinstance(document, dict):
+        raise ConfigError(f"the kubeconfig {file} is not a mapping")
+    return Kubeconfig(
+        clusters=_entries(document, "clusters", file),
+        users=_entries(document, "users", file),
+        contexts=_entries(document, "contexts", file),
+        current_context=str(document.get("current-context") or ""),
+    )
+
+
+def _entries(document: Mapping[str, Any], name: str, file: Path) -> dict[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for index, entry in enumerate(document.get(name) or ()):
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            raise ConfigError(f"the kubeconfig {file} has no name at {name}[{index}]")
+        body = entry.get(_LISTS[name]) or {}
+        found.setdefault(entry["name"], _absolute(body, file.parent))
+    return found
+
+
+def _absolute(body: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    resolved = dict(body)
+    for name in _PATHS:
+        if resolved.get(name):
+            resolved[name] = str((folder / str(resolved[name])).resolve())
+    command = (resolved.get("exec") or {}).get("command", "")
+    if "/" in command and not command.startswith("/"):
+        resolved["exec"] = {**resolved["exec"], "command": str((folder / command).resolve())}
+    return resolved
+
+
+def _merge(first: Kubeconfig, second: Kubeconfig) -> Kubeconfig:
+    return Kubeconfig(
+        clusters={**second.clusters, **first.clusters},
+        users={**second.users, **first.users},
+        contexts={**second.contexts, **first.contexts},
+        current_context=first.current_context or second.current_context,
+        files=first.files,
+    )
+
+
+def resolve(config: Kubeconfig, context: str = "") -> ClusterConfig:
+    """The cluster and identity of a context, the current one by default.
+
+    Raises:
+        ConfigError: naming the context, cluster or user that is missing, or the bad member.
+    """
+    name = context or config.current_context
+    if not name:
+        known = ", ".join(sorted(config.contexts)) or "none"
+        raise ConfigError(f"the kubeconfig has no current-context; contexts: {known}")
+    if name not in config.contexts:
+        known = ", ".join(sorted(config.contexts)) or "none"
+        raise ConfigError(f"the kubeconfig has no context {name!r}; contexts: {known}")
+    chosen = config.contexts[name]
+    cluster = _named(config.clusters, "cluster", chosen.get("cluster"), name)
+    user = _named(config.users, "user", chosen.get("user"), name) if chosen.get("user") else {}
+    return _cluster_config(name, cluster, user, str(chosen.get("namespace") or "default"))
+
+
+def _named(
+    entries: Mapping[str, Mapping[str, Any]], what: str, name: object, context: str
+) -> Mapping[str, Any]:
+    if not isinstance(name, str) or name not in entries:
+        raise ConfigError(f"context {context!r} names the {what} {name!r}, which is not there")
+    return entries[name]
+
+
+def _cluster_config(
+    name: str, cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: str
+) -> ClusterConfig:
+    server = str(cluster.get("server") or "")
+    if not server.startswith(("https://", "http://")):
+        raise ConfigError(f"context {name!r}: server {server!r} is not an http(s) URL")
+    if "auth-provider" in user:
+        raise ConfigError(
+            f"context {name!r}: auth-provider was removed from Kubernetes; use an exec plugin"
+        )
+    return ClusterConfig(
+        name=name,
+        server=server.rstrip("/"),
+        namespace=namespace,
+        certificate_authority=_material(cluster, "certificate-authority", name),
+        insecure_skip_tls_verify=bool(cluster.get("insecure-skip-tls-verify")),
+        tls_server_name=str(cluster.get("tls-server-name") or ""),
+        proxy_url=str(cluster.get("proxy-url") or ""),
+        client_certificate=_material(user, "client-certificate", name),
+        client_key=_material(user, "client-key", name),
+        token=Secret(str(user["token"])) if user.get("token") else None,
+        token_file=Path(user["tokenFile"]) if user.get("tokenFile") else None,
+        username=str(user.get("username") or ""),
+        password=Secret(str(user["password"])) if user.get("password") else None,
+        exec=_exec(user["exec"], name) if user.get("exec") else None,
+        impersonate=_impersonation(user),
+    )
+
+
+def _material(entry: Mapping[str, Any], member: str, context: str) -> Material:
+    if text := entry.get(f"{member}-data"):
+        try:
+            return Material(data=Secret(base64.b64decode(str(text), validate=True)))
+        except binascii.Error as error:
+            raise ConfigError(f"context {context!r}: {member}-data is not base64") from error
+    if path := entry.get(member):
+        file = Path(path)
+        if not file.is_file():
+            raise ConfigError(f"context {context!r}: {member} {file} does not exist")
+        return Material(file=file)
+    return Material()
+
+
+def _exec(entry: Mapping[str, Any], context: str) -> ExecConfig:
+    if not entry.get("command"):
+        raise ConfigError(f"context {context!r}: the exec plugin has no command")
+    return ExecConfig(
+        command=str(entry["command"]),
+        args=tuple(str(each) for each in entry.get("args") or ()),
+        env=tuple((str(e["name"]), str(e.get("value", ""))) for e in entry.get("env") or ()),
+        api_version=str(entry.get("apiVersion") or "client.authentication.k8s.io/v1"),
+        install_hint=str(entry.get("installHint") or ""),
+        provide_cluster_info=bool(entry.get("provideClusterInfo")),
+        interactive_mode=str(entry.get("interactiveMode") or "IfAvailable"),
+    )
+
+
+def _impersonation(user: Mapping[str, Any]) -> Impersonation:
+    extra = user.get("as-user-extra") or {}
+    return Impersonation(
+        user=str(user.get("as") or ""),
+        uid=str(user.get("as-uid") or ""),
+        groups=tuple(user.get("as-groups") or ()),
+        extra={str(name): tuple(values) for name, values in extra.items()},
+    )

@@ -1,0 +1,199 @@
+"""Who we are: headers and certificates, kept fresh.
+
+A provider answers with what is valid now; `refresh` is called once when the server says 401, so
+that rotated tokens, expired exec credentials and renewed files recover without a restart.
+"""
+
+import asyncio
+import base64
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig
+from quarterdeck.client.errors import CredentialError
+from quarterdeck.kit import json, rfc3339
+from quarterdeck.kit.clock import Clock
+
+_TOKEN_FILE_MAX_AGE_S = 60.0
+_EXEC_EARLY = timedelta(seconds=30)
+_EXEC_TIMEOUT_S = 60.0
+
+
+class Credentials(msgspec.Struct, frozen=True, kw_only=True):
+    """What to send now: an Authorization header, or a certificate, or nothing."""
+
+    authorization: str = ""
+    certificate: bytes = b""
+    key: bytes = b""
+
+    def __repr__(self) -> str:
+        return "Credentials(***)"
+
+
+class Provider(Protocol):
+    """Gives credentials that are valid now."""
+
+    async def credentials(self) -> Credentials:
+        """What to send with the next request."""
+        ...
+
+    async def refresh(self) -> bool:
+        """Get new ones because the server refused the old; False if there is nothing to get."""
+        ...
+
+
+def provider_for(config: ClusterConfig, clock: Clock) -> Provider:
+    """The provider that a configuration asks for."""
+    if config.exec is not None:
+        return ExecProvider(config.exec, config, clock)
+    if config.token_file is not None:
+        return TokenFileProvider(config.token_file, clock)
+    if config.token is not None:
+        return StaticProvider(Credentials(authorization=f"Bearer {config.token.reveal()}"))
+    if config.username:
+        password = config.password.reveal() if config.password else ""
+        pair = base64.b64encode(f"{config.username}:{password}".encode()).decode()
+        return StaticProvider(Credentials(authorization=f"Basic {pair}"))
+    return StaticProvider(Credentials())
+
+
+class StaticProvider:
+    """Credentials that never change."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+
+    async def credentials(self) -> Credentials:
+        """Always the same."""
+        return self._credentials
+
+    async def refresh(self) -> bool:
+        """There is nothing newer."""
+        return False
+
+
+class TokenFileProvider:
+    """A token in a file that somebody else rotates; read anew every minute, as client-go does."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._read_at = float("-inf")
+        self._credentials = Credentials()
+
+    async def credentials(self) -> Credentials:
+        """The token in the file, at most a minute old."""
+        if self._clock.monotonic() - self._read_at > _TOKEN_FILE_MAX_AGE_S:
+            await self.refresh()
+        return self._credentials
+
+    async def refresh(self) -> bool:
+        """Read the file now; True if it holds another token."""
+        try:
+            token = (await asyncio.to_thread(self._path.read_text)).strip()
+        except OSError as error:
+            raise CredentialError(f"cannot read the token file {self._path}") from error
+        fresh = Credentials(authorization=f"Bearer {token}")
+        changed = fresh != self._credentials
+        self._credentials = fresh
+        self._read_at = self._clock.monotonic()
+        return changed
+
+
+class ExecProvider:
+    """Runs a credential plugin and keeps its answer until shortly before it expires."""
+
+    def __init__(self, config: ExecConfig, cluster: ClusterConfig, clock: Clock) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._credentials: Credentials | None = None
+        self._expires: datetime | None = None
+
+    async def credentials(self) -> Credentials:
+        """The plugin's answer, asked again when it is about to expire."""
+        async with self._lock:
+            if self._credentials is None or self._is_expiring():
+                self._credentials = await self._run()
+            return self._credentials
+
+    async def refresh(self) -> bool:
+        """Ask the plugin again."""
+        async with self._lock:
+            before, self._credentials = self._credentials, await self._run()
+            return self._credentials != before
+
+    def _is_expiring(self) -> bool:
+        return self._expires is not None and self._clock.now() + _EXEC_EARLY >= self._expires
+
+    async def _run(self) -> Credentials:
+        config = self._config
+        environment = {**os.environ, **dict(config.env)}
+        environment["KUBERNETES_EXEC_INFO"] = self._exec_info().decode()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                config.command,
+                *config.args,
+                env=environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+        except FileNotFoundError as error:
+            hint = f": {config.install_hint}" if config.install_hint else ""
+            raise CredentialError(f"the exec plugin {config.command} is missing{hint}") from error
+        except OSError as error:
+            raise CredentialError(
+                f"the exec plugin {config.command} cannot be started: {error.strerror}"
+            ) from error
+        try:
+            async with asyncio.timeout(_EXEC_TIMEOUT_S):
+                output, _ = await process.communicate()
+        except TimeoutError as error:
+            raise CredentialError(
+                f"the exec plugin {config.command} took longer than {_EXEC_TIMEOUT_S:.0f} s"
+            ) from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode:
+            raise CredentialError(
+                f"the exec plugin {config.command} failed with exit code {process.returncode}"
+            )
+        return self._read(output)
+
+    def _exec_info(self) -> bytes:
+        spec: dict[str, object] = {"interactive": False}
+        if self._config.provide_cluster_info:
+            cluster: dict[str, object] = {"server": self._cluster.server}
+            if authority := self._cluster.certificate_authority.read():
+                cluster["certificate-authority-data"] = base64.b64encode(authority).decode()
+            spec["cluster"] = cluster
+        return json.encode(
+            {"apiVersion": self._config.api_version, "kind": "ExecCredential", "spec": spec}
+        )
+
+    def _read(self, output: bytes) -> Credentials:
+        problem = f"the exec plugin {self._config.command} did not print an ExecCredential"
+        try:
+            document = json.decode(output)
+            status = document["status"]
+            expires = status.get("expirationTimestamp")
+            self._expires = rfc3339.parse(expires) if expires else None
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CredentialError(problem) from error
+        token = status.get("token")
+        certificate = status.get("clientCertificateData") or ""
+        if not token and not certificate:
+            raise CredentialError(f"{problem} with a token or a certificate")
+        return Credentials(
+            authorization=f"Bearer {token}" if token else "",
+            certificate=certificate.encode(),
+            key=(status.get("clientKeyData") or "").encode(),
+        )

@@ -1,0 +1,108 @@
+"""What a server serves, asked by group version when first needed, and remembered."""
+
+from typing import Any
+
+import msgspec
+
+from quarterdeck.client import requests
+from quarterdeck.client.interfaces import ApiResource
+from quarterdeck.client.transport import Transport
+from quarterdeck.meta.identity import GVK, GVR, GroupVersion
+from quarterdeck.wire.path import prefix
+from quarterdeck.wire.status import NotFound
+
+
+class _Resource(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    kind: str
+    namespaced: bool
+    verbs: tuple[str, ...] = ()
+    group: str = ""
+    version: str = ""
+    singular_name: str = ""
+    short_names: tuple[str, ...] = ()
+
+
+class _ResourceList(msgspec.Struct, frozen=True):
+    resources: tuple[_Resource, ...] = ()
+
+
+class Discovery:
+    """The resources of one server; a kind that is missing is asked for again each time."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._found: dict[GVK, ApiResource] = {}
+        self._names: dict[str, ApiResource] = {}
+
+    async def resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
+        """The resource of a kind.
+
+        Raises:
+            NotFound: while its CRD is absent.
+        """
+        if fresh or gvk not in self._found:
+            await self._load(GroupVersion(gvk.group, gvk.version))
+        if gvk not in self._found:
+            raise NotFound(
+                f'no matches for kind "{gvk.kind}" in version "{gvk.api_version}": '
+                "install its CustomResourceDefinition first"
+            )
+        return self._found[gvk]
+
+    async def named(self, name: str) -> ApiResource:
+        """The resource a person means by `pods`, `deploy`, `apps` or `applications.example.com`.
+
+        Raises:
+            NotFound: if nothing is called that.
+        """
+        wanted = name.lower()
+        if wanted not in self._names:
+            await self._load_all()
+        if wanted not in self._names:
+            raise NotFound(f'the server doesn\'t have a resource type "{name}"')
+        return self._names[wanted]
+
+    async def _load_all(self) -> None:
+        versions = [GroupVersion("", "v1")]
+        groups = msgspec.json.decode(await self._transport.send(requests.plain("/apis")))
+        for group in groups.get("groups", ()):
+            preferred: Any = group.get("preferredVersion") or group["versions"][0]
+            versions.append(GroupVersion.parse(preferred["groupVersion"]))
+        for version in versions:
+            await self._load(version)
+
+    async def _load(self, group_version: GroupVersion) -> None:
+        body = await self._transport.send(requests.plain(prefix(*group_version)))
+        listed = msgspec.json.decode(body, type=_ResourceList).resources
+        subresources: dict[str, set[str]] = {}
+        for each in listed:
+            parent, slash, name = each.name.partition("/")
+            if slash:
+                subresources.setdefault(parent, set()).add(name)
+        for gvk in [gvk for gvk in self._found if gvk[:2] == group_version]:
+            del self._found[gvk]
+        for each in listed:
+            if "/" not in each.name:
+                self._remember(each, group_version, frozenset(subresources.get(each.name, ())))
+
+    def _remember(
+        self, entry: _Resource, group_version: GroupVersion, subresources: frozenset[str]
+    ) -> None:
+        group, version = entry.group or group_version.group, entry.version or group_version.version
+        found = ApiResource(
+            gvr=GVR(group, version, entry.name),
+            gvk=GVK(group, version, entry.kind),
+            namespaced=entry.namespaced,
+            subresources=subresources,
+        )
+        self._found[found.gvk] = found
+        for name in (
+            entry.name,
+            entry.singular_name or entry.kind.lower(),
+            entry.kind.lower(),
+            *entry.short_names,
+        ):
+            if "list" in entry.verbs or not entry.verbs:
+                self._names.setdefault(name, found)
+            self._names[f"{name}.{group}" if group else name] = found

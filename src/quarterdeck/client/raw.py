@@ -1,0 +1,120 @@
+"""The verbs on bytes: what the typed client, the untyped one and the runtime stand on."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+
+import msgspec
+
+from quarterdeck.client import requests
+from quarterdeck.client.discovery import Discovery
+from quarterdeck.client.interfaces import ApiResource, Form, ListPage, Observer, PatchType
+from quarterdeck.client.transport import Transport
+from quarterdeck.meta.identity import GVK
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import (
+    CreateOptions,
+    DeleteOptions,
+    GetOptions,
+    ListOptions,
+    PatchOptions,
+    UpdateOptions,
+)
+
+
+class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int | None = None
+
+
+class _List(msgspec.Struct, frozen=True, rename="camel"):
+    metadata: _ListMeta = _ListMeta()
+    items: list[msgspec.Raw] | None = None
+    api_version: str = ""
+    kind: str = ""
+
+
+_lists = msgspec.json.Decoder(_List)
+
+
+class RawApi:
+    """Implements `interfaces.Api` over one transport."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+        self.discovery = Discovery(transport)
+
+    def observe(self, observer: Observer, /) -> None:
+        """Add an observer of all later requests."""
+        self.transport.observe(observer)
+
+    async def resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
+        """The resource of a kind."""
+        return await self.discovery.resource(gvk, fresh=fresh)
+
+    async def get(self, path: ResourcePath, options: GetOptions = GetOptions(), /) -> bytes:
+        """One object."""
+        return await self.transport.send(requests.get(path, options))
+
+    async def list(
+        self, path: ResourcePath, options: ListOptions, /, *, form: Form = Form.FULL
+    ) -> ListPage:
+        """One page of objects, undecoded."""
+        listed = _lists.decode(await self.transport.send(requests.list_(path, options, form)))
+        return ListPage(
+            items=[bytes(item) for item in listed.items or ()],
+            resource_version=listed.metadata.resource_version,
+            continue_=listed.metadata.continue_,
+            remaining=listed.metadata.remaining_item_count,
+            api_version=listed.api_version,
+            kind=listed.kind.removesuffix("List"),
+        )
+
+    def watch(
+        self, path: ResourcePath, options: ListOptions, /, *, form: Form = Form.FULL
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """A stream of frames."""
+        return self.transport.stream(requests.watch(path, options, form))
+
+    async def create(
+        self, path: ResourcePath, body: bytes, options: CreateOptions = CreateOptions(), /
+    ) -> bytes:
+        """POST."""
+        return await self.transport.send(requests.create(path, body, options))
+
+    async def update(
+        self, path: ResourcePath, body: bytes, options: UpdateOptions = UpdateOptions(), /
+    ) -> bytes:
+        """PUT."""
+        return await self.transport.send(requests.update(path, body, options))
+
+    async def patch(
+        self,
+        path: ResourcePath,
+        body: bytes,
+        kind: PatchType,
+        options: PatchOptions = PatchOptions(),
+        /,
+    ) -> bytes:
+        """PATCH."""
+        return await self.transport.send(requests.patch(path, body, kind, options))
+
+    async def delete(
+        self, path: ResourcePath, options: DeleteOptions = DeleteOptions(), /
+    ) -> bytes:
+        """DELETE one object."""
+        return await self.transport.send(requests.delete(path, options))
+
+    async def delete_collection(
+        self,
+        path: ResourcePath,
+        selection: ListOptions = ListOptions(),
+        options: DeleteOptions = DeleteOptions(),
+        /,
+    ) -> bytes:
+        """DELETE what a selection names."""
+        return await self.transport.send(requests.delete_collection(path, selection, options))
+
+    async def read_path(self, target: str) -> bytes:
+        """GET a path that is no resource, such as `/version`."""
+        return await self.transport.send(requests.plain(target))

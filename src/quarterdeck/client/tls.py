@@ -1,0 +1,79 @@
+"""TLS contexts from PEM documents, in files or in memory.
+
+Python's `ssl` reads a key only from a file, so keys that came inside a kubeconfig are written to a
+private folder for the moment of loading.
+"""
+
+import os
+import ssl
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from quarterdeck.client.config.cluster import ClusterConfig
+from quarterdeck.client.errors import ConfigError
+
+
+class _NamedContext(ssl.SSLContext):
+    """Checks the server's certificate against a name that is not the URL's host."""
+
+    override: str = ""
+
+    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
+        """What event loops call to begin TLS."""
+        if self.override:
+            options["server_hostname"] = self.override
+        return super().wrap_bio(*arguments, **options)
+
+
+def client_context(
+    config: ClusterConfig, *, certificate: bytes = b"", key: bytes = b""
+) -> ssl.SSLContext | None:
+    """The context to reach a server with; None for plain HTTP.
+
+    `certificate` and `key` are what a credential provider found; the configuration's own otherwise.
+
+    Raises:
+        ConfigError: if a certificate, key or bundle cannot be read.
+    """
+    if config.server.startswith("http://"):
+        return None
+    context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.override = config.tls_server_name
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _trust(context, config)
+    certificate = certificate or config.client_certificate.read()
+    key = key or config.client_key.read()
+    if certificate:
+        _identify(context, certificate, key or certificate)
+    return context
+
+
+def _trust(context: ssl.SSLContext, config: ClusterConfig) -> None:
+    if config.insecure_skip_tls_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return
+    if not config.certificate_authority:
+        context.load_default_certs()
+        return
+    try:
+        context.load_verify_locations(cadata=config.certificate_authority.read().decode("ascii"))
+    except (ssl.SSLError, UnicodeDecodeError, ValueError) as error:
+        raise ConfigError("the certificate authority is not PEM") from error
+    except OSError as error:
+        raise ConfigError(f"cannot read the certificate authority: {error.strerror}") from error
+
+
+def _identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-") as folder:
+        paths = []
+        for name, content in (("tls.crt", certificate), ("tls.key", key)):
+            path = Path(folder) / name
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+                file.write(content)
+            paths.append(str(path))
+        try:
+            context.load_cert_chain(*paths)
+        except ssl.SSLError as error:
+            raise ConfigError("the client certificate and its key do not fit together") from error

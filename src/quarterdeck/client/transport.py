@@ -1,0 +1,214 @@
+"""Sends requests to one server: connections, credentials, time limits, retries, observers.
+
+The HTTP client is made anew when the client certificate changes. A 401 makes the credentials
+refresh and the request go out once more.
+"""
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+from quarterdeck.client import retry
+from quarterdeck.client.config.cluster import ClusterConfig
+from quarterdeck.client.credentials import Credentials, Provider, provider_for
+from quarterdeck.client.errors import ConnectionFailed, RequestTimeout, UntrustedServer
+from quarterdeck.client.interfaces import Exchange, Observer
+from quarterdeck.client.requests import ApiRequest
+from quarterdeck.client.tls import client_context
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.wire.status import from_response
+
+_MAX_BODY = 512 * 1024 * 1024
+_MAX_ERROR_BODY = 1024 * 1024
+
+
+class Transport:
+    """One server, one identity, one pool of connections."""
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        clock: Clock | None = None,
+        credentials: Provider | None = None,
+        network: http.MemoryNetwork | None = None,
+    ) -> None:
+        self.config = config
+        self.clock = clock or SystemClock()
+        self.host = urlsplit(config.server).netloc
+        self._provider = credentials or provider_for(config, self.clock)
+        self._network = network
+        self._http: http.Client | None = None
+        self._certificate = Credentials()
+        self._observers: list[Observer] = []
+        self._common = [("User-Agent", config.user_agent), *config.impersonate.headers()]
+
+    def observe(self, observer: Observer) -> None:
+        """Add an observer of all later requests."""
+        self._observers.append(observer)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        if self._http is not None:
+            await self._http.aclose()
+            self._http = None
+
+    async def send(self, request: ApiRequest) -> bytes:
+        """The body of a successful answer.
+
+        Raises:
+            ApiError: what the server answered.
+            ClientError: if it did not.
+        """
+        response = await self._respond(request)
+        async with _closing(response):
+            with _translated(request, self.config):
+                async with asyncio.timeout(self.config.timeout_s):
+                    return await response.read(_MAX_BODY)
+
+    @asynccontextmanager
+    async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The lines of an answer that goes on, until the server or the caller ends it."""
+        response = await self._respond(request)
+        async with _closing(response):
+            yield self._lines(request, response)
+
+    async def _lines(
+        self, request: ApiRequest, response: http.ClientResponse
+    ) -> AsyncIterator[bytes]:
+        with _translated(request, self.config):
+            async for line in response.lines():
+                yield line
+
+    async def _respond(self, request: ApiRequest) -> http.ClientResponse:
+        """The head of a successful answer, after whatever retries are safe."""
+        tries = 0
+        refreshed = False
+        while True:
+            tries += 1
+            try:
+                response = await self._once(request)
+            except ConnectionFailed:
+                outcome = retry.Outcome(code=0, broken=True)
+                wait = retry.delay_before_retry(outcome, tries=tries, is_read=request.is_read)
+                if wait is None:
+                    raise
+                await self.clock.sleep(wait)
+                continue
+            if response.status < 400:
+                return response
+            async with _closing(response):
+                if response.status == 401 and not refreshed:
+                    refreshed = True
+                    if await self._provider.refresh():
+                        continue
+                outcome = retry.Outcome(
+                    code=response.status,
+                    retry_after_s=retry.parse_retry_after(response.headers.get("retry-after")),
+                )
+                wait = retry.delay_before_retry(outcome, tries=tries, is_read=request.is_read)
+                if wait is None:
+                    with _translated(request, self.config):
+                        raise from_response(response.status, await response.read(_MAX_ERROR_BODY))
+            await self.clock.sleep(wait)
+
+    async def _once(self, request: ApiRequest) -> http.ClientResponse:
+        credentials = await self._provider.credentials()
+        client = await self._client_for(credentials)
+        headers = [*request.headers, *self._common]
+        if credentials.authorization:
+            headers.append(("Authorization", credentials.authorization))
+        for observer in self._observers:
+            headers.extend(observer.before(request.verb, request.path))
+        started = time.perf_counter()
+        code, size = 0, -1
+        try:
+            with _translated(request, self.config):
+                async with asyncio.timeout(self.config.timeout_s):
+                    response = await client.request(
+                        request.method,
+                        self.config.server + request.target,
+                        headers=headers,
+                        body=request.body,
+                    )
+            code = response.status
+            size = int(response.headers.get("content-length") or -1)
+            return response
+        finally:
+            if self._observers:
+                self._report(request, code, time.perf_counter() - started, size)
+
+    def _report(self, request: ApiRequest, code: int, duration_s: float, size: int) -> None:
+        exchange = Exchange(
+            verb=request.verb,
+            method=request.method,
+            host=self.host,
+            path=request.path,
+            code=code,
+            duration_s=duration_s,
+            request_bytes=len(request.body or b""),
+            response_bytes=size,
+        )
+        for observer in self._observers:
+            observer.after(exchange)
+
+    async def _client_for(self, credentials: Credentials) -> http.Client:
+        certificate = Credentials(certificate=credentials.certificate, key=credentials.key)
+        if self._http is not None and certificate == self._certificate:
+            return self._http
+        context = client_context(
+            self.config, certificate=certificate.certificate, key=certificate.key
+        )
+        stale, self._http = self._http, self._open(context)
+        self._certificate = certificate
+        if stale is not None:
+            await stale.aclose()
+        return self._http
+
+    def _open(self, context: ssl.SSLContext | None) -> http.Client:
+        if self._network is not None:
+            return self._network.client()
+        return http.Client(
+            tls=context,
+            proxy=self.config.proxy_url or None,
+            pool=self.config.connections,
+            connect_timeout_s=min(10.0, self.config.timeout_s),
+            read_timeout_s=None,
+        )
+
+
+@asynccontextmanager
+async def _closing(response: http.ClientResponse) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await response.aclose()
+
+
+class _translated:
+    """Turns what HTTP raises into this package's errors; names the server, not the identity."""
+
+    def __init__(self, request: ApiRequest, config: ClusterConfig) -> None:
+        self._request = request
+        self._config = config
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        what = f"{self._request.method} {self._config.server}{self._request.target}"
+        match error:
+            case TimeoutError() | http.ReadTimeout() | http.ConnectTimeout() | http.PoolTimeout():
+                raise RequestTimeout(
+                    f"{what}: no answer within {self._config.timeout_s:g} s"
+                ) from error
+            case http.TlsError():
+                raise UntrustedServer(f"{what}: {error}") from error
+            case http.HttpError() | OSError():
+                raise ConnectionFailed(f"{what}: {error}") from error
+            case _:
+                return

@@ -1,0 +1,150 @@
+"""The verbs on dictionaries, for kinds without a type: what a generic tool needs."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from quarterdeck.client.interfaces import Api, Form, PatchType
+from quarterdeck.kit import json
+from quarterdeck.meta.identity import GVR
+from quarterdeck.wire.frame import EventType, decode_event
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import (
+    CreateOptions,
+    DeleteOptions,
+    GetOptions,
+    ListOptions,
+    PatchOptions,
+    UpdateOptions,
+)
+from quarterdeck.wire.status import from_status
+
+PAGE = 500
+
+
+class ResourceClient:
+    """One resource of one server; objects are plain dictionaries."""
+
+    def __init__(self, api: Api, gvr: GVR, *, subresource: str = "") -> None:
+        self._api = api
+        self._gvr = gvr
+        self._subresource = subresource
+
+    def subresource(self, name: str) -> "ResourceClient":
+        """The same resource at `status`, `scale` or another subresource."""
+        return ResourceClient(self._api, self._gvr, subresource=name)
+
+    def path(self, namespace: str = "", name: str = "") -> ResourcePath:
+        """Where an object of this resource lives."""
+        return ResourcePath(*self._gvr, namespace, name, self._subresource if name else "")
+
+    async def get(
+        self, name: str, namespace: str = "", options: GetOptions = GetOptions()
+    ) -> dict[str, Any]:
+        """One object. Raises `NotFound`."""
+        return _document(await self._api.get(self.path(namespace, name), options))
+
+    async def pages(
+        self, namespace: str = "", options: ListOptions = ListOptions()
+    ) -> AsyncIterator[list[dict[str, Any]]]:
+        """Every object, a page at a time, all from one moment."""
+        options = msgspec.structs.replace(options, limit=options.limit or PAGE)
+        while True:
+            page = await self._api.list(self.path(namespace), options, form=Form.FULL)
+            envelope = {"apiVersion": page.api_version, "kind": page.kind}
+            yield [{**envelope, **json.decode(item)} for item in page.items]
+            if not page.continue_:
+                return
+            options = msgspec.structs.replace(
+                options, continue_=page.continue_, resource_version="", resource_version_match=""
+            )
+
+    async def list(
+        self, namespace: str = "", options: ListOptions = ListOptions()
+    ) -> list[dict[str, Any]]:
+        """Every object, all from one moment."""
+        return [item async for page in self.pages(namespace, options) for item in page]
+
+    @asynccontextmanager
+    async def watch(
+        self, namespace: str = "", options: ListOptions = ListOptions()
+    ) -> AsyncIterator[AsyncIterator[tuple[EventType, dict[str, Any]]]]:
+        """Events until the server ends the stream; an ERROR event is raised."""
+        async with self._api.watch(self.path(namespace), options) as lines:
+            yield _events(lines)
+
+    async def create(
+        self,
+        body: Mapping[str, Any],
+        namespace: str = "",
+        options: CreateOptions = CreateOptions(),
+    ) -> dict[str, Any]:
+        """Add an object; returns what was stored."""
+        name = (body.get("metadata") or {}).get("name", "") if self._subresource else ""
+        path = self.path(namespace or _namespace(body), name)
+        return _document(await self._api.create(path, json.encode(body), options))
+
+    async def update(
+        self, body: Mapping[str, Any], options: UpdateOptions = UpdateOptions()
+    ) -> dict[str, Any]:
+        """Replace an object; its resourceVersion, if set, is the precondition."""
+        path = self.path(_namespace(body), body["metadata"]["name"])
+        return _document(await self._api.update(path, json.encode(body), options))
+
+    async def patch(
+        self,
+        name: str,
+        patch: object,
+        *,
+        namespace: str = "",
+        kind: PatchType = PatchType.MERGE,
+        options: PatchOptions = PatchOptions(),
+    ) -> dict[str, Any]:
+        """Change an object by one of the four kinds of patch."""
+        path = self.path(namespace, name)
+        return _document(await self._api.patch(path, json.encode(patch), kind, options))
+
+    async def apply(
+        self, body: Mapping[str, Any], *, manager: str, force: bool = False, dry_run: bool = False
+    ) -> dict[str, Any]:
+        """Server-side apply: this manager wants exactly these fields."""
+        options = PatchOptions(
+            field_manager=manager,
+            force=force or None,
+            dry_run=("All",) if dry_run else (),
+        )
+        return await self.patch(
+            body["metadata"]["name"],
+            body,
+            namespace=_namespace(body),
+            kind=PatchType.APPLY,
+            options=options,
+        )
+
+    async def delete(
+        self, name: str, namespace: str = "", options: DeleteOptions = DeleteOptions()
+    ) -> dict[str, Any]:
+        """Remove an object; returns it, or a Status."""
+        return _document(await self._api.delete(self.path(namespace, name), options))
+
+
+async def _events(
+    lines: AsyncIterator[bytes],
+) -> AsyncIterator[tuple[EventType, dict[str, Any]]]:
+    async for line in lines:
+        event = decode_event(line)
+        document = _document(event.body)
+        if event.type == EventType.ERROR:
+            raise from_status(document)
+        yield EventType(event.type), document
+
+
+def _document(body: bytes) -> dict[str, Any]:
+    document: dict[str, Any] = json.decode(body)
+    return document
+
+
+def _namespace(body: Mapping[str, Any]) -> str:
+    return str((body.get("metadata") or {}).get("namespace") or "")
