@@ -1,0 +1,181 @@
+"""Accepting connections: sockets, a bound on their number, and TLS handshakes under control.
+
+The loop's own server accepts without limit, and counts a TLS connection only after its handshake.
+Here a connection is accepted when there is room for it, and the rest waits in the kernel.
+"""
+
+import asyncio
+import errno
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+
+from quarterdeck.kit.http.state import ServerState
+
+_BACKLOG = 1024
+_PORT_TRIES = 20
+_PAUSE_S = 0.1
+_OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+class Acceptor:
+    """Accepts on some sockets until it is closed."""
+
+    def __init__(
+        self,
+        sockets: list[socket.socket],
+        state: ServerState,
+        *,
+        protocol: Callable[[], asyncio.Protocol],
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        self._sockets = sockets
+        self._state = state
+        self._protocol = protocol
+        self._tls = tls
+        self._opening: set[asyncio.Task[None]] = set()
+        loop = asyncio.get_running_loop()
+        self._loops = [loop.create_task(self._accept(each), name="http-accept") for each in sockets]
+
+    async def close(self) -> None:
+        """Stop accepting and give up unfinished handshakes."""
+        tasks = {*self._loops, *self._opening}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        for each in self._sockets:
+            each.close()
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._room()
+            try:
+                connected, _ = await loop.sock_accept(listening)
+            except OSError as error:
+                if error.errno in _OUT_OF_RESOURCES:
+                    self._evict_idle()
+                    await asyncio.sleep(_PAUSE_S)
+                continue
+            task = loop.create_task(self._open(connected), name="http-open")
+            self._opening.add(task)
+            task.add_done_callback(self._opening.discard)
+
+    async def _room(self) -> None:
+        """Wait until one more connection fits, closing the longest idle one if need be."""
+        limits = self._state.limits
+        while True:
+            opening = len(self._opening)
+            if len(self._state.connections) + opening < limits.connections:
+                if opening < limits.handshakes:
+                    return
+                await asyncio.wait(self._opening, return_when=asyncio.FIRST_COMPLETED)
+            elif self._evict_idle():
+                await asyncio.sleep(0)
+            else:
+                await asyncio.sleep(min(_PAUSE_S, limits.tick_s))
+
+    def _evict_idle(self) -> bool:
+        idle = [
+            (deadline, connection)
+            for connection in self._state.connections
+            if (deadline := connection.idle_deadline) is not None
+        ]
+        if not idle:
+            return False
+        min(idle, key=lambda pair: pair[0])[1].evict()
+        self._state.evicted_total += 1
+        return True
+
+    async def _open(self, connected: socket.socket) -> None:
+        try:
+            connected.settimeout(0)
+            if connected.family != socket.AF_UNIX:
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._protocol,
+                connected,
+                ssl=self._tls,
+                ssl_handshake_timeout=None
+                if self._tls is None
+                else self._state.limits.handshake_timeout_s,
+            )
+        except (OSError, TimeoutError, ssl.SSLError):
+            self._state.handshake_failures_total += 1
+            connected.close()
+        except asyncio.CancelledError:
+            connected.close()
+            raise
+
+
+async def open_sockets(host: str, port: int) -> list[socket.socket]:
+    """Listening sockets for every address of a host, all on one port."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in found))
+    for last in range(_PORT_TRIES - 1, -1, -1):
+        sockets: list[socket.socket] = []
+        try:
+            chosen = port
+            for family, address in addresses:
+                sockets.append(_listening(family, (address[0], chosen, *address[2:])))
+                chosen = sockets[0].getsockname()[1]
+            return sockets
+        except OSError as error:
+            for each in sockets:
+                each.close()
+            # A free port of the first address may be taken on the second: choose again.
+            if port or not sockets or error.errno != errno.EADDRINUSE or not last:
+                raise
+    raise OSError(errno.EADDRINUSE, f"no port is free on every address of {host}")
+
+
+def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+        listening.settimeout(0)
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+def open_unix_socket(path: str) -> socket.socket:
+    """A listening Unix socket with mode 0600; a stale one is replaced."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with suppress(FileNotFoundError):
+            if _is_stale(path):
+                os.unlink(path)
+        before = os.umask(0o177)
+        try:
+            listening.bind(path)
+        finally:
+            os.umask(before)
+        listening.listen(_BACKLOG)
+        listening.settimeout(0)
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+def _is_stale(path: str) -> bool:
+    """A socket file nobody listens on."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            return True
+        return False

@@ -1,0 +1,199 @@
+"""The client: requests over pooled connections."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Iterable
+from types import TracebackType
+from typing import Final, Self
+
+from quarterdeck.kit.http.dial import Dialer, SocketDialer
+from quarterdeck.kit.http.encode import header_lines
+from quarterdeck.kit.http.errors import ConnectTimeout, PeerGone
+from quarterdeck.kit.http.exchange import ClientConnection
+from quarterdeck.kit.http.limits import ClientLimits
+from quarterdeck.kit.http.origin import Origin, parse_origin, split_url
+from quarterdeck.kit.http.pool import Pool
+from quarterdeck.kit.http.response import ClientResponse
+from quarterdeck.kit.http.statistics import ClientStatistics
+
+Body = bytes | AsyncIterator[bytes] | None
+
+DEFAULT: Final = -1.0
+"""A time-out nobody chose: the client's own holds."""
+
+_NEVER = float("inf")
+_IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
+_WITH_LENGTH = frozenset({"POST", "PUT", "PATCH"})
+
+
+class Client:
+    """Sends requests; keeps connections for the next ones.
+
+    One client serves any number of tasks of one event loop and any number of servers. Redirects
+    and cookies are left to the caller.
+    """
+
+    def __init__(
+        self,
+        *,
+        tls: ssl.SSLContext | None = None,
+        proxy: str | None = None,
+        server_name: str | None = None,
+        pool: int = 64,
+        limits: ClientLimits | None = None,
+        connect_timeout_s: float = 10.0,
+        read_timeout_s: float | None = 30.0,
+        dialer: Dialer | None = None,
+    ) -> None:
+        self._dialer = dialer or SocketDialer(
+            tls=tls, proxy=proxy, server_name=server_name, timeout_s=connect_timeout_s
+        )
+        self._size = pool
+        self._limits = limits or ClientLimits()
+        self._connect_timeout_s = connect_timeout_s
+        self._read_timeout_s = read_timeout_s
+        self._pools: dict[str, Pool] = {}
+        self._by_origin: dict[Origin, Pool] = {}
+        self._requests = 0
+        self._retries = 0
+        self._is_closed = False
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Iterable[tuple[str, str]] = (),
+        body: Body = None,
+        timeout_s: float | None = None,
+        read_timeout_s: float | None = DEFAULT,
+    ) -> ClientResponse:
+        """Send a request and return when the head of the response is there.
+
+        `timeout_s` bounds the whole request, connecting and the body included; `read_timeout_s`
+        the silence of the server (None for streams that may be quiet). A request that a stale
+        pooled connection swallowed is sent again, once, if its method is idempotent and its body
+        is not a stream.
+
+        Raises:
+            ValueError: the URL or a header field is malformed.
+            ConnectError: no connection came about.
+            PoolTimeout: all connections to the server stayed busy.
+            ReadTimeout: the response did not arrive in time.
+            PeerGone: the connection ended before the response did.
+            ProtocolError: the server's answer is not HTTP/1.1.
+        """
+        prefix, target = split_url(url)
+        pool = self._pools.get(prefix) or self._add_pool(prefix)
+        stream = None if body is None or isinstance(body, bytes) else body
+        data = self._encode(pool.origin, method, target=target, headers=headers, body=body)
+        silence = self._read_timeout_s if read_timeout_s is DEFAULT else read_timeout_s
+        self._requests += 1
+        if timeout_s is None:
+            total_at = _NEVER
+            connection = pool.take_idle() or await pool.acquire()
+        else:
+            total_at = asyncio.get_running_loop().time() + timeout_s
+            connection = pool.take_idle() or await self._acquire_until(pool, total_at)
+        is_reused = connection.served > 0
+        try:
+            return await connection.exchange(
+                data, method=method, stream=stream, read_timeout_s=silence, total_at=total_at
+            )
+        except PeerGone:
+            may_retry = is_reused and method in _IDEMPOTENT and stream is None
+            if not may_retry or connection.has_answered:
+                raise
+        self._retries += 1
+        connection = await self._acquire_until(pool, total_at, fresh=True)
+        return await connection.exchange(
+            data, method=method, stream=None, read_timeout_s=silence, total_at=total_at
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection; requests under way fail with `PeerGone`."""
+        self._is_closed = True
+        pools = list(self._by_origin.values())
+        self._pools.clear()
+        self._by_origin.clear()
+        for pool in pools:
+            await pool.close()
+
+    def statistics(self) -> ClientStatistics:
+        """What is open now, and what happened since the start."""
+        pools = list(self._by_origin.values())
+        counts = [pool.counts for pool in pools]
+        return ClientStatistics(
+            connections=sum(count[0] for count in counts),
+            idle=sum(count[1] for count in counts),
+            waiting=sum(count[2] for count in counts),
+            connections_total=sum(pool.dialed for pool in pools),
+            requests_total=self._requests,
+            retries_total=self._retries,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def _add_pool(self, prefix: str) -> Pool:
+        """The pool of an origin; `prefix` is one of the ways to write it."""
+        if self._is_closed:
+            raise RuntimeError("the client is closed")
+        origin = parse_origin(prefix)
+        pool = self._by_origin.get(origin)
+        if pool is None:
+            pool = self._by_origin[origin] = Pool(
+                origin,
+                self._dialer,
+                size=self._size,
+                limits=self._limits,
+                wait_s=self._connect_timeout_s,
+            )
+        self._pools[prefix] = pool
+        return pool
+
+    async def _acquire_until(
+        self, pool: Pool, total_at: float, *, fresh: bool = False
+    ) -> ClientConnection:
+        if total_at == _NEVER:
+            return await pool.acquire(fresh=fresh)
+        try:
+            async with asyncio.timeout_at(total_at):
+                return await pool.acquire(fresh=fresh)
+        except TimeoutError:
+            raise ConnectTimeout(
+                f"the time for the whole request was up before {pool.origin.authority} was reached"
+            ) from None
+
+    def _encode(
+        self,
+        origin: Origin,
+        method: str,
+        *,
+        target: str,
+        headers: Iterable[tuple[str, str]],
+        body: Body,
+    ) -> bytes:
+        """The head, and the body if it is at hand, in one piece."""
+        if not method.isalpha():
+            raise ValueError(f"{method!r} is not an HTTP method")
+        through_proxy = self._dialer.proxy_headers(origin)
+        extra = ""
+        if through_proxy is not None:
+            target = f"http://{origin.authority}{target}"
+            extra = header_lines(through_proxy)
+        text = f"{method} {target} HTTP/1.1\r\nhost: {origin.authority}\r\n"
+        text += header_lines(headers) + extra
+        if body is None or isinstance(body, bytes):
+            if body or method in _WITH_LENGTH:
+                text += f"content-length: {len(body or b'')}\r\n"
+            return f"{text}\r\n".encode("latin-1") + (body or b"")
+        return f"{text}transfer-encoding: chunked\r\n\r\n".encode("latin-1")

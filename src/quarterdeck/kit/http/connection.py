@@ -1,0 +1,503 @@
+"""One server connection: bytes to requests, responses to bytes.
+
+The parser calls back synchronously from `data_received`. One request is answered at a time, by a
+task of its own, so that context variables and cancellation are the request's own; what a client
+sends ahead waits in a short queue, then in the socket. A ticker of the server calls `tick` every
+now and then: no request pays for a timer.
+"""
+
+import asyncio
+import enum
+from collections import deque
+from typing import cast
+
+from quarterdeck.kit.http.answer import encode_response, encode_stream_head, refusal
+from quarterdeck.kit.http.encode import CONTINUE
+from quarterdeck.kit.http.errors import HttpError, PeerGone, SlowPeer
+from quarterdeck.kit.http.flow import Inflow
+from quarterdeck.kit.http.message import Peer, Request, Response, StreamResponse
+from quarterdeck.kit.http.parse import Head, Malformed, RequestReader
+from quarterdeck.kit.http.peer import peer_of
+from quarterdeck.kit.http.state import ServerState
+from quarterdeck.kit.http.writer import BodyWriter
+
+SLICE = 16 * 1024
+"""Bytes parsed at once, which bounds how many requests one read can bring."""
+
+
+class Phase(enum.Enum):
+    """What the connection waits for, and so which time-out applies."""
+
+    IDLE = "idle"
+    HEAD = "head"
+    ANSWER = "answer"
+    DISCARD = "discard"
+    LINGER = "linger"
+    CLOSING = "closing"
+
+
+class ServerConnection(asyncio.Protocol):
+    """The protocol instance of one accepted connection."""
+
+    __slots__ = (
+        "_body_got",
+        "_body_since",
+        "_deadline",
+        "_discard_left",
+        "_disconnection",
+        "_eof",
+        "_flushed",
+        "_flushed_at",
+        "_incoming",
+        "_is_last",
+        "_loop",
+        "_peer",
+        "_queue",
+        "_reader",
+        "_reading_paused",
+        "_refuses_input",
+        "_running",
+        "_stash",
+        "_state",
+        "_task",
+        "_transport",
+        "_writable",
+        "_writer",
+        "_written",
+        "is_gone",
+        "phase",
+    )
+
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+        self._loop = asyncio.get_running_loop()
+        self._reader = RequestReader(self, state.limits, state.names)
+        self._transport: asyncio.Transport
+        self._peer: Peer
+        self.is_gone = False
+        self.phase = Phase.HEAD
+        self._deadline = state.now + state.limits.header_timeout_s
+        self._queue: deque[Request | Malformed] = deque()
+        self._running: Request | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._writer: BodyWriter | None = None
+        self._incoming: Request | None = None
+        self._body_since = 0.0
+        self._body_got = 0
+        self._discard_left = 0
+        self._stash: deque[bytes] = deque()
+        self._reading_paused = False
+        self._refuses_input = False
+        self._is_last = False
+        self._eof = False
+        self._writable: asyncio.Event | None = None
+        self._written = 0
+        self._flushed = 0
+        self._flushed_at = 0.0
+        self._disconnection: asyncio.Future[None] | None = None
+
+    # --- the transport's side -------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection, its TLS handshake included, is there."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=self._state.limits.write_buffer_bytes)
+        self._peer = peer_of(transport)
+        self._state.connections.add(self)
+        self._state.connections_total += 1
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes arrived."""
+        if self._refuses_input:
+            return
+        if self.phase is Phase.IDLE:
+            self.phase = Phase.HEAD
+            self._deadline = self._state.now + self._state.limits.header_timeout_s
+        if self._stash or len(data) > SLICE:
+            self._stash.extend(data[at : at + SLICE] for at in range(0, len(data), SLICE))
+            self._parse_stash()
+        else:
+            self._parse(data)
+
+    def eof_received(self) -> bool:
+        """The peer sends no more; it may still read, so answers under way are completed."""
+        self._eof = True
+        self._refuses_input = True
+        if self._incoming is not None:
+            self._fail_incoming(PeerGone("the peer closed the connection within the request body"))
+        self._report_disconnection()
+        if self._writer is not None:
+            self._writer.closing.set()
+        return not self._peer.secure and (self._running is not None or bool(self._queue))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing can be read or written any more."""
+        self.is_gone = True
+        self._refuses_input = True
+        self._queue.clear()
+        self._stash.clear()
+        self._fail_incoming(PeerGone("the peer closed the connection within the request body"))
+        self._report_disconnection()
+        self.resume_writing()
+        if self._writer is not None and self._task is not None:
+            self._writer.closing.set()
+            self._loop.call_later(self._state.limits.linger_timeout_s, self._task.cancel)
+        self._state.connections.discard(self)
+        self._state.on_change()
+
+    def pause_writing(self) -> None:
+        """The transport holds more than its limit."""
+        self._writable = asyncio.Event()
+
+    def resume_writing(self) -> None:
+        """The transport has room again."""
+        if self._writable is not None:
+            self._writable.set()
+            self._writable = None
+
+    # --- the parser's side ----------------------------------------------------------------------
+
+    def on_request(self, head: Head) -> None:
+        """A request's head is complete: answer it, or queue it behind the one being answered."""
+        request = Request(head, peer=self._peer, carrier=self)
+        if head.has_body:
+            request.inflow = Inflow(
+                self._state.limits.buffer_bytes, self._update_reading, self._update_reading
+            )
+            self._incoming = request
+            self._body_since = self._state.now
+            self._body_got = 0
+        if self._running is None and not self._queue:
+            self._start(request)
+        else:
+            self._queue.append(request)
+            self._update_reading()
+
+    def on_data(self, data: bytes) -> None:
+        """Body bytes, for the newest request, or for nobody when its answer has been sent."""
+        self._body_got += len(data)
+        incoming = self._incoming
+        if incoming is not None and incoming.inflow is not None:
+            incoming.inflow.feed(data)
+            return
+        self._discard_left -= len(data)
+        if self._discard_left < 0:
+            self.abort()
+
+    def on_end(self) -> None:
+        """The newest request is complete."""
+        incoming, self._incoming = self._incoming, None
+        if incoming is not None and incoming.inflow is not None:
+            incoming.inflow.finish()
+        elif self.phase is Phase.DISCARD:
+            self._rest()
+
+    def _parse_stash(self) -> None:
+        while self._stash and not self._reading_paused and not self._refuses_input:
+            self._parse(self._stash.popleft())
+
+    def _parse(self, data: bytes) -> None:
+        try:
+            self._reader.feed(data)
+        except Malformed as problem:
+            self._state.malformed_total += 1
+            self._refuses_input = True
+            self._fail_incoming(problem)
+            if self._running is None and not self._queue:
+                self._refuse(problem.status)
+            else:
+                self._queue.append(problem)
+
+    def _fail_incoming(self, error: HttpError) -> None:
+        incoming, self._incoming = self._incoming, None
+        if incoming is not None and incoming.inflow is not None:
+            incoming.inflow.fail(error)
+
+    def _update_reading(self) -> None:
+        """Read the socket only while somebody can use what comes."""
+        incoming = self._incoming
+        pause = len(self._queue) >= self._state.limits.pipeline or (
+            incoming is not None and incoming.inflow is not None and incoming.inflow.full
+        )
+        if pause == self._reading_paused or self.is_gone:
+            return
+        self._reading_paused = pause
+        if pause:
+            self._transport.pause_reading()
+            return
+        self._body_since = self._state.now
+        self._body_got = 0
+        self._parse_stash()
+        if not self._reading_paused and not self._eof and not self.is_gone:
+            self._transport.resume_reading()
+
+    # --- one request ----------------------------------------------------------------------------
+
+    def _start(self, request: Request) -> None:
+        self._running = request
+        self.phase = Phase.ANSWER
+        state = self._state
+        state.requests_total += 1
+        state.running.add(self)
+        self._task = self._loop.create_task(self._answer(request))
+
+    async def _answer(self, request: Request) -> None:
+        try:
+            response = await self._state.handler(request)
+            if isinstance(response, StreamResponse):
+                await self._stream(request, response)
+            else:
+                self._send(request, response)
+            if self._writable is not None:
+                await self.writable()
+        except asyncio.CancelledError:
+            self._cut_off()
+            raise
+        except Exception as error:
+            self._recover(request, error)
+        finally:
+            self._finish(request)
+
+    def _send(self, request: Request, response: Response) -> None:
+        keep = self._keeps(request)
+        if response.status >= 500:
+            self._state.responses_5xx_total += 1
+        self.put(encode_response(request, response, date=self._state.date, keep=keep))
+        self._is_last = not keep
+
+    async def _stream(self, request: Request, response: StreamResponse) -> None:
+        chunked = request.version == "1.1"
+        keep = chunked and self._keeps(request)
+        head, has_body = encode_stream_head(
+            request, response, date=self._state.date, keep=keep, chunked=chunked
+        )
+        self._is_last = not keep
+        if not has_body:
+            self.put(head)
+            return
+        self._writer = writer = BodyWriter(self, head, chunked=chunked)
+        if self._state.draining or self._eof:
+            writer.closing.set()
+        await response.run(writer)
+        writer.finish()
+        self._writer = None
+
+    def _recover(self, request: Request, error: Exception) -> None:
+        """Answer for a handler that failed, as far as that is still possible."""
+        writer, self._writer = self._writer, None
+        if self.is_gone and isinstance(error, PeerGone):
+            return
+        if request.refusal and isinstance(error, HttpError):
+            status = request.refusal
+        else:
+            status = 500
+            self._state.handler_errors_total += 1
+            self._state.on_error(request, error)
+        if writer is not None and not writer.discard():
+            self.abort()
+            return
+        self._is_last = self._is_last or request.inflow is not None
+        if not self.is_gone:
+            self._send(request, refusal(status))
+
+    def _cut_off(self) -> None:
+        """The task was cancelled: a draining server ends streams well, anything else is cut."""
+        writer, self._writer = self._writer, None
+        self._is_last = True
+        if writer is not None and self._state.draining:
+            writer.finish()
+        elif not self.is_gone:
+            self.abort()
+
+    def _finish(self, request: Request) -> None:
+        self._running = None
+        self._task = None
+        self._state.running.discard(self)
+        if self.is_gone:
+            self._state.on_change()
+            return
+        unread = self._incoming is request
+        if unread:
+            self._incoming = None
+        if self._is_last:
+            self._close(linger=unread)
+        elif unread:
+            self.phase = Phase.DISCARD
+            self._deadline = self._state.now + self._state.limits.body_timeout_s
+            self._discard_left = self._state.limits.drain_bytes
+            self._update_reading()
+        else:
+            self._rest()
+
+    def _rest(self) -> None:
+        """Between two requests: take the next one, or wait for it."""
+        if self._queue:
+            following = self._queue.popleft()
+            if isinstance(following, Malformed):
+                self._refuse(following.status)
+                return
+            self._start(following)
+            if self._reading_paused:
+                self._update_reading()
+        elif self._eof or self._state.draining:
+            self._close(linger=False)
+        else:
+            inside = self._reader.is_inside_head
+            limits = self._state.limits
+            self.phase = Phase.HEAD if inside else Phase.IDLE
+            wait = limits.header_timeout_s if inside else limits.idle_timeout_s
+            self._deadline = self._state.now + wait
+            if self._reading_paused:
+                self._update_reading()
+
+    def _keeps(self, request: Request) -> bool:
+        """Whether the connection can serve another request after this one."""
+        if not request.keep_alive or self._state.draining or self._is_last:
+            return False
+        if self._incoming is not request:
+            return True
+        if request.expects_continue:
+            return False
+        length = request.headers.get("content-length")
+        return length is None or int(length) - self._body_got <= self._state.limits.drain_bytes
+
+    # --- Carrier and Outlet ---------------------------------------------------------------------
+
+    @property
+    def body_limit(self) -> int:
+        """The longest body the server accepts at all."""
+        return self._state.limits.body_bytes
+
+    def want_body(self, request: Request) -> None:
+        """The handler is about to read."""
+        if request.expects_continue:
+            request.expects_continue = False
+            self._body_since = self._state.now
+            self.put(CONTINUE)
+
+    def disconnection(self) -> asyncio.Future[None]:
+        """Resolves when the peer is gone."""
+        if self._disconnection is None:
+            self._disconnection = self._loop.create_future()
+            if self._eof or self.is_gone:
+                self._disconnection.set_result(None)
+        return self._disconnection
+
+    def _report_disconnection(self) -> None:
+        if self._disconnection is not None and not self._disconnection.done():
+            self._disconnection.set_result(None)
+
+    def put(self, data: bytes) -> None:
+        """Hand bytes to the transport."""
+        if not self.is_gone:
+            self._written += len(data)
+            self._state.bytes_written_total += len(data)
+            self._transport.write(data)
+
+    @property
+    def unsent(self) -> int:
+        """Bytes the transport still holds."""
+        return 0 if self.is_gone else self._transport.get_write_buffer_size()
+
+    async def writable(self) -> None:
+        """Wait until the transport holds less than its limit, or the peer is gone."""
+        while self._writable is not None:
+            await self._writable.wait()
+
+    # --- ends -----------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        """Apply the time-outs."""
+        if self.phase is Phase.ANSWER:
+            self._check_body(now)
+        elif now > self._deadline and self.phase is not Phase.CLOSING:
+            self._expire()
+        unsent = self.unsent
+        flushed = self._written - unsent
+        if unsent == 0 or flushed > self._flushed:
+            self._flushed = flushed
+            self._flushed_at = now
+        elif now > self._flushed_at + self._state.limits.write_timeout_s:
+            self._state.timeouts_total += 1
+            self.abort()
+
+    def _check_body(self, now: float) -> None:
+        incoming = self._incoming
+        if incoming is None or self._reading_paused or incoming.expects_continue:
+            return
+        limits = self._state.limits
+        deadline = self._body_since + limits.body_timeout_s
+        if limits.body_rate:
+            deadline += self._body_got / limits.body_rate
+        elif self._body_got:
+            self._body_since, self._body_got = now, 0
+            return
+        if now > deadline:
+            self._state.timeouts_total += 1
+            self._is_last = True
+            self._fail_incoming(SlowPeer("the request body arrives too slowly"))
+
+    def _expire(self) -> None:
+        phase = self.phase
+        if phase is Phase.HEAD and self._reader.is_inside_head:
+            self._state.timeouts_total += 1
+            self._refuse(408)
+        elif phase is Phase.IDLE or phase is Phase.HEAD:
+            self._close(linger=False)
+        else:
+            self.abort()
+
+    def _refuse(self, status: int) -> None:
+        """Answer what could not be understood, and close."""
+        self.put(encode_response(None, refusal(status), date=self._state.date, keep=False))
+        self._close(linger=True)
+
+    def _close(self, *, linger: bool) -> None:
+        """Close; with `linger`, input is dropped first, since a reset could destroy the answer."""
+        self._refuses_input = True
+        if self.is_gone:
+            return
+        if not linger or self._eof:
+            self.phase = Phase.CLOSING
+            self._transport.close()
+            return
+        self.phase = Phase.LINGER
+        self._deadline = self._state.now + self._state.limits.linger_timeout_s
+        if self._reading_paused:
+            self._reading_paused = False
+            self._transport.resume_reading()
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+
+    def drain(self) -> None:
+        """Close when nothing is being answered, else after that; streams are told to end."""
+        if self._writer is not None:
+            self._writer.closing.set()
+        elif self._running is None and self.phase in (Phase.IDLE, Phase.HEAD):
+            self._close(linger=False)
+
+    def evict(self) -> None:
+        """Make room for somebody else: the peer is between two requests."""
+        self._close(linger=False)
+
+    @property
+    def idle_deadline(self) -> float | None:
+        """When the idle time-out strikes; None while the connection is in use."""
+        return self._deadline if self.phase is Phase.IDLE else None
+
+    @property
+    def task(self) -> asyncio.Task[None] | None:
+        """What answers a request now."""
+        return self._task
+
+    @property
+    def is_streaming(self) -> bool:
+        """A streamed body is being written."""
+        return self._writer is not None
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        self._refuses_input = True
+        if not self.is_gone:
+            self.phase = Phase.CLOSING
+            self._transport.abort()

@@ -1,0 +1,377 @@
+"""One client connection: a request out, a response in, one at a time."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable
+from typing import cast
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from quarterdeck.kit.http.encode import LAST_CHUNK, chunk
+from quarterdeck.kit.http.errors import HttpError, PeerGone, ProtocolError, ReadTimeout, TlsError
+from quarterdeck.kit.http.flow import Inflow
+from quarterdeck.kit.http.headers import Headers
+from quarterdeck.kit.http.limits import ClientLimits
+from quarterdeck.kit.http.response import ClientResponse
+
+_NEVER = float("inf")
+
+
+class ClientConnection(asyncio.Protocol):
+    """The protocol instance of one connection to a server or proxy.
+
+    Between two exchanges it is in the pool. The timer is lazy: it is set once, and when it fires it
+    looks at the deadline that holds by then, so that most requests never touch the event loop's
+    heap.
+    """
+
+    __slots__ = (
+        "_body_limit",
+        "_deadline",
+        "_heard_at",
+        "_inflow",
+        "_is_head",
+        "_is_interim",
+        "_keep_alive",
+        "_limits",
+        "_loop",
+        "_lost",
+        "_on_free",
+        "_on_gone",
+        "_pairs",
+        "_parser",
+        "_pump",
+        "_read_timeout_s",
+        "_response",
+        "_timer",
+        "_total_at",
+        "_transport",
+        "_unparsed",
+        "_until_eof",
+        "_waiter",
+        "_writable",
+        "has_answered",
+        "idle_since",
+        "is_gone",
+        "served",
+    )
+
+    def __init__(
+        self,
+        limits: ClientLimits,
+        *,
+        on_free: "Callable[[ClientConnection], None]",
+        on_gone: "Callable[[ClientConnection], None]",
+    ) -> None:
+        self._limits = limits
+        self._on_free = on_free
+        self._on_gone = on_gone
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._parser = HttpResponseParser(self)
+        self._pairs: list[tuple[str, str]] = []
+        self._waiter: asyncio.Future[ClientResponse] | None = None
+        self._response: ClientResponse | None = None
+        self._inflow: Inflow | None = None
+        self._pump: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._heard_at = 0.0
+        self._total_at = _NEVER
+        self._read_timeout_s: float | None = None
+        self._is_head = False
+        self._is_interim = False
+        self._keep_alive = False
+        self._until_eof = False
+        self._unparsed = 0
+        self._writable: asyncio.Event | None = None
+        self._lost: asyncio.Future[None] = self._loop.create_future()
+        self.is_gone = False
+        self.has_answered = False
+        self.idle_since = 0.0
+        self.served = 0
+
+    # --- an exchange ----------------------------------------------------------------------------
+
+    async def exchange(
+        self,
+        data: bytes,
+        *,
+        method: str,
+        stream: AsyncIterator[bytes] | None,
+        read_timeout_s: float | None,
+        total_at: float,
+    ) -> ClientResponse:
+        """Send a request and wait for the head of its response.
+
+        Raises:
+            HttpError: the connection ended, stayed silent, or brought no HTTP.
+        """
+        if self._transport is None or self.is_gone:
+            raise PeerGone("the connection was closed before the request was sent")
+        self._is_head = method == "HEAD"
+        self.has_answered = False
+        self._read_timeout_s = read_timeout_s
+        self._total_at = total_at
+        self._heard_at = self._loop.time()
+        waiter: asyncio.Future[ClientResponse] = self._loop.create_future()
+        self._waiter = waiter
+        self._transport.write(data)
+        if stream is not None:
+            self._pump = self._loop.create_task(self._send(stream), name="http-request-body")
+        self._arm()
+        try:
+            return await waiter
+        except BaseException:
+            self.abort()
+            raise
+        finally:
+            self._waiter = None
+
+    async def _send(self, stream: AsyncIterator[bytes]) -> None:
+        """Send a streamed request body; a failing stream fails the exchange."""
+        try:
+            async for data in stream:
+                if self.is_gone or self._transport is None:
+                    return
+                if data:
+                    self._transport.write(chunk(data))
+                while self._writable is not None:
+                    await self._writable.wait()
+            if self._transport is not None:
+                self._transport.write(LAST_CHUNK)
+        except Exception as error:
+            self._fail(error)
+            self.abort()
+        finally:
+            self._pump = None
+            if self._inflow is not None and self._inflow.ended:
+                self._complete()
+
+    def abandon(self, response: ClientResponse) -> None:
+        """The rest of a body is not wanted."""
+        if self._response is response:
+            self.abort()
+
+    # --- the transport's side -------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection, its TLS handshake included, is there."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes arrived."""
+        if self._waiter is None and self._response is None:
+            self.abort()  # a server has nothing to say between two requests
+            return
+        self._heard_at = self._loop.time()
+        self._unparsed += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade) as error:
+            if self._response is not None or self._waiter is not None:
+                self._break_off(f"the server's answer is not valid HTTP/1.1: {error}")
+            else:
+                self.abort()
+            return
+        if self._unparsed > self._limits.header_bytes:
+            self._break_off(f"the response header exceeds {self._limits.header_bytes} bytes")
+
+    def eof_received(self) -> bool:
+        """The server closed its side; a body without a length ends here."""
+        if self._until_eof and self._inflow is not None:
+            self._inflow.finish()
+            self._complete()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing can be read or written any more."""
+        self.is_gone = True
+        if isinstance(exc, ssl.SSLError):
+            self._fail(TlsError(f"the TLS connection failed: {exc.reason or exc}"))
+        else:
+            self._fail(
+                PeerGone("the server closed the connection before the response was complete")
+            )
+        self._disarm()
+        if self._pump is not None:
+            self._pump.cancel()
+        self.resume_writing()
+        if not self._lost.done():
+            self._lost.set_result(None)
+        self._on_gone(self)
+
+    def pause_writing(self) -> None:
+        """The transport holds more than its limit."""
+        self._writable = asyncio.Event()
+
+    def resume_writing(self) -> None:
+        """The transport has room again."""
+        if self._writable is not None:
+            self._writable.set()
+            self._writable = None
+
+    # --- the parser's side ----------------------------------------------------------------------
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header field, or a trailer after the body."""
+        self._pairs.append((name.decode("latin-1").lower(), value.decode("latin-1").rstrip(" \t")))
+
+    def on_headers_complete(self) -> None:
+        """A head is complete: interim answers are skipped, the final one is handed out."""
+        pairs, self._pairs = self._pairs, []
+        self._unparsed = 0
+        status = self._parser.get_status_code()
+        if 100 <= status < 200:
+            if status == 101:
+                raise ProtocolError("the server switched protocols without being asked")
+            self._is_interim = True
+            return
+        waiter = self._waiter
+        if waiter is None or waiter.done() or self._response is not None:
+            raise ProtocolError("the server sent a response that nobody asked for")
+        if len(pairs) > self._limits.header_count:
+            raise ProtocolError(f"more than {self._limits.header_count} header fields")
+        headers = Headers.of_lower(pairs)
+        self.has_answered = True
+        self._keep_alive = self._parser.should_keep_alive()
+        self._until_eof = self._has_no_length(status, headers)
+        self._inflow = Inflow(self._limits.buffer_bytes, self._pause, self._resume)
+        self._response = ClientResponse(
+            status, headers, inflow=self._inflow, source=self, body_limit=self._limits.body_bytes
+        )
+        waiter.set_result(self._response)
+        if self._is_head:
+            self._inflow.finish()
+            self._parser = HttpResponseParser(self)  # llhttp would wait for the body
+            self._complete()
+
+    def on_body(self, data: bytes) -> None:
+        """Part of the body."""
+        self._unparsed = 0
+        if self._inflow is None:
+            raise ProtocolError("a response that has no body brought one")
+        self._inflow.feed(data)
+
+    def on_message_complete(self) -> None:
+        """The response is complete, trailers included, which are dropped."""
+        self._unparsed = 0
+        self._pairs.clear()
+        if self._is_interim:
+            self._is_interim = False
+        elif self._inflow is not None:
+            self._inflow.finish()
+            self._complete()
+
+    def _has_no_length(self, status: int, headers: Headers) -> bool:
+        if self._is_head or status in (204, 304) or headers.get("content-length") is not None:
+            return False
+        coding = headers.get("transfer-encoding")
+        return coding is None or not coding.lower().endswith("chunked")
+
+    def _complete(self) -> None:
+        """The response has arrived: back to the pool, if both sides can go on."""
+        if self._pump is not None:
+            if self._response is not None and self._response.status >= 400:
+                self._pump.cancel()
+            else:
+                return
+        self._response = None
+        self._inflow = None
+        self._total_at = _NEVER
+        if self.is_gone or not self._keep_alive or self._until_eof:
+            self.close()
+            return
+        self.served += 1
+        self.idle_since = self._heard_at
+        self._on_free(self)
+
+    def _pause(self) -> None:
+        if self._transport is not None and not self.is_gone:
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        self._heard_at = self._loop.time()
+        if self._transport is not None and not self.is_gone:
+            self._transport.resume_reading()
+
+    # --- time -----------------------------------------------------------------------------------
+
+    def _arm(self) -> None:
+        due = self._due()
+        timer = self._timer
+        if due is _NEVER or (timer is not None and timer.when() <= due):
+            return
+        if timer is not None:
+            timer.cancel()
+        self._timer = self._loop.call_at(due, self._on_timer)
+
+    def _due(self) -> float:
+        if self._read_timeout_s is None:
+            return self._total_at
+        return min(self._total_at, self._heard_at + self._read_timeout_s)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        if self._waiter is None and self._response is None:
+            return
+        now = self._loop.time()
+        if self._inflow is not None and self._inflow.full:
+            self._heard_at = now  # it is our side that is slow
+        if self._due() > now:
+            self._arm()
+            return
+        total = self._total_at <= now
+        what = "the time for the whole request is up" if total else "the server is silent"
+        self._fail(ReadTimeout(f"{what} after {self._waited(now):.3g} s"))
+        self.abort()
+
+    def _waited(self, now: float) -> float:
+        return now - self._heard_at
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # --- ends -----------------------------------------------------------------------------------
+
+    @property
+    def is_usable(self) -> bool:
+        """Another request can be sent."""
+        return not self.is_gone and self._transport is not None and not self._transport.is_closing()
+
+    def _break_off(self, problem: str) -> None:
+        self._fail(ProtocolError(problem))
+        self.abort()
+
+    def _fail(self, error: Exception) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(error)
+        if self._inflow is not None:
+            self._inflow.fail(
+                error
+                if isinstance(error, HttpError)
+                else PeerGone(f"the request body failed: {error}")
+            )
+        self._response = None
+        self._inflow = None
+
+    def close(self) -> None:
+        """Close after what is being written has been sent."""
+        self._disarm()
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        self._disarm()
+        self._fail(PeerGone("the connection was closed before the response was complete"))
+        if self._pump is not None:
+            self._pump.cancel()
+        if self._transport is not None and not self.is_gone:
+            self._transport.abort()
+
+    async def wait_closed(self) -> None:
+        """Wait until the transport has let go of the connection."""
+        await self._lost

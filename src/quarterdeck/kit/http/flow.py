@@ -1,0 +1,110 @@
+"""A body on its way in: bytes from the parser to one reader, with back-pressure."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from quarterdeck.kit.http.errors import BodyTooLarge, HttpError
+
+
+class Inflow:
+    """Holds body bytes between the protocol, which feeds, and one coroutine, which takes.
+
+    Beyond `high` bytes it asks its owner to stop reading the socket (`on_full`), and below that to
+    go on (`on_room`). The end is a state, not an item: data first, then the end or the failure.
+    """
+
+    __slots__ = ("_chunks", "_done", "_error", "_high", "_on_full", "_on_room", "_waiter", "size")
+
+    def __init__(self, high: int, on_full: Callable[[], None], on_room: Callable[[], None]) -> None:
+        self.size = 0
+        self._chunks: deque[bytes] = deque()
+        self._high = high
+        self._on_full = on_full
+        self._on_room = on_room
+        self._done = False
+        self._error: HttpError | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more will be fed."""
+        return self._done or self._error is not None
+
+    @property
+    def exhausted(self) -> bool:
+        """The end has been reached and everything was taken."""
+        return self._done and not self._chunks
+
+    @property
+    def full(self) -> bool:
+        """More is held than the reader was promised."""
+        return self.size > self._high
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes; wakes the reader."""
+        self._chunks.append(data)
+        self.size += len(data)
+        if self.size > self._high:
+            self._on_full()
+        self._wake()
+
+    def finish(self) -> None:
+        """No more bytes will come."""
+        self._done = True
+        self._wake()
+
+    def fail(self, error: HttpError) -> None:
+        """The reader gets what is held, then the error."""
+        if not self.ended:
+            self._error = error
+            self._wake()
+
+    async def take(self) -> bytes:
+        """The next bytes; empty at the end.
+
+        Raises:
+            HttpError: what the body failed with, after everything that arrived was taken.
+        """
+        chunks = self._chunks
+        while not chunks:
+            if self._done:
+                return b""
+            if self._error is not None:
+                raise self._error
+            await self._wait()
+        data = chunks.popleft()
+        was_full = self.size > self._high
+        self.size -= len(data)
+        if was_full and self.size <= self._high:
+            self._on_room()
+        return data
+
+    async def take_all(self, limit: int) -> bytes:
+        """Everything up to the end.
+
+        Raises:
+            BodyTooLarge: the body is longer than `limit`.
+        """
+        parts: list[bytes] = []
+        total = 0
+        while data := await self.take():
+            total += len(data)
+            if total > limit:
+                raise BodyTooLarge(limit)
+            parts.append(data)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def _wait(self) -> None:
+        if self._waiter is not None:
+            raise RuntimeError("two coroutines read the same body")
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)

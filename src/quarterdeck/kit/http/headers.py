@@ -1,0 +1,57 @@
+"""Header fields as a case-insensitive multi-map that costs little to build."""
+
+from collections.abc import Iterable, Iterator
+
+
+class Headers:
+    """Header fields in the order of arrival; names are lower case."""
+
+    __slots__ = ("_index", "_pairs")
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        self._pairs = [(name.lower(), value) for name, value in pairs]
+        self._index: dict[str, str] | None = None
+
+    @classmethod
+    def of_lower(
+        cls, pairs: list[tuple[str, str]], index: dict[str, str] | None = None
+    ) -> "Headers":
+        """Take over pairs whose names are already lower case; `index` maps to the first values."""
+        headers = cls.__new__(cls)
+        headers._pairs = pairs
+        headers._index = index
+        return headers
+
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """The first value of a field."""
+        index = self._index
+        if index is None:
+            index = self._index = dict(reversed(self._pairs))
+        value = index.get(name)
+        return value if value is not None else index.get(name.lower(), default)
+
+    def get_all(self, name: str) -> list[str]:
+        """Every value of a field, in order."""
+        wanted = name.lower()
+        return [value for field, value in self._pairs if field == wanted]
+
+    def items(self) -> list[tuple[str, str]]:
+        """All fields in order, names in lower case."""
+        return list(self._pairs)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict(self._pairs))
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return self._pairs == other._pairs if isinstance(other, Headers) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # a multi-map has no cheap stable hash
+
+    def __repr__(self) -> str:
+        return f"Headers({sorted({name for name, _ in self._pairs})})"

@@ -1,0 +1,189 @@
+"""What a handler is given and what it returns."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
+
+from quarterdeck.kit.http.errors import BodyTooLarge, HttpError, SlowPeer
+
+if TYPE_CHECKING:
+    from quarterdeck.kit.http.flow import Inflow
+    from quarterdeck.kit.http.parse import Head
+    from quarterdeck.kit.http.writer import BodyWriter
+
+
+class Peer:
+    """Who is at the other end of a connection."""
+
+    __slots__ = ("address", "certificate", "secure")
+
+    def __init__(
+        self, address: str, *, certificate: bytes | None = None, secure: bool = False
+    ) -> None:
+        self.address = address
+        """`host:port`, or the name of a Unix socket."""
+        self.certificate = certificate
+        """The client's certificate in DER, verified by TLS; None without one."""
+        self.secure = secure
+        """The connection is encrypted."""
+
+    @property
+    def host(self) -> str:
+        """The address without its port."""
+        return self.address.rpartition(":")[0].strip("[]") or self.address
+
+    def __repr__(self) -> str:
+        return f"Peer({self.address!r}, secure={self.secure})"
+
+
+class Carrier(Protocol):
+    """What a request needs of the connection it came on."""
+
+    @property
+    def body_limit(self) -> int:
+        """The longest body the server accepts at all."""
+        ...
+
+    def want_body(self, request: "Request") -> None:
+        """The handler is about to read: send `100 Continue` where it is awaited."""
+        ...
+
+    def disconnection(self) -> "asyncio.Future[None]":
+        """Resolves when the peer is gone."""
+        ...
+
+
+class Request:
+    """One request. The body is read at most once, by `read` or by `stream`."""
+
+    __slots__ = (
+        "_carrier",
+        "expects_continue",
+        "headers",
+        "inflow",
+        "keep_alive",
+        "method",
+        "path",
+        "peer",
+        "query",
+        "refusal",
+        "target",
+        "version",
+    )
+
+    def __init__(self, head: "Head", *, peer: Peer, carrier: Carrier) -> None:
+        self.method = head.method
+        self.target = head.target
+        """The raw path and query, as sent."""
+        self.path = head.path
+        """Percent-decoded once; an escaped slash stays `%2F`."""
+        self.query = head.query
+        """What follows the `?`, raw."""
+        self.headers = headers = head.headers
+        self.peer = peer
+        self.version = head.version
+        self.keep_alive = head.keep_alive
+        self.expects_continue = (
+            head.has_body and headers.get("expect") is not None and head.version == "1.1"
+        )
+        self.inflow: Inflow | None = None
+        """The body on its way in; for the connection."""
+        self.refusal = 0
+        """The status that an unhandled failure to read the body becomes."""
+        self._carrier = carrier
+
+    async def read(self, limit: int) -> bytes:
+        """The whole body.
+
+        Raises:
+            BodyTooLarge: it is longer than `limit`; unhandled, it becomes a 413.
+            PeerGone: the connection ended before the body did.
+            SlowPeer: the body arrives too slowly; unhandled, it becomes a 408.
+        """
+        inflow = self.inflow
+        if inflow is None:
+            return b""
+        limit = min(limit, self._carrier.body_limit)
+        length = self.headers.get("content-length")
+        try:
+            if length is not None and int(length) > limit:
+                raise BodyTooLarge(limit)
+            if not inflow.ended:
+                self._carrier.want_body(self)
+            return await inflow.take_all(limit)
+        except HttpError as error:
+            self.refusal = _refusal(error)
+            raise
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """The body as it arrives; the socket is read no faster than this is.
+
+        Raises:
+            BodyTooLarge: it is longer than the server accepts.
+            PeerGone: the connection ended before the body did.
+            SlowPeer: the body arrives too slowly.
+        """
+        inflow = self.inflow
+        if inflow is None:
+            return
+        limit = self._carrier.body_limit
+        if not inflow.ended:
+            self._carrier.want_body(self)
+        total = 0
+        try:
+            while data := await inflow.take():
+                total += len(data)
+                if total > limit:
+                    raise BodyTooLarge(limit)
+                yield data
+        except HttpError as error:
+            self.refusal = _refusal(error)
+            raise
+
+    async def wait_disconnect(self) -> None:
+        """Return when the peer is gone or has closed its sending side."""
+        await asyncio.shield(self._carrier.disconnection())
+
+    def __repr__(self) -> str:
+        return f"<Request {self.method} {self.path} from {self.peer.address}>"
+
+
+class Response:
+    """A response that is complete when the handler returns it."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, status: int, headers: list[tuple[str, str]], body: bytes = b"") -> None:
+        self.status = status
+        self.headers = headers
+        """Without `content-length`, `date` and `connection`, which the server adds."""
+        self.body = body
+
+
+class StreamResponse:
+    """A response whose body `run` writes; it ends when `run` returns.
+
+    An exception in `run` cuts the connection, so that the peer cannot mistake the body for a
+    complete one. At a drain, `BodyWriter.closing` is set and `run` should return soon.
+    """
+
+    __slots__ = ("headers", "run", "status")
+
+    def __init__(
+        self,
+        status: int,
+        headers: list[tuple[str, str]],
+        run: "Callable[[BodyWriter], Awaitable[None]]",
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self.run = run
+
+
+Handler = Callable[[Request], Awaitable[Response | StreamResponse]]
+
+
+def _refusal(error: HttpError) -> int:
+    if isinstance(error, BodyTooLarge):
+        return 413
+    return 408 if isinstance(error, SlowPeer) else 400

@@ -1,0 +1,71 @@
+"""URLs taken apart the way a client needs them: where to connect, and what to ask for."""
+
+import re
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+_TARGET = re.compile(r"[!-~]*")
+_PORTS = {"http": 80, "https": 443, "http+unix": 0}
+
+
+class Origin(NamedTuple):
+    """Where a connection goes; connections are pooled by it."""
+
+    scheme: str
+    host: str
+    port: int
+    authority: str
+    """The value of the Host header."""
+
+    @property
+    def is_secure(self) -> bool:
+        """The connection is TLS."""
+        return self.scheme == "https"
+
+
+def split_url(url: str) -> tuple[str, str]:
+    """The part of a URL that names the origin, and the request target.
+
+    Raises:
+        ValueError: the URL is not absolute, or its target has characters that must be escaped.
+    """
+    start = url.find("://")
+    if start < 0:
+        raise ValueError(f"{url!r} is not an absolute URL; it needs http:// or https://")
+    end = start + 3
+    length = len(url)
+    slash = url.find("/", end)
+    question = url.find("?", end, slash if slash >= 0 else length)
+    if question >= 0:
+        origin, target = url[:question], "/" + url[question:]
+    elif slash >= 0:
+        origin, target = url[:slash], url[slash:]
+    else:
+        origin, target = url.partition("#")[0], "/"
+    if "#" in target:
+        target = target.partition("#")[0]
+    if _TARGET.fullmatch(target) is None:
+        raise ValueError(f"the path of {url!r} has characters that must be percent-escaped")
+    return origin, target
+
+
+def parse_origin(text: str) -> Origin:
+    """Scheme, host and port of the first part of a URL.
+
+    Raises:
+        ValueError: the scheme is unknown, the host is missing, or the port is no port.
+    """
+    parts = urlsplit(text)
+    if parts.scheme not in _PORTS:
+        raise ValueError(f"{text!r}: the scheme must be http, https or http+unix")
+    if parts.username is not None:
+        raise ValueError("a URL must not carry credentials; send an Authorization header")
+    if parts.scheme == "http+unix":
+        return Origin("http+unix", unquote(parts.netloc), 0, "localhost")
+    host = parts.hostname
+    if not host:
+        raise ValueError(f"{text!r} names no host")
+    port = parts.port or _PORTS[parts.scheme]
+    shown = f"[{host}]" if ":" in host else host
+    authority = shown if port == _PORTS[parts.scheme] else f"{shown}:{port}"
+    return Origin(parts.scheme, host, port, authority)

@@ -1,0 +1,256 @@
+"""Bytes to requests, without I/O: llhttp's callbacks made into whole request heads and bodies.
+
+llhttp is strict about syntax but holds no limits; they are here, together with what it leaves to
+its caller: one `Host`, known transfer codings, HTTP versions, and requests to upgrade, which are
+read as ordinary ones.
+"""
+
+from typing import Protocol
+
+from httptools import (
+    HttpParserError,
+    HttpParserInvalidMethodError,
+    HttpParserUpgrade,
+    HttpRequestParser,
+)
+
+from quarterdeck.kit.http.errors import ProtocolError
+from quarterdeck.kit.http.headers import Headers
+from quarterdeck.kit.http.limits import Limits
+from quarterdeck.kit.http.target import split_target
+
+_NAMES_KEPT = 256
+
+
+class Malformed(ProtocolError):
+    """Raised when a request cannot be understood; `status` is the answer it deserves."""
+
+    def __init__(self, status: int, problem: str) -> None:
+        super().__init__(problem)
+        self.status = status
+
+
+class Head:
+    """A request line and its header fields."""
+
+    __slots__ = (
+        "has_body",
+        "headers",
+        "keep_alive",
+        "method",
+        "path",
+        "query",
+        "target",
+        "version",
+    )
+
+    method: str
+    target: str
+    path: str
+    query: str
+    headers: Headers
+    version: str
+    keep_alive: bool
+    has_body: bool
+
+
+class RequestSink(Protocol):
+    """Who is told what arrived."""
+
+    def on_request(self, head: Head) -> None:
+        """A head is complete; a body may follow."""
+        ...
+
+    def on_data(self, data: bytes) -> None:
+        """More of the body."""
+        ...
+
+    def on_end(self) -> None:
+        """The request is complete."""
+        ...
+
+
+class RequestReader:
+    """Parses one connection's requests and tells its sink."""
+
+    __slots__ = (
+        "_ended",
+        "_fault",
+        "_final",
+        "_limits",
+        "_names",
+        "_pairs",
+        "_parser",
+        "_sink",
+        "_target",
+        "_unparsed",
+        "_upgrade",
+    )
+
+    def __init__(self, sink: RequestSink, limits: Limits, names: dict[bytes, str]) -> None:
+        self._sink = sink
+        self._limits = limits
+        self._names = names
+        self._parser = HttpRequestParser(self)
+        self._pairs: list[tuple[str, str]] = []
+        self._target = b""
+        self._unparsed = 0
+        self._fault: Malformed | None = None
+        self._final = False
+        self._ended = False
+        self._upgrade: Head | None = None
+
+    @property
+    def is_inside_head(self) -> bool:
+        """A request line has begun whose header is not complete."""
+        return self._target != b""
+
+    def feed(self, data: bytes) -> None:
+        """Parse more bytes; after a last request (`Connection: close`) they are dropped.
+
+        Raises:
+            Malformed: the bytes are no HTTP/1.1 request or exceed a limit.
+        """
+        if self._ended:
+            return
+        self._unparsed += len(data)
+        try:
+            self._parser.feed_data(data)
+        except HttpParserUpgrade as upgrade:
+            self._after_upgrade(data[upgrade.args[0] :])
+        except HttpParserError as error:
+            if not self._ended:
+                raise self._fault or _malformed(error) from None
+        if self._unparsed > self._limits.header_bytes + self._limits.target_bytes:
+            raise Malformed(431, "the request header is too large")
+
+    def on_url(self, part: bytes) -> None:
+        """Part of the request target."""
+        self._target += part
+        if len(self._target) > self._limits.target_bytes:
+            self._fail(414, f"the request target is longer than {self._limits.target_bytes} bytes")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header field, or a trailer after the body."""
+        lower = self._names.get(name) or self._lower(name)
+        self._pairs.append((lower, value.decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        """The head is complete."""
+        pairs = self._pairs
+        self._pairs = []
+        self._unparsed = 0
+        raw_target = self._target
+        self._target = b""
+        parser = self._parser
+        head = Head()
+        head.version = version = parser.get_http_version()
+        index = dict(pairs)
+        if len(index) != len(pairs):
+            index = self._checked_duplicates(pairs)
+        if version != "1.1":
+            self._check_version(version, index)
+        elif "host" not in index:
+            self._fail(400, "an HTTP/1.1 request needs a Host header")
+        if len(pairs) > 8:
+            self._check_size(pairs)
+        try:
+            head.path, head.query = split_target(raw_target)
+        except ProtocolError as error:
+            self._fail(400, str(error))
+        head.target = raw_target.decode("ascii")
+        head.method = parser.get_method().decode("ascii")
+        head.headers = Headers.of_lower(pairs, index)
+        head.keep_alive = parser.should_keep_alive()
+        head.has_body = self._has_body(index)
+        if "upgrade" in index or head.method == "CONNECT":
+            self._note_upgrade(head)
+        self._final = not head.keep_alive
+        self._sink.on_request(head)
+
+    def on_body(self, data: bytes) -> None:
+        """Part of the body."""
+        self._unparsed = 0
+        self._sink.on_data(data)
+
+    def on_message_complete(self) -> None:
+        """The request is complete, trailers included, which are dropped."""
+        self._unparsed = 0
+        if self._pairs:
+            self._pairs = []
+        if self._upgrade is not None and self._upgrade.has_body:
+            return
+        self._ended = self._final
+        self._sink.on_end()
+
+    def _has_body(self, index: dict[str, str]) -> bool:
+        coding = index.get("transfer-encoding")
+        if coding is None:
+            return index.get("content-length", "0").strip("0") != ""
+        if coding.strip(" \t").lower() != "chunked":
+            self._fail(501, "only the transfer coding chunked is understood")
+        return True
+
+    def _check_version(self, version: str, index: dict[str, str]) -> None:
+        if version != "1.0":
+            self._fail(505, "only HTTP/1.1 and HTTP/1.0 are served")
+        if "transfer-encoding" in index:
+            self._fail(400, "HTTP/1.0 knows no Transfer-Encoding")
+
+    def _checked_duplicates(self, pairs: list[tuple[str, str]]) -> dict[str, str]:
+        names = [name for name, _ in pairs]
+        for single in ("host", "content-length", "transfer-encoding"):
+            if names.count(single) > 1:
+                self._fail(400, f"the header {single} is given twice")
+        return dict(reversed(pairs))
+
+    def _check_size(self, pairs: list[tuple[str, str]]) -> None:
+        if len(pairs) > self._limits.header_count:
+            self._fail(431, f"more than {self._limits.header_count} header fields")
+
+    def _lower(self, name: bytes) -> str:
+        lower = name.decode("latin-1").lower()
+        if len(self._names) < _NAMES_KEPT and len(name) < 64:
+            self._names[name] = lower
+        return lower
+
+    def _note_upgrade(self, head: Head) -> None:
+        """The parser skips the body of what it takes for an upgrade; we do not upgrade."""
+        if self._parser.should_upgrade():
+            self._upgrade = head
+            if head.has_body or head.method == "CONNECT":
+                head.keep_alive = False
+
+    def _after_upgrade(self, rest: bytes) -> None:
+        head, self._upgrade = self._upgrade, None
+        if head is not None and head.has_body:
+            self._parser = HttpRequestParser(_BodyOnly(self))
+            self._parser.feed_data(_body_head(head.headers))
+        else:
+            self._parser = HttpRequestParser(self)
+        self.feed(rest)
+
+    def _fail(self, status: int, problem: str) -> None:
+        self._fault = Malformed(status, problem)
+        raise self._fault
+
+
+class _BodyOnly:
+    """Callbacks of a second parser that reads just the body of a request to upgrade."""
+
+    __slots__ = ("on_body", "on_message_complete")
+
+    def __init__(self, reader: RequestReader) -> None:
+        self.on_body = reader.on_body
+        self.on_message_complete = reader.on_message_complete
+
+
+def _body_head(headers: Headers) -> bytes:
+    name = "transfer-encoding" if "transfer-encoding" in headers else "content-length"
+    return f"POST / HTTP/1.1\r\nconnection: close\r\n{name}: {headers.get(name)}\r\n\r\n".encode()
+
+
+def _malformed(error: HttpParserError) -> Malformed:
+    if isinstance(error, HttpParserInvalidMethodError):
+        return Malformed(501, "the request method is not known")
+    return Malformed(400, f"the request is not valid HTTP/1.1: {error}")

@@ -1,0 +1,142 @@
+"""Connections kept open for one origin."""
+
+import asyncio
+from collections import deque
+
+from quarterdeck.kit.http.dial import Dialer
+from quarterdeck.kit.http.errors import PoolTimeout
+from quarterdeck.kit.http.exchange import ClientConnection
+from quarterdeck.kit.http.limits import ClientLimits
+from quarterdeck.kit.http.origin import Origin
+
+
+class Pool:
+    """At most `size` connections to an origin; the one used last is used next.
+
+    When all are busy, callers wait in order. A connection that ends makes room for the first.
+    """
+
+    def __init__(
+        self, origin: Origin, dialer: Dialer, *, size: int, limits: ClientLimits, wait_s: float
+    ) -> None:
+        self.origin = origin
+        self.dialed = 0
+        self._dialer = dialer
+        self._size = size
+        self._limits = limits
+        self._wait_s = wait_s
+        self._idle: list[ClientConnection] = []
+        self._open: set[ClientConnection] = set()
+        self._waiting: deque[asyncio.Future[ClientConnection | None]] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    def take_idle(self) -> ClientConnection | None:
+        """A connection that is open and unused."""
+        idle = self._idle
+        while idle:
+            connection = idle.pop()
+            if connection.is_usable:
+                return connection
+        return None
+
+    async def acquire(self, *, fresh: bool = False) -> ClientConnection:
+        """An unused connection, or a new one, or the next that becomes free.
+
+        Raises:
+            ConnectError: a new connection was needed and failed.
+            PoolTimeout: all connections stayed busy.
+        """
+        if fresh:
+            self._drop_idle()
+        while True:
+            if not fresh and (connection := self.take_idle()) is not None:
+                return connection
+            if len(self._open) < self._size:
+                return await self._dial()
+            handed = await self._wait()
+            if handed is not None and handed.is_usable:
+                return handed
+
+    async def _dial(self) -> ClientConnection:
+        connection = ClientConnection(self._limits, on_free=self._on_free, on_gone=self._on_gone)
+        self._open.add(connection)
+        try:
+            await self._dialer.dial(self.origin, connection)
+        except BaseException:
+            connection.abort()
+            self._on_gone(connection)
+            raise
+        self.dialed += 1
+        return connection
+
+    async def _wait(self) -> ClientConnection | None:
+        turn: asyncio.Future[ClientConnection | None] = self._loop.create_future()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout(self._wait_s):
+                return await turn
+        except TimeoutError:
+            raise PoolTimeout(
+                f"all {self._size} connections to {self.origin.authority} stayed busy"
+                f" for {self._wait_s:g} s"
+            ) from None
+        finally:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+            elif turn.cancelled() or not turn.done():
+                self._hand_on(None)
+
+    def _on_free(self, connection: ClientConnection) -> None:
+        if not self._hand_on(connection):
+            self._idle.append(connection)
+            if self._sweeper is None:
+                self._sweeper = self._loop.call_later(self._limits.idle_timeout_s, self._sweep)
+
+    def _on_gone(self, connection: ClientConnection) -> None:
+        if connection in self._open:
+            self._open.discard(connection)
+            self._hand_on(None)
+
+    def _hand_on(self, connection: ClientConnection | None) -> bool:
+        """Give a connection, or the room for one, to who waits longest."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(connection)
+                return True
+        return False
+
+    def _sweep(self) -> None:
+        """Close what has been idle for too long."""
+        self._sweeper = None
+        oldest = self._loop.time() - self._limits.idle_timeout_s
+        expired = [each for each in self._idle if each.idle_since <= oldest]
+        self._idle = [each for each in self._idle if each.idle_since > oldest]
+        for connection in expired:
+            connection.close()
+        if self._idle:
+            due = min(each.idle_since for each in self._idle) + self._limits.idle_timeout_s
+            self._sweeper = self._loop.call_at(due, self._sweep)
+
+    def _drop_idle(self) -> None:
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    async def close(self) -> None:
+        """Cut every connection and wait until they are gone."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        self._idle.clear()
+        connections = list(self._open)
+        for connection in connections:
+            connection.abort()
+        for connection in connections:
+            await connection.wait_closed()
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Open connections, idle ones, and callers that wait."""
+        return len(self._open), len(self._idle), len(self._waiting)

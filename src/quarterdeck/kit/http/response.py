@@ -1,0 +1,152 @@
+"""A response as its receiver sees it: head at once, body as it arrives."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Protocol, Self
+
+from quarterdeck.kit.http.errors import BodyTooLarge
+from quarterdeck.kit.http.flow import Inflow
+from quarterdeck.kit.http.headers import Headers
+
+
+class Source(Protocol):
+    """What a response needs of the connection it comes on."""
+
+    def abandon(self, response: "ClientResponse") -> None:
+        """The rest of the body is not wanted: close the connection if it is still coming."""
+        ...
+
+
+class ClientResponse:
+    """A response. Read its body to the end or close it: the pool needs the connection."""
+
+    __slots__ = ("_body_limit", "_inflow", "_source", "headers", "status")
+
+    def __init__(
+        self, status: int, headers: Headers, *, inflow: Inflow, source: Source, body_limit: int
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self._inflow = inflow
+        self._source = source
+        self._body_limit = body_limit
+
+    async def read(self, limit: int | None = None) -> bytes:
+        """The whole body.
+
+        Raises:
+            BodyTooLarge: it is longer than `limit`, or than the client's own limit.
+            PeerGone: the connection ended before the body did.
+            ReadTimeout: no more of it arrived in time.
+        """
+        try:
+            return await self._inflow.take_all(self._body_limit if limit is None else limit)
+        except BaseException:
+            self._source.abandon(self)
+            raise
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives; the socket is read no faster than this is.
+
+        Raises:
+            PeerGone: the connection ended before the body did.
+            ReadTimeout: no more of it arrived in time.
+        """
+        try:
+            while data := await self._inflow.take():
+                yield data
+        finally:
+            self._source.abandon(self)
+
+    async def lines(self, limit: int | None = None) -> AsyncIterator[bytes]:
+        """The body's lines without their ends, however long they are.
+
+        Raises:
+            BodyTooLarge: a line is longer than `limit`.
+            PeerGone: the connection ended before the body did.
+            ReadTimeout: no more of it arrived in time.
+        """
+        try:
+            splitter = LineSplitter(limit)
+            while data := await self._inflow.take():
+                for line in splitter.feed(data):
+                    yield line
+            for line in splitter.end():
+                yield line
+        finally:
+            self._source.abandon(self)
+
+    async def line_batches(self, limit: int | None = None) -> AsyncIterator[list[bytes]]:
+        """Like `lines`, all complete lines of one arrival together: cheaper for busy streams."""
+        try:
+            splitter = LineSplitter(limit)
+            while data := await self._inflow.take():
+                if lines := splitter.feed(data):
+                    yield lines
+            if lines := splitter.end():
+                yield lines
+        finally:
+            self._source.abandon(self)
+
+    async def aclose(self) -> None:
+        """Drop the rest of the body; a connection that still carries it is closed."""
+        self._source.abandon(self)
+        await asyncio.sleep(0)
+
+    @property
+    def is_complete(self) -> bool:
+        """The whole body has arrived."""
+        return self._inflow.ended
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<ClientResponse {self.status}>"
+
+
+class LineSplitter:
+    """Cuts a byte stream into lines; the cost of a long line grows linearly with its length."""
+
+    __slots__ = ("_limit", "_size", "_tail")
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
+        self._tail: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that are complete with these bytes.
+
+        Raises:
+            BodyTooLarge: a line is longer than the limit.
+        """
+        lines = data.split(b"\n")
+        rest = lines.pop()
+        if lines and self._tail:
+            self._tail.append(lines[0])
+            lines[0] = b"".join(self._tail)
+            self._tail.clear()
+            self._size = 0
+        if rest:
+            self._tail.append(rest)
+            self._size += len(rest)
+        limit = self._limit
+        if limit is not None and (self._size > limit or any(len(line) > limit for line in lines)):
+            raise BodyTooLarge(limit)
+        return lines
+
+    def end(self) -> list[bytes]:
+        """What follows the last line end, if anything does."""
+        rest = b"".join(self._tail)
+        self._tail.clear()
+        return [rest] if rest else []

@@ -1,0 +1,204 @@
+"""The server: listeners, the ticker behind every time-out, drain and close."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.http.accept import Acceptor, open_sockets, open_unix_socket
+from quarterdeck.kit.http.connection import ServerConnection
+from quarterdeck.kit.http.limits import Limits
+from quarterdeck.kit.http.message import Handler, Request
+from quarterdeck.kit.http.state import ErrorCallback, ServerState
+from quarterdeck.kit.http.statistics import ServerStatistics
+
+_log = logging.getLogger(__name__)
+
+
+class Listener:
+    """An address a server listens on."""
+
+    __slots__ = ("_acceptor", "host", "port", "secure")
+
+    def __init__(self, host: str, port: int, *, secure: bool, acceptor: Acceptor) -> None:
+        self.host = host
+        self.port = port
+        self.secure = secure
+        self._acceptor = acceptor
+
+    @property
+    def url(self) -> str:
+        """The address as the start of a URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.secure else 'http'}://{host}:{self.port}"
+
+    async def close(self) -> None:
+        """Stop accepting; connections stay."""
+        await self._acceptor.close()
+
+
+class Server:
+    """Answers HTTP/1.1 requests by a handler, on any number of listeners."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        limits: Limits | None = None,
+        clock: Clock | None = None,
+        on_error: ErrorCallback | None = None,
+    ) -> None:
+        self._clock = clock or SystemClock()
+        self._state = ServerState(
+            handler, limits or Limits(), clock=self._clock, on_error=on_error or _log_error
+        )
+        self._state.on_change = self._on_change
+        self._listeners: list[Listener] = []
+        self._ticker: asyncio.Task[None] | None = None
+        self._changed: asyncio.Event | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def listen(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> Listener:
+        """Listen on every address of `host`; port 0 takes a free one.
+
+        Raises:
+            OSError: the address is taken or not ours; `errno` tells which.
+        """
+        sockets = await open_sockets(host, port)
+        return self._accept_on(sockets, tls=tls, host=host, port=sockets[0].getsockname()[1])
+
+    async def listen_unix(self, path: str) -> Listener:
+        """Listen on a Unix socket that only its owner may use.
+
+        Raises:
+            OSError: the path cannot be bound.
+        """
+        return self._accept_on([open_unix_socket(path)], tls=None, host=path, port=0)
+
+    def _accept_on(
+        self, sockets: list[socket.socket], *, tls: ssl.SSLContext | None, host: str, port: int
+    ) -> Listener:
+        self.start()
+        acceptor = Acceptor(sockets, self._state, protocol=self.connect, tls=tls)
+        listener = Listener(host, port, secure=tls is not None, acceptor=acceptor)
+        self._listeners.append(listener)
+        return listener
+
+    def start(self) -> None:
+        """Start the ticker; listening does so by itself."""
+        if self._ticker is None:
+            self._state.read_clock()
+            self._ticker = asyncio.get_running_loop().create_task(self._tick(), name="http-ticker")
+
+    def connect(self) -> ServerConnection:
+        """A protocol for one accepted connection."""
+        return ServerConnection(self._state)
+
+    async def drain(self, timeout_s: float) -> None:
+        """Stop accepting, let running requests end, tell streams to end; cut off what remains.
+
+        Streams cut off here still end with a proper last chunk. The server is closed afterwards.
+        """
+        self._state.draining = True
+        await self._stop_accepting()
+        for connection in list(self._state.connections):
+            connection.drain()
+        if self._is_busy():
+            await self._wait_quiet(timeout_s)
+        await self._cancel_running()
+        await self._wait_quiet(min(timeout_s, self._state.limits.linger_timeout_s))
+        await self.close()
+
+    async def close(self) -> None:
+        """Close everything at once."""
+        await self._stop_accepting()
+        await self._cancel_running()
+        for connection in list(self._state.connections):
+            connection.abort()
+        if self._ticker is not None:
+            self._ticker.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._ticker
+            self._ticker = None
+        await asyncio.sleep(0)  # lets the transports call connection_lost
+
+    def statistics(self) -> ServerStatistics:
+        """What is open now, and what happened since the start."""
+        state = self._state
+        return ServerStatistics(
+            connections=len(state.connections),
+            requests_running=len(state.running),
+            streams_running=sum(connection.is_streaming for connection in state.running),
+            connections_total=state.connections_total,
+            requests_total=state.requests_total,
+            responses_5xx_total=state.responses_5xx_total,
+            handler_errors_total=state.handler_errors_total,
+            malformed_total=state.malformed_total,
+            timeouts_total=state.timeouts_total,
+            handshake_failures_total=state.handshake_failures_total,
+            evicted_total=state.evicted_total,
+            bytes_written_total=state.bytes_written_total,
+        )
+
+    async def _stop_accepting(self) -> None:
+        listeners, self._listeners = self._listeners, []
+        for listener in listeners:
+            await listener.close()
+
+    async def _cancel_running(self) -> None:
+        current = asyncio.current_task()
+        tasks = [connection.task for connection in self._state.running]
+        pending = {task for task in tasks if task is not None and task is not current}
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending)
+
+    def _is_busy(self) -> bool:
+        return bool(self._state.connections or self._state.running)
+
+    async def _wait_quiet(self, timeout_s: float) -> None:
+        """Wait until every connection is closed, at most so long on the server's clock."""
+        loop = asyncio.get_running_loop()
+        alarm = loop.create_task(self._clock.sleep(timeout_s), name="http-drain-timeout")
+        try:
+            while self._is_busy() and not alarm.done():
+                self._changed = asyncio.Event()
+                change = loop.create_task(self._changed.wait(), name="http-drain")
+                await asyncio.wait({alarm, change}, return_when=asyncio.FIRST_COMPLETED)
+                change.cancel()
+        finally:
+            self._changed = None
+            alarm.cancel()
+
+    def _on_change(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+
+    async def _tick(self) -> None:
+        state = self._state
+        while True:
+            await self._clock.sleep(state.limits.tick_s)
+            state.read_clock()
+            for connection in list(state.connections):
+                connection.tick(state.now)
+
+
+def _log_error(request: Request, error: BaseException) -> None:
+    _log.error(
+        "handler failed", exc_info=error, extra={"method": request.method, "path": request.path}
+    )

@@ -1,0 +1,61 @@
+"""What the connections of one server share."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.http.limits import Limits
+from quarterdeck.kit.http.message import Handler, Request
+
+if TYPE_CHECKING:
+    from quarterdeck.kit.http.connection import ServerConnection
+
+ErrorCallback = Callable[[Request, BaseException], None]
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class ServerState:
+    """The handler, a clock that is read once a tick, open connections and counters."""
+
+    def __init__(
+        self, handler: Handler, limits: Limits, *, clock: Clock, on_error: ErrorCallback
+    ) -> None:
+        self.handler = handler
+        self.limits = limits
+        self.on_error = on_error
+        self.names: dict[bytes, str] = {}
+        self.connections: set[ServerConnection] = set()
+        self.running: set[ServerConnection] = set()
+        self.draining = False
+        self.on_change: Callable[[], None] = _nothing
+        self.connections_total = 0
+        self.requests_total = 0
+        self.responses_5xx_total = 0
+        self.handler_errors_total = 0
+        self.malformed_total = 0
+        self.timeouts_total = 0
+        self.handshake_failures_total = 0
+        self.evicted_total = 0
+        self.bytes_written_total = 0
+        self._clock = clock
+        self.now = 0.0
+        self.date = ""
+        self.read_clock()
+
+    def read_clock(self) -> None:
+        """Bring the coarse time and the Date field up to date."""
+        self.now = self._clock.monotonic()
+        self.date = f"date: {format_date(self._clock.now())}\r\n"
+
+
+def format_date(moment: datetime) -> str:
+    """A time as HTTP writes it, independent of the locale."""
+    day, month = _DAYS[moment.weekday()], _MONTHS[moment.month - 1]
+    return f"{day}, {moment.day:02} {month} {moment.year:04} {moment:%H:%M:%S} GMT"
+
+
+def _nothing() -> None:
+    """Until a server listens to changes."""

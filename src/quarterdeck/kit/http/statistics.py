@@ -1,0 +1,33 @@
+"""Counters that servers and clients report."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerStatistics:
+    """A moment of a server: what is open now, and what happened since its start."""
+
+    connections: int
+    requests_running: int
+    streams_running: int
+    connections_total: int
+    requests_total: int
+    responses_5xx_total: int
+    handler_errors_total: int
+    malformed_total: int
+    timeouts_total: int
+    handshake_failures_total: int
+    evicted_total: int
+    bytes_written_total: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClientStatistics:
+    """A moment of a client's pool, and what happened since its start."""
+
+    connections: int
+    idle: int
+    waiting: int
+    connections_total: int
+    requests_total: int
+    retries_total: int
