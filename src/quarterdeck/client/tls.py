@@ -8,22 +8,9 @@ import os
 import ssl
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.errors import ConfigError
-
-
-class _NamedContext(ssl.SSLContext):
-    """Checks the server's certificate against a name that is not the URL's host."""
-
-    override: str = ""
-
-    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
-        """What event loops call to begin TLS."""
-        if self.override:
-            options["server_hostname"] = self.override
-        return super().wrap_bio(*arguments, **options)
 
 
 def client_context(
@@ -38,8 +25,7 @@ def client_context(
     """
     if config.server.startswith("http://"):
         return None
-    context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.override = config.tls_server_name
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     _trust(context, config)
     certificate = certificate or config.client_certificate.read()

@@ -24,6 +24,7 @@ from quarterdeck.wire.status import from_response
 
 _MAX_BODY = 512 * 1024 * 1024
 _MAX_ERROR_BODY = 1024 * 1024
+_MAX_STREAMS = 4096
 
 
 class Transport:
@@ -43,6 +44,7 @@ class Transport:
         self._provider = credentials or provider_for(config, self.clock)
         self._network = network
         self._http: http.Client | None = None
+        self._streams: http.Client | None = None
         self._certificate = Credentials()
         self._observers: list[Observer] = []
         self._common = [("User-Agent", config.user_agent), *config.impersonate.headers()]
@@ -53,9 +55,11 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        if self._http is not None:
-            await self._http.aclose()
-            self._http = None
+        stale = (self._http, self._streams)
+        self._http = self._streams = None
+        for client in stale:
+            if client is not None:
+                await client.aclose()
 
     async def send(self, request: ApiRequest) -> bytes:
         """The body of a successful answer.
@@ -65,16 +69,15 @@ class Transport:
             ClientError: if it did not.
         """
         response = await self._respond(request)
-        async with _closing(response):
+        async with response:
             with _translated(request, self.config):
-                async with asyncio.timeout(self.config.timeout_s):
-                    return await response.read(_MAX_BODY)
+                return await response.read(_MAX_BODY)
 
     @asynccontextmanager
     async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
         """The lines of an answer that goes on, until the server or the caller ends it."""
         response = await self._respond(request)
-        async with _closing(response):
+        async with response:
             yield self._lines(request, response)
 
     async def _lines(
@@ -101,7 +104,7 @@ class Transport:
                 continue
             if response.status < 400:
                 return response
-            async with _closing(response):
+            async with response:
                 if response.status == 401 and not refreshed:
                     refreshed = True
                     if await self._provider.refresh():
@@ -118,7 +121,7 @@ class Transport:
 
     async def _once(self, request: ApiRequest) -> http.ClientResponse:
         credentials = await self._provider.credentials()
-        client = await self._client_for(credentials)
+        await self._open_for(credentials)
         headers = [*request.headers, *self._common]
         if credentials.authorization:
             headers.append(("Authorization", credentials.authorization))
@@ -128,13 +131,7 @@ class Transport:
         code, size = 0, -1
         try:
             with _translated(request, self.config):
-                async with asyncio.timeout(self.config.timeout_s):
-                    response = await client.request(
-                        request.method,
-                        self.config.server + request.target,
-                        headers=headers,
-                        body=request.body,
-                    )
+                response = await self._dispatch(request, headers)
             code = response.status
             size = int(response.headers.get("content-length") or -1)
             return response
@@ -156,37 +153,50 @@ class Transport:
         for observer in self._observers:
             observer.after(exchange)
 
-    async def _client_for(self, credentials: Credentials) -> http.Client:
+    async def _dispatch(
+        self, request: ApiRequest, headers: list[tuple[str, str]]
+    ) -> http.ClientResponse:
+        """A stream is bounded until its head is there, everything else as a whole."""
+        url = self.config.server + request.target
+        if request.verb == "watch":
+            assert self._streams is not None
+            async with asyncio.timeout(self.config.timeout_s):
+                return await self._streams.request(
+                    request.method, url, headers=headers, read_timeout_s=None
+                )
+        assert self._http is not None
+        return await self._http.request(
+            request.method,
+            url,
+            headers=headers,
+            body=request.body,
+            timeout_s=self.config.timeout_s,
+        )
+
+    async def _open_for(self, credentials: Credentials) -> None:
+        """Have connections with the right certificate: made at first use, and when it changes."""
         certificate = Credentials(certificate=credentials.certificate, key=credentials.key)
         if self._http is not None and certificate == self._certificate:
-            return self._http
+            return
         context = client_context(
             self.config, certificate=certificate.certificate, key=certificate.key
         )
-        stale, self._http = self._http, self._open(context)
+        await self.aclose()
+        self._http = self._open(context, self.config.connections)
+        self._streams = self._open(context, _MAX_STREAMS)
         self._certificate = certificate
-        if stale is not None:
-            await stale.aclose()
-        return self._http
 
-    def _open(self, context: ssl.SSLContext | None) -> http.Client:
+    def _open(self, context: ssl.SSLContext | None, connections: int) -> http.Client:
         if self._network is not None:
             return self._network.client()
         return http.Client(
             tls=context,
             proxy=self.config.proxy_url or None,
-            pool=self.config.connections,
+            server_name=self.config.tls_server_name or None,
+            pool=connections,
             connect_timeout_s=min(10.0, self.config.timeout_s),
             read_timeout_s=None,
         )
-
-
-@asynccontextmanager
-async def _closing(response: http.ClientResponse) -> AsyncIterator[None]:
-    try:
-        yield
-    finally:
-        await response.aclose()
 
 
 class _translated:

@@ -1,0 +1,156 @@
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quarterdeck.client.config import kubeconfig
+from quarterdeck.client.config.locate import in_cluster, load_config
+from quarterdeck.client.errors import ConfigError
+from quarterdeck.kit import yaml
+
+
+def write(path: Path, **members: Any) -> Path:
+    path.write_text(yaml.dump({"apiVersion": "v1", "kind": "Config", **members}))
+    return path
+
+
+def entry(what: str, name: str, **members: Any) -> dict[str, Any]:
+    return {"name": name, what: members}
+
+
+@pytest.fixture
+def simple(tmp_path: Path) -> Path:
+    return write(
+        tmp_path / "config",
+        **{"current-context": "here"},
+        clusters=[entry("cluster", "c", server="https://127.0.0.1:6443/base/")],
+        users=[entry("user", "u", token="t0ps3cret")],
+        contexts=[entry("context", "here", cluster="c", user="u", namespace="shop")],
+    )
+
+
+def test_the_current_context_is_resolved(simple: Path) -> None:
+    config = load_config(simple)
+    assert config.server == "https://127.0.0.1:6443/base"
+    assert config.namespace == "shop"
+    assert config.token is not None
+    assert config.token.reveal() == "t0ps3cret"
+
+
+def test_secrets_do_not_show_in_a_printed_configuration(simple: Path) -> None:
+    assert "t0ps3cret" not in repr(load_config(simple))
+
+
+def test_the_first_file_that_says_something_wins(simple: Path, tmp_path: Path) -> None:
+    second = write(
+        tmp_path / "second",
+        **{"current-context": "there"},
+        clusters=[
+            entry("cluster", "c", server="https://other:1"),
+            entry("cluster", "d", server="https://d:1"),
+        ],
+        users=[entry("user", "v", username="a", password="b")],
+        contexts=[entry("context", "there", cluster="d", user="v")],
+    )
+    merged = kubeconfig.read([tmp_path / "missing", simple, second])
+    assert merged.current_context == "here"
+    assert kubeconfig.resolve(merged).server == "https://127.0.0.1:6443/base"
+    assert kubeconfig.resolve(merged, "there").server == "https://d:1"
+
+
+def test_relative_paths_are_relative_to_their_file(tmp_path: Path) -> None:
+    (tmp_path / "pki").mkdir()
+    (tmp_path / "pki" / "ca.crt").write_text("pem")
+    path = write(
+        tmp_path / "config",
+        **{"current-context": "x"},
+        clusters=[
+            entry("cluster", "c", server="https://h", **{"certificate-authority": "pki/ca.crt"})
+        ],
+        users=[entry("user", "u", tokenFile="tok", exec={"command": "./bin/login"})],
+        contexts=[entry("context", "x", cluster="c", user="u")],
+    )
+    config = load_config(path)
+    assert config.certificate_authority.read() == b"pem"
+    assert config.token_file == tmp_path / "tok"
+    assert config.exec is not None
+    assert config.exec.command == str(tmp_path / "bin" / "login")
+
+
+def test_embedded_data_wins_over_a_file(tmp_path: Path) -> None:
+    data = base64.b64encode(b"inline").decode()
+    path = write(
+        tmp_path / "config",
+        **{"current-context": "x"},
+        clusters=[
+            entry(
+                "cluster",
+                "c",
+                server="https://h",
+                **{"certificate-authority": "none", "certificate-authority-data": data},
+            )
+        ],
+        contexts=[entry("context", "x", cluster="c")],
+    )
+    assert load_config(path).certificate_authority.read() == b"inline"
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        pytest.param({}, "no current-context", id="no current context"),
+        pytest.param({"current-context": "x"}, "no context 'x'; contexts: none", id="missing"),
+        pytest.param(
+            {"current-context": "x", "contexts": [entry("context", "x", cluster="c")]},
+            "names the cluster 'c', which is not there",
+            id="missing cluster",
+        ),
+        pytest.param(
+            {
+                "current-context": "x",
+                "clusters": [entry("cluster", "c", server="ftp://h")],
+                "contexts": [entry("context", "x", cluster="c")],
+            },
+            "server 'ftp://h' is not an http",
+            id="wrong scheme",
+        ),
+        pytest.param({"clusters": [{"cluster": {}}]}, r"no name at clusters\[0\]", id="no name"),
+        pytest.param(
+            {
+                "current-context": "x",
+                "clusters": [entry("cluster", "c", server="https://h")],
+                "users": [entry("user", "u", **{"client-key-data": "!!"})],
+                "contexts": [entry("context", "x", cluster="c", user="u")],
+            },
+            "client-key-data is not base64",
+            id="not base64",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, members: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_config(write(tmp_path / "config", **members))
+
+
+def test_broken_yaml_names_file_and_place(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("a: [")
+    with pytest.raises(ConfigError, match=r"config is not YAML: line 2"):
+        load_config(tmp_path / "config")
+
+
+def test_without_any_file_the_error_says_what_to_set(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="set KUBECONFIG or pass --kubeconfig"):
+        load_config(environment={"HOME": str(tmp_path)}, service_account=tmp_path)
+
+
+def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("tok\n")
+    (tmp_path / "namespace").write_text("ops")
+    environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "6443"}
+    config = load_config(environment=environment, service_account=tmp_path)
+    assert config.server == "https://[fd00::1]:6443"
+    assert config.namespace == "ops"
+    assert config.token_file == tmp_path / "token"
+    with pytest.raises(ConfigError, match="not a pod"):
+        in_cluster({}, tmp_path)
