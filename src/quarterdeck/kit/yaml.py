@@ -49,7 +49,10 @@ def load_all(text: str | bytes) -> Iterator[Any]:
     """Read every document of a stream; documents with nothing in them are left out."""
     import yaml
 
-    loader = _loader_class()(text.decode() if isinstance(text, bytes) else text)
+    try:
+        loader = _loader_class()(text.decode() if isinstance(text, bytes) else text)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise YamlError(str(error).splitlines()[0]) from error
     try:
         while loader.check_node():
             node = loader.get_node()
@@ -62,7 +65,7 @@ def load_all(text: str | bytes) -> Iterator[Any]:
             line=mark.line + 1 if mark else 0,
             column=mark.column + 1 if mark else 0,
         ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except yaml.YAMLError as error:
         raise YamlError(str(error).splitlines()[0]) from error
     except RecursionError as error:
         raise YamlError("nested too deeply") from error

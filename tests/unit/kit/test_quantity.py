@@ -1,0 +1,127 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.kit.quantity import Notation, Quantity, QuantityError
+
+SUFFIXES = {
+    **{"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18},
+}
+BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+
+
+@st.composite
+def written(draw: st.DrawFn) -> tuple[str, Fraction]:
+    """A text of the grammar and the exact number it means."""
+    sign = draw(st.sampled_from(["", "+", "-"]))
+    whole = draw(st.from_regex(r"[0-9]{1,6}", fullmatch=True))
+    fraction = draw(st.from_regex(r"(\.[0-9]{0,6})?", fullmatch=True))
+    number = Fraction(int(whole)) + (
+        Fraction(int(fraction[1:] or "0"), 10 ** len(fraction[1:])) if fraction else 0
+    )
+    if sign == "-":
+        number = -number
+    kind = draw(st.sampled_from(["decimal", "binary", "exponent"]))
+    if kind == "decimal":
+        suffix = draw(st.sampled_from(sorted(SUFFIXES)))
+        scale = Fraction(10) ** SUFFIXES[suffix]
+    elif kind == "binary":
+        suffix = draw(st.sampled_from(sorted(BINARY)))
+        scale = Fraction(1024) ** BINARY[suffix]
+    else:
+        exponent = draw(st.integers(-9, 9))
+        suffix = f"e{exponent}"
+        scale = Fraction(10) ** exponent
+    return f"{sign}{whole}{fraction}{suffix}", number * scale
+
+
+@given(written())
+def test_every_form_of_the_grammar_means_its_number(pair: tuple[str, Fraction]) -> None:
+    text, number = pair
+    quantity = Quantity.parse(text)
+    limit = 2**63 - 1
+    if abs(number) > limit:
+        assert abs(Fraction(quantity.nano, 10**9)) == limit
+        return
+    difference = abs(Fraction(quantity.nano, 10**9)) - abs(number)
+    assert 0 <= difference < Fraction(1, 10**9)
+
+
+@given(written())
+def test_the_canonical_text_reads_back_equal_and_is_a_fixed_point(
+    pair: tuple[str, Fraction],
+) -> None:
+    quantity = Quantity.parse(pair[0])
+    again = Quantity.parse(str(quantity))
+    if quantity.notation is not Notation.BINARY:
+        assert again == quantity
+    assert str(Quantity.parse(str(again))) == str(again)
+
+
+@given(st.integers(-(10**15), 10**15), st.integers(-(10**15), 10**15))
+def test_arithmetic_is_exact(left: int, right: int) -> None:
+    assert (Quantity(left) + Quantity(right)).nano == left + right
+    assert (Quantity(left) - Quantity(right)).nano == left - right
+    assert (Quantity(left) < Quantity(right)) == (left < right)
+    assert -Quantity(left) == Quantity(-left)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("0", "0"),
+        ("0.5", "500m"),
+        (".5", "500m"),
+        ("5.", "5"),
+        ("100m", "100m"),
+        ("1000m", "1"),
+        ("1500", "1500"),
+        ("1000", "1k"),
+        ("1.5Gi", "1536Mi"),
+        ("1024Mi", "1Gi"),
+        ("1.1Ki", "1127"),
+        ("0.5Ki", "512"),
+        ("1e3", "1e3"),
+        ("12e6", "12e6"),
+        ("1E3", "1e3"),
+        ("1E", "1E"),
+        ("1e-3", "1e-3"),
+        ("0.1n", "1n"),
+        ("-0.0000000001", "-1n"),
+        ("+1.5k", "1500"),
+        ("9999999999999999999999", "9223372036854775807"),
+    ],
+)
+def test_texts_become_canonical_as_in_kubernetes(text: str, canonical: str) -> None:
+    assert str(Quantity.parse(text)) == canonical
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "1 ", "i", "1i", "1ki", "1e", "1e+", "--1", "1.2.3", "1Eii", "1mi", "0x1", "１"],
+)
+def test_what_is_no_quantity_is_refused_by_its_text(text: str) -> None:
+    with pytest.raises(QuantityError, match="quantit"):
+        Quantity.parse(text)
+
+
+def test_rounding_goes_away_from_zero() -> None:
+    assert Quantity.parse("1.1").as_int() == 2
+    assert Quantity.parse("-1.1").as_int() == -2
+    assert Quantity.parse("0.0001").as_milli() == 1
+    assert Quantity.parse("2").is_integer()
+    assert not Quantity.parse("2500m").is_integer()
+    assert Quantity.parse("2500m").as_float() == 2.5
+
+
+def test_a_sum_keeps_the_notation_of_its_first_part() -> None:
+    assert str(Quantity.parse("1Gi") + Quantity.parse("1024Mi")) == "2Gi"
+    assert str(Quantity.parse("0") + Quantity.parse("1Gi")) == "1Gi"
+    assert str(3 * Quantity.parse("100m")) == "300m"
+
+
+def test_a_quantity_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError, match="immutable"):
+        Quantity.of(1).nano = 2

@@ -1,0 +1,84 @@
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.kit import duration, rfc3339
+from quarterdeck.kit.duration import DurationError
+from quarterdeck.kit.rfc3339 import TimeError
+
+moments = st.datetimes(
+    min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 29), timezones=st.just(UTC)
+)
+
+
+@given(moments)
+def test_micro_times_survive_the_round_trip(moment: datetime) -> None:
+    assert rfc3339.parse(rfc3339.format_micro(moment)) == moment
+
+
+@given(moments)
+def test_times_are_written_in_whole_seconds(moment: datetime) -> None:
+    assert rfc3339.parse(rfc3339.format_time(moment)) == moment.replace(microsecond=0)
+
+
+@given(moments, st.integers(-23 * 60, 23 * 60))
+def test_offsets_name_the_same_moment(moment: datetime, minutes: int) -> None:
+    local = moment.astimezone(timezone(timedelta(minutes=minutes)))
+    assert rfc3339.parse(local.isoformat()) == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "2026-01-01", "2026-01-01 00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-01T25:00:00Z",
+     "2026-01-01T00:00:00", "２026-01-01T00:00:00Z"],
+)  # fmt: skip
+def test_what_is_no_time_is_refused_by_its_text(text: str) -> None:
+    with pytest.raises(TimeError):
+        rfc3339.parse(text)
+
+
+def test_digits_beyond_microseconds_are_cut() -> None:
+    assert rfc3339.parse("2026-01-02T03:04:05.123456789Z").microsecond == 123456
+
+
+@given(st.integers(duration.MINIMUM + 1, duration.MAXIMUM))
+def test_durations_survive_the_round_trip(nanoseconds: int) -> None:
+    assert duration.parse(duration.format_duration(nanoseconds)) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("0", "0s"),
+        ("1h2m3.5s", "1h2m3.5s"),
+        ("90s", "1m30s"),
+        ("-1.5h", "-1h30m0s"),
+        ("300ms", "300ms"),
+        ("1us", "1µs"),
+        ("1500ns", "1.5µs"),
+        (".5s", "500ms"),
+        ("1.s", "1s"),
+        ("+5m", "5m0s"),
+    ],
+)
+def test_durations_are_written_as_go_writes_them(text: str, canonical: str) -> None:
+    assert duration.format_duration(duration.parse(text)) == canonical
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", 'time: invalid duration ""'),
+        ("3", 'time: missing unit in duration "3"'),
+        ("1x", 'time: unknown unit "x" in duration "1x"'),
+        ("-", 'time: invalid duration "-"'),
+        (".s", 'time: invalid duration ".s"'),
+        ("3000000h", 'time: invalid duration "3000000h"'),
+    ],
+)
+def test_broken_durations_are_refused_with_gos_words(text: str, message: str) -> None:
+    with pytest.raises(DurationError) as caught:
+        duration.parse(text)
+    assert str(caught.value) == message
