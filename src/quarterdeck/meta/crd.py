@@ -51,6 +51,8 @@ def schema(kind: type[Object]) -> Node:
     """The structural schema of one version."""
     root = struct_node(kind, "")
     root.rules = kind.KIND.rules
+    # the server allows nothing but the type there
+    root.properties["metadata"].description = ""
     return root
 
 

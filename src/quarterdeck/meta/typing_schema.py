@@ -59,6 +59,11 @@ def unwrap(annotation: Any) -> tuple[Any, tuple[Schema, ...]]:
     return annotation, ()
 
 
+def item_of(base: Any) -> Any | None:
+    """The type of the entries of a list, or `None` for anything else."""
+    return typing.get_args(base)[0] if typing.get_origin(base) in (tuple, list) else None
+
+
 def _members(annotation: Any) -> tuple[Any, ...]:
     if typing.get_origin(annotation) in (Union, types.UnionType):
         return tuple(part for part in typing.get_args(annotation) if part is not types.NoneType)
@@ -74,9 +79,8 @@ def _plain(base: Any, path: str, within: tuple[type, ...]) -> Node:
         return _node(preserve_unknown=True)
     if origin is Literal:
         return _node(type="string", enum=typing.get_args(base))
-    if origin is tuple or origin is list:
-        items = node_of(typing.get_args(base)[0], f"{path}[]", within=within)
-        return _node(type="array", items=items)
+    if (entry := item_of(base)) is not None:
+        return _node(type="array", items=node_of(entry, f"{path}[]", within=within))
     if origin in (Mapping, dict):
         values = node_of(typing.get_args(base)[1], f"{path}[*]", within=within)
         return _node(type="object", additional=values)

@@ -1,0 +1,75 @@
+"""`python -m quarterdeck.codegen generate|manifests|verify`."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from quarterdeck.codegen import guard
+from quarterdeck.codegen.files import Target, differences, write
+from quarterdeck.codegen.registry import GENERATORS
+
+VERIFY = "verify"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status."""
+    options = _parser().parse_args(arguments)
+    root: Path = options.root
+    if not (root / "pyproject.toml").is_file():
+        _complain(f"{root}: not the root of the repository; run this there or give --root")
+        return 2
+    if options.command == VERIFY:
+        return _report([*verify(root)])
+    guarded = options.command == Target.MANIFESTS and not options.allow_breaking
+    if guarded and (broken := guard.breaking_changes(root)):
+        hint = "declare a new version of the kind, or pass --allow-breaking"
+        return _report([f"{what}; {hint}" for what in broken])
+    for generator in GENERATORS:
+        if generator.target == options.command:
+            for path in write(root, generator):
+                sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def verify(root: Path) -> Iterator[str]:
+    """Everything that is not as it should be."""
+    for difference in differences(root, GENERATORS):
+        yield f"{difference}; run make update"
+    yield from guard.breaking_changes(root)
+    yield from _builtin_table_problems()
+
+
+def _builtin_table_problems() -> Iterator[str]:
+    """The table of built-in kinds checks itself."""
+    table = importlib.import_module("quarterdeck.meta.builtins")
+    check = getattr(table, "verify", None)
+    if check is not None:
+        yield from (f"meta/builtins: {problem}" for problem in check() or ())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m quarterdeck.codegen", description=__doc__)
+    parser.add_argument("command", choices=[*(target.value for target in Target), VERIFY])
+    parser.add_argument("--root", type=Path, default=Path.cwd(), help="the repository's root")
+    parser.add_argument(
+        "--allow-breaking",
+        action="store_true",
+        help="write CRDs even if stored objects would no longer fit them",
+    )
+    return parser
+
+
+def _report(problems: Sequence[str]) -> int:
+    for problem in problems:
+        _complain(problem)
+    return 1 if problems else 0
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

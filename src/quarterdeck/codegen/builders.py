@@ -1,0 +1,158 @@
+"""Builders: one fluent, statically typed class per kind.
+
+The generated code is plain on purpose: a type checker must see each method and its type, so that a
+wrong name or type is an error before anything runs.
+"""
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quarterdeck import apis
+from quarterdeck.codegen.annotations import Names
+from quarterdeck.codegen.files import NOTICE, File
+from quarterdeck.meta.docstrings import describe
+from quarterdeck.meta.objects import Object
+from quarterdeck.meta.scheme import Scheme
+from quarterdeck.meta.typing_schema import item_of, unwrap
+
+WIDTH = 100
+SHARED = frozenset({"labels", "annotations", "finalizers", "owner"})
+NO_FLAGS = "# ruff: noqa: FBT001 -- a field of type bool is named by its method"
+
+
+class Setter(NamedTuple):
+    """One `with_…` method."""
+
+    name: str
+    path: tuple[str, ...]
+    annotation: Any
+    text: str
+
+
+def files() -> Iterator[File]:
+    """One module of builders per group."""
+    for group_version, module in {**apis.OURS, **apis.KUBERNETES}.items():
+        kinds = tuple(Scheme(modules={group_version: module}).kinds())
+        buildable = [kind for kind in kinds if kind.KIND.plural]
+        if buildable:
+            yield File(_path(module), render(buildable))
+    yield File(
+        "src/quarterdeck/apis/builders/__init__.py",
+        f'"""Builders of Kubernetes\' own kinds, one module per group.\n\n{NOTICE}\n"""\n',
+    )
+
+
+def _path(module: str) -> str:
+    """`apis/<group>/builders.py` for our own groups, `apis/builders/<group>.py` for others."""
+    parts = module.split(".")[2:]
+    place = f"{parts[0]}/builders" if len(parts) == 2 else f"builders/{parts[0]}"
+    return f"src/quarterdeck/apis/{place}.py"
+
+
+def render(kinds: list[type[Object]]) -> str:
+    """The source of a module with the builders of some kinds."""
+    names = Names()
+    names.add("quarterdeck.meta.builder", "Builder")
+    names.add("typing", "Self")
+    classes = [render_class(kind, names) for kind in kinds]
+    group = kinds[0].KIND.api_version
+    has_flags = any(": bool" in text for text in classes)
+    head = [f'"""Builders for `{group}`.', "", NOTICE, '"""', ""]
+    if has_flags:
+        head = [NO_FLAGS, *head]
+    return "\n".join([*head, *names.lines(), "", "", "\n\n\n".join(classes), ""])
+
+
+def render_class(kind: type[Object], names: Names) -> str:
+    """The source of one builder."""
+    name = names.render(kind)
+    lines = [
+        f"class {name}Builder(Builder[{name}]):",
+        f'    """Makes {_article(name)} {name} step by step; each step returns a new builder."""',
+        "",
+        "    __slots__ = ()",
+        f"    kind = {name}",
+    ]
+    if not kind.KIND.is_namespaced:
+        lines += [
+            "",
+            "    def __init__(self, name: str) -> None:",
+            "        super().__init__(name)",
+        ]
+    for setter in setters(kind):
+        lines += ["", *_method(setter, names)]
+    return "\n".join(lines)
+
+
+def _article(name: str) -> str:
+    return "an" if name[0] in "AEIOU" else "a"
+
+
+def setters(kind: type[Object]) -> Iterator[Setter]:
+    """What can be set: the members of `spec`, and every other member of the object."""
+    for field in msgspec.structs.fields(kind):
+        if field.name in ("api_version", "kind", "metadata"):
+            continue
+        base, _ = unwrap(field.type)
+        if field.name == "spec" and issubclass(base, msgspec.Struct):
+            yield from _members(base, ("spec",))
+        else:
+            yield _setter(field, (), describe(kind).fields.get(field.name, ""))
+
+
+def _members(struct: type[msgspec.Struct], path: tuple[str, ...]) -> Iterator[Setter]:
+    texts = describe(struct).fields
+    for field in msgspec.structs.fields(struct):
+        yield _setter(field, path, texts.get(field.name, ""))
+
+
+def _setter(field: msgspec.structs.FieldInfo, path: tuple[str, ...], text: str) -> Setter:
+    name = field.name.rstrip("_")
+    if name in SHARED:
+        name = f"{'_'.join(path)}_{name}"
+    text = text or f"Set `{'.'.join((*path, field.encode_name))}`."
+    return Setter(name, (*path, field.encode_name), field.type, text)
+
+
+def _method(setter: Setter, names: Names) -> list[str]:
+    base, _ = unwrap(setter.annotation)
+    entry = item_of(base)
+    parameter = setter.name if setter.name.isidentifier() else f"{setter.name}_"
+    star = "*" if entry is not None else ""
+    type_ = names.render(entry if entry is not None else base)
+    path = ", ".join(f'"{name}"' for name in setter.path)
+    path = f"({path},)" if len(setter.path) == 1 else f"({path})"
+    return [
+        *_signature(f"with_{setter.name}", f"{star}{parameter}: {type_}"),
+        *_docstring(setter.text),
+        *_return(f"{path}, {parameter}"),
+    ]
+
+
+def _return(arguments: str) -> list[str]:
+    line = f"        return self._set({arguments})"
+    if len(line) <= WIDTH:
+        return [line]
+    return ["        return self._set(", f"            {arguments}", "        )"]
+
+
+def _signature(name: str, parameter: str) -> list[str]:
+    line = f"    def {name}(self, {parameter}) -> Self:"
+    if len(line) <= WIDTH:
+        return [line]
+    return [f"    def {name}(", f"        self, {parameter}", "    ) -> Self:"]
+
+
+def _docstring(text: str) -> list[str]:
+    text = text.replace("\\", "\\\\").replace('"""', "'''").replace("\n\n", " ")
+    end = '."' if text.endswith('"') else ""
+    line = f'        """{text}{end}"""'
+    if len(line) <= WIDTH:
+        return [line]
+    wrapped = textwrap.wrap(
+        text, WIDTH - 10, initial_indent='        """', subsequent_indent="        "
+    )
+    return [*wrapped, '        """']

@@ -1,0 +1,24 @@
+"""CRD manifests as kubebuilder lays them out: `config/crd/bases/<group>_<plural>.yaml`."""
+
+from collections.abc import Iterator
+
+from quarterdeck import apis
+from quarterdeck.codegen.files import NOTICE, File
+from quarterdeck.kit import yaml
+from quarterdeck.meta import crd
+
+FOLDER = "config/crd/bases"
+
+
+class TooLarge(ValueError):
+    """Raised when a manifest is larger than `kubectl apply` can carry."""
+
+
+def files() -> Iterator[File]:
+    """One file per kind."""
+    for document in crd.manifests(apis.own_scheme().kinds()):
+        path = f"{FOLDER}/{crd.file_name(document)}"
+        text = f"# {NOTICE}\n---\n{yaml.dump(document)}"
+        if (size := len(text.encode())) >= crd.MAX_BYTES:
+            raise TooLarge(f"{path}: {size} bytes, must be below {crd.MAX_BYTES}")
+        yield File(path, text)

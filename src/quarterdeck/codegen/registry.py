@@ -1,0 +1,25 @@
+"""Every generator there is. To add one, write a function that returns files and name it here."""
+
+from quarterdeck.codegen import builders, crds, pages
+from quarterdeck.codegen.files import Generator, Target
+
+GENERATORS: tuple[Generator, ...] = (
+    Generator(
+        name="CRD manifests",
+        target=Target.MANIFESTS,
+        run=crds.files,
+        owns=("config/crd/bases/*.yaml",),
+    ),
+    Generator(
+        name="builders",
+        target=Target.GENERATE,
+        run=builders.files,
+        owns=("src/quarterdeck/apis/*/builders.py", "src/quarterdeck/apis/builders/*.py"),
+    ),
+    Generator(
+        name="reference of kinds",
+        target=Target.GENERATE,
+        run=pages.files,
+        owns=("docs/reference/kinds/*.md",),
+    ),
+)

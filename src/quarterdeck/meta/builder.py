@@ -1,0 +1,150 @@
+"""Objects made step by step: what every generated builder can do.
+
+A builder is immutable, so one can be kept as a template and continued in several directions. It
+remembers what was set and nothing else, which is exactly what server-side apply wants to know.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar
+
+import msgspec
+
+from quarterdeck.meta import names
+from quarterdeck.meta.field import FieldError, invalid
+from quarterdeck.meta.objects import Object, decode, owner_reference
+
+if TYPE_CHECKING:
+    from quarterdeck.meta.structural import Compiled
+
+T = TypeVar("T", bound=Object)
+
+Path = tuple[str, ...]
+
+
+class BuildError(ValueError):
+    """Raised when what was set does not make a valid object; `errors` name the fields."""
+
+    def __init__(self, what: str, errors: tuple[FieldError, ...]) -> None:
+        super().__init__(f"{what}: " + "; ".join(str(error) for error in errors))
+        self.errors = errors
+
+
+class Builder(Generic[T]):
+    """The face that all builders share; the generated classes add a `with_…` for each field."""
+
+    __slots__ = ("_values",)
+
+    kind: ClassVar[type[Object]]
+    """What is built; the generated class sets it."""
+
+    _values: Mapping[Path, Any]
+
+    def __init__(self, name: str, namespace: str = "") -> None:
+        values: dict[Path, Any] = {("metadata", "name"): name}
+        if namespace:
+            values["metadata", "namespace"] = namespace
+        object.__setattr__(self, "_values", values)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name} cannot be assigned")
+
+    def with_labels(self, labels: Mapping[str, str]) -> Self:
+        """Labels, added to those already set."""
+        return self._merge(("metadata", "labels"), labels)
+
+    def with_annotations(self, annotations: Mapping[str, str]) -> Self:
+        """Annotations, added to those already set."""
+        return self._merge(("metadata", "annotations"), annotations)
+
+    def with_finalizers(self, *finalizers: str) -> Self:
+        """Work that must be done before the object may go."""
+        return self._set(("metadata", "finalizers"), finalizers)
+
+    def with_owner(self, owner: Object) -> Self:
+        """The object that manages this one; it goes with it."""
+        return self._set(("metadata", "ownerReferences"), (owner_reference(owner),))
+
+    def to_apply(self) -> dict[str, Any]:
+        """What was set and nothing else: the body of a server-side apply."""
+        info = self.kind.KIND
+        document: dict[str, Any] = {"apiVersion": info.api_version, "kind": info.kind}
+        for path, value in self._values.items():
+            place = document
+            for name in path[:-1]:
+                place = place.setdefault(name, {})
+            place[path[-1]] = _plain(value)
+        return document
+
+    def build(self) -> T:
+        """The object.
+
+        CEL rules are left to the server: they may look at what only it knows.
+
+        Raises:
+            BuildError: if a field is missing or wrong; the message names it.
+        """
+        document = self.to_apply()
+        if errors := _errors(self.kind, document):
+            raise BuildError(f"{self.kind.KIND.kind} {self._name()}", errors)
+        built: T = decode(self.kind, msgspec.json.encode(document))  # type: ignore[assignment]
+        built.__dict__.clear()
+        return built
+
+    def _name(self) -> str:
+        namespace = self._values.get(("metadata", "namespace"), "")
+        name = str(self._values["metadata", "name"])
+        return f"{namespace}/{name}" if namespace else name
+
+    def _set(self, path: Path, value: object) -> Self:
+        copy = object.__new__(type(self))
+        object.__setattr__(copy, "_values", {**self._values, path: value})
+        return copy
+
+    def _merge(self, path: Path, value: Mapping[str, str]) -> Self:
+        return self._set(path, {**self._values.get(path, {}), **value})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name()})"
+
+
+def _plain(value: Any) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def _errors(kind: type[Object], document: dict[str, Any]) -> tuple[FieldError, ...]:
+    compiled = _schema(kind)
+    if "spec" in compiled.node.required:
+        # rather name the fields that are missing than the whole
+        document = {"spec": {}, **document}
+    return (
+        *_metadata_errors(document["metadata"], kind),
+        *compiled.validate(document),
+        *compiled.repeated(document),
+    )
+
+
+def _metadata_errors(metadata: dict[str, Any], kind: type[Object]) -> Iterator[FieldError]:
+    is_role = kind.KIND.group == "rbac.authorization.k8s.io"
+    problems = names.path_segment_problems if is_role else names.subdomain_problems
+    yield from _each("metadata.name", metadata["name"], problems)
+    if (namespace := metadata.get("namespace")) is not None:
+        yield from _each("metadata.namespace", namespace, names.label_problems)
+    for key, value in metadata.get("labels", {}).items():
+        yield from _each("metadata.labels", key, names.label_key_problems)
+        yield from _each("metadata.labels", value, names.label_value_problems)
+    for key in metadata.get("annotations", {}):
+        yield from _each("metadata.annotations", key.lower(), names.label_key_problems)
+
+
+def _each(path: str, value: str, problems: Callable[[str], list[str]]) -> Iterator[FieldError]:
+    for problem in problems(value):
+        yield invalid(path, value, problem)
+
+
+@functools.cache
+def _schema(kind: type[Object]) -> "Compiled":
+    from quarterdeck.meta import crd
+    from quarterdeck.meta.structural import compile_schema
+
+    return compile_schema(crd.schema(kind))
