@@ -1,0 +1,267 @@
+"""CustomResourceDefinition, the resource that makes resources."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta import builtins
+from quarterdeck.meta.field import FieldError, invalid
+from quarterdeck.meta.identity import GVK, GVR
+from quarterdeck.server.custom import naming
+from quarterdeck.server.custom.definition_rules import (
+    changed_definition_errors,
+    new_definition_errors,
+)
+from quarterdeck.server.kinds.cells import NAME
+from quarterdeck.server.meta_validation import names
+from quarterdeck.server.registry.resource import (
+    STATUS,
+    Column,
+    Context,
+    Normalised,
+    Object,
+    Resource,
+    Scale,
+    Subresource,
+)
+from quarterdeck.server.registry.table import Registry
+from quarterdeck.wire.status import BadRequest
+
+KIND = GVK("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""Keeps a definition until the last of its objects is gone."""
+
+_CREATED = Column(
+    name="Created At",
+    type="date",
+    description=(
+        "CreationTimestamp is a timestamp representing the server time when this object was"
+        " created. It is not guaranteed to be set in happens-before order across separate"
+        " operations. Clients may not set this value. It is represented in RFC3339 form and is in"
+        " UTC.\n\nPopulated by the system. Read-only. Null for lists. More info:"
+        " https://git.k8s.io/community/contributors/devel/sig-architecture/"
+        "api-conventions.md#metadata"
+    ),
+)
+
+
+def bundle_name(definition_name: str) -> str:
+    """What the resources of a definition are registered under."""
+    return f"crd:{definition_name}"
+
+
+def definition_resources(registry: Registry) -> Iterable[Resource]:
+    """The resource `customresourcedefinitions`; names are compared with the registry's."""
+    node = builtins.node(KIND)
+    assert node is not None  # the table has it, a test says so
+    verbs = ("get", "patch", "update")
+    yield Resource(
+        gvr=GVR(KIND.group, KIND.version, "customresourcedefinitions"),
+        kind=KIND.kind,
+        list_kind="CustomResourceDefinitionList",
+        singular="customresourcedefinition",
+        namespaced=False,
+        node=node,
+        strategy=DefinitionStrategy(registry=registry),
+        short_names=("crd", "crds"),
+        categories=("api-extensions",),
+        subresources={STATUS: Subresource(name=STATUS, verbs=verbs, gvk=KIND)},
+    )
+
+
+class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """The rules of definitions."""
+
+    registry: Registry
+
+    # policies ------------------------------------------------------------------------------------
+
+    @property
+    def has_generation(self) -> bool:
+        """Definitions count their changes."""
+        return True
+
+    @property
+    def allow_unconditional_update(self) -> bool:
+        """A PUT must say which version it replaces."""
+        return False
+
+    @property
+    def allow_create_on_update(self) -> bool:
+        """PUT never creates."""
+        return False
+
+    @property
+    def needs_type_meta(self) -> bool:
+        """A built-in kind may leave it out."""
+        return False
+
+    @property
+    def stored_as_served(self) -> bool:
+        """There is one version."""
+        return True
+
+    # shape ---------------------------------------------------------------------------------------
+
+    def normalise(self, value: Object) -> Normalised:
+        """Bring a body into the shape of the kind.
+
+        Raises:
+            BadRequest: for values of a wrong type.
+        """
+        unknown = builtins.unknown_fields(value, KIND)
+        decoded = builtins.decode(value, KIND)
+        if decoded.error is not None:
+            raise BadRequest(
+                f'{KIND.kind} in version "v1" cannot be handled as a {KIND.kind}: {decoded.error}'
+            )
+        return Normalised(decoded.object, tuple(unknown))
+
+    def default(self, value: Object) -> None:
+        """Names from the kind, conversion from nothing."""
+        spec = value.setdefault("spec", {})
+        given = spec.setdefault("names", {})
+        if kind := given.get("kind"):
+            if not given.get("singular"):
+                given["singular"] = kind.lower()
+            if not given.get("listKind"):
+                given["listKind"] = f"{kind}List"
+        conversion = spec.get("conversion") or {"strategy": "None"}
+        service = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service")
+        if service and service.get("port") is None:
+            service["port"] = 443
+        spec["conversion"] = conversion
+
+    def stored(self, value: Object) -> Object:
+        """There is one version."""
+        return value
+
+    def served(self, value: Object) -> Object:
+        """There is one version."""
+        return value
+
+    # writes --------------------------------------------------------------------------------------
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        """Start with a fresh status, names judged and established at once."""
+        value[STATUS] = {"conditions": [], "acceptedNames": {}, "storedVersions": []}
+        _note_storage_version(value)
+        self._settle(value, context.now)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        """The main endpoint keeps the status but for what follows from the spec."""
+        if context.subresource == STATUS:
+            value["spec"] = old["spec"]
+            return
+        value[STATUS] = msgspec.json.decode(msgspec.json.encode(old.get(STATUS) or {}))
+        _note_storage_version(value)
+        self._settle(value, context.now)
+
+    def _settle(self, value: Object, now: datetime) -> None:
+        group = (value.get("spec") or {}).get("group") or ""
+        own = self.registry.bundle(bundle_name((value.get("metadata") or {}).get("name") or ""))
+        naming.settle(value, naming.TakenNames.of(self.registry, group, own), now)
+
+    def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
+        """Everything about the spec; the name is checked with it."""
+        return [*_name_errors(value), *new_definition_errors(value)]
+
+    def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
+        """The same, and what may not change."""
+        if context.subresource == STATUS:
+            return []
+        return changed_definition_errors(value, old)
+
+    def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
+        """The spec changed."""
+        return bool(value.get("spec") != old.get("spec"))
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
+        """None."""
+        return ()
+
+    def name_problems(self, name: str, *, is_prefix: bool) -> Sequence[str]:
+        """DNS subdomains; that it is plural and group is checked with the spec."""
+        return names.object_name("subdomain", name, is_prefix=is_prefix)
+
+    def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
+        """Writers of the object never own its status, writers of the status nothing else."""
+        return (("metadata",), ("spec",)) if subresource == STATUS else ((STATUS,),)
+
+    # deletion ------------------------------------------------------------------------------------
+
+    def grace_period(self, value: Object, requested: int | None) -> int:
+        """The finalizer, not a time, keeps a definition."""
+        return 0
+
+    def begin_delete(self, value: Object, context: Context) -> bool:
+        """The objects go first: a finalizer waits for them, a condition says so."""
+        finalizers = value["metadata"].setdefault("finalizers", [])
+        if CLEANUP not in finalizers:
+            finalizers.append(CLEANUP)
+        status = value.setdefault(STATUS, {})
+        conditions = status.get("conditions") or []
+        text = (
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        )
+        wanted = ("Terminating", True, "InstanceDeletionPending", text)
+        naming.set_condition(conditions, wanted, context.now)
+        status["conditions"] = conditions
+        return True
+
+    def is_kept(self, value: Object) -> bool:
+        """Only by its finalizers."""
+        return False
+
+    # reads ---------------------------------------------------------------------------------------
+
+    @property
+    def selectable(self) -> frozenset[str]:
+        """Nothing but the name."""
+        return frozenset()
+
+    def field_values(self, value: Object) -> Mapping[str, str]:
+        """Nothing but the name."""
+        return {}
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Name and time of creation."""
+        return (NAME, _CREATED)
+
+    def cells(self, value: Object, now: datetime) -> Sequence[object]:
+        """The time is printed in full."""
+        metadata: Mapping[str, Any] = value.get("metadata") or {}
+        stamp = metadata.get("creationTimestamp")
+        shown = rfc3339.format_time(rfc3339.parse(stamp)) if stamp else "<unknown>"
+        return (metadata.get("name", ""), shown)
+
+    # scale ---------------------------------------------------------------------------------------
+
+    def read_scale(self, value: Object) -> Scale | None:
+        """Definitions do not scale."""
+        return None
+
+    def write_scale(self, value: Object, replicas: int) -> None:
+        """Definitions do not scale."""
+
+
+def _note_storage_version(definition: Object) -> None:
+    stored = definition[STATUS].setdefault("storedVersions", [])
+    for version in (definition.get("spec") or {}).get("versions") or ():
+        if version.get("storage"):
+            if version.get("name") not in stored:
+                stored.append(version.get("name"))
+            return
+
+
+def _name_errors(definition: Object) -> list[FieldError]:
+    name = (definition.get("metadata") or {}).get("name") or ""
+    spec = definition.get("spec") or {}
+    plural = (spec.get("names") or {}).get("plural") or ""
+    if name == f"{plural}.{spec.get('group') or ''}":
+        return []
+    return [invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')]

@@ -1,0 +1,370 @@
+"""What a CustomResourceDefinition must be like, in Kubernetes' words.
+
+The path of a schema is Kubernetes' internal one: where all versions agree on something it is
+reported as if it stood at the top (`spec.validation`, `spec.subresources`), otherwise at its
+version. Names of objects and their metadata are checked elsewhere.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from quarterdeck.meta.field import (
+    Bare,
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    quote,
+    required,
+    too_many,
+)
+from quarterdeck.meta.structural import structural_errors
+from quarterdeck.server.custom import naming
+from quarterdeck.server.custom.schema_rules import expression_errors
+from quarterdeck.server.meta_validation import names
+from quarterdeck.server.registry.resource import Object
+
+Document = Mapping[str, Any]
+
+_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS = (
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "float",
+    "int32",
+    "int64",
+    "password",
+)
+_SELECTABLE_LIMIT = 8
+
+
+def new_definition_errors(definition: Object) -> list[FieldError]:
+    """What is wrong with a new definition."""
+    return [*_spec_errors(definition), *_status_errors(definition), *_approval_errors(definition)]
+
+
+def changed_definition_errors(definition: Object, old: Object) -> list[FieldError]:
+    """What is wrong with a changed definition."""
+    return [
+        *_spec_errors(definition),
+        *_immutable_errors(definition["spec"], old),
+        *_status_errors(definition),
+        *(_approval_errors(definition) if _approval_changed(definition, old) else ()),
+    ]
+
+
+def _spec_errors(definition: Object) -> Iterator[FieldError]:
+    spec: Document = definition.get("spec") or {}
+    versions: Sequence[Document] = spec.get("versions") or ()
+    yield from _group_errors(spec.get("group") or "")
+    yield from _choice_errors("spec.scope", spec.get("scope") or "", ("Cluster", "Namespaced"))
+    shared = shared_members(versions)
+    for index, version in enumerate(versions):
+        if not (version.get("schema") or {}).get("openAPIV3Schema"):
+            place = f"spec.versions[{index}].schema.openAPIV3Schema"
+            yield required(place, "schemas are required")
+    for index, version in enumerate(versions):
+        yield from _version_errors(version, f"spec.versions[{index}]", shared)
+    yield from _versions_errors(versions)
+    yield from _names_errors(spec.get("names") or {}, "spec.names")
+    if versions and shared:
+        yield from _shared_errors(versions, shared)
+    if spec.get("preserveUnknownFields"):
+        text = (
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in"
+            " spec.versions[*].schema instead"
+        )
+        yield invalid("spec.preserveUnknownFields", value=True, detail=text)
+    yield from _conversion_errors(spec.get("conversion") or {}, "spec.conversion")
+
+
+def shared_members(versions: Sequence[Document]) -> frozenset[str]:
+    """The members that are the same in every version, which are reported at the top."""
+    if not versions:
+        return frozenset()
+    first = versions[0]
+    return frozenset(
+        name
+        for name in ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+        if first.get(name) and all(version.get(name) == first.get(name) for version in versions)
+    )
+
+
+def _group_errors(group: str) -> Iterator[FieldError]:
+    if not group:
+        yield required("spec.group")
+    elif problems := names.dns1123_subdomain(group):
+        yield invalid("spec.group", group, ",".join(problems))
+    elif "." not in group:
+        yield invalid("spec.group", group, "should be a domain with at least one dot")
+
+
+def _choice_errors(path: str, value: str, choices: Sequence[str]) -> Iterator[FieldError]:
+    if not value:
+        yield required(path)
+    elif value not in choices:
+        yield not_supported(path, value, choices)
+
+
+def _version_errors(version: Document, path: str, shared: frozenset[str]) -> Iterator[FieldError]:
+    name = version.get("name") or ""
+    if problems := names.dns1035_label(name):
+        yield invalid(f"{path}.name", name, ",".join(problems))
+    yield from _deprecation_errors(version, f"{path}.deprecationWarning")
+    if "schema" not in shared:
+        yield from schema_errors(version, f"{path}.schema.openAPIV3Schema")
+    if "subresources" not in shared:
+        yield from _subresource_errors(version, f"{path}.subresources")
+    if "additionalPrinterColumns" not in shared:
+        yield from _column_errors(version, f"{path}.additionalPrinterColumns")
+    if "selectableFields" not in shared:
+        yield from _selectable_errors(version, f"{path}.selectableFields")
+
+
+def _shared_errors(versions: Sequence[Document], shared: frozenset[str]) -> Iterator[FieldError]:
+    first = versions[0]
+    if "schema" in shared:
+        yield from schema_errors(first, "spec.validation.openAPIV3Schema", versions=versions)
+    if "subresources" in shared:
+        yield from _subresource_errors(first, "spec.subresources")
+    if "additionalPrinterColumns" in shared:
+        yield from _column_errors(first, "spec.additionalPrinterColumns")
+    if "selectableFields" in shared:
+        yield from _selectable_errors(first, "spec.selectableFields")
+
+
+def schema_errors(
+    version: Document, path: str, *, versions: Sequence[Document] = ()
+) -> list[FieldError]:
+    """What is wrong with the schema of a version, and then with its expressions."""
+    document = (version.get("schema") or {}).get("openAPIV3Schema")
+    if not document:
+        return []
+    has_status = any(
+        (each.get("subresources") or {}).get("status") is not None
+        for each in (versions or (version,))
+    )
+    errors = structural_errors(document, path, has_status=has_status)
+    return errors or expression_errors(document, path)
+
+
+def _deprecation_errors(version: Document, path: str) -> Iterator[FieldError]:
+    text = version.get("deprecationWarning")
+    if text is None:
+        return
+    if not version.get("deprecated"):
+        yield invalid(path, text, "can only be set for deprecated versions")
+        return
+    if len(text.encode()) > 256:
+        yield invalid(path, text, "must be <= 256 characters long")
+    if not text:
+        yield invalid(path, text, "must not be an empty string")
+    for index, character in enumerate(text):
+        if not character.isprintable():
+            why = "must only contain printable UTF-8 characters; non-printable character found at"
+            yield invalid(path, text, f"{why} index {index}")
+            break
+
+
+def _versions_errors(versions: Sequence[Document]) -> Iterator[FieldError]:
+    found = [version.get("name") for version in versions]
+    shown = Bare(f"[]apiextensions.CustomResourceDefinitionVersion{{{len(versions)} versions}}")
+    if len(set(found)) != len(found):
+        yield invalid("spec.versions", shown, "must contain unique version names")
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        text = "must have exactly one version marked as storage version"
+        yield invalid("spec.versions", shown, text)
+
+
+def _names_errors(given: Document, path: str) -> Iterator[FieldError]:
+    if path == "spec.names":
+        for member in ("plural", "singular", "kind", "listKind"):
+            if not given.get(member):
+                yield required(f"{path}.{member}")
+    for member in ("plural", "singular"):
+        name = given.get(member) or ""
+        if name and (problems := names.dns1035_label(name)):
+            yield invalid(f"{path}.{member}", name, ",".join(problems))
+    for member in ("kind", "listKind"):
+        name = given.get(member) or ""
+        if name and (problems := names.dns1035_label(name.lower())):
+            text = "may have mixed case, but should otherwise match: " + ",".join(problems)
+            yield invalid(f"{path}.{member}", name, text)
+    yield from _name_list_errors(given.get("shortNames") or (), f"{path}.shortNames")
+    if given.get("kind") and given.get("kind") == given.get("listKind"):
+        text = "kind and listKind may not be the same"
+        yield invalid(f"{path}.listKind", given["listKind"], text)
+    yield from _name_list_errors(given.get("categories") or (), f"{path}.categories")
+
+
+def _name_list_errors(given: Sequence[str], path: str) -> Iterator[FieldError]:
+    for index, name in enumerate(given):
+        if problems := names.dns1035_label(name):
+            yield invalid(f"{path}[{index}]", name, ",".join(problems))
+
+
+def _subresource_errors(version: Document, path: str) -> Iterator[FieldError]:
+    scale = (version.get("subresources") or {}).get("scale")
+    if scale is None:
+        return
+    for member, root in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
+        text, place = scale.get(member) or "", f"{path}.scale.{member}"
+        if not text:
+            yield required(place)
+        elif not text.startswith("."):
+            yield invalid(place, text, "must be a simple json path starting with .")
+        elif not text.startswith(root):
+            yield invalid(place, text, f"should be a json path under {root[:-1]}")
+    text, place = scale.get("labelSelectorPath") or "", f"{path}.scale.labelSelectorPath"
+    if text and not text.startswith("."):
+        yield invalid(place, text, "must be a simple json path starting with .")
+    elif text and not text.startswith((".spec.", ".status.")):
+        yield invalid(place, text, "should be a json path under either .spec or .status")
+
+
+def _column_errors(version: Document, path: str) -> Iterator[FieldError]:
+    for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
+        place = f"{path}[{index}]"
+        if not column.get("name"):
+            yield required(f"{place}.name")
+        type_name, shape = column.get("type") or "", column.get("format") or ""
+        choices = f"must be one of {','.join(_COLUMN_TYPES)}"
+        if not type_name:
+            yield required(f"{place}.type", choices)
+        elif type_name not in _COLUMN_TYPES:
+            yield invalid(f"{place}.type", type_name, choices)
+        if shape and shape not in _COLUMN_FORMATS:
+            text = f"must be one of {','.join(_COLUMN_FORMATS)}"
+            yield invalid(f"{place}.format", shape, text)
+        json_path = column.get("jsonPath") or ""
+        if not json_path:
+            yield required(f"{place}.JSONPath")
+        elif not json_path.startswith("."):
+            text = "must be a simple json path starting with ."
+            yield invalid(f"{place}.JSONPath", json_path, text)
+
+
+def _selectable_errors(version: Document, path: str) -> Iterator[FieldError]:
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    seen: set[str] = set()
+    for index, field in enumerate(version.get("selectableFields") or ()):
+        place, text = f"{path}[{index}].jsonPath", field.get("jsonPath") or ""
+        if not text:
+            yield required(place)
+            continue
+        found, why = _find(schema, text)
+        if found is None:
+            yield invalid(place, text, f"is an invalid path: {why}")
+            continue
+        if text.startswith(".metadata"):
+            yield invalid(place, text, "must not point to fields in metadata")
+        if found.get("type") not in ("string", "boolean", "integer"):
+            why = (
+                "must point to a field of type string, boolean or integer. Enum string fields and"
+                " strings with formats are allowed."
+            )
+            yield invalid(place, text, why)
+        if text in seen:
+            yield duplicate(place, text)
+        seen.add(text)
+    if len(seen) > _SELECTABLE_LIMIT:
+        yield too_many(path, len(seen), _SELECTABLE_LIMIT)
+
+
+def _find(schema: Document, path: str) -> tuple[Document | None, str]:
+    """The schema a simple path leads to, or why it leads nowhere."""
+    if not path.startswith("."):
+        return None, f"does not support array notation or expected '.': {path}"
+    place: Document = schema
+    for name in path[1:].split("."):
+        below = (place.get("properties") or {}).get(name)
+        additional = place.get("additionalProperties")
+        if below is None and isinstance(additional, Mapping):
+            below = additional
+        if below is None:
+            return None, f"does not refer to a valid field: {path}"
+        place = below
+    return place, ""
+
+
+def _conversion_errors(conversion: Document, path: str) -> Iterator[FieldError]:
+    strategy = conversion.get("strategy") or ""
+    yield from _choice_errors(f"{path}.strategy", strategy, ("None", "Webhook"))
+    webhook = conversion.get("webhook") or {}
+    config, reviews = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    if strategy != "Webhook":
+        for present, member in (
+            (config, "webhookClientConfig"),
+            (reviews, "conversionReviewVersions"),
+        ):
+            if present:
+                text = "should not be set when strategy is not set to Webhook"
+                yield forbidden(f"{path}.{member}", text)
+        return
+    if config is None:
+        text = "required when strategy is set to Webhook"
+        yield required(f"{path}.webhookClientConfig", text)
+    elif (config.get("url") is None) == (config.get("service") is None):
+        text = "exactly one of url or service is required"
+        yield required(f"{path}.webhookClientConfig", text)
+    if not reviews:
+        yield required(f"{path}.conversionReviewVersions")
+    elif not {"v1", "v1beta1"} & set(reviews):
+        shown = Bare("[]string{" + ", ".join(map(quote, reviews)) + "}")
+        text = "must include at least one of v1, v1beta1"
+        yield invalid(f"{path}.conversionReviewVersions", shown, text)
+
+
+def _status_errors(definition: Object) -> Iterator[FieldError]:
+    status: Document = definition.get("status") or {}
+    yield from _names_errors(status.get("acceptedNames") or {}, "status.acceptedNames")
+    stored: Sequence[str] = status.get("storedVersions") or ()
+    path = "status.storedVersions"
+    shown = Bare("[]string{" + ", ".join(map(quote, stored)) + "}")
+    if not stored:
+        yield invalid(path, Bare("[]string(nil)"), "must have at least one stored version")
+        return
+    versions = definition["spec"].get("versions") or ()
+    for version in versions:
+        if version.get("storage") and version.get("name") not in stored:
+            text = f"must have the storage version {version.get('name')}"
+            yield invalid(path, shown, text)
+    known = {version.get("name") for version in versions}
+    for index, name in enumerate(stored):
+        if name not in known:
+            yield invalid(f"{path}[{index}]", name, "must appear in spec.versions")
+
+
+def _approval_errors(definition: Object) -> Iterator[FieldError]:
+    state, text = naming.approval_of(definition) or ("Approved", "")
+    path = f"metadata.annotations[{naming.APPROVAL}]"
+    if state == "Missing":
+        yield required(path, text)
+    elif state == "Invalid":
+        annotations = (definition.get("metadata") or {}).get("annotations") or {}
+        yield invalid(path, annotations.get(naming.APPROVAL), text)
+
+
+def _approval_changed(definition: Object, old: Object) -> bool:
+    before, after = naming.approval_of(old), naming.approval_of(definition)
+    return (before or ("",))[0] != (after or ("",))[0]
+
+
+def _immutable_errors(spec: Document, old: Object) -> Iterator[FieldError]:
+    before = old["spec"]
+    if naming.condition_is_true(old, "Established"):
+        if spec.get("scope") != before.get("scope"):
+            yield invalid("spec.scope", spec.get("scope"), "field is immutable")
+        if _name(spec, "kind") != _name(before, "kind"):
+            yield invalid("spec.names.kind", _name(spec, "kind"), "field is immutable")
+    if spec.get("group") != before.get("group"):
+        yield invalid("spec.group", spec.get("group"), "field is immutable")
+    if _name(spec, "plural") != _name(before, "plural"):
+        yield invalid("spec.names.plural", _name(spec, "plural"), "field is immutable")
+
+
+def _name(spec: Document, member: str) -> Any:
+    return (spec.get("names") or {}).get(member)

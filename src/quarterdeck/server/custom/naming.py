@@ -1,0 +1,178 @@
+"""Names of definitions: accepted if nobody else in the group uses them, and then established.
+
+The real server has a controller for this that reacts some milliseconds after the definition was
+stored; here the conditions are there when it is stored, so that a client that waits for
+`Established` never waits.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.field import quote
+from quarterdeck.server.registry.resource import Object, Resource
+
+APPROVAL = "api-approved.kubernetes.io"
+_APPROVAL_SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
+
+Approval = tuple[str, str]
+"""A state (`Approved`, `Bypassed`, `Missing`, `Invalid`) and its sentence."""
+
+
+class TakenNames(msgspec.Struct, frozen=True, kw_only=True):
+    """What other resources of the group are called."""
+
+    resources: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls, resources: Iterable[Resource], group: str, bundle: Iterable[Resource]
+    ) -> "TakenNames":
+        """The names of a group, apart from those of one definition's own resources."""
+        own = {id(resource) for resource in bundle}
+        others = [r for r in resources if r.gvr.group == group and id(r) not in own]
+        return cls(
+            resources=frozenset(
+                name for r in others for name in (r.gvr.resource, r.singular, *r.short_names)
+            ),
+            kinds=frozenset(name for r in others for name in (r.kind, r.list_kind)),
+        )
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Which names were accepted, and why not the others."""
+
+    names: dict[str, Any]
+    reason: str = "NoConflicts"
+    message: str = "no conflicts found"
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether all of them were."""
+        return self.reason == "NoConflicts"
+
+
+def judge(requested: Mapping[str, Any], before: Mapping[str, Any], taken: TakenNames) -> Verdict:
+    """Accept what is free or was accepted before; names without a value are left out."""
+    names = dict(before)
+    reason, message = "NoConflicts", "no conflicts found"
+    for member, pool, why in (
+        ("plural", taken.resources, "PluralConflict"),
+        ("singular", taken.resources, "SingularConflict"),
+        ("shortNames", taken.resources, "ShortNamesConflict"),
+        ("kind", taken.kinds, "KindConflict"),
+        ("listKind", taken.kinds, "ListKindConflict"),
+    ):
+        wanted = requested.get(member)
+        clashes = _clashes(wanted, before.get(member), pool)
+        if clashes:
+            reason = why
+            message = _aggregate([f"{quote(name)} is already in use" for name in clashes])
+        elif wanted:
+            names[member] = wanted
+        else:
+            names.pop(member, None)
+    if requested.get("categories"):
+        names["categories"] = requested["categories"]
+    names.setdefault("plural", "")
+    names.setdefault("kind", "")
+    return Verdict(names=names, reason=reason, message=message)
+
+
+def _clashes(wanted: Any, before: Any, pool: frozenset[str]) -> list[str]:
+    if isinstance(wanted, list):
+        known = set(before or ())
+        return [name for name in wanted if name not in known and name in pool]
+    return [wanted] if wanted and wanted != before and wanted in pool else []
+
+
+def _aggregate(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def settle(definition: Object, taken: TakenNames, now: datetime) -> None:
+    """Bring `status.acceptedNames` and the conditions up to date, in place."""
+    status = definition["status"]
+    before = {key: value for key, value in (status.get("acceptedNames") or {}).items() if value}
+    verdict = judge(definition["spec"].get("names") or {}, before, taken)
+    status["acceptedNames"] = verdict.names
+    conditions = list(status.get("conditions") or ())
+    was_established = condition_is_true(definition, "Established")
+    set_condition(
+        conditions,
+        ("NamesAccepted", verdict.is_accepted, verdict.reason, verdict.message),
+        now,
+    )
+    if verdict.is_accepted and not was_established:
+        text = "the initial names have been accepted"
+        set_condition(conditions, ("Established", True, "InitialNamesAccepted", text), now)
+    elif not was_established:
+        text = "not all names are accepted"
+        set_condition(conditions, ("Established", False, "NotAccepted", text), now)
+    if (approval := approval_of(definition)) is not None:
+        state, text = approval
+        good = state == "Approved"
+        name = "KubernetesAPIApprovalPolicyConformant"
+        reason = {"Approved": "ApprovedAnnotation", "Bypassed": "UnapprovedAnnotation"}.get(
+            state, f"{state}Annotation"
+        )
+        set_condition(conditions, (name, good, reason, text), now)
+    status["conditions"] = conditions
+
+
+def set_condition(
+    conditions: list[dict[str, Any]], wanted: tuple[str, bool, str, str], now: datetime
+) -> None:
+    """Put a condition in; the time changes only when the status does."""
+    name, is_true, reason, message = wanted
+    status = "True" if is_true else "False"
+    stamp = rfc3339.format_time(now)
+    for condition in conditions:
+        if condition.get("type") == name:
+            if condition.get("status") != status:
+                condition["lastTransitionTime"] = stamp
+            condition.update(status=status, reason=reason, message=message)
+            return
+    conditions.append(
+        {
+            "type": name,
+            "status": status,
+            "lastTransitionTime": stamp,
+            "reason": reason,
+            "message": message,
+        }
+    )
+
+
+def condition_is_true(definition: Object, name: str) -> bool:
+    """Whether a condition of a definition holds."""
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == name and each.get("status") == "True" for each in conditions)
+
+
+def is_protected(group: str) -> bool:
+    """Groups of the Kubernetes project itself."""
+    return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
+
+
+def approval_of(definition: Object) -> Approval | None:
+    """The state of approval of a definition in a protected group; none for other groups."""
+    if not is_protected((definition.get("spec") or {}).get("group") or ""):
+        return None
+    text = ((definition.get("metadata") or {}).get("annotations") or {}).get(APPROVAL) or ""
+    if not text:
+        missing = f"protected groups must have approval annotation {quote(APPROVAL)}"
+        return "Missing", f"{missing}, {_APPROVAL_SEE}"
+    if text.startswith("unapproved"):
+        return "Bypassed", f"not approved: {quote(text)}"
+    if "://" in text and text.partition("://")[2]:
+        return "Approved", f"approved in {text}"
+    return (
+        "Invalid",
+        f"protected groups must have approval annotation {quote(APPROVAL)} with either a URL or a"
+        f' reason starting with "unapproved", {_APPROVAL_SEE}',
+    )

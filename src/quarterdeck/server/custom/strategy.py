@@ -1,0 +1,301 @@
+"""The rules of custom resources: prune, default, validate, ask the expressions.
+
+One `CustomStrategy` serves one version of one definition. What is stored may be of another version;
+with the conversion strategy `None` only `apiVersion` differs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from quarterdeck.meta.field import FieldError, invalid
+from quarterdeck.meta.structural import Compiled
+from quarterdeck.meta.structural.admit import copy_value
+from quarterdeck.server.custom import metadata as embedded_metadata
+from quarterdeck.server.custom.columns import PrinterColumns
+from quarterdeck.server.custom.expressions import Expressions, skipped
+from quarterdeck.server.custom.jsonpath import compile_path
+from quarterdeck.server.custom.scale import ScalePaths
+from quarterdeck.server.meta_validation import names
+from quarterdeck.server.meta_validation.metadata import KNOWN_FINALIZERS
+from quarterdeck.server.registry.resource import (
+    STATUS,
+    Column,
+    Context,
+    Normalised,
+    Object,
+    Scale,
+)
+from quarterdeck.wire.status import BadRequest, InternalError, MethodNotAllowed
+
+_TERMINATING = "create not allowed while custom resource definition is terminating"
+
+
+class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """The rules of one served version; `build` makes it."""
+
+    kind: str
+    api_version: str
+    stored_api_version: str
+    schema: Compiled
+    status_schema: Compiled | None
+    """The schema of `status`; none where the definition declares no status subresource."""
+    has_status: bool
+    has_embedded: bool
+    scale: ScalePaths | None
+    printer: PrinterColumns
+    selectable_paths: Mapping[str, str]
+    expressions: Expressions | None
+    stored_as_served: bool
+    converts_by_webhook: bool
+    is_terminating: bool
+
+    # policies ------------------------------------------------------------------------------------
+
+    @property
+    def has_generation(self) -> bool:
+        """Every custom resource counts its changes."""
+        return True
+
+    @property
+    def allow_unconditional_update(self) -> bool:
+        """A PUT must say which version it replaces."""
+        return False
+
+    @property
+    def allow_create_on_update(self) -> bool:
+        """PUT never creates."""
+        return False
+
+    @property
+    def needs_type_meta(self) -> bool:
+        """A body must say its kind."""
+        return True
+
+    # shape ---------------------------------------------------------------------------------------
+
+    def normalise(self, value: Object) -> Normalised:
+        """Prune, and bring metadata into shape.
+
+        Raises:
+            BadRequest: for metadata of a wrong type.
+        """
+        unknown = list(self.schema.prune(value).unknown)
+        try:
+            unknown += embedded_metadata.coerce(value)
+            if self.has_embedded:
+                for path, part in embedded_metadata.embedded(self.schema.node, value):
+                    unknown += embedded_metadata.coerce(part, path)
+        except embedded_metadata.BadMetadata as error:
+            version = self.api_version.rpartition("/")[2]
+            raise BadRequest(
+                f'{self.kind} in version "{version}" cannot be handled as a {self.kind}: {error}'
+            ) from error
+        return Normalised(value, tuple(sorted(unknown)) if unknown else ())
+
+    def default(self, value: Object) -> None:
+        """Fill in the schema's defaults."""
+        self.schema.default(value)
+
+    def stored(self, value: Object) -> Object:
+        """The object in the storage version."""
+        if self.api_version == self.stored_api_version:
+            return value
+        self._refuse_webhook()
+        return {**value, "apiVersion": self.stored_api_version}
+
+    def served(self, value: Object) -> Object:
+        """The object in this version, with defaults that came after it was stored."""
+        if value.get("apiVersion") != self.api_version:
+            self._refuse_webhook()
+            value = {**value, "apiVersion": self.api_version}
+        if not self.stored_as_served:
+            self.schema.default(value)
+        return value
+
+    def _refuse_webhook(self) -> None:
+        if self.converts_by_webhook:
+            raise InternalError(
+                "Internal error occurred: conversion webhook for"
+                f" {self.api_version}, Kind={self.kind} failed: conversion by webhook is not"
+                " supported yet; use spec.conversion.strategy None, or one version only"
+            )
+
+    # writes --------------------------------------------------------------------------------------
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        """Drop the status of a new object.
+
+        Raises:
+            MethodNotAllowed: while the definition is being deleted.
+        """
+        if self.is_terminating:
+            raise MethodNotAllowed(_TERMINATING)
+        if self.has_status:
+            value.pop(STATUS, None)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        """Keep the status on the main endpoint, and everything else on `/status`."""
+        if context.subresource == STATUS:
+            status = value.get(STATUS)
+            managed = value.get("metadata", {}).get("managedFields")
+            value.clear()
+            value.update(copy_value(old))
+            value.pop(STATUS, None)
+            if status is not None:
+                value[STATUS] = status
+            if managed is not None:
+                value["metadata"]["managedFields"] = managed
+        elif self.has_status:
+            value.pop(STATUS, None)
+            if STATUS in old:
+                value[STATUS] = old[STATUS]
+
+    def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
+        """Schema, scale, embedded metadata, doubled members, expressions."""
+        errors = list(self._type_problems(value))
+        if errors:
+            return errors
+        errors += self.schema.validate(value)
+        errors += self._common_problems(value)
+        errors += self.schema.repeated(value)
+        return errors + self._ask(value, None, [*context.metadata_errors, *errors])
+
+    def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
+        """The same for a change: mistakes in unchanged parts are tolerated."""
+        errors = list(self._type_problems(value))
+        if errors:
+            return errors
+        is_status = context.subresource == STATUS
+        if is_status:
+            errors += self._status_problems(value, old)
+        else:
+            errors += self.schema.validate(value, old)
+            errors += self._common_problems(value)
+        repeated = self.schema.repeated(value)
+        if repeated and not self.schema.repeated(old):
+            errors += repeated
+        return errors + self._ask(value, old, [*context.metadata_errors, *errors])
+
+    def _status_problems(self, value: Object, old: Object) -> Iterator[FieldError]:
+        if self.status_schema is not None and STATUS in value:
+            yield from self.status_schema.validate(value[STATUS], prefix=STATUS)
+        if self.scale is not None:
+            yield from self.scale.problems(value, status_only=True)
+
+    def _common_problems(self, value: Object) -> Iterator[FieldError]:
+        if self.scale is not None:
+            yield from self.scale.problems(value, status_only=False)
+        if self.has_embedded:
+            for path, part in embedded_metadata.embedded(self.schema.node, value):
+                yield from embedded_metadata.embedded_problems(path, part)
+
+    def _type_problems(self, value: Object) -> Iterator[FieldError]:
+        if value.get("kind") != self.kind:
+            yield invalid("kind", value.get("kind"), f"must be {self.kind}")
+        if value.get("apiVersion") != self.api_version:
+            yield invalid("apiVersion", value.get("apiVersion"), f"must be {self.api_version}")
+
+    def _ask(
+        self, value: Object, old: Object | None, errors: Sequence[FieldError]
+    ) -> list[FieldError]:
+        if self.expressions is None:
+            return []
+        note = skipped(errors)
+        return [note] if note is not None else self.expressions.problems(value, old)
+
+    def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
+        """Anything outside of metadata, and outside of status where that is its own endpoint."""
+        if context.subresource == STATUS:
+            return False
+        apart = {"metadata"} if not self.has_status else {"metadata", STATUS}
+        keys = (value.keys() | old.keys()) - apart
+        return any(value.get(key) != old.get(key) for key in keys)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
+        """New finalizers without a domain of their own."""
+        if context.subresource:
+            return []
+        before = (old or {}).get("metadata", {}).get("finalizers") or ()
+        added = set(value.get("metadata", {}).get("finalizers") or ()) - set(before)
+        return [warning for name in sorted(added) for warning in _finalizer_warnings(name)]
+
+    def name_problems(self, name: str, *, is_prefix: bool) -> Sequence[str]:
+        """DNS subdomains."""
+        return names.object_name("subdomain", name, is_prefix=is_prefix)
+
+    def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
+        """Writers of the object never own its status, writers of the status never its spec."""
+        if subresource == STATUS:
+            return (("spec",),)
+        return ((STATUS,),) if self.has_status else ()
+
+    # deletion ------------------------------------------------------------------------------------
+
+    def grace_period(self, value: Object, requested: int | None) -> int:
+        """Custom resources go at once."""
+        return 0
+
+    def begin_delete(self, value: Object, context: Context) -> bool:
+        """Nothing keeps a custom resource but its finalizers."""
+        return False
+
+    def is_kept(self, value: Object) -> bool:
+        """Nothing keeps a custom resource but its finalizers."""
+        return False
+
+    # reads ---------------------------------------------------------------------------------------
+
+    @property
+    def selectable(self) -> frozenset[str]:
+        """The fields the definition declares selectable."""
+        return frozenset(self.selectable_paths)
+
+    def field_values(self, value: Object) -> Mapping[str, str]:
+        """Their values as text."""
+        return {name: _text(value, path) for name, path in self.selectable_paths.items()}
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The printer columns."""
+        return self.printer.columns
+
+    def cells(self, value: Object, now: datetime) -> Sequence[object]:
+        """One row of the table."""
+        return self.printer.cells(value, now)
+
+    # scale ---------------------------------------------------------------------------------------
+
+    def read_scale(self, value: Object) -> Scale | None:
+        """The scale, where the definition declares one."""
+        return self.scale.read(value) if self.scale is not None else None
+
+    def write_scale(self, value: Object, replicas: int) -> None:
+        """Set the number of wanted replicas."""
+        if self.scale is not None:
+            self.scale.write(value, replicas)
+
+
+def _text(value: Any, path: str) -> str:
+    found = compile_path(path)(value)
+    match found[0] if found else None:
+        case None:
+            return ""
+        case bool() as flag:
+            return "true" if flag else "false"
+        case other:
+            return str(other)
+
+
+def _finalizer_warnings(name: str) -> Iterator[str]:
+    place = f'metadata.finalizers: "{name}"'
+    for problem in names.qualified_name(name):
+        yield f"{place}: {problem}"
+    if "/" not in name and name not in KNOWN_FINALIZERS:
+        path = " including a path (/)" if "." in name else ""
+        yield (
+            f"{place}: prefer a domain-qualified finalizer name{path} to avoid accidental conflicts"
+            " with other finalizer writers"
+        )
