@@ -1,0 +1,134 @@
+"""An API server of one's own, in this process.
+
+    async with Cluster() as cluster:
+        ...  # cluster.url, cluster.kubeconfig
+
+It starts in milliseconds, listens on loopback only and leaves nothing behind: hundreds of them in
+one test run are fine. Imports no operator.
+"""
+
+import asyncio
+import contextlib
+import random
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.server.api import ApiServer
+from quarterdeck.server.facts import derive
+from quarterdeck.server.options import ServerOptions
+from quarterdeck.storage import Store
+
+DATABASE = "state.db"
+_HOST = "127.0.0.1"
+_DRAIN_S = 5.0
+
+
+class Cluster:
+    """An embedded API server on plain HTTP; whoever reaches it is its administrator.
+
+    Without `data_dir` nothing is kept.
+    """
+
+    def __init__(
+        self,
+        *,
+        in_memory: bool = True,
+        data_dir: Path | str | None = None,
+        options: ServerOptions | None = None,
+        clock: Clock | None = None,
+        seed: int | None = None,
+        port: int = 0,
+        **server: Any,
+    ) -> None:
+        if not in_memory and data_dir is None:
+            raise ValueError("a cluster that keeps its objects needs data_dir")
+        self._data_dir = Path(data_dir) if data_dir is not None else None
+        self._options = options
+        self._clock = clock or SystemClock()
+        self._random = random.Random(seed)
+        self._port = port
+        self._server_arguments = server
+        self._stack = contextlib.AsyncExitStack()
+        self._api: ApiServer | None = None
+        self._address = ""
+        self._kubeconfig: Path | None = None
+
+    @property
+    def api(self) -> ApiServer:
+        """The API server itself, for tests that look behind the socket."""
+        if self._api is None:
+            raise RuntimeError("the cluster is not running; use `async with Cluster() as cluster`")
+        return self._api
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        if not self._address:
+            raise RuntimeError("the cluster is not running; use `async with Cluster() as cluster`")
+        return f"http://{self._address}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A kubeconfig for it: a private file, made when asked for, removed at the end."""
+        if self._kubeconfig is None:
+            from quarterdeck.app.kubeconfig import write_plain
+
+            folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="quarterdeck-"))
+            self._kubeconfig = Path(folder) / "kubeconfig"
+            write_plain(self._kubeconfig, self.url)
+        return self._kubeconfig
+
+    async def __aenter__(self) -> Self:
+        async with contextlib.AsyncExitStack() as stack:
+            await self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        """End watches, let requests finish, close the store. Stopping twice is fine."""
+        stack, self._stack = self._stack, contextlib.AsyncExitStack()
+        self._kubeconfig = None
+        await stack.aclose()
+
+    async def _start(self, stack: contextlib.AsyncExitStack) -> None:
+        store = await self._open()
+        stack.push_async_callback(store.close)
+        tasks = await stack.enter_async_context(Supervisor("cluster"))
+        self._api = api = ApiServer(
+            store, self._options, clock=self._clock, rng=self._random, **self._server_arguments
+        )
+        await api.start()
+        tasks.spawn(api.run(), name="api-server")
+        server = http.Server(api.handle, clock=self._clock)
+        stack.push_async_callback(_shut_down, api, server)
+        listener = await server.listen(_HOST, self._port)
+        self._address = f"{_HOST}:{listener.port}"
+
+    async def _open(self) -> Store:
+        if self._data_dir is None:
+            from quarterdeck.storage.memory import open_memory
+
+            return open_memory(derive=derive)
+        from quarterdeck.storage.sqlite import open_sqlite
+
+        self._data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._data_dir / DATABASE
+        return await asyncio.to_thread(open_sqlite, path, derive=derive)
+
+
+async def _shut_down(api: ApiServer, server: http.Server) -> None:
+    api.stop()
+    await server.drain(_DRAIN_S)

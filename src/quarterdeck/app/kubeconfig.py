@@ -1,0 +1,51 @@
+"""Kubeconfig files: private, written whole or not at all."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from quarterdeck.kit import json as kit_json
+
+_NAME = "quarterdeck"
+
+
+def write_plain(path: Path, server: str) -> None:
+    """A kubeconfig for a server on plain HTTP."""
+    write(path, _document(server, cluster={}, user={}))
+
+
+def write_certificate(
+    path: Path, server: str, *, authority: str, certificate: str, key: str
+) -> None:
+    """A kubeconfig with a client certificate; all three are base64 of PEM."""
+    write(
+        path,
+        _document(
+            server,
+            cluster={"certificate-authority-data": authority},
+            user={"client-certificate-data": certificate, "client-key-data": key},
+        ),
+    )
+
+
+def _document(server: str, *, cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": _NAME, "cluster": {"server": server, **cluster}}],
+        "users": [{"name": _NAME, "user": user}],
+        "contexts": [
+            {"name": _NAME, "context": {"cluster": _NAME, "user": _NAME, "namespace": "default"}}
+        ],
+        "current-context": _NAME,
+    }
+
+
+def write(path: Path, document: dict[str, Any]) -> None:
+    """Write a file only its owner can read; JSON is YAML, and needs no library."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(kit_json.encode(document))
+    unfinished.replace(path)

@@ -1,0 +1,238 @@
+"""The API server: one object that answers requests.
+
+It owns no socket and no process: `app` binds `handle` to listeners, and keeps `run` running.
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.server import answers, negotiation, routes, version
+from quarterdeck.server.bootstrap import bootstrap
+from quarterdeck.server.core import Core
+from quarterdeck.server.discovery import DiscoveryDocuments
+from quarterdeck.server.frames import FrameCache
+from quarterdeck.server.health import ENDPOINTS, Health
+from quarterdeck.server.identity import User
+from quarterdeck.server.metrics import Metrics
+from quarterdeck.server.options import ServerOptions
+from quarterdeck.server.pipeline import authn, authz, guard
+from quarterdeck.server.pipeline.admission import Admission, NamespaceLifecycle, Plugin
+from quarterdeck.server.registry.table import Registry
+from quarterdeck.server.timers import Timers
+from quarterdeck.storage import StorageError, Store
+from quarterdeck.storage.errors import Closed, CommitFailed, DiskFull, Overloaded
+from quarterdeck.wire import path as paths
+from quarterdeck.wire.status import (
+    ApiError,
+    InsufficientStorage,
+    InternalError,
+    ServiceUnavailable,
+    TooManyRequests,
+)
+
+_NO_RESOURCE = ("", "", "", "", "")
+
+
+class ApiServer:
+    """Answers the requests of the Kubernetes API from a store.
+
+    Call `start` once before the first request and `run` as a task for as long as it serves.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        options: ServerOptions | None = None,
+        *,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        registry: Registry | None = None,
+        authenticators: Sequence[authn.Authenticator] | None = None,
+        authorizer: authz.Authorizer | None = None,
+        plugins: Sequence[Plugin] = (),
+    ) -> None:
+        clock = clock or SystemClock()
+        if authenticators is None:
+            authenticators = (authn.Certificates(), authn.Tokens(), authn.PlainPort())
+        self.core = Core(
+            store=store,
+            registry=registry or Registry(),
+            options=options or ServerOptions(),
+            clock=clock,
+            random=rng or random.Random(),
+            timers=Timers(clock),
+            authenticators=authenticators,
+            authorizer=authorizer or authz.AdministratorsOnly(),
+            admission=Admission((NamespaceLifecycle(store), *plugins)),
+            metrics=Metrics(),
+            frames=FrameCache(),
+            streams=set(),
+        )
+        self._is_ready = False
+        self._is_stopping = False
+        self._discovery = DiscoveryDocuments(self.core.registry)
+        self._version = version.document(self.core.options.git_version)
+        self._health = Health(
+            {"ping": lambda: None, "storage": self._check_storage, "start": self._check_start},
+            only_ready=frozenset({"start"}),
+        )
+
+    async def start(self) -> None:
+        """Register what is served and make the objects every cluster has."""
+        await bootstrap(self.core)
+        self._is_ready = True
+
+    async def run(self) -> None:
+        """Keep the deadlines of watches, until cancelled."""
+        await self.core.timers.run()
+
+    def stop(self) -> None:
+        """End all watches cleanly and refuse new ones; requests that run are not touched."""
+        self._is_stopping = True
+        self._is_ready = False
+        for stream in tuple(self.core.streams):
+            stream.close()
+
+    async def handle(self, request: http.Request) -> answers.Answer:
+        """Answer one request; never raises what a client could cause."""
+        started = self.core.clock.monotonic()
+        verb, resource = request.method.lower(), _NO_RESOURCE
+        try:
+            path = paths.parse(request.path)
+            if path is not None:
+                resource = (path.group, path.version, path.resource, path.subresource, "")
+            response, verb = await self._answer(request, path)
+        except ApiError as error:
+            response = answers.failure(error)
+        except StorageError as error:
+            response = answers.failure(_translated(error))
+        except (http.HttpError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            self._report(request, error)
+            response = answers.failure(InternalError.of("the server failed; see its log"))
+        duration = self.core.clock.monotonic() - started
+        self.core.metrics.observe((verb, *resource), response.status, duration)
+        return response
+
+    async def _answer(
+        self, request: http.Request, path: paths.ResourcePath | None
+    ) -> tuple[answers.Answer, str]:
+        core = self.core
+        if not request.peer.secure:
+            guard.check(request)
+        user = authn.authenticate(request, core.authenticators)
+        if path is not None:
+            resource = routes.find_resource(core, path)
+            if resource is not None:
+                return await routes.answer(core, request, path, user=user, resource=resource)
+        return self._other(request, user), request.method.lower()
+
+    def _other(self, request: http.Request, user: User) -> http.Response:
+        """Everything that is not a resource."""
+        path = "/" + request.path.strip("/")
+        verb = "get" if request.method in ("GET", "HEAD") else request.method.lower()
+        authz.check(self.core.authorizer, user, authz.Attributes(verb=verb, path=path))
+        if verb != "get":
+            return _not_found()
+        first, *rest = path[1:].split("/")
+        if first in ENDPOINTS:
+            return self._health.answer(path, request.query) or _not_found()
+        if first in ("api", "apis"):
+            return self._discover(request, first, rest)
+        match path:
+            case "/version":
+                return http.Response(200, answers.JSON_HEADERS, self._version)
+            case "/metrics":
+                return http.Response(200, answers.TEXT_HEADERS, self._metrics_text())
+            case _:
+                return _not_found()
+
+    def _discover(self, request: http.Request, root: str, rest: list[str]) -> http.Response:
+        documents = self._discovery
+        body: bytes | None
+        if not rest:
+            return self._discover_root(request, root)
+        if root == "api":
+            body = documents.resources("", rest[0]) if len(rest) == 1 else None
+        elif len(rest) == 1:
+            body = documents.group(rest[0])
+        else:
+            body = documents.resources(rest[0], rest[1]) if len(rest) == 2 else None
+        return _not_found() if body is None else _json(request, self.core, body)
+
+    def _discover_root(self, request: http.Request, root: str) -> http.Response:
+        chosen = negotiation.choose_discovery(request.headers.get("accept"))
+        if chosen is not negotiation.Discovery.LEGACY:
+            body = self._discovery.aggregated(chosen, core=root == "api")
+            media = (
+                f"application/json;g=apidiscovery.k8s.io;v={chosen.value};as=APIGroupDiscoveryList"
+            )
+            return _json(request, self.core, body, media=media)
+        if root == "apis":
+            return _json(request, self.core, self._discovery.groups())
+        address = self.core.options.advertise_address or request.headers.get("host") or ""
+        return _json(request, self.core, self._discovery.core_versions(address))
+
+    def _metrics_text(self) -> bytes:
+        store = self.core.store.statistics()
+        return self.core.metrics.text(
+            {
+                "apiserver_longrunning_requests": ("Open watches.", len(self.core.streams)),
+                "apiserver_storage_watchers": ("Watchers of the store.", store.watchers),
+                "apiserver_storage_revision": ("The newest revision.", store.revision),
+                "apiserver_storage_writes_waiting": (
+                    "Writes that wait for the disk.",
+                    store.writes_waiting,
+                ),
+            }
+        )
+
+    def _check_storage(self) -> str | None:
+        try:
+            self.core.store.snapshot()
+        except StorageError as error:
+            return str(error)
+        return None
+
+    def _check_start(self) -> str | None:
+        if self._is_stopping:
+            return "the server is shutting down"
+        return None if self._is_ready else "the server is starting"
+
+    def _report(self, request: http.Request, error: Exception) -> None:
+        """Tell the owner of the loop; the client gets no more than that it happened."""
+        message = f"{request.method} {request.path} failed"
+        context = {"message": message, "exception": error}
+        asyncio.get_running_loop().call_exception_handler(context)
+
+
+def _translated(error: StorageError) -> ApiError:
+    match error:
+        case DiskFull():
+            return InsufficientStorage("the disk is full; nothing was written")
+        case Overloaded():
+            return TooManyRequests("too many writes wait for the disk", retry_after_s=1)
+        case Closed():
+            return ServiceUnavailable("the server is shutting down")
+        case CommitFailed():
+            return InternalError.of("the disk refused the write; nothing was written")
+        case _:
+            return InternalError.of(str(error))
+
+
+def _not_found() -> http.Response:
+    return http.Response(404, answers.TEXT_HEADERS, b"404 page not found\n")
+
+
+def _json(
+    request: http.Request, core: Core, body: bytes, *, media: str = "application/json"
+) -> http.Response:
+    headers = [answers.JSON_HEADERS[0], ("Content-Type", media), ("Vary", "Accept")]
+    if len(body) > core.options.gzip_bytes and answers.accepts_gzip(request):
+        body = answers.gzip(body)
+        headers.append(("Content-Encoding", "gzip"))
+    return http.Response(200, headers, body)

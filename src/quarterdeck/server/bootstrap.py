@@ -1,0 +1,82 @@
+"""What is there before the first request: the built-in resources, the definitions that were stored,
+and the namespaces every cluster has.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.server.core import Core
+from quarterdeck.server.custom import custom_resources, definition_resources
+from quarterdeck.server.custom.definition import bundle_name
+from quarterdeck.server.pipeline.admission import IMMORTAL_NAMESPACES
+from quarterdeck.server.registry.plain import plain_resources
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.writing import new_uid
+from quarterdeck.storage import Entry, RevisionConflict, StoreEvent, StoreKey
+
+BUILTIN = "built-in"
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+NAMESPACES = "namespaces"
+
+
+async def bootstrap(core: Core) -> None:
+    """Register everything that is served, and keep up with definitions from now on."""
+    registry = core.registry
+    own = {each.gvr: each for each in definition_resources(registry)}
+    builtin = {each.gvr: each for each in plain_resources()}
+    registry.put(BUILTIN, (builtin | own).values())
+    for entry in core.store.snapshot().range(DEFINITIONS):
+        _install(core, entry)
+    core.store.subscribe(lambda events: _follow(core, events))
+    await _make_namespaces(core)
+
+
+def _follow(core: Core, events: Sequence[StoreEvent]) -> None:
+    """Serve what a definition says from the moment it is stored."""
+    for event in events:
+        if event.key.resource != DEFINITIONS:
+            continue
+        if event.after is None:
+            core.registry.remove(bundle_name(event.key.name))
+        else:
+            _install(core, event.after)
+
+
+def _install(core: Core, entry: Entry) -> None:
+    definition: Object = kit_json.decode(entry.value)
+    core.registry.put(bundle_name(entry.key.name), custom_resources(definition))
+
+
+async def _make_namespaces(core: Core) -> None:
+    for name in sorted(IMMORTAL_NAMESPACES):
+        key = StoreKey(NAMESPACES, "", name)
+        if core.store.get(key) is None:
+            try:
+                await core.store.put(key, _namespace(core, name), expected=0)
+            except RevisionConflict:
+                continue
+
+
+def _namespace(core: Core, name: str) -> Callable[[int], bytes]:
+    """Makes the stored bytes of a namespace."""
+    value: dict[str, Any] = {
+        "kind": "Namespace",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": name,
+            "uid": new_uid(core),
+            "resourceVersion": "",
+            "creationTimestamp": format_time(core.clock.now()),
+            "labels": {"kubernetes.io/metadata.name": name},
+        },
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+
+    def encode(revision: int) -> bytes:
+        value["metadata"] = value["metadata"] | {"resourceVersion": str(revision)}
+        return kit_json.encode(value)
+
+    return encode

@@ -1,0 +1,63 @@
+"""What all verbs share: the store, the registry, the clock and the rules around them."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.server.metrics import Metrics
+from quarterdeck.server.options import ServerOptions
+from quarterdeck.server.pipeline.admission import Admission
+from quarterdeck.server.pipeline.authn import Authenticator
+from quarterdeck.server.pipeline.authz import Authorizer
+from quarterdeck.server.registry.resource import Context
+from quarterdeck.server.registry.table import Registry
+from quarterdeck.server.timers import Timers
+from quarterdeck.storage import Store
+from quarterdeck.wire.frame import EventType
+
+
+class Stream(Protocol):
+    """Something that lasts, and can be asked to end."""
+
+    def close(self) -> None:
+        """End well and soon."""
+        ...
+
+
+class FrameCache(Protocol):
+    """Encoded watch events; see `server.frames`."""
+
+    def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
+        """The frame, made now if nobody has asked for it yet."""
+        ...
+
+
+class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """The parts of one API server, made once by `ApiServer`."""
+
+    store: Store
+    registry: Registry
+    options: ServerOptions
+    clock: Clock
+    random: random.Random
+    timers: Timers
+    authenticators: Sequence[Authenticator]
+    authorizer: Authorizer
+    admission: Admission
+    metrics: Metrics
+    frames: FrameCache
+    streams: set[Stream]
+    """The watches that are open, so that they can be ended well."""
+
+    def context(self, user: str, namespace: str, subresource: str = "") -> Context:
+        """What a strategy is told about a write."""
+        return Context(
+            now=self.clock.now(),
+            random=self.random,
+            user=user,
+            namespace=namespace,
+            subresource=subresource,
+        )

@@ -1,0 +1,49 @@
+"""What the server knows of a stored object without decoding it again.
+
+Derived once per write (or lazily after a restart) and shared by selectors, watches and the life
+cycle: identity, labels, owners, and whether a deletion is under way.
+"""
+
+import msgspec
+
+from quarterdeck.storage import Entry
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An owner reference as garbage collection reads it."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The members of `metadata` that are asked for often."""
+
+    uid: str = ""
+    labels: dict[str, str] | None = None
+    owner_references: tuple[Owner, ...] | None = None
+    finalizers: tuple[str, ...] | None = None
+    deletion_timestamp: str | None = None
+    creation_timestamp: str | None = None
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    metadata: Facts = Facts()
+
+
+_decode = msgspec.json.Decoder(_Stored).decode
+
+
+def derive(resource: str, value: bytes) -> Facts:
+    """The facts of a stored object; given to the store when it is opened."""
+    return _decode(value).metadata
+
+
+def facts_of(entry: Entry) -> Facts:
+    """The facts of an entry, derived now if the store was not told how."""
+    facts = entry.facts
+    return facts if isinstance(facts, Facts) else derive(entry.key.resource, entry.value)

@@ -1,0 +1,129 @@
+"""GET of many objects: pages, selectors, revisions, Tables.
+
+Stored bytes are joined, never encoded again. A long list is walked in slices and written in pieces,
+so that others get their turns; all of it is read from one snapshot.
+"""
+
+from typing import NamedTuple
+
+from quarterdeck.server import answers, continuing, listing, reading
+from quarterdeck.server.call import Call
+from quarterdeck.server.core import Core
+from quarterdeck.storage import Compacted, Entry, Snapshot, StoreKey
+from quarterdeck.wire.query import ListOptions, parse_query
+from quarterdeck.wire.status import BadRequest, Expired
+
+_CONTINUE_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start"
+    " a new list without the continue parameter, or use the continue token in this response to"
+    " retrieve the remainder of the results. Continuing with the provided token results in an"
+    " inconsistent list - objects that were created, modified, or deleted between the time the"
+    " first chunk was returned and now may show up in the list."
+)
+_VERSION_EXPIRED = "The resourceVersion for the provided list is too old."
+_BATCH = 256
+
+
+async def handle(core: Core, call: Call, options: ListOptions) -> answers.Answer:
+    """One page of the objects a request selects."""
+    reading.check_options(options)
+    selection = reading.select(call, options)
+    snapshot, after = await _snapshot(core, options, selection)
+    page = await collect(core, snapshot, selection, after=after, limit=options.limit)
+    metadata = _metadata(call, snapshot, selection, page)
+    include = parse_query(call.request.query).get("includeObject", ["Metadata"])[0]
+    return await listing.respond(
+        core, call, page.entries, size=page.bytes, metadata=metadata, include=include
+    )
+
+
+class Page(NamedTuple):
+    """The entries of a page; `after` is set if there may be more."""
+
+    entries: list[Entry]
+    after: tuple[str, str] | None = None
+    bytes: int = 0
+
+
+async def collect(
+    core: Core,
+    snapshot: Snapshot,
+    selection: reading.Selection,
+    *,
+    after: tuple[str, str] | None = None,
+    limit: int = 0,
+) -> Page:
+    """The entries of a snapshot that are selected, at most `limit` of them (0 for all)."""
+    resource, namespace = selection.resource.stored_name, selection.namespace
+    if selection.name is not None and (namespace or not selection.resource.namespaced):
+        entry = snapshot.get(StoreKey(resource, namespace or "", selection.name))
+        return Page([entry] if entry and selection.matches(entry) else [])
+    turns = reading.Turns(core)
+    found: list[Entry] = []
+    everything = selection.is_everything
+    size = 0
+    for seen, entry in enumerate(snapshot.range(resource, namespace, after=after), 1):
+        if limit and len(found) == limit:
+            last = found[-1].key
+            return Page(found, (last.namespace, last.name), size)
+        if everything or selection.matches(entry):
+            found.append(entry)
+            size += len(entry.value)
+        if not seen % _BATCH:
+            await turns.take()
+    return Page(found, bytes=size)
+
+
+async def _snapshot(
+    core: Core, options: ListOptions, selection: reading.Selection
+) -> tuple[Snapshot, tuple[str, str] | None]:
+    if options.continue_:
+        return await _continued(core, options, selection)
+    version = reading.parse_version(options.resource_version)
+    if not version:
+        return core.store.snapshot(), None
+    is_exact = options.resource_version_match == reading.EXACT or (
+        not options.resource_version_match and options.limit > 0
+    )
+    await reading.wait_for_version(core, options.resource_version)
+    if not is_exact:
+        return core.store.snapshot(), None
+    try:
+        return await core.store.snapshot_at(version), None
+    except Compacted as error:
+        raise Expired(_VERSION_EXPIRED) from error
+
+
+async def _continued(
+    core: Core, options: ListOptions, selection: reading.Selection
+) -> tuple[Snapshot, tuple[str, str] | None]:
+    if options.resource_version not in ("", "0"):
+        raise BadRequest("specifying resource version is not allowed when using continue")
+    position = continuing.decode(options.continue_, selection.namespace)
+    if position.revision == continuing.INCONSISTENT:
+        return core.store.snapshot(), position.after
+    if position.revision < 0 or position.revision > core.store.revision:
+        raise BadRequest(
+            "invalid continue token: continue key is not valid: incorrect encoded start"
+            " resourceVersion (version meta.k8s.io/v1)"
+        )
+    try:
+        return await core.store.snapshot_at(position.revision), position.after
+    except Compacted as error:
+        renewed = continuing.Position(continuing.INCONSISTENT, position.after)
+        token = continuing.encode(renewed, selection.namespace)
+        raise Expired(_CONTINUE_EXPIRED, metadata={"continue": token}) from error
+
+
+def _metadata(
+    call: Call, snapshot: Snapshot, selection: reading.Selection, page: Page
+) -> dict[str, object]:
+    metadata: dict[str, object] = {"resourceVersion": str(snapshot.revision)}
+    if page.after is not None:
+        position = continuing.Position(snapshot.revision, page.after)
+        metadata["continue"] = continuing.encode(position, selection.namespace)
+        if selection.is_everything:
+            metadata["remainingItemCount"] = snapshot.count(
+                selection.resource.stored_name, selection.namespace, after=page.after
+            )
+    return metadata

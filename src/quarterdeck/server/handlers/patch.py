@@ -1,0 +1,150 @@
+"""PATCH of an object or of its status: JSON patch, merge patch, strategic merge, server-side apply.
+
+Each kind of patch becomes a function from the present object to the new one; `writing.update` asks
+it again where somebody else was faster, so that a patch without a resourceVersion always lands.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server import answers, writing
+from quarterdeck.server.call import Call
+from quarterdeck.server.core import Core
+from quarterdeck.server.handlers import create
+from quarterdeck.server.handlers.options import intent_of, validation_of
+from quarterdeck.server.handlers.update import check_name
+from quarterdeck.server.pipeline import decode
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.wire import json_patch, merge_patch
+from quarterdeck.wire.media import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from quarterdeck.wire.query import PatchOptions
+from quarterdeck.wire.status import (
+    BadRequest,
+    Details,
+    Invalid,
+    RequestEntityTooLarge,
+)
+
+Patch = Callable[[Object], Object]
+"""From an object of its own (which it may change) to the patched one."""
+
+
+async def handle(core: Core, call: Call) -> answers.Answer:
+    """Change an object by a patch in any of the four forms."""
+    options = PatchOptions.parse(call.request.query)
+    media = decode.content_type(call)
+    if media not in accepted(call):
+        raise decode.unsupported(*accepted(call))
+    body = await decode.read_body(call, core.options.max_body_bytes)
+    if media == APPLY_PATCH:
+        from quarterdeck.server.handlers import apply
+
+        return await apply.handle(core, call, body, options)
+    intent = intent_of(call, options, "PatchOptions", subresource=call.path.subresource)
+    validation = validation_of(options, "PatchOptions")
+    patch = read_patch(core, call, body, media)
+
+    def change(old: Object) -> Object:
+        return reshape(call, patch(copy_of(old)), validation)
+
+    return create.answer(core, call, await writing.update(core, call, change, intent))
+
+
+def accepted(call: Call) -> tuple[str, ...]:
+    """The media types of patches a resource takes."""
+    if call.resource.is_custom:
+        return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+    return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+
+
+def copy_of(value: Object) -> Object:
+    """An object of one's own; faster than a deep copy."""
+    copied: Object = kit_json.decode(kit_json.encode(value))
+    return copied
+
+
+def reshape(call: Call, value: Any, validation: str) -> Object:
+    """A patched object in the shape of its kind.
+
+    Raises:
+        BadRequest, Invalid: if the patch made something else of it.
+    """
+    gvk = call.resource.gvk
+    if not isinstance(value, dict):
+        raise rejected()
+    decode.check_type(call, value, gvk, body=b"")
+    shaped = decode.shape(call, value, gvk, field_validation=validation)
+    check_name(call, shaped["metadata"])
+    writing.check_namespace(call, shaped["metadata"])
+    return shaped
+
+
+def rejected() -> Invalid:
+    """What Kubernetes says of a patch that does not fit the object."""
+    return Invalid(
+        "the server rejected our request due to an error in our request", details=Details()
+    )
+
+
+def read_patch(core: Core, call: Call, body: bytes, media: str) -> Patch:
+    """Read a patch in one of the forms that name changes.
+
+    Raises:
+        BadRequest: if it is none.
+    """
+    try:
+        document = kit_json.decode(body)
+    except kit_json.JsonError as error:
+        raise BadRequest(f"error decoding patch: {error}") from error
+    if media == JSON_PATCH:
+        return _json_patch(core, document)
+    if not isinstance(document, dict):
+        raise BadRequest("error decoding patch: json: cannot unmarshal into Go value of type map")
+    if media == MERGE_PATCH:
+        return lambda value: _object(merge_patch.apply(value, document))
+    return _strategic(call, document)
+
+
+def _json_patch(core: Core, document: Any) -> Patch:
+    limit = core.options.max_patch_operations
+    if isinstance(document, list) and len(document) > limit:
+        raise RequestEntityTooLarge(
+            f"The allowed maximum operations in a JSON patch is {limit}, got {len(document)}"
+        )
+    if not isinstance(document, list):
+        name = {dict: "object", str: "string", bool: "bool"}.get(type(document), "number")
+        raise BadRequest(
+            f"error decoding patch: json: cannot unmarshal {name} into Go value of type"
+            " []handlers.jsonPatchOp"
+        )
+    try:
+        operations = json_patch.parse(document)
+    except json_patch.JsonPatchError as error:
+        raise BadRequest(f"error decoding patch: {error}") from error
+
+    def apply(value: Object) -> Object:
+        try:
+            return _object(json_patch.apply(value, operations))
+        except json_patch.JsonPatchError as error:
+            raise rejected() from error
+
+    return apply
+
+
+def _strategic(call: Call, document: Object) -> Patch:
+    from quarterdeck.wire import strategic
+
+    def apply(value: Object) -> Object:
+        try:
+            return _object(strategic.apply(value, document, call.resource.node))
+        except strategic.StrategicMergeError as error:
+            raise BadRequest(str(error)) from error
+
+    return apply
+
+
+def _object(value: Any) -> Object:
+    if not isinstance(value, dict):
+        raise rejected()
+    return value

@@ -1,0 +1,102 @@
+"""The `scale` subresource: the replica number of an object as an `autoscaling/v1 Scale`."""
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.field import invalid
+from quarterdeck.meta.identity import GVK
+from quarterdeck.server import answers, writing
+from quarterdeck.server.call import Call
+from quarterdeck.server.core import Core
+from quarterdeck.server.handlers import patch as patching
+from quarterdeck.server.handlers.options import intent_of
+from quarterdeck.server.handlers.update import check_name
+from quarterdeck.server.pipeline import decode
+from quarterdeck.server.registry.resource import SCALE, Object
+from quarterdeck.wire.media import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from quarterdeck.wire.query import PatchOptions, UpdateOptions
+from quarterdeck.wire.status import BadRequest, Invalid, NotFound
+
+SCALE_KIND = GVK("autoscaling", "v1", "Scale")
+
+
+async def get(core: Core, call: Call) -> answers.Answer:
+    """The scale of an object."""
+    entry = core.store.get(call.key)
+    if entry is None:
+        raise writing.missing(call)
+    value = answers.decode_stored(call.resource, entry.value)
+    return answers.document(core, call, kit_json.encode(to_scale(call, value)))
+
+
+async def update(core: Core, call: Call) -> answers.Answer:
+    """PUT of a scale."""
+    options = UpdateOptions.parse(call.request.query)
+    intent = intent_of(call, options, "UpdateOptions", subresource=SCALE)
+    body = await decode.read_body(call, core.options.max_body_bytes)
+    scale = decode.decode_document(body, decode.content_type(call))
+    written = await writing.update(core, call, lambda old: _changed(call, old, scale), intent)
+    return answers.document(core, call, kit_json.encode(to_scale(call, written.value)))
+
+
+async def patch(core: Core, call: Call) -> answers.Answer:
+    """PATCH of a scale."""
+    options = PatchOptions.parse(call.request.query)
+    media = decode.content_type(call)
+    if media not in patching.accepted(call) or media == APPLY_PATCH:
+        raise decode.unsupported(*patching.accepted(call))
+    intent = intent_of(call, options, "PatchOptions", subresource=SCALE)
+    body = await decode.read_body(call, core.options.max_body_bytes)
+    if media == STRATEGIC_MERGE_PATCH:
+        media = MERGE_PATCH  # a Scale has no lists, so the two are the same
+    apply = patching.read_patch(core, call, body, media)
+    written = await writing.update(
+        core, call, lambda old: _changed(call, old, apply(to_scale(call, old))), intent
+    )
+    return answers.document(core, call, kit_json.encode(to_scale(call, written.value)))
+
+
+def to_scale(call: Call, value: Object) -> Object:
+    """The Scale of an object.
+
+    Raises:
+        NotFound: if the kind has none.
+        ApiError: 500 if the field is absent, as Kubernetes does.
+    """
+    scale = call.resource.strategy.read_scale(value)
+    if scale is None:
+        raise NotFound.resource()
+    metadata = value["metadata"]
+    names = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: Object = {"replicas": scale.status_replicas}
+    if scale.selector:
+        status["selector"] = scale.selector
+    return {
+        "kind": SCALE_KIND.kind,
+        "apiVersion": SCALE_KIND.api_version,
+        "metadata": {name: metadata[name] for name in names if name in metadata},
+        "spec": {"replicas": scale.spec_replicas} if scale.spec_replicas else {},
+        "status": status,
+    }
+
+
+def _changed(call: Call, old: Object, scale: object) -> Object:
+    """The object with the replica number of a Scale; `old` is only read."""
+    if not isinstance(scale, dict):
+        raise BadRequest("the body of a scale must be a Scale object")
+    metadata, spec = scale.get("metadata") or {}, scale.get("spec") or {}
+    if not isinstance(metadata, dict) or not isinstance(spec, dict):
+        raise BadRequest("metadata and spec of a Scale must be objects")
+    if scale.get("kind") not in (None, "", SCALE_KIND.kind):
+        raise BadRequest(f"a scale takes a body of kind Scale, not {scale['kind']}")
+    check_name(call, metadata)
+    replicas = spec.get("replicas", 0)
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
+        raise BadRequest("spec.replicas of a Scale must be an integer")
+    if replicas < 0:
+        problem = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise Invalid.of("Scale", call.path.name, [problem], group=SCALE_KIND.group)
+    value = patching.copy_of(old)
+    for name in ("resourceVersion", "uid"):
+        if metadata.get(name):
+            value["metadata"][name] = metadata[name]
+    call.resource.strategy.write_scale(value, replicas)
+    return value

@@ -1,0 +1,66 @@
+"""PUT of an object, or of its status."""
+
+from quarterdeck.server import answers, writing
+from quarterdeck.server.call import Call
+from quarterdeck.server.core import Core
+from quarterdeck.server.handlers import create
+from quarterdeck.server.handlers.options import intent_of, validation_of
+from quarterdeck.server.pipeline import authz, decode
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.wire.query import UpdateOptions
+from quarterdeck.wire.status import BadRequest
+
+
+async def handle(core: Core, call: Call) -> answers.Answer:
+    """Replace an object; some kinds are created where they are absent."""
+    options = UpdateOptions.parse(call.request.query)
+    intent = intent_of(call, options, "UpdateOptions", subresource=call.path.subresource)
+    validation = validation_of(options, "UpdateOptions")
+    body = await decode.read_body(call, core.options.max_body_bytes)
+
+    def read() -> Object:
+        value = decode.decode_object(call, body, call.resource.gvk, validation)
+        check_name(call, value["metadata"])
+        writing.check_namespace(call, value["metadata"])
+        return value
+
+    value = read()
+    if core.store.get_pending(call.key) is None and _may_create(call):
+        authz.check(core.authorizer, call.user, _creation(call))
+        value["metadata"].pop("resourceVersion", None)
+        written = await writing.create(core, call, value, intent)
+    else:
+        ready: list[Object] = [value]
+        written = await writing.update(
+            core, call, lambda _old: ready.pop() if ready else read(), intent
+        )
+    return create.answer(core, call, written)
+
+
+def check_name(call: Call, metadata: Object) -> None:
+    """Compare the object's name with the path's, and fill it in.
+
+    Raises:
+        BadRequest: if they differ.
+    """
+    name = metadata.setdefault("name", call.path.name)
+    if name != call.path.name:
+        raise BadRequest(
+            f"the name of the object ({name}) does not match the name on the URL ({call.path.name})"
+        )
+
+
+def _may_create(call: Call) -> bool:
+    return call.resource.strategy.allow_create_on_update and not call.path.subresource
+
+
+def _creation(call: Call) -> authz.Attributes:
+    gvr, path = call.resource.gvr, call.path
+    return authz.Attributes(
+        verb="create",
+        group=gvr.group,
+        version=gvr.version,
+        resource=gvr.resource,
+        namespace=path.namespace,
+        name=path.name,
+    )

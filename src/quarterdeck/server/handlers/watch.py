@@ -1,0 +1,211 @@
+"""GET with `watch`: a stream of what happens to the objects a request selects.
+
+The road of one event: the store hands a batch to the watcher, the selection decides what it means
+for this client (an object that stops matching is DELETED for it), the frame is encoded once and
+shared by all watchers that want it in the same form, and written without waiting. A client that
+reads too slowly is dropped by the store and resumes from the last version it saw.
+"""
+
+from quarterdeck.kit import http
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server import answers, frames, reading
+from quarterdeck.server.call import Call
+from quarterdeck.server.core import Core
+from quarterdeck.server.handlers.list import collect
+from quarterdeck.server.timers import Timer
+from quarterdeck.storage import Closed, Compacted, Entry, SlowWatcher, StoreEvent, Watcher
+from quarterdeck.wire.frame import INITIAL_EVENTS_END, EventType, encode_event
+from quarterdeck.wire.query import ListOptions
+from quarterdeck.wire.status import ApiError, Expired, ServiceUnavailable
+
+_LAST_BOOKMARK_S = 2.0
+_INITIAL_BATCH = 128
+
+
+async def handle(core: Core, call: Call, options: ListOptions) -> answers.Answer:
+    """Open the stream; what is wrong with the request is answered before it begins."""
+    reading.check_options(options)
+    selection = reading.select(call, options)
+    version = reading.parse_version(options.resource_version)
+    wants_state = _wants_state(options, version)
+    if wants_state and version:
+        await reading.wait_for_version(core, options.resource_version)
+    stream = WatchStream(core, call, selection, options=options)
+    initial: list[Entry] = []
+    after = version
+    try:
+        if wants_state:
+            snapshot = core.store.snapshot()
+            after = snapshot.revision
+            stream.open(after)
+            initial = (await collect(core, snapshot, selection)).entries
+        else:
+            stream.open(after or core.store.revision)
+    except Compacted as error:
+        return _refused(call, Expired(f"too old resource version: {after} ({error.oldest})"))
+    except Closed as error:
+        raise ServiceUnavailable("the server is shutting down") from error
+    stream.initial = initial
+    stream.ends_initial = options.send_initial_events is True
+    return http.StreamResponse(200, answers.headers_of(call), stream.run)
+
+
+def _wants_state(options: ListOptions, version: int) -> bool:
+    """Whether the stream begins with the objects that are there."""
+    if options.send_initial_events is not None:
+        return options.send_initial_events
+    return version == 0
+
+
+def _refused(call: Call, error: ApiError) -> http.StreamResponse:
+    async def run(writer: http.BodyWriter) -> None:
+        await writer.write(encode_event(EventType.ERROR, error.encode()))
+
+    return http.StreamResponse(200, answers.headers_of(call), run)
+
+
+class WatchStream:
+    """One client's watch, from its first byte to its end."""
+
+    def __init__(
+        self, core: Core, call: Call, selection: reading.Selection, *, options: ListOptions
+    ) -> None:
+        self.initial: list[Entry] = []
+        self.ends_initial = False
+        self._core = core
+        self._call = call
+        self._selection = selection
+        self._options = options
+        self._encode = frames.encoder(core, call)
+        self._watcher: Watcher | None = None
+        self._writer: http.BodyWriter | None = None
+        self._timers: list[Timer] = []
+
+    def open(self, after: int) -> None:
+        """Begin to listen, so that nothing that happens from now on is missed.
+
+        Raises:
+            Compacted: if what happened after that revision is gone.
+        """
+        self._watcher = self._core.store.watch(
+            self._selection.resource.stored_name,
+            after=after,
+            namespace=self._selection.namespace,
+            buffer=self._core.options.watch_buffer_events,
+        )
+        self._core.streams.add(self)
+
+    def close(self) -> None:
+        """End the stream cleanly; may be called more than once."""
+        if self._watcher is not None:
+            self._watcher.close()
+
+    async def run(self, writer: http.BodyWriter) -> None:
+        """Write the stream until time, client or server end it."""
+        self._writer = writer
+        self._set_timers()
+        try:
+            await self._write_initial(writer)
+            await self._follow(writer)
+        except http.PeerGone:
+            return
+        except SlowWatcher:
+            self._core.metrics.watchers_dropped += 1
+        except Compacted as error:
+            text = f"too old resource version: {error.requested} ({error.oldest})"
+            writer.write_nowait(encode_event(EventType.ERROR, Expired(text).encode()))
+        finally:
+            self._finish()
+
+    def _finish(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self.close()
+        self._core.streams.discard(self)
+
+    async def _write_initial(self, writer: http.BodyWriter) -> None:
+        turns = reading.Turns(self._core)
+        entries, self.initial = self.initial, []
+        for start in range(0, len(entries), _INITIAL_BATCH):
+            batch = entries[start : start + _INITIAL_BATCH]
+            added = EventType.ADDED
+            await writer.write(b"".join([self._encode(added, each.value, 0) for each in batch]))
+            await turns.take()
+        if self.ends_initial:
+            writer.write_nowait(self._bookmark({INITIAL_EVENTS_END: "true"}))
+
+    async def _follow(self, writer: http.BodyWriter) -> None:
+        limit = self._core.options.watch_buffer_bytes
+        assert self._watcher is not None
+        async for batch in self._watcher:
+            data = self._frames(batch)
+            if data and writer.write_nowait(data) > limit:
+                await writer.write(b"")
+
+    def _frames(self, batch: list[StoreEvent]) -> bytes:
+        if len(batch) == 1:
+            return self._frame(batch[0])
+        return b"".join([self._frame(event) for event in batch])
+
+    def _frame(self, event: StoreEvent) -> bytes:
+        """What an event means to this client; nothing, if it never saw the object."""
+        before, after = event.before, event.after
+        is_match = after is not None and self._selection.matches(after)
+        if after is not None and is_match:
+            was_match = before is not None and self._selection.matches(before)
+            kind = EventType.MODIFIED if was_match else EventType.ADDED
+            return self._encode(kind, after.value, event.revision)
+        if before is None or not self._selection.matches(before):
+            return b""
+        if after is None and event.tombstone is not None:
+            return self._encode(EventType.DELETED, event.tombstone, event.revision)
+        value = frames.with_version(before.value, event.revision)
+        return self._encode(EventType.DELETED, value, event.revision)
+
+    def _set_timers(self) -> None:
+        core, timers = self._core, self._core.timers
+        seconds = self._options.timeout_seconds
+        if not seconds:
+            base = core.options.watch_timeout_s
+            seconds_left = base + core.random.random() * base
+        else:
+            seconds_left = float(seconds)
+        self._timers.append(timers.after(seconds_left, self._end))
+        if self._options.allow_watch_bookmarks:
+            last = seconds_left - _LAST_BOOKMARK_S
+            if last > 0:
+                self._timers.append(timers.after(last, self._write_bookmark))
+            self._schedule_bookmark()
+
+    def _schedule_bookmark(self) -> None:
+        interval = self._core.options.bookmark_interval_s
+        timer = self._core.timers.after(interval, self._on_interval)
+        self._timers = [each for each in self._timers if not each.is_cancelled]
+        self._timers.append(timer)
+
+    def _on_interval(self) -> None:
+        self._write_bookmark()
+        self._schedule_bookmark()
+
+    def _end(self) -> None:
+        self.close()
+
+    def _write_bookmark(self) -> None:
+        if self._writer is None or self.initial:
+            return
+        try:
+            self._writer.write_nowait(self._bookmark({}))
+        except http.PeerGone:
+            self.close()
+
+    def _bookmark(self, annotations: dict[str, str]) -> bytes:
+        assert self._watcher is not None
+        resource = self._call.resource
+        metadata: dict[str, object] = {
+            "resourceVersion": str(self._watcher.position),
+            "creationTimestamp": None,
+        }
+        if annotations:
+            metadata["annotations"] = annotations
+        value = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        return frames.encode_bookmark(self._call, kit_json.encode(value))

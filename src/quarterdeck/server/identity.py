@@ -1,0 +1,33 @@
+"""Who sends a request."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+MASTERS = "system:masters"
+AUTHENTICATED = "system:authenticated"
+
+
+class User(msgspec.Struct, frozen=True, kw_only=True):
+    """A caller, as authentication found it."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = {}
+
+    def to_info(self) -> dict[str, object]:
+        """The `userInfo` of reviews and admission."""
+        info: dict[str, object] = {"username": self.name}
+        if self.uid:
+            info["uid"] = self.uid
+        if self.groups:
+            info["groups"] = list(self.groups)
+        if self.extra:
+            info["extra"] = {key: list(values) for key, values in self.extra.items()}
+        return info
+
+
+ANONYMOUS = User(name="system:anonymous", groups=("system:unauthenticated",))
+LOCAL = User(name="quarterdeck:local", groups=(MASTERS, AUTHENTICATED))
+"""Whoever reaches the plain port, which listens on loopback only and on request only."""

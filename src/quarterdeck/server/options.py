@@ -1,0 +1,46 @@
+"""What can be set about an API server; every member says its unit and when to change it."""
+
+import msgspec
+
+
+class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of one API server. The defaults are Kubernetes' where it has them."""
+
+    max_body_bytes: int = 3 * 1024 * 1024
+    """Request bodies over this are refused with 413."""
+
+    max_patch_operations: int = 10_000
+    """JSON patches with more operations are refused with 413."""
+
+    gzip_bytes: int = 128 * 1024
+    """Bodies over this are compressed for clients that accept it."""
+
+    stream_bytes: int = 512 * 1024
+    """Lists over this are written in pieces, so that one reader never holds up the others."""
+
+    slice_s: float = 0.002
+    """How long one request may compute before the others get a turn."""
+
+    watch_timeout_s: float = 1800.0
+    """Watches without `timeoutSeconds` end after one to two times this."""
+
+    bookmark_interval_s: float = 60.0
+    """How often a watch that asked for them gets a bookmark."""
+
+    watch_buffer_events: int = 4096
+    """A watcher that falls further behind is dropped and resumes where it was."""
+
+    watch_buffer_bytes: int = 4 * 1024 * 1024
+    """How much may wait in one watcher's connection before its events wait in the buffer above."""
+
+    future_revision_wait_s: float = 3.0
+    """How long a read at a revision that has not happened yet waits for it."""
+
+    request_timeout_s: float = 60.0
+    """Requests other than watches that take longer are answered with 504."""
+
+    advertise_address: str = ""
+    """`host:port` that legacy discovery names; empty for what the request was sent to."""
+
+    git_version: str = "v1.32.4"
+    """The Kubernetes version whose behaviour this is; clients read it from `/version`."""

@@ -1,0 +1,4 @@
+"""What happens to a request before and around its verb, one concern a module.
+
+Order: `guard` (plain port only) -> `authn` -> `authz` -> `decode` -> `admission` -> the verb.
+"""

@@ -1,0 +1,168 @@
+"""What is wrong with a text that should be JSON, in the words clients of Kubernetes know.
+
+Only ever called for a body that a fast reader has refused, so it may take its time.
+"""
+
+from collections.abc import Callable
+
+_SPACE = " \t\r\n"
+_MAX_DEPTH = 10_000
+_TEXT_END = "unexpected end of JSON input"
+
+
+def syntax_error(text: str) -> str:
+    """The first problem of a text; empty if it is JSON after all."""
+    try:
+        _Scanner(text).run()
+    except _Problem as problem:
+        return str(problem)
+    return ""
+
+
+class _Problem(Exception):
+    """Ends the scan."""
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def run(self) -> None:
+        """Scan one value and nothing behind it, without recursion."""
+        closers: list[str] = []
+        expect = self._value
+        while True:
+            opened = expect()
+            if opened:
+                closers.append("}" if opened == "{" else "]")
+                if len(closers) > _MAX_DEPTH:
+                    raise _Problem("exceeded max depth")
+                expect = self._first_key if opened == "{" else self._first_item
+                continue
+            following = self._after_value(closers)
+            if following is None:
+                return
+            expect = following
+
+    def _after_value(self, closers: list[str]) -> Callable[[], str] | None:
+        """Close what ends here; the next thing to read, or None at the end of the text."""
+        while closers:
+            place = "object key:value pair" if closers[-1] == "}" else "array element"
+            character = self._next()
+            if character == closers[-1]:
+                closers.pop()
+                continue
+            if character == ",":
+                return self._key if closers[-1] == "}" else self._value
+            raise self._unexpected(character, f"after {place}")
+        character = self._next(may_end=True)
+        if character:
+            raise self._unexpected(character, "after top-level value")
+        return None
+
+    def _first_key(self) -> str:
+        if self._peek() == "}":
+            return ""
+        return self._key()
+
+    def _first_item(self) -> str:
+        if self._peek() == "]":
+            return ""
+        return self._value()
+
+    def _key(self) -> str:
+        character = self._next()
+        if character != '"':
+            raise self._unexpected(character, "looking for beginning of object key string")
+        self._string()
+        character = self._next()
+        if character != ":":
+            raise self._unexpected(character, "after object key")
+        return self._value()
+
+    def _value(self) -> str:
+        character = self._next()
+        if character in "{[":
+            return character
+        if character == '"':
+            self._string()
+        elif character in "tfn":
+            self._literal({"t": "true", "f": "false", "n": "null"}[character])
+        elif character == "-" or character.isdigit():
+            self._number(character)
+        else:
+            raise self._unexpected(character, "looking for beginning of value")
+        return ""
+
+    def _string(self) -> None:
+        while True:
+            character = self._take()
+            if character == '"':
+                return
+            if character == "\\":
+                escaped = self._take()
+                if escaped == "u":
+                    for _ in range(4):
+                        if (digit := self._take()) not in "0123456789abcdefABCDEF":
+                            raise self._unexpected(digit, "in \\u hexadecimal character escape")
+                elif escaped not in 'bfnrt\\/"':
+                    raise self._unexpected(escaped, "in string escape code")
+            elif character < " ":
+                raise self._unexpected(character, "in string literal")
+
+    def _literal(self, word: str) -> None:
+        for expected in word[1:]:
+            if (character := self._take()) != expected:
+                raise self._unexpected(character, f"in literal {word} (expecting '{expected}')")
+
+    def _number(self, first: str) -> None:
+        if first == "-":
+            first = self._take()
+            if not first.isdigit():
+                raise self._unexpected(first, "in numeric literal")
+        if first != "0":
+            self._digits()
+        if self._peek_raw() == ".":
+            self._take()
+            if not (character := self._take()).isdigit():
+                raise self._unexpected(character, "after decimal point in numeric literal")
+            self._digits()
+        if self._peek_raw() in ("e", "E"):
+            self._take()
+            if self._peek_raw() in ("+", "-"):
+                self._take()
+            if not (character := self._take()).isdigit():
+                raise self._unexpected(character, "in exponent of numeric literal")
+            self._digits()
+
+    def _digits(self) -> None:
+        while self._peek_raw().isdigit():
+            self.at += 1
+
+    def _peek_raw(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def _peek(self) -> str:
+        while self._peek_raw() and self._peek_raw() in _SPACE:
+            self.at += 1
+        return self._peek_raw()
+
+    def _take(self) -> str:
+        character = self._peek_raw()
+        if not character:
+            raise _Problem(_TEXT_END)
+        self.at += 1
+        return character
+
+    def _next(self, *, may_end: bool = False) -> str:
+        character = self._peek()
+        if not character and may_end:
+            return ""
+        return self._take()
+
+    def _unexpected(self, character: str, where: str) -> _Problem:
+        shown = {"'": "'\\''", '"': "'\"'"}.get(character)
+        if shown is None:
+            shown = f"'{character}'" if character.isprintable() else f"{character!r}"
+        return _Problem(f"invalid character {shown} {where}")

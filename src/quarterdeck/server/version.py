@@ -1,0 +1,26 @@
+"""`/version`: the Kubernetes version whose behaviour this server has."""
+
+import platform
+
+from quarterdeck.kit import json as kit_json
+
+_MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
+
+
+def document(git_version: str) -> bytes:
+    """The version document; clients choose their behaviour by `major`, `minor`, `gitVersion`."""
+    major, minor = git_version.removeprefix("v").split(".")[:2]
+    machine = _MACHINES.get(platform.machine(), platform.machine())
+    return kit_json.encode(
+        {
+            "major": major,
+            "minor": minor,
+            "gitVersion": git_version,
+            "gitCommit": "0" * 40,
+            "gitTreeState": "clean",
+            "buildDate": "1970-01-01T00:00:00Z",
+            "goVersion": "go1.23.9",
+            "compiler": "gc",
+            "platform": f"{platform.system().lower()}/{machine}",
+        }
+    )
