@@ -21,6 +21,7 @@ __all__ = [
     "Subresource",
     "decode",
     "decode_protobuf",
+    "decode_type",
     "is_builtin",
     "node",
     "resources",
@@ -63,13 +64,12 @@ def decode(document: object, gvk: GVK) -> Decoded:
     Raises:
         KeyError: if the kind is not a built-in one.
     """
-    from quarterdeck.meta.builtins.special import Mismatch
-    from quarterdeck.meta.builtins.structs import decoder
+    return _decode(document, _name(gvk))
 
-    try:
-        return Decoded(decoder(f"#{_name(gvk)}")(document))
-    except Mismatch as error:
-        return Decoded({}, str(error))
+
+def decode_type(document: object, type_name: str) -> Decoded:
+    """`decode` for the type behind a node (its `type_name`)."""
+    return _decode(document, table.short_name(type_name))
 
 
 def type_errors(document: object, gvk: GVK) -> str | None:
@@ -107,6 +107,16 @@ def decode_protobuf(body: bytes) -> dict[str, Any]:
     from quarterdeck.meta.builtins import protobuf
 
     return protobuf.decode(body)
+
+
+def _decode(document: object, name: str) -> Decoded:
+    from quarterdeck.meta.builtins.special import Mismatch
+    from quarterdeck.meta.builtins.structs import decoder
+
+    try:
+        return Decoded(decoder(f"#{name}")(document))
+    except Mismatch as error:
+        return Decoded({}, str(error))
 
 
 def _name(gvk: GVK) -> str:

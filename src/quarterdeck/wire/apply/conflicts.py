@@ -1,0 +1,79 @@
+"""Conflicts between appliers: the answer they get, and what kubectl may take over."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.meta.field import quote
+from quarterdeck.wire.apply.fieldset import Trie, difference, paths
+from quarterdeck.wire.apply.managed import UPDATE, Identity
+from quarterdeck.wire.apply.typed import ItemError, Type
+from quarterdeck.wire.apply.updater import Disagreement
+from quarterdeck.wire.apply.walk import compare, fields_of, problems
+from quarterdeck.wire.status import Cause, Conflict, Details
+
+
+def conflict_error(disagreement: Disagreement) -> Conflict:
+    """The 409 that names every disputed field and who owns it."""
+    disputed = [
+        (show_manager(key), list(paths(disagreement.conflicts[key])))
+        for key in sorted(disagreement.conflicts)
+    ]
+    causes = tuple(
+        Cause(reason="FieldManagerConflict", message=f"conflict with {manager}", field=path)
+        for manager, found in disputed
+        for path in found
+    )
+    return Conflict(_message(disputed, len(causes)), details=Details(causes=causes))
+
+
+def _message(disputed: list[tuple[str, list[str]]], count: int) -> str:
+    if count == 1:
+        manager, (path,) = disputed[0]
+        return f"Apply failed with 1 conflict: conflict with {manager}: {path}"
+    lines = [
+        line
+        for manager, found in disputed
+        for line in (f"conflicts with {manager}:", *(f"- {path}" for path in found))
+    ]
+    return f"Apply failed with {count} conflicts: " + "\n".join(lines)
+
+
+def show_manager(key: str) -> str:
+    """A manager as conflicts name it."""
+    identity = Identity.parse(key)
+    text = quote(identity.manager)
+    if identity.subresource:
+        text += f" with subresource {quote(identity.subresource)}"
+    if identity.operation == UPDATE:
+        text += f" using {identity.api_version}"
+    return text
+
+
+def last_applied_allows(
+    text: str, live: Mapping[str, Any], kind: Type, api_version: str
+) -> Trie | None:
+    """Fields client-side apply set and nobody changed since; `None` if that cannot be told."""
+    try:
+        last = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(last, dict) or last.get("apiVersion") != api_version:
+        return None
+    if problems(last, kind, unique=True):
+        return None
+    try:
+        change = compare(last, live, kind)
+        fields = fields_of(last, kind)
+    except ItemError:
+        return None
+    for changed in change:
+        fields = difference(fields, changed)
+    return fields
+
+
+def without_allowed(conflicts: Mapping[str, Trie], allowed: Trie) -> dict[str, Trie]:
+    """The conflicts that remain when some fields may be taken."""
+    rest = {key: difference(trie, allowed) for key, trie in conflicts.items()}
+    return {key: trie for key, trie in rest.items() if trie}

@@ -1,0 +1,304 @@
+"""Sets of fields, in the form managedFields stores them.
+
+A set is a trie of plain dictionaries, exactly the FieldsV1 JSON: keys are path elements (`f:name`,
+`k:{"name":"x"}`, `v:"x"`), an empty dictionary is a member without children, and `.` says that a
+node with children is a member itself. Tries are never changed once made, so results share
+subtrees with their arguments, and reading a stored set costs nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+import msgspec
+
+from quarterdeck.meta.field import quote
+
+Trie = dict[str, Any]
+SELF = "."
+LEAF: Trie = {}
+
+
+class FieldSet:
+    """An immutable set of field paths."""
+
+    __slots__ = ("trie",)
+
+    def __init__(self, trie: Trie | None = None) -> None:
+        self.trie: Trie = trie if trie is not None else {}
+
+    @classmethod
+    def from_fields_v1(cls, fields: Mapping[str, Any]) -> Self:
+        """Read a FieldsV1 document; spelling of keys and values is made canonical."""
+        return cls(canonical(fields))
+
+    @classmethod
+    def of(cls, *paths: str) -> Self:
+        """A set of dotted field names: `FieldSet.of("status", "metadata.labels")`."""
+        trie: Trie = {}
+        for path in paths:
+            trie = union(trie, _single(path.split(".")))
+        return cls(trie)
+
+    def to_fields_v1(self) -> dict[str, Any]:
+        """The FieldsV1 document, in the order Kubernetes writes it."""
+        return ordered(self.trie)
+
+    def union(self, other: "FieldSet") -> "FieldSet":
+        """Fields of either."""
+        return FieldSet(union(self.trie, other.trie))
+
+    def intersection(self, other: "FieldSet") -> "FieldSet":
+        """Fields of both."""
+        return FieldSet(intersection(self.trie, other.trie))
+
+    def difference(self, other: "FieldSet") -> "FieldSet":
+        """Fields of this set that the other has not; children of its members stay."""
+        return FieldSet(difference(self.trie, other.trie))
+
+    def recursive_difference(self, other: "FieldSet") -> "FieldSet":
+        """Fields of this set that are neither in the other nor below one of its members."""
+        return FieldSet(recursive_difference(self.trie, other.trie))
+
+    def paths(self) -> Iterator[str]:
+        """Every member as people write it: `.spec.items[name="x"].v`."""
+        return paths(self.trie)
+
+    def __contains__(self, path: tuple[str, ...]) -> bool:
+        return has(self.trie, path)
+
+    def __bool__(self) -> bool:
+        return bool(self.trie)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FieldSet) and self.trie == other.trie
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.paths()))
+
+    def __repr__(self) -> str:
+        return f"FieldSet({', '.join(self.paths())})"
+
+
+def _single(names: list[str]) -> Trie:
+    trie = LEAF
+    for name in reversed(names):
+        trie = {f"f:{name}": trie}
+    return trie
+
+
+def is_member(node: Trie) -> bool:
+    """Whether the node itself belongs to the set."""
+    return not node or SELF in node
+
+
+def joined(children: Trie, *, member: bool) -> Trie:
+    """A node from its children and its own membership."""
+    if not member or not children or SELF in children:
+        return children
+    return {SELF: LEAF, **children}
+
+
+def union(left: Trie, right: Trie) -> Trie:
+    """Members of either; works on roots and, with `.`, on inner nodes."""
+    if left is right or not right:
+        return left
+    if not left:
+        return right
+    result = dict(left)
+    for key, node in right.items():
+        other = result.get(key)
+        if other is None:
+            result[key] = node
+        elif key != SELF and other is not node:
+            result[key] = _union_nodes(other, node)
+    return result
+
+
+def _union_nodes(left: Trie, right: Trie) -> Trie:
+    if not left:
+        return joined(right, member=True)
+    if not right:
+        return joined(left, member=True)
+    return union(left, right)
+
+
+def intersection(left: Trie, right: Trie) -> Trie:
+    """Members of both."""
+    result: Trie = {}
+    for key, node in left.items():
+        if key == SELF:
+            continue
+        other = right.get(key)
+        if other is None:
+            continue
+        member = is_member(node) and is_member(other)
+        children = intersection(node, other) if node and other else LEAF
+        if children or member:
+            result[key] = joined(children, member=member)
+    return result
+
+
+def difference(left: Trie, right: Trie) -> Trie:
+    """Members of the left that are not members of the right."""
+    if not right:
+        return left
+    result: Trie = {}
+    for key, node in left.items():
+        if key == SELF:
+            continue
+        other = right.get(key)
+        if other is None:
+            result[key] = node
+            continue
+        member = is_member(node) and not is_member(other)
+        children = _children_without(node, other)
+        if children or member:
+            result[key] = joined(children, member=member)
+    return result
+
+
+def _children_without(node: Trie, other: Trie) -> Trie:
+    if not node:
+        return LEAF
+    if not other:
+        return {key: child for key, child in node.items() if key != SELF}
+    return difference(node, other)
+
+
+def recursive_difference(left: Trie, right: Trie) -> Trie:
+    """Members of the left, without the right's members and everything below them."""
+    if not right:
+        return left
+    result: Trie = {}
+    for key, node in left.items():
+        other = right.get(key)
+        if other is None or key == SELF:
+            result[key] = node
+            continue
+        if is_member(other):
+            continue
+        children = recursive_difference(node, other) if node else LEAF
+        if not node or any(child != SELF for child in children):
+            result[key] = children
+        elif SELF in children:
+            result[key] = LEAF
+    return result
+
+
+def has(trie: Trie, path: Iterable[str]) -> bool:
+    """Whether the path of elements is a member."""
+    node: Trie | None = trie
+    for element in path:
+        node = node.get(element) if node else None
+        if node is None:
+            return False
+    return node is not None and node is not trie and is_member(node)
+
+
+def canonical(fields: Mapping[str, Any]) -> Trie:
+    """A trie with keys and values spelled our way; unknown kinds of elements are dropped."""
+    result: Trie = {}
+    for key, node in fields.items():
+        element = _canonical_element(key)
+        if element is not None:
+            result[element] = canonical(node) if node else LEAF
+    return result
+
+
+def _canonical_element(key: str) -> str | None:
+    match key[:2]:
+        case "f:" | "i:" | ".":
+            return key
+        case "k:":
+            return element_of_key(msgspec.json.decode(key[2:], type=dict[str, Any]))
+        case "v:":
+            return element_of_value(msgspec.json.decode(key[2:]))
+        case _:
+            if key[1:2] != ":":
+                raise ValueError(f"{key!r} is not a path element: a kind and a colon must lead it")
+            return None
+
+
+def element_of_key(key: Mapping[str, Any]) -> str:
+    """The path element of a list item with these keys."""
+    return "k:" + _json(dict(sorted(key.items())))
+
+
+def element_of_value(value: Any) -> str:
+    """The path element of a member of a set."""
+    return "v:" + _json(value)
+
+
+_HTML = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+
+
+def _json(value: Any) -> str:
+    """JSON with the escapes Go adds, because elements are compared as text."""
+    return msgspec.json.encode(value).decode().translate(_HTML)
+
+
+def ordered(trie: Trie) -> Trie:
+    """The same trie with its keys in the order Kubernetes writes them."""
+    if len(trie) > 1:
+        return {key: ordered(trie[key]) for key in sorted(trie, key=_order)}
+    return {key: ordered(node) for key, node in trie.items()}
+
+
+def _order(element: str) -> tuple[int, Any]:
+    match element[:2]:
+        case "f:":
+            return 1, element
+        case "k:":
+            key = msgspec.json.decode(element[2:], type=dict[str, Any])
+            return 2, [(name, _value_order(value)) for name, value in key.items()]
+        case "v:":
+            return 3, _value_order(msgspec.json.decode(element[2:]))
+        case "i:":
+            return 4, int(element[2:])
+        case _:
+            return 0, ""
+
+
+def _value_order(value: Any) -> tuple[int, Any]:
+    match value:
+        case bool():
+            return 2, value
+        case int() | float():
+            return 0, value
+        case str():
+            return 1, value
+        case _:
+            return 3, ""
+
+
+def paths(trie: Trie, prefix: str = "") -> Iterator[str]:
+    """Members as text: those of a node first, then those below, each in order."""
+    keys = sorted((key for key in trie if key != SELF), key=_order)
+    for key in keys:
+        if is_member(trie[key]):
+            yield prefix + element_text(key)
+    for key in keys:
+        if trie[key]:
+            yield from paths(trie[key], prefix + element_text(key))
+
+
+def element_text(element: str) -> str:
+    """A path element as error messages show it: `.name`, `[name="x"]`, `[="x"]`."""
+    match element[:2]:
+        case "f:":
+            return "." + element[2:]
+        case "k:":
+            key = msgspec.json.decode(element[2:], type=dict[str, Any])
+            return "[" + ",".join(f"{name}={_show(value)}" for name, value in key.items()) + "]"
+        case "v:":
+            return f"[={_show(msgspec.json.decode(element[2:]))}]"
+        case _:
+            return f"[{element[2:]}]"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, str):
+        return quote(value)
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,368 @@
+"""The field manager of one endpoint: keeps managedFields through every write.
+
+Pure: the time is handed in. `update` follows writes that were already merged (POST, PUT, patches
+other than apply), `apply` merges a configuration itself.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.meta.schema import Node
+from quarterdeck.wire.apply import managed as entries
+from quarterdeck.wire.apply.conflicts import conflict_error, last_applied_allows, without_allowed
+from quarterdeck.wire.apply.fieldset import LEAF, FieldSet, Trie, difference, union
+from quarterdeck.wire.apply.managed import APPLY, UPDATE, Identity, Managed, ManagedFieldsError
+from quarterdeck.wire.apply.typed import ItemError, Type, root_of
+from quarterdeck.wire.apply.updater import Convert, Disagreement, Owned, Updater
+from quarterdeck.wire.apply.walk import problems
+from quarterdeck.wire.status import BadRequest, InternalError
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+MAX_UPDATE_MANAGERS = 10
+_ANNOTATIONS_LIMIT = 256 * 1024
+_SELF = "current-operation"
+_ANCIENT = "ancient-changes"
+_BEFORE_APPLY = "before-first-apply"
+
+_STRIPPED: Trie = {
+    "f:apiVersion": LEAF,
+    "f:kind": LEAF,
+    "f:metadata": {
+        ".": LEAF,
+        "f:name": LEAF,
+        "f:namespace": LEAF,
+        "f:creationTimestamp": LEAF,
+        "f:selfLink": LEAF,
+        "f:uid": LEAF,
+        "f:clusterName": LEAF,
+        "f:generation": LEAF,
+        "f:managedFields": LEAF,
+        "f:resourceVersion": LEAF,
+    },
+}
+"""Fields nobody owns: the server's, or the object's identity."""
+
+
+class FieldManager:
+    """Keeps the managedFields of one kind at one version and endpoint.
+
+    Args:
+        node: the kind's schema.
+        api_version: the version requests come in.
+        subresource: `status` and the like; empty for the object itself.
+        reset: fields this endpoint drops from requests, as dotted paths or a set.
+        versions: schemas of the kind's other versions; entries of versions that are not there
+            are forgotten. Without it every version has the schema of this one.
+        convert: brings an object to another version; without it versions differ in name only.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        api_version: str,
+        *,
+        subresource: str = "",
+        reset: FieldSet | Iterable[str] = (),
+        versions: Mapping[str, Node] | None = None,
+        convert: Convert | None = None,
+    ) -> None:
+        self._api_version = api_version
+        self._subresource = subresource
+        self._versions = versions
+        self._types: dict[str, Type] = {api_version: root_of(node)}
+        self._type_name = node.type_name
+        ignored = reset if isinstance(reset, FieldSet) else FieldSet.of(*reset)
+        self._updater = Updater(self._type_at, api_version, ignored=ignored.trie, convert=convert)
+
+    def _type_at(self, api_version: str) -> Type | None:
+        if (found := self._types.get(api_version)) is not None:
+            return found
+        if self._versions is None:
+            return self._types[self._api_version]
+        node = self._versions.get(api_version)
+        if node is None:
+            return None
+        self._types[api_version] = found = root_of(node)
+        return found
+
+    def update(
+        self,
+        live: Mapping[str, Any] | None,
+        new: Mapping[str, Any],
+        *,
+        manager: str,
+        now: str,
+    ) -> dict[str, Any]:
+        """The new object with managedFields that say who changed what.
+
+        What the client sent as managedFields counts when it can be read (an empty list or one
+        empty entry forgets everything), except through a subresource.
+        """
+        managed = self._decode_live_or_new(live, new)
+        before = _bare(live) if live is not None else self._empty()
+        after = _bare(new)
+        if not managed.owners and _metadata(live).get("uid"):
+            return after
+        try:
+            managed = self._update(before, after, managed, manager or "unknown", now)
+        except ItemError:
+            return after
+        return _with_entries(after, managed)
+
+    def _update(
+        self,
+        before: dict[str, Any],
+        after: dict[str, Any],
+        managed: Managed,
+        manager: str,
+        now: str,
+    ) -> Managed:
+        owners = self._updater.update(before, after, dict(managed.owners), _SELF)
+        times = dict(managed.times)
+        mine = _stripped(owners.pop(_SELF, None))
+        if mine is not None:
+            key = self._key(manager, UPDATE)
+            previous = owners.get(key)
+            if previous is not None:
+                fields = union(mine.fields, previous.fields)
+                mine = Owned(fields, mine.api_version, applied=mine.applied)
+            owners[key] = mine
+            times[key] = now
+        return _capped(Managed(owners, times))
+
+    def apply(
+        self,
+        live: Mapping[str, Any] | None,
+        config: Mapping[str, Any],
+        *,
+        manager: str,
+        force: bool,
+        now: str,
+    ) -> dict[str, Any]:
+        """Merge an applied configuration and return the object with its managedFields.
+
+        Raises:
+            Conflict: if others own what would change and `force` is not set.
+            BadRequest: if the configuration is of another version or holds managedFields.
+            InternalError: if it does not fit the schema, as Kubernetes answers it.
+        """
+        self._check(config)
+        before = _bare(live) if live is not None else self._empty(config)
+        managed = self._decode(live)
+        if not managed.owners:
+            managed = self._update(self._empty(config), before, managed, _BEFORE_APPLY, now)
+        try:
+            merged, managed = self._apply_allowing_kubectl(
+                before, dict(config), managed, manager, force=force, now=now
+            )
+        except Disagreement as error:
+            raise conflict_error(error) from None
+        except ItemError as error:
+            raise InternalError(f"failed to merge config: {error}") from None
+        if manager == "kubectl":
+            merged = _with_last_applied(merged, config)
+        return _with_entries(self._normal(merged), managed)
+
+    def _apply_allowing_kubectl(
+        self,
+        live: dict[str, Any],
+        config: dict[str, Any],
+        managed: Managed,
+        manager: str,
+        *,
+        force: bool,
+        now: str,
+    ) -> tuple[dict[str, Any], Managed]:
+        """Kubectl may take over what it set itself by client-side apply before."""
+        try:
+            return self._apply(live, config, managed, manager, force=force, now=now)
+        except Disagreement as error:
+            allowed = self._last_applied(live) if manager == "kubectl" else None
+            if allowed is None:
+                raise
+            if rest := without_allowed(error.conflicts, allowed):
+                raise Disagreement(rest) from None
+        return self._apply(live, config, managed, manager, force=True, now=now)
+
+    def _last_applied(self, live: dict[str, Any]) -> Trie | None:
+        text = (_metadata(live).get("annotations") or {}).get(LAST_APPLIED)
+        if not text:
+            return None
+        return last_applied_allows(text, live, self._updater.type, self._api_version)
+
+    def _apply(
+        self,
+        live: dict[str, Any],
+        config: dict[str, Any],
+        managed: Managed,
+        manager: str,
+        *,
+        force: bool,
+        now: str,
+    ) -> tuple[dict[str, Any], Managed]:
+        key = self._key(manager or "unknown", APPLY)
+        merged, owners = self._updater.apply(live, config, managed.owners, key, force=force)
+        times = dict(managed.times)
+        mine = _stripped(owners.pop(key, None))
+        if mine is not None:
+            owners[key] = mine
+        if merged is not None:
+            times[key] = now
+        return (live if merged is None else merged), Managed(owners, times)
+
+    def _check(self, config: Mapping[str, Any]) -> None:
+        if config.get("apiVersion") != self._api_version:
+            raise BadRequest(
+                "Incorrect version specified in apply patch. Specified patch version: "
+                f"{config.get('apiVersion', '')}, expected: {self._api_version}"
+            )
+        if _metadata(config).get("managedFields") is not None:
+            raise BadRequest("metadata.managedFields must be nil")
+        if found := problems(config, self._updater.type, unique=True):
+            raise InternalError(
+                f"failed to create typed patch object ({self._name_of(config)}): {_joined(found)}"
+            )
+
+    def _name_of(self, config: Mapping[str, Any]) -> str:
+        metadata = _metadata(config)
+        where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        return f"{where}; {self._api_version}, Kind={config.get('kind', '')}"
+
+    def _decode(self, live: Mapping[str, Any] | None) -> Managed:
+        try:
+            return entries.decode(_metadata(live).get("managedFields") or ())
+        except ManagedFieldsError as error:
+            raise InternalError(f"failed to decode managed fields: {error}") from None
+
+    def _decode_live_or_new(
+        self, live: Mapping[str, Any] | None, new: Mapping[str, Any]
+    ) -> Managed:
+        sent = _metadata(new).get("managedFields")
+        if not self._subresource:
+            if entries.is_reset(sent):
+                return Managed({}, {})
+            try:
+                managed = entries.decode(sent or ())
+                if managed.owners:
+                    return managed
+            except ManagedFieldsError:
+                pass  # what cannot be read is as good as absent: the live entries count
+        try:
+            return entries.decode(_metadata(live).get("managedFields") or ())
+        except ManagedFieldsError:
+            return Managed({}, {})
+
+    def _key(self, manager: str, operation: str) -> str:
+        return Identity(manager, operation, self._api_version, self._subresource).key()
+
+    def _empty(self, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The object before its creation: Go's zero values for a built-in kind."""
+        kind = {name: config[name] for name in ("apiVersion", "kind")} if config else {}
+        if not self._type_name:
+            return kind
+        from quarterdeck.meta import builtins
+
+        return kind | _bare(builtins.zero_of(self._type_name))
+
+    def _normal(self, merged: dict[str, Any]) -> dict[str, Any]:
+        """A built-in object as its Go type writes it; others as they are."""
+        if not self._type_name:
+            return merged
+        from quarterdeck.meta import builtins
+
+        decoded = builtins.decode_type(merged, self._type_name)
+        if decoded.error is not None:
+            raise InternalError(f"failed to convert new object to proper version: {decoded.error}")
+        return decoded.object
+
+
+def _metadata(value: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    metadata = value.get("metadata") if value is not None else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _bare(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy without managedFields."""
+    result = dict(value)
+    metadata = result.get("metadata")
+    if isinstance(metadata, dict) and "managedFields" in metadata:
+        result["metadata"] = {
+            name: part for name, part in metadata.items() if name != "managedFields"
+        }
+    return result
+
+
+def _with_entries(value: dict[str, Any], managed: Managed) -> dict[str, Any]:
+    if not managed.owners:
+        return value
+    metadata = {**_metadata(value), "managedFields": entries.encode(managed)}
+    return {**value, "metadata": metadata}
+
+
+def _stripped(owned: Owned | None) -> Owned | None:
+    if owned is None:
+        return None
+    fields = difference(owned.fields, _STRIPPED)
+    return Owned(fields, owned.api_version, applied=owned.applied) if fields else None
+
+
+def _capped(managed: Managed) -> Managed:
+    """Merge the oldest update managers of a version into one when there are too many."""
+    owners, times = managed
+    updaters = [key for key, owned in owners.items() if not owned.applied]
+    surplus = len(updaters) - MAX_UPDATE_MANAGERS
+    if surplus <= 0:
+        return managed
+    updaters.sort(key=lambda key: (times.get(key, ""), key))
+    first: dict[str, str] = {}
+    for key in updaters:
+        if surplus <= 0:
+            break
+        owned = owners[key]
+        if owned.api_version not in first:
+            first[owned.api_version] = key
+            continue
+        bucket = Identity(_ANCIENT, UPDATE, owned.api_version).key()
+        if bucket not in owners:
+            owners[bucket] = owners.pop(first[owned.api_version])
+        owners[bucket] = Owned(
+            union(owned.fields, owners[bucket].fields), owned.api_version, applied=False
+        )
+        del owners[key]
+        surplus -= 1
+        if key in times:
+            times[bucket] = times[key]
+    return managed
+
+
+def _with_last_applied(value: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Refresh kubectl's annotation where the object carries one."""
+    metadata = _metadata(value)
+    annotations = metadata.get("annotations") or {}
+    if not annotations.get(LAST_APPLIED):
+        return value
+    refreshed = {**annotations, LAST_APPLIED: _as_annotation(config)}
+    size = sum(len(name.encode()) + len(text.encode()) for name, text in refreshed.items())
+    if size > _ANNOTATIONS_LIMIT:
+        del refreshed[LAST_APPLIED]
+    return {**value, "metadata": {**metadata, "annotations": refreshed}}
+
+
+def _as_annotation(config: Mapping[str, Any]) -> str:
+    result = dict(config)
+    metadata = dict(_metadata(config))
+    if isinstance(annotations := metadata.get("annotations"), dict):
+        metadata["annotations"] = {
+            name: text for name, text in annotations.items() if name != LAST_APPLIED
+        }
+    if metadata:
+        result["metadata"] = metadata
+    return msgspec.json.encode(result, order="sorted").decode() + "\n"
+
+
+def _joined(problems_found: list[str]) -> str:
+    if len(problems_found) == 1:
+        return problems_found[0]
+    return "\n".join(["errors:", *(f"  {text}" for text in problems_found)])

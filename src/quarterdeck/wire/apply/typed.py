@@ -1,0 +1,237 @@
+"""How a place of an object merges: as a leaf, by field, by key, or as its value suggests.
+
+A `Type` is compiled from a schema node when it is first reached, so cyclic schemas are no matter
+and a kind costs only the fields that objects really have. Where a schema says nothing, types are
+deduced: objects merge by field, lists are taken whole.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from quarterdeck.meta.schema import Node
+from quarterdeck.wire.apply.fieldset import element_of_key, element_of_value
+
+_SCALARS = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
+_UNTYPED_NAMES = frozenset({"io.k8s.apimachinery.pkg.runtime.RawExtension"})
+
+
+class ItemError(ValueError):
+    """Raised when a list item cannot be told from its neighbours."""
+
+
+class Type:
+    """One place of a schema; `scalar`, `has_list` and `has_map` say what may stand there."""
+
+    __slots__ = (
+        "_defaults",
+        "_element",
+        "_fields",
+        "_item",
+        "_node",
+        "_preserve",
+        "has_list",
+        "has_map",
+        "keys",
+        "list_atomic",
+        "map_atomic",
+        "scalar",
+    )
+
+    def __init__(self, node: Node | None, *, preserve: bool = False) -> None:
+        self._node = node
+        self._fields: dict[str, Type] = {}
+        self._element: Type | None = None
+        self._item: Type | None = None
+        self._defaults: dict[str, Any] = {}
+        self.keys: tuple[str, ...] = ()
+        self.scalar = ""
+        self.has_list = self.has_map = False
+        self.list_atomic = True
+        self.map_atomic = False
+        self._preserve = preserve
+        if node is not None:
+            self._read(node)
+
+    def _read(self, node: Node) -> None:
+        self._preserve = self._preserve or node.preserve_unknown
+        match node.type:
+            case "object":
+                self.has_map = True
+            case "array":
+                self.has_list = True
+            case "string":
+                self.scalar = "string" if node.format in ("", "byte") else "untyped"
+            case "":
+                self.scalar = "untyped"
+                self.has_list = self.has_map = not (node.int_or_string and node.type_name)
+            case _:
+                self.scalar = _SCALARS[node.type]
+        self.map_atomic = node.map_type == "atomic"
+        if self.has_list:
+            self._read_list(node)
+
+    def _read_list(self, node: Node) -> None:
+        match node.list_type:
+            case "map":
+                self.keys, self.list_atomic = node.list_map_keys, False
+            case "set":
+                self.list_atomic = False
+            case "" if "merge" in node.patch_strategy:
+                self.keys = (node.patch_merge_key,) if node.patch_merge_key else ()
+                self.list_atomic = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether members that are not declared may stand here."""
+        return self.element is not None
+
+    @property
+    def is_deduced_map(self) -> bool:
+        """Whether it is an object about which nothing is declared."""
+        return self.has_map and self.element is DEDUCED and not (self._node and self._declared())
+
+    @property
+    def element(self) -> "Type | None":
+        """The type of members that are not declared by name, where they are allowed."""
+        if self._element is None and self._node is not None:
+            self._element = self._find_element(self._node)
+        return self._element
+
+    def _find_element(self, node: Node) -> "Type | None":
+        if isinstance(node.additional, Node):
+            return Type(node.additional, preserve=self._preserve)
+        if node.additional is True or (
+            node.additional is None and (self._preserve or not node.properties)
+        ):
+            return DEDUCED
+        return None
+
+    @property
+    def item(self) -> "Type":
+        """The type of a list's items."""
+        if self._item is None:
+            items = self._node.items if self._node is not None else None
+            self._item = Type(items, preserve=self._preserve) if items is not None else UNTYPED
+        return self._item
+
+    def declared(self, name: str) -> "Type | None":
+        """The type of a declared member."""
+        if (found := self._fields.get(name)) is not None:
+            return found
+        node = self._declared().get(name)
+        if node is None:
+            return None
+        self._fields[name] = found = type_of(node, preserve=self._preserve)
+        return found
+
+    def _declared(self) -> Mapping[str, Node]:
+        return self._node.properties if self._node is not None else {}
+
+    def field(self, name: str) -> "Type | None":
+        """The type of a member, declared or not; `None` if there may be no such member."""
+        return self.declared(name) or self.element
+
+    def default_of(self, key: str) -> Any:
+        """The default of a key of a list's items, or `UNSET`; Go's zero value counts as one."""
+        if key not in self._defaults:
+            self._defaults[key] = self._find_default(key)
+        return self._defaults[key]
+
+    def _find_default(self, key: str) -> Any:
+        items = self._node.items if self._node is not None else None
+        node = items.properties.get(key) if items is not None else None
+        if items is None or node is None:
+            return msgspec.UNSET
+        if node.has_default:
+            return msgspec.UNSET if node.default is None else node.default
+        if items.type_name and key in items.required:
+            return {"string": "", "integer": 0, "boolean": False}.get(node.type, msgspec.UNSET)
+        return msgspec.UNSET
+
+    def path_element(self, item: Any) -> str:
+        """The path element of an item of this list.
+
+        Raises:
+            ItemError: if the item has no identity.
+        """
+        if self.keys:
+            return self._keyed(item)
+        match item:
+            case dict():
+                raise ItemError("associative list without keys has an element that's a map type")
+            case list():
+                raise ItemError("not supported: associative list with lists as elements")
+            case None:
+                raise ItemError(
+                    "associative list without keys has an element that's an explicit null"
+                )
+            case _:
+                return element_of_value(item)
+
+    def _keyed(self, item: Any) -> str:
+        if item is None:
+            raise ItemError("associative list with keys may not have a null element")
+        if not isinstance(item, dict):
+            raise ItemError("associative list with keys may not have non-map elements")
+        key: dict[str, Any] = {}
+        for name in self.keys:
+            value = item.get(name, msgspec.UNSET)
+            if value is msgspec.UNSET:
+                value = self.default_of(name)
+            if value is msgspec.UNSET:
+                raise ItemError(
+                    f'associative list with keys has an element that omits key field "{name}" '
+                    "(and doesn't have default value)"
+                )
+            key[name] = value
+        return element_of_key(key)
+
+
+def type_of(node: Node, *, preserve: bool = False) -> Type:
+    """The type of a schema node."""
+    if node.type_name in _UNTYPED_NAMES:
+        return UNTYPED
+    if node.embedded_resource:
+        node = with_object_meta(node)
+    return Type(node, preserve=preserve)
+
+
+def root_of(node: Node) -> Type:
+    """The type of a whole object: custom resources get the metadata every object has."""
+    return Type(node if node.type_name else with_object_meta(node))
+
+
+def with_object_meta(node: Node) -> Node:
+    """A schema of an object with apiVersion, kind and metadata declared."""
+    from quarterdeck.meta.builtins import nodes
+
+    text = Node(type="string")
+    metadata = nodes.of_type("meta/v1.ObjectMeta")
+    return Node(
+        type="object",
+        properties=node.properties | {"apiVersion": text, "kind": text, "metadata": metadata},
+        additional=node.additional,
+        preserve_unknown=node.preserve_unknown,
+        map_type=node.map_type,
+    )
+
+
+def _any(*, atomic: bool) -> Type:
+    found = Type(None)
+    found.scalar = "untyped"
+    found.has_list = found.has_map = True
+    found.map_atomic = atomic
+    return found
+
+
+UNTYPED: Final = _any(atomic=True)
+"""Anything, merged as a leaf."""
+UNTYPED._element = UNTYPED
+UNTYPED._item = UNTYPED
+
+DEDUCED: Final = _any(atomic=False)
+"""Anything: objects merge by field, lists are leaves."""
+DEDUCED._element = DEDUCED
+DEDUCED._item = UNTYPED

@@ -1,0 +1,267 @@
+"""Ownership: who sets which field, what an apply changes, and where appliers disagree.
+
+The algorithm of structured merge on our tries. `Managers` maps an identity to the set it owns at
+a version; functions take one and return a new one.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.wire.apply.fieldset import (
+    LEAF,
+    Trie,
+    difference,
+    intersection,
+    paths,
+    recursive_difference,
+    union,
+)
+from quarterdeck.wire.apply.merging import merge, remove, with_named_fields
+from quarterdeck.wire.apply.typed import Type
+from quarterdeck.wire.apply.walk import Comparison, compare, fields_of, same
+
+
+class Owned(msgspec.Struct, frozen=True):
+    """The fields one manager owns, as it saw them at a version."""
+
+    fields: Trie
+    api_version: str
+    applied: bool
+
+
+Managers = dict[str, Owned]
+Convert = Callable[[dict[str, Any], str], dict[str, Any] | None]
+"""Brings an object to a version, or says with `None` that there is no such version."""
+
+
+class Disagreement(Exception):
+    """Raised when an apply would change what others own; holds the fields by manager."""
+
+    def __init__(self, conflicts: Mapping[str, Trie]) -> None:
+        super().__init__("apply conflicts")
+        self.conflicts = dict(conflicts)
+
+    def count(self) -> int:
+        """How many fields are disputed."""
+        return sum(1 for trie in self.conflicts.values() for _ in paths(trie))
+
+
+class Updater:
+    """Knows the type of a kind at its versions, and the fields an endpoint never owns."""
+
+    def __init__(
+        self,
+        types: Callable[[str], Type | None],
+        api_version: str,
+        *,
+        ignored: Trie,
+        convert: Convert | None = None,
+    ) -> None:
+        self._types = types
+        self._version = api_version
+        self._ignored = ignored
+        self._convert = convert
+        own = types(api_version)
+        if own is None:
+            raise ValueError(f"no schema for {api_version}")
+        self.type = own
+
+    def update(
+        self, live: dict[str, Any], new: dict[str, Any], managers: Managers, manager: str
+    ) -> Managers:
+        """Give the manager what it changed, and take that from everybody else."""
+        managers = self._reconciled(live, managers)
+        managers, change = self._settle(live, new, managers, manager, force=True)
+        mine = managers.get(manager)
+        fields = difference(mine.fields, change.removed) if mine is not None else LEAF
+        fields = union(union(fields, change.modified), change.added)
+        fields = recursive_difference(fields, self._ignored)
+        managers.pop(manager, None)
+        if fields:
+            managers[manager] = Owned(fields, self._version, applied=False)
+        return managers
+
+    def apply(
+        self,
+        live: dict[str, Any],
+        config: dict[str, Any],
+        managers: Managers,
+        manager: str,
+        *,
+        force: bool,
+    ) -> tuple[dict[str, Any] | None, Managers]:
+        """Merge a configuration; the object is `None` when it stays as it is.
+
+        Raises:
+            Disagreement: if others own what would change and `force` is not set.
+        """
+        managers = self._reconciled(live, managers)
+        merged = merge(live, config, self.type)
+        last = managers.get(manager)
+        fields = recursive_difference(fields_of(config, self.type), self._ignored)
+        managers[manager] = Owned(fields, self._version, applied=True)
+        if last is not None and last.fields:
+            merged = self._pruned(merged, managers, last)
+        managers, _ = self._settle(live, merged, managers, manager, force=force)
+        return (None if same(live, merged) else merged), managers
+
+    def _settle(
+        self,
+        live: dict[str, Any],
+        new: dict[str, Any],
+        managers: Managers,
+        manager: str,
+        *,
+        force: bool,
+    ) -> tuple[Managers, Comparison]:
+        own = self._filtered(compare(live, new, self.type))
+        changes: dict[str, Comparison | None] = {self._version: own}
+        result: Managers = {}
+        conflicts: dict[str, Trie] = {}
+        for name, owned in managers.items():
+            if name == manager:
+                result[name] = owned
+                continue
+            if owned.api_version not in changes:
+                changes[owned.api_version] = self._compare_at(live, new, owned.api_version)
+            change = changes[owned.api_version]
+            if change is None:
+                continue
+            taken = intersection(owned.fields, union(change.modified, change.added))
+            if taken:
+                conflicts[name] = taken
+            result[name] = _without(_without(owned, taken), change.removed)
+        if conflicts and not force:
+            raise Disagreement(conflicts)
+        return {name: owned for name, owned in result.items() if owned.fields}, own
+
+    def _filtered(self, change: Comparison) -> Comparison:
+        if not self._ignored:
+            return change
+        return Comparison(*(recursive_difference(part, self._ignored) for part in change))
+
+    def _compare_at(
+        self, live: dict[str, Any], new: dict[str, Any], version: str
+    ) -> Comparison | None:
+        kind = self._types(version)
+        before, after = self._at(live, version), self._at(new, version)
+        if kind is None or before is None or after is None:
+            return None
+        return self._filtered(compare(before, after, kind))
+
+    def _at(self, value: dict[str, Any], version: str) -> dict[str, Any] | None:
+        if version == self._version or self._convert is None:
+            return value
+        return self._convert(value, version)
+
+    def _back(self, value: dict[str, Any], version: str) -> dict[str, Any]:
+        if version == self._version or self._convert is None:
+            return value
+        return self._convert(value, self._version) or value
+
+    def _pruned(self, merged: dict[str, Any], managers: Managers, last: Owned) -> dict[str, Any]:
+        """Take out what this manager applied before, not now, and nobody else owns."""
+        version = last.api_version
+        kind, converted = self._types(version), self._at(merged, version)
+        if kind is None or converted is None:
+            return merged
+        previous = with_named_fields(last.fields, kind)
+        if not self._is_orphaning(previous, managers, version, kind):
+            return merged
+        pruned = remove(converted, previous, kind)
+        pruned = self._add_back_owned(converted, pruned, managers, version)
+        gone = difference(_named(converted, kind), _named(pruned, kind))
+        return self._back(remove(converted, intersection(gone, previous), kind), version)
+
+    def _is_orphaning(self, previous: Trie, managers: Managers, version: str, kind: Type) -> bool:
+        """Whether anything could go; when all is still owned at the same version, nothing can."""
+        owned: Trie = {}
+        for other in managers.values():
+            if other.api_version == version:
+                owned = union(owned, other.fields)
+        return bool(difference(previous, with_named_fields(owned, kind)))
+
+    def _add_back_owned(
+        self, merged: dict[str, Any], pruned: dict[str, Any], managers: Managers, first: str
+    ) -> dict[str, Any]:
+        owned: dict[str, Trie] = {}
+        for manager in managers.values():
+            before = owned.get(manager.api_version, LEAF)
+            owned[manager.api_version] = union(before, manager.fields)
+        at = first
+        for version in sorted(owned, key=lambda name: (name != first, name)):
+            kind = self._types(version)
+            whole, part = self._move(merged, at, version), self._move(pruned, at, version)
+            if kind is None or whole is None or part is None:
+                continue
+            merged, at = whole, version
+            kept = union(_named(part, kind), with_named_fields(owned[version], kind))
+            pruned = remove(merged, difference(_named(merged, kind), kept), kind)
+        return self._move(pruned, at, first) or pruned
+
+    def _move(self, value: dict[str, Any], at: str, to: str) -> dict[str, Any] | None:
+        if at == to or self._convert is None:
+            return value
+        return self._convert(value, to)
+
+    def _reconciled(self, live: dict[str, Any], managers: Managers) -> Managers:
+        """Sets written under an older schema, brought to the one in force."""
+        result: Managers = {}
+        for name, owned in managers.items():
+            kind = self._types(owned.api_version)
+            if kind is None or self._at(live, owned.api_version) is None:
+                continue
+            fields = _reconcile_map(owned.fields, kind)
+            result[name] = (
+                owned
+                if fields is owned.fields
+                else Owned(fields, owned.api_version, applied=owned.applied)
+            )
+        return result
+
+
+def _without(owned: Owned, taken: Trie) -> Owned:
+    if not taken:
+        return owned
+    fields = difference(owned.fields, taken)
+    if fields == owned.fields:
+        return owned
+    return Owned(fields, owned.api_version, applied=owned.applied)
+
+
+def _named(value: dict[str, Any], kind: Type) -> Trie:
+    return with_named_fields(fields_of(value, kind), kind)
+
+
+def _reconcile_map(fields: Trie, kind: Type) -> Trie:
+    if kind.is_deduced_map:
+        return fields
+    changed: Trie = {}
+    for element, node in fields.items():
+        if not element.startswith("f:") or not node:
+            continue
+        child = kind.field(element[2:])
+        if child is not None and (inner := _reconcile(node, child)) is not node:
+            changed[element] = inner
+    return {**fields, **changed} if changed else fields
+
+
+def _reconcile(node: Trie, kind: Type) -> Trie:
+    """Children below what is a leaf now give way to the leaf."""
+    if kind.has_map:
+        if kind.is_deduced_map:
+            return node
+        return LEAF if kind.map_atomic else _reconcile_map(node, kind)
+    if kind.has_list and not kind.scalar:
+        return LEAF if kind.list_atomic else _reconcile_list(node, kind)
+    return node
+
+
+def _reconcile_list(fields: Trie, kind: Type) -> Trie:
+    changed: Trie = {}
+    for element, node in fields.items():
+        if node and (inner := _reconcile(node, kind.item)) is not node:
+            changed[element] = inner
+    return {**fields, **changed} if changed else fields

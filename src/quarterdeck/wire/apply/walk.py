@@ -1,0 +1,300 @@
+"""Reading objects by their type: which fields they have, what differs, what does not fit."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quarterdeck.wire.apply.fieldset import LEAF, Trie, element_text, joined
+from quarterdeck.wire.apply.typed import ItemError, Type
+
+MISSING: Any = msgspec.UNSET
+
+
+class Comparison(NamedTuple):
+    """What the right-hand object removed, changed and added."""
+
+    removed: Trie
+    modified: Trie
+    added: Trie
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing differs."""
+        return not (self.removed or self.modified or self.added)
+
+
+def fields_of(value: Mapping[str, Any], kind: Type) -> Trie:
+    """Every leaf and list item an object mentions; fields with content are not members."""
+    return _fields_of_map(value, kind)
+
+
+def _fields_of_map(value: Mapping[str, Any], kind: Type) -> Trie:
+    trie: Trie = {}
+    for name, part in value.items():
+        declared = kind.declared(name)
+        child = declared or kind.element
+        if child is None:
+            continue
+        if part is None or (isinstance(part, dict) and not part):
+            trie[f"f:{name}"] = LEAF
+            continue
+        inner = _fields(part, child)
+        if inner is not None or declared is None:
+            trie[f"f:{name}"] = joined(inner or LEAF, member=declared is None)
+    return trie
+
+
+def _fields(value: Any, kind: Type) -> Trie | None:
+    """The node of a value: `LEAF` for a leaf, `None` when nothing in it is a member."""
+    if isinstance(value, dict) and kind.has_map:
+        return LEAF if kind.map_atomic else (_fields_of_map(value, kind) or None)
+    if isinstance(value, list) and kind.has_list:
+        return LEAF if kind.list_atomic else (_fields_of_list(value, kind) or None)
+    return LEAF
+
+
+def _fields_of_list(value: list[Any], kind: Type) -> Trie:
+    trie: Trie = {}
+    seen: set[str] = set()
+    for item in value:
+        element = kind.path_element(item)
+        if element in seen:
+            trie[element] = LEAF
+            continue
+        seen.add(element)
+        trie[element] = joined(_fields(item, kind.item) or LEAF, member=True)
+    return trie
+
+
+def everything_in(value: Any, kind: Type) -> Trie:
+    """The node of a value that is all new, or all gone: every part is a member."""
+    if isinstance(value, dict) and kind.has_map and not kind.map_atomic and value:
+        children: Trie = {}
+        for name, part in value.items():
+            if (child := kind.field(name)) is not None:
+                children[f"f:{name}"] = everything_in(part, child)
+        return joined(children, member=True)
+    if isinstance(value, list) and kind.has_list and not kind.list_atomic and value:
+        return joined(_every_item(value, kind), member=True)
+    return LEAF
+
+
+def _every_item(value: list[Any], kind: Type) -> Trie:
+    items: Trie = {}
+    for item in value:
+        element = kind.path_element(item)
+        items[element] = LEAF if element in items else everything_in(item, kind.item)
+    return items
+
+
+def compare(left: Mapping[str, Any], right: Mapping[str, Any], kind: Type) -> Comparison:
+    """Compare two objects of one type.
+
+    Raises:
+        ItemError: if a list item has no identity.
+    """
+    result = Comparison({}, {}, {})
+    _compare_maps(left, right, kind, result)
+    return result
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality as Kubernetes sees it: numbers by value, but true is not 1."""
+    if left != right:
+        return False
+    if isinstance(left, dict | list):
+        return msgspec.json.encode(left) == msgspec.json.encode(right) or _same_parts(left, right)
+    return isinstance(left, bool) == isinstance(right, bool)
+
+
+def _same_parts(left: Any, right: Any) -> bool:
+    if isinstance(left, dict):
+        return all(same(part, right[name]) for name, part in left.items())
+    return all(same(part, other) for part, other in zip(left, right, strict=True))
+
+
+def _compare_maps(
+    left: Mapping[str, Any], right: Mapping[str, Any], kind: Type, result: Comparison
+) -> None:
+    for name, part in right.items():
+        other = left.get(name, MISSING)
+        if other is part:
+            continue
+        child = kind.field(name)
+        if child is not None:
+            _compare_parts(f"f:{name}", other, part, child, result)
+    for name, part in left.items():
+        if name not in right and (child := kind.field(name)) is not None:
+            result.removed[f"f:{name}"] = everything_in(part, child)
+
+
+def _compare_parts(element: str, left: Any, right: Any, kind: Type, result: Comparison) -> None:
+    if left is MISSING:
+        result.added[element] = everything_in(right, kind)
+        return
+    if same(left, right):
+        return
+    left_map, right_map = _as_map(left, kind), _as_map(right, kind)
+    if (left_map or right_map) and not kind.map_atomic:
+        inner = Comparison({}, {}, {})
+        _compare_maps(left_map or {}, right_map or {}, kind, inner)
+        _attach(element, inner, result)
+        if _kinds_differ(left, right):
+            result.modified[element] = joined(result.modified.get(element, LEAF), member=True)
+        return
+    left_list, right_list = _as_list(left, kind), _as_list(right, kind)
+    if (left_list or right_list) and not kind.list_atomic:
+        inner = Comparison({}, {}, {})
+        _compare_lists(left_list or [], right_list or [], kind, inner)
+        _attach(element, inner, result)
+        return
+    result.modified[element] = LEAF
+
+
+def _as_map(value: Any, kind: Type) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) and kind.has_map else None
+
+
+def _as_list(value: Any, kind: Type) -> list[Any] | None:
+    return value if isinstance(value, list) and kind.has_list else None
+
+
+def _kinds_differ(left: Any, right: Any) -> bool:
+    """Whether an object became something else, or the other way round; null is no kind."""
+    if left is None or right is None:
+        return False
+    return isinstance(left, dict) != isinstance(right, dict)
+
+
+def _attach(element: str, inner: Comparison, result: Comparison) -> None:
+    for part, whole in zip(inner, result, strict=True):
+        if part:
+            whole[element] = part
+
+
+def _compare_lists(left: list[Any], right: list[Any], kind: Type, result: Comparison) -> None:
+    before, after = _index(left, kind), _index(right, kind)
+    for element in before | after:
+        old, new = before.get(element, []), after.get(element, [])
+        if len(old) <= 1 and len(new) <= 1:
+            _compare_items(element, old, new, kind.item, result)
+        elif len(old) >= 2 and len(new) >= 2:
+            if not same(old, new):
+                result.modified[element] = LEAF
+        elif len(old) >= 2:
+            if new:
+                result.added[element] = everything_in(new[0], kind.item)
+            result.removed[element] = LEAF
+        else:
+            if old:
+                result.removed[element] = everything_in(old[0], kind.item)
+            result.added[element] = LEAF
+
+
+def _index(items: list[Any], kind: Type) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for item in items:
+        found.setdefault(kind.path_element(item), []).append(item)
+    return found
+
+
+def _compare_items(
+    element: str, old: list[Any], new: list[Any], kind: Type, result: Comparison
+) -> None:
+    if not new:
+        result.removed[element] = everything_in(old[0], kind)
+    else:
+        _compare_parts(element, old[0] if old else MISSING, new[0], kind, result)
+
+
+def problems(value: Any, kind: Type, *, unique: bool, path: str = "") -> list[str]:
+    """What keeps a value from being of a type, each as `path: problem`."""
+    if isinstance(value, dict) and kind.has_map:
+        found: list[str] = []
+        for name, part in value.items():
+            child = kind.field(name)
+            where = f"{path}.{name}"
+            if child is None:
+                return [*found, f"{where}: field not declared in schema"]
+            found += problems(part, child, unique=unique, path=where)
+        return found
+    if isinstance(value, list) and kind.has_list:
+        return _list_problems(value, kind, unique=unique, path=path)
+    if value is None or _fits(value, kind):
+        return []
+    return [_prefixed(path, _expectation(value, kind))]
+
+
+def _list_problems(value: list[Any], kind: Type, *, unique: bool, path: str) -> list[str]:
+    found: list[str] = []
+    seen: set[str] = set()
+    for index, item in enumerate(value):
+        where = f"{path}[{index}]"
+        if not kind.list_atomic:
+            try:
+                element = kind.path_element(item)
+            except ItemError as error:
+                return [*found, _prefixed(path, f"element {index}: {error}")]
+            if element in seen and unique:
+                duplicate = f"duplicate entries for key {element_text(element)}"
+                found.append(_prefixed(path, duplicate))
+            seen.add(element)
+            where = path + element_text(element)
+        found += problems(item, kind.item, unique=unique, path=where)
+    return found
+
+
+def _prefixed(path: str, text: str) -> str:
+    return f"{path}: {text}" if path else text
+
+
+def _fits(value: Any, kind: Type) -> bool:
+    match kind.scalar:
+        case "numeric":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "untyped":
+            return isinstance(value, str | int | float)
+        case _:
+            return False
+
+
+def _expectation(value: Any, kind: Type) -> str:
+    if kind.has_map and not kind.scalar:
+        return f"expected map, got {_go_value(value)}"
+    if kind.has_list and not kind.scalar:
+        return f"expected list, got {_go_value(value)}"
+    match kind.scalar:
+        case "numeric":
+            return f"expected numeric (int or float), got {_go_type(value)}"
+        case "string":
+            return f"expected string, got {_go_value(value)}"
+        case "boolean":
+            return f"expected boolean, got {_go_value(value)}"
+        case _:
+            return f"expected any scalar, got {_go_value(value)}"
+
+
+def _go_type(value: Any) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case list():
+            return "[]interface {}"
+        case _:
+            return "map[string]interface {}"
+
+
+def _go_value(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return f"&{{{text.strip(chr(34))}}}"
