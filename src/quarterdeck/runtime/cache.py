@@ -97,6 +97,7 @@ class Cache(Generic[T]):
         self._writing: dict[Key, int] = {}
         self._versions: dict[str, int] = {}
         self._indexes: dict[str, Index[T]] = {}
+        self._owners: Index[Metadata] | None = None
         self._handlers: list[Handler] = []
         self._memo: dict[Key, tuple[Snapshot, T]] = {}
         self._outbox: list[Event] | None = None  # events of a replacement, told at its end
@@ -185,6 +186,21 @@ class Cache(Generic[T]):
         for snapshot in self._entries.values():
             index.update(snapshot.key, self._typed(snapshot))
 
+    def index_owners(self) -> None:
+        """Find objects by the UID of their owners; idempotent, and needs no typed decode."""
+        if self._owners is None:
+            self._owners = Index(_owner_uids)
+            for snapshot in self._entries.values():
+                self._owners.update(snapshot.key, snapshot.metadata)
+
+    def owned_by(self, uid: str) -> Iterator[Snapshot]:
+        """The objects that name this UID as an owner."""
+        if self._owners is None:
+            self.index_owners()
+        assert self._owners is not None
+        for key in self._owners.keys(uid):
+            yield self._entries[key]
+
     def add_handler(self, handler: Handler) -> None:
         """Tell a handler all that is there, as additions, and each change from now on."""
         self._handlers.append(handler)
@@ -251,7 +267,7 @@ class Cache(Generic[T]):
                 self._told[key] = snapshot
             else:
                 self._settle(key)
-                self._put(snapshot)
+                self._put(snapshot, metadata)
         else:
             self._told[key] = snapshot  # our own write is newer: readers keep that
         if told is None:
@@ -355,7 +371,7 @@ class Cache(Generic[T]):
             snapshot = Snapshot(self._transform(raw), metadata)
         self._told.setdefault(key, stored)
         self._remember(key, _Write(author, snapshot.version, snapshot.uid))
-        self._put(snapshot)
+        self._put(snapshot, metadata)
 
     def deleted(self, key: Key, uid: str, author: Author | None = None) -> None:
         """Hide an object that we deleted until the watch says so."""
@@ -387,10 +403,14 @@ class Cache(Generic[T]):
 
     # --- inside
 
-    def _put(self, snapshot: Snapshot) -> None:
+    def _put(self, snapshot: Snapshot, metadata: Metadata | None = None) -> None:
         old = self._entries.get(snapshot.key)
         self.size_bytes += len(snapshot.raw) - (len(old.raw) if old is not None else 0)
         self._entries[snapshot.key] = snapshot
+        if self._owners is not None:
+            self._owners.update(
+                snapshot.key, metadata if metadata is not None else snapshot.metadata
+            )
         if self._indexes:
             typed = self._typed(snapshot)
             for index in self._indexes.values():
@@ -402,6 +422,8 @@ class Cache(Generic[T]):
             return
         self.size_bytes -= len(old.raw)
         self._memo.pop(key, None)
+        if self._owners is not None:
+            self._owners.remove(key)
         for index in self._indexes.values():
             index.remove(key)
 
@@ -426,6 +448,10 @@ class Cache(Generic[T]):
     def _deliver(self, event: Event) -> None:
         for handler in tuple(self._handlers):
             handler(event)
+
+
+def _owner_uids(metadata: Metadata) -> Iterable[str]:
+    return [reference.uid for reference in metadata.owner_references or ()]
 
 
 def _unordered(snapshot: Snapshot) -> bool:

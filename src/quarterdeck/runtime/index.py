@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from quarterdeck.meta.identity import Key
-from quarterdeck.meta.objects import Object
 
-T = TypeVar("T", bound=Object)
+T = TypeVar("T")
 
 IndexFunction = Callable[[T], Iterable[str]]
 """The values an object is found by; must be pure and must not raise."""

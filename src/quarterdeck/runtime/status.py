@@ -1,0 +1,159 @@
+"""Status in one place: conditions, observed generation, and the single write at the end.
+
+A reconcile fills a draft; the runtime adds what every object has (the ready condition, the
+observed generation) and applies it to `/status` only if something of ours changed. Conditions
+of others are never part of what we apply, so they survive.
+"""
+
+import functools
+import typing
+from collections.abc import Iterable
+from datetime import datetime
+from types import NoneType, UnionType
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from quarterdeck.meta import conditions
+from quarterdeck.meta.conditions import Condition
+from quarterdeck.meta.objects import Object
+
+T = TypeVar("T", bound=Object)
+
+Truth = bool | Literal["True", "False", "Unknown"] | None
+
+
+class StatusDraft(Generic[T]):
+    """What the status of one object will be."""
+
+    def __init__(self, obj: T, *, now: datetime, owned: Iterable[str]) -> None:
+        """`owned` are the condition types this controller answers for, set or not."""
+        self._obj = obj
+        self._now = now
+        self._type = status_type(type(obj))
+        self._before: Any = getattr(obj, "status", None)
+        if self._before is None and self._type is not None:
+            self._before = self._type()
+        self.current: Any = self._before
+        """The draft as a struct of the kind's status type."""
+        self._owned = set(owned)
+        self._touched: set[str] = set()
+
+    def set(self, **fields: object) -> None:
+        """Replace members of the status, by their Python names."""
+        self.current = msgspec.structs.replace(self._required(), **fields)
+
+    def condition(
+        self,
+        type_: str,
+        status: Truth,
+        reason: str,
+        message: str = "",
+    ) -> None:
+        """Set a condition; its transition time moves only when its status does."""
+        self.put(
+            Condition(
+                type=type_,
+                status=_truth(status),
+                reason=reason,
+                message=message,
+                observed_generation=self._obj.metadata.generation,
+            )
+        )
+
+    def put(self, condition: Condition) -> None:
+        """The same with a condition made elsewhere."""
+        self._owned.add(condition.type)
+        self._touched.add(condition.type)
+        self._set_conditions(conditions.set_condition(self.conditions, condition, now=self._now))
+
+    def remove_condition(self, type_: str) -> None:
+        """Take back a condition of ours."""
+        self._owned.add(type_)
+        self._touched.add(type_)
+        self._set_conditions(conditions.remove_condition(self.conditions, type_))
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """All conditions of the draft, also those of others."""
+        return tuple(getattr(self.current, "conditions", None) or ())
+
+    def was_set(self, type_: str) -> bool:
+        """Whether this reconcile has spoken of a condition."""
+        return type_ in self._touched
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether the kind's status has conditions at all."""
+        return self._type is not None and "conditions" in self._type.__struct_fields__
+
+    def observe(self) -> None:
+        """Note the generation this status speaks of, where the kind has a place for it."""
+        if self._type is not None and "observed_generation" in self._type.__struct_fields__:
+            self.set(observed_generation=self._obj.metadata.generation)
+
+    def transition(self, type_: str) -> tuple[Condition | None, Condition | None]:
+        """A condition before and after."""
+        before = tuple(getattr(self._before, "conditions", None) or ())
+        return conditions.find(before, type_), conditions.find(self.conditions, type_)
+
+    def to_apply(self) -> dict[str, Any] | None:
+        """The apply configuration of `/status`; None when nothing of ours changed."""
+        if self._type is None:
+            return None
+        before, after = self._ours(self._before), self._ours(self.current)
+        if before == after:
+            return None
+        key = self._obj.key
+        metadata = {"name": key.name}
+        if key.namespace:
+            metadata["namespace"] = key.namespace
+        return {
+            "apiVersion": self._obj.KIND.api_version,
+            "kind": self._obj.KIND.kind,
+            "metadata": metadata,
+            "status": msgspec.json.decode(msgspec.json.encode(after)),
+        }
+
+    def _ours(self, status: Any) -> Any:
+        if not self.has_conditions or not status.conditions:
+            return status
+        ours = tuple(each for each in status.conditions if each.type in self._owned)
+        return status if len(ours) == len(status.conditions) else _with_conditions(status, ours)
+
+    def _set_conditions(self, new: tuple[Condition, ...]) -> None:
+        self.current = _with_conditions(self._required(), new)
+
+    def _required(self) -> Any:
+        if self._type is None:
+            raise TypeError(f"{type(self._obj).__name__} has no status")
+        return self.current
+
+
+def _with_conditions(status: Any, new: tuple[Condition, ...]) -> Any:
+    return msgspec.structs.replace(status, conditions=new)
+
+
+def _truth(status: Truth) -> Literal["True", "False", "Unknown"]:
+    match status:
+        case True:
+            return "True"
+        case False:
+            return "False"
+        case None:
+            return "Unknown"
+        case _:
+            return status
+
+
+@functools.cache
+def status_type(kind: type[Object]) -> Any:
+    """The struct type of a kind's status; None if it has none."""
+    if "status" not in kind.__struct_fields__:
+        return None
+    hint = typing.get_type_hints(kind)["status"]
+    if typing.get_origin(hint) in (typing.Union, UnionType):
+        hint = next(
+            each for each in typing.get_args(hint) if each not in (NoneType, msgspec.UnsetType)
+        )
+    return hint if isinstance(hint, type) and issubclass(hint, msgspec.Struct) else None
