@@ -72,6 +72,7 @@ class FieldManager:
         self._subresource = subresource
         self._versions = versions
         self._types: dict[str, Type] = {api_version: root_of(node)}
+        self._node = node
         self._type_name = node.type_name
         ignored = reset if isinstance(reset, FieldSet) else FieldSet.of(*reset)
         self._updater = Updater(self._type_at, api_version, ignored=ignored.trie, convert=convert)
@@ -163,7 +164,7 @@ class FieldManager:
             raise InternalError(f"failed to merge config: {error}") from None
         if manager == "kubectl":
             merged = _with_last_applied(merged, config)
-        return _with_entries(self._normal(merged), managed)
+        return _with_entries(self._normal(merged, before), managed)
 
     def _apply_allowing_kubectl(
         self,
@@ -266,10 +267,10 @@ class FieldManager:
 
         return kind | _bare(builtins.zero_of(self._type_name))
 
-    def _normal(self, merged: dict[str, Any]) -> dict[str, Any]:
-        """A built-in object as its Go type writes it; others as they are."""
+    def _normal(self, merged: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
+        """A built-in object as its Go type writes it; others without the nulls merging left."""
         if not self._type_name:
-            return merged
+            return _without_new_nulls(merged, live, self._node)
         from quarterdeck.meta import builtins
 
         decoded = builtins.decode_type(merged, self._type_name)
@@ -299,6 +300,35 @@ def _with_entries(value: dict[str, Any], managed: Managed) -> dict[str, Any]:
         return value
     metadata = {**_metadata(value), "managedFields": entries.encode(managed)}
     return {**value, "metadata": metadata}
+
+
+def _without_new_nulls(
+    value: dict[str, Any], live: Mapping[str, Any], node: Node | None
+) -> dict[str, Any]:
+    """Nulls the merge made where the schema allows none; untouched parts are not walked."""
+    if value is live:
+        return value
+    result: dict[str, Any] = {}
+    for name, part in value.items():
+        schema = _member(node, name)
+        before = live.get(name)
+        if part is None and before is not None and not (schema is not None and schema.nullable):
+            continue
+        if isinstance(part, dict) and part is not before:
+            part = _without_new_nulls(part, before if isinstance(before, dict) else {}, schema)
+        result[name] = part
+    return result
+
+
+def _member(node: Node | None, name: str) -> Node | None:
+    if node is None:
+        return None
+    found = node.properties.get(name)
+    return found if found is not None else _additional(node)
+
+
+def _additional(node: Node) -> Node | None:
+    return node.additional if isinstance(node.additional, Node) else None
 
 
 def _stripped(owned: Owned | None) -> Owned | None:

@@ -107,7 +107,7 @@ def _unique(config: list[Any], kind: Type) -> dict[str, Any]:
 
 
 def remove(value: Mapping[str, Any], fields: Trie, kind: Type) -> dict[str, Any]:
-    """An object without the members of a set."""
+    """An object without the members of a set; what became empty is null, not absent."""
     return _remove_from_map(value, fields, kind) if fields else dict(value)
 
 
@@ -118,14 +118,12 @@ def _remove_from_map(value: Mapping[str, Any], fields: Trie, kind: Type) -> dict
         if node is None:
             result[name] = part
         elif not is_member(node):
-            kept = _remove_from(part, node, kind.field(name))
-            if kept is not None or part is None:
-                result[name] = kept
+            result[name] = _remove_from(part, node, kind.field(name))
     return result
 
 
 def _remove_from(value: Any, fields: Trie, kind: Type | None) -> Any:
-    """What is left of a value; nothing (`None`) when all of it goes or it is a leaf."""
+    """What is left of a value: null when all of it went."""
     if kind is None:
         return value
     if isinstance(value, dict) and kind.has_map:
