@@ -55,8 +55,13 @@ class Webhook(Struct, frozen=True, kw_only=True):
     namespace_selector: LabelSelector | None = None
     object_selector: LabelSelector | None = None
     timeout_seconds: Int32 | None = None
-    reinvocation_policy: str | None = None
     match_conditions: tuple[MatchCondition, ...] = ()
+
+
+class MutatingWebhook(Webhook, frozen=True, kw_only=True):
+    """One webhook that may change what it is asked about."""
+
+    reinvocation_policy: str | None = None
 
 
 class ValidatingWebhookConfiguration(Object, frozen=True, kw_only=True):
@@ -86,7 +91,7 @@ class MutatingWebhookConfiguration(Object, frozen=True, kw_only=True):
         scope=Scope.CLUSTER,
         subresource_status=False,
     )
-    webhooks: tuple[Webhook, ...] = ()
+    webhooks: tuple[MutatingWebhook, ...] = ()
 
 
 KINDS: tuple[type[Object], ...] = (ValidatingWebhookConfiguration, MutatingWebhookConfiguration)

@@ -5,9 +5,8 @@ from typing import Annotated
 import msgspec
 
 from quarterdeck.apis.admissionregistration import WebhookClientConfig
-from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.kinds import KindInfo, Scope
-from quarterdeck.meta.markers import ABSENT, Arbitrary, Int32, Schema
+from quarterdeck.meta.markers import ABSENT, Arbitrary, Int32, Schema, Time
 from quarterdeck.meta.objects import Object, Struct
 
 
@@ -103,10 +102,23 @@ class CustomResourceDefinitionSpec(Struct, frozen=True, kw_only=True):
     preserve_unknown_fields: bool = False
 
 
+class CustomResourceDefinitionCondition(Struct, frozen=True, kw_only=True):
+    """One fact about the state of a definition."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: Time | None = None
+
+
 class CustomResourceDefinitionStatus(Struct, frozen=True, kw_only=True):
     """Whether the kind is served."""
 
-    conditions: Conditions = ()
+    conditions: Annotated[
+        tuple[CustomResourceDefinitionCondition, ...],
+        Schema(list_type="map", list_map_keys=("type",)),
+    ] = ()
     accepted_names: CustomResourceDefinitionNames = CustomResourceDefinitionNames()
     stored_versions: Annotated[tuple[str, ...], Schema(list_type="atomic")] = ()
 

@@ -36,20 +36,23 @@ class DeploymentSpec(Struct, frozen=True, kw_only=True):
     progress_deadline_seconds: Int32 | None = None
 
 
-class WorkloadCondition(Struct, frozen=True, kw_only=True):
-    """One fact about the state of a deployment or replica set."""
+class ReplicaSetCondition(Struct, frozen=True, kw_only=True):
+    """One fact about the state of a replica set."""
 
     type: str
     status: str
     reason: str = ""
     message: str = ""
-    last_update_time: Time | None = None
     last_transition_time: Time | None = None
 
 
-Conditions = Annotated[
-    tuple[WorkloadCondition, ...], Schema(list_type="map", list_map_keys=("type",))
-]
+class DeploymentCondition(ReplicaSetCondition, frozen=True, kw_only=True):
+    """One fact about the state of a deployment."""
+
+    last_update_time: Time | None = None
+
+
+_BY_TYPE = Schema(list_type="map", list_map_keys=("type",))
 
 
 class DeploymentStatus(Struct, frozen=True, kw_only=True):
@@ -62,7 +65,7 @@ class DeploymentStatus(Struct, frozen=True, kw_only=True):
     available_replicas: Int32 = 0
     unavailable_replicas: Int32 = 0
     collision_count: Int32 | None = None
-    conditions: Conditions = ()
+    conditions: Annotated[tuple[DeploymentCondition, ...], _BY_TYPE] = ()
 
 
 class Deployment(Object, frozen=True, kw_only=True):
@@ -99,7 +102,7 @@ class ReplicaSetStatus(Struct, frozen=True, kw_only=True):
     ready_replicas: Int32 = 0
     available_replicas: Int32 = 0
     observed_generation: Int64 = 0
-    conditions: Conditions = ()
+    conditions: Annotated[tuple[ReplicaSetCondition, ...], _BY_TYPE] = ()
 
 
 class ReplicaSet(Object, frozen=True, kw_only=True):

@@ -46,8 +46,10 @@ class Builder(Generic[T]):
             values["metadata", "namespace"] = namespace
         object.__setattr__(self, "_values", values)
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"{type(self).__name__} is immutable: {name} cannot be assigned")
+    if not TYPE_CHECKING:  # a type checker that saw it would allow every assignment
+
+        def __setattr__(self, name: str, value: object) -> NoReturn:
+            raise AttributeError(f"{type(self).__name__} is immutable: {name} cannot be assigned")
 
     def with_labels(self, labels: Mapping[str, str]) -> Self:
         """Labels, added to those already set."""

@@ -79,7 +79,6 @@ class PodCondition(Struct, frozen=True, kw_only=True):
     message: str = ""
     last_probe_time: Time | None = None
     last_transition_time: Time | None = None
-    observed_generation: Int64 = 0
 
 
 class ContainerStateWaiting(Struct, frozen=True, kw_only=True):
@@ -138,7 +137,6 @@ class PodIP(Struct, frozen=True, kw_only=True):
 class PodStatus(Struct, frozen=True, kw_only=True):
     """What a pod is."""
 
-    observed_generation: Int64 = 0
     phase: str = ""
     conditions: tuple[PodCondition, ...] = ()
     message: str = ""

@@ -53,6 +53,14 @@ class PersistentVolumeClaimVolumeSource(Struct, frozen=True, kw_only=True):
     read_only: bool = False
 
 
+class KeysProjection(Struct, frozen=True, kw_only=True):
+    """The keys of a ConfigMap or Secret as files among others."""
+
+    name: str = ""
+    items: tuple[KeyToPath, ...] = ()
+    optional: bool | None = None
+
+
 class ServiceAccountTokenProjection(Struct, frozen=True, kw_only=True):
     """A token of the pod's service account as a file."""
 
@@ -64,8 +72,8 @@ class ServiceAccountTokenProjection(Struct, frozen=True, kw_only=True):
 class VolumeProjection(Struct, frozen=True, kw_only=True):
     """One source of a projected volume."""
 
-    config_map: ConfigMapVolumeSource | None = None
-    secret: ConfigMapVolumeSource | None = None
+    config_map: KeysProjection | None = None
+    secret: KeysProjection | None = None
     service_account_token: ServiceAccountTokenProjection | None = None
     downward_api: Arbitrary = msgspec.field(name="downwardAPI", default=ABSENT)
 

@@ -1,0 +1,279 @@
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quarterdeck.apis.apps import Deployment
+from quarterdeck.apis.core import ConfigMap, Container, Pod, Secret
+from quarterdeck.meta.identity import GVK, Key
+from quarterdeck.meta.kinds import KindInfo
+from quarterdeck.meta.markers import is_absent
+from quarterdeck.meta.objects import (
+    DecodeError,
+    Object,
+    ObjectMeta,
+    PartialObject,
+    Struct,
+    controller_of,
+    decode,
+    decode_list,
+    document,
+    encode,
+    owner_reference,
+    raw,
+    replace,
+    to_builtins,
+    with_metadata,
+)
+
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "web",
+        "namespace": "shop",
+        "uid": "u-1",
+        "labels": {"app": "web"},
+        "futureField": {"a": 1},
+    },
+    "spec": {
+        "containers": [
+            {"name": "main", "image": "nginx", "futureProbe": {"every": 3}},
+            {"name": "side", "image": "envoy"},
+        ],
+        "affinity": {"nodeAffinity": {}},
+        "futureSpec": [1, 2],
+    },
+    "status": {"podIP": "10.0.0.1", "qosClass": "Burstable"},
+}
+
+
+def body(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value).encode()
+
+
+def test_decoding_reads_typed_fields() -> None:
+    pod = decode(Pod, body(POD))
+    assert pod.key == Key("shop", "web")
+    assert [container.name for container in pod.spec.containers] == ["main", "side"]
+    assert pod.status.pod_ip == "10.0.0.1"
+    assert pod.uid == "u-1"
+    assert not pod.is_deleting
+
+
+def test_an_object_remembers_the_bytes_it_came_from() -> None:
+    data = body(POD)
+    pod = decode(Pod, data)
+    assert raw(pod) is data
+    assert raw(with_metadata(pod, name="other")) is data
+    assert raw(Pod()) is None
+
+
+def test_unknown_fields_survive_a_change_next_to_them() -> None:
+    pod = decode(Pod, body(POD))
+    main, side = pod.spec.containers
+    changed = replace(
+        pod,
+        spec=msgspec.structs.replace(
+            pod.spec, containers=(side, msgspec.structs.replace(main, image="nginx:2"))
+        ),
+    )
+    written = document(changed)
+    expected = json.loads(body(POD))
+    expected["spec"]["containers"] = [
+        {"name": "side", "image": "envoy"},
+        {"name": "main", "image": "nginx:2", "futureProbe": {"every": 3}},
+    ]
+    assert written == expected
+
+
+def test_a_removed_field_is_removed_from_the_document() -> None:
+    pod = decode(Pod, body(POD))
+    assert "labels" not in document(with_metadata(pod, labels={}))["metadata"]
+
+
+def test_the_document_of_an_untouched_object_is_what_was_read() -> None:
+    assert document(decode(Pod, body(POD))) == POD
+
+
+def test_an_object_made_here_has_its_kind() -> None:
+    made = ConfigMap(metadata=ObjectMeta(name="settings"), data={"a": "b"})
+    assert to_builtins(made) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "settings"},
+        "data": {"a": "b"},
+    }
+    assert made.gvk() == GVK("", "v1", "ConfigMap")
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        pytest.param("labels", None, id="map"),
+        pytest.param("finalizers", None, id="list"),
+        pytest.param("creationTimestamp", None, id="time"),
+        pytest.param("generation", None, id="number"),
+    ],
+)
+def test_null_means_absent(member: str, value: None) -> None:
+    data = body({"metadata": {"name": "a", member: value}, "spec": {"affinity": {"x": 1}}})
+    pod = decode(Pod, data)
+    assert pod.metadata == ObjectMeta(name="a")
+    assert json.loads(bytes(pod.spec.affinity)) == {"x": 1}
+
+
+def test_absent_arbitrary_json_is_recognised() -> None:
+    assert is_absent(Pod().spec.affinity)
+    assert is_absent(decode(Pod, b'{"spec":{"affinity":null}}').spec.affinity)
+    assert not is_absent(decode(Pod, b'{"spec":{"affinity":{}}}').spec.affinity)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        pytest.param(b"{", "Pod: Input data was truncated", id="truncated"),
+        pytest.param(b'{"metadata":{"name":3}}', "metadata.name", id="wrong type"),
+        pytest.param(b'{"kind":"Node"}', "kind Node", id="another kind"),
+        pytest.param(b'{"apiVersion":"v2"}', "apiVersion v2", id="another version"),
+        pytest.param(b"[]", "Expected `object`", id="no object"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(data: bytes, text: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode(Pod, data)
+    assert text in str(caught.value)
+
+
+def test_lists_give_each_item_its_own_bytes() -> None:
+    data = body(
+        {
+            "apiVersion": "v1",
+            "kind": "PodList",
+            "metadata": {"resourceVersion": "7", "continue": "next", "remainingItemCount": 3},
+            "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}, "x": 1}],
+        }
+    )
+    pods = decode_list(Pod, data)
+    assert [pod.metadata.name for pod in pods.items] == ["a", "b"]
+    assert pods.metadata.continue_ == "next"
+    assert pods.metadata.resource_version == "7"
+    assert json.loads(raw(pods.items[1]) or b"") == {"metadata": {"name": "b"}, "x": 1}
+
+
+def test_a_list_of_nothing_may_be_null() -> None:
+    assert decode_list(Pod, b'{"items":null}').items == ()
+
+
+def test_a_broken_list_is_refused() -> None:
+    with pytest.raises(DecodeError, match="PodList"):
+        decode_list(Pod, b'{"items":{}}')
+
+
+def test_wire_names_are_kubernetes_own() -> None:
+    names = to_builtins(
+        decode(
+            Pod,
+            body({"spec": {"hostPID": True, "hostIPC": True}, "status": {"hostIP": "h"}}),
+        )
+    )
+    assert names["spec"] == {"hostPID": True, "hostIPC": True}
+    assert names["status"] == {"hostIP": "h"}
+
+
+def test_owners_are_referred_to_and_found() -> None:
+    owner = decode(Deployment, DEPLOYMENT)
+    pod = with_metadata(Pod(), owner_references=(owner_reference(owner),))
+    found = controller_of(pod)
+    assert found is not None
+    assert (found.api_version, found.kind, found.name, found.uid) == (
+        "apps/v1",
+        "Deployment",
+        "web",
+        "d-1",
+    )
+    assert found.block_owner_deletion
+    assert controller_of(Pod()) is None
+    assert owner_reference(owner, controller=False).controller is None
+
+
+DEPLOYMENT = (
+    b'{"metadata":{"name":"web","uid":"d-1"},"spec":{"selector":{},"template":{"spec":{}}}}'
+)
+
+
+def test_metadata_can_be_read_of_any_kind() -> None:
+    partial = decode(PartialObject, body(POD))
+    assert partial.kind == "Pod"
+    assert partial.metadata.labels == {"app": "web"}
+
+
+def test_printing_a_secret_shows_no_value() -> None:
+    secret = decode(Secret, b'{"metadata":{"name":"s"},"data":{"password":"aHVudGVyMg=="}}')
+    assert "aHVu" not in f"{secret!r} {secret}"
+    assert secret.read("password") == b"hunter2"
+    assert secret.read("other") is None
+    with pytest.raises(ValueError, match=r"data\[k\] is not base64") as caught:
+        Secret(data={"k": "%%%"}).read("k")
+    assert "%%%" not in str(caught.value)
+
+
+class Inner(Struct, frozen=True, kw_only=True):
+    name: str = ""
+    size: int = 0
+
+
+class Thing(Object, frozen=True, kw_only=True):
+    KIND = KindInfo(group="g", version="v1", kind="Thing", plural="things")
+    one: Inner = Inner()
+    many: tuple[Inner, ...] = ()
+    words: Mapping[str, str] = {}
+
+
+_names = st.sampled_from(["a", "b", "c", "d"])
+_inners: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"name": _names},
+    optional={"size": st.integers(1, 3), "unknown": st.integers(0, 3)},
+)
+_things: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"apiVersion": st.just("g/v1"), "kind": st.just("Thing")},
+    optional={
+        "one": _inners,
+        "many": st.lists(_inners, max_size=4, unique_by=lambda inner: inner["name"]),
+        "words": st.dictionaries(_names, st.text(max_size=3), min_size=1),
+        "unknown": st.recursive(st.integers(), st.lists, max_leaves=3),
+    },
+)
+
+
+@settings(max_examples=150)
+@given(_things)
+def test_reading_and_writing_changes_nothing(thing: dict[str, Any]) -> None:
+    assert document(decode(Thing, body(thing))) == thing
+
+
+@settings(max_examples=200)
+@given(_things, _things)
+def test_a_document_holds_the_new_known_fields_and_all_unknown_ones(
+    old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    before = decode(Thing, body(old))
+    wanted = decode(Thing, body(new))
+    after = replace(before, one=wanted.one, many=wanted.many, words=wanted.words)
+    written = document(after)
+    again = decode(Thing, body(written))
+    assert (again.one, again.many, again.words) == (wanted.one, wanted.many, wanted.words)
+    assert written.get("unknown") == old.get("unknown")
+
+
+def test_structs_are_immutable() -> None:
+    with pytest.raises(AttributeError):
+        Container(name="a").name = "b"  # type: ignore[misc]
+
+
+def test_encoding_leaves_out_defaults() -> None:
+    assert encode(Container(name="a", image="b")) == b'{"name":"a","image":"b"}'
