@@ -1,7 +1,6 @@
 """`python -m quarterdeck.codegen generate|manifests|verify`."""
 
 import argparse
-import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from quarterdeck.codegen import guard
 from quarterdeck.codegen.files import Target, differences, write
 from quarterdeck.codegen.registry import GENERATORS
+from quarterdeck.meta import builtins
 
 VERIFY = "verify"
 
@@ -38,15 +38,7 @@ def verify(root: Path) -> Iterator[str]:
     for difference in differences(root, GENERATORS):
         yield f"{difference}; run make update"
     yield from guard.breaking_changes(root)
-    yield from _builtin_table_problems()
-
-
-def _builtin_table_problems() -> Iterator[str]:
-    """The table of built-in kinds checks itself."""
-    table = importlib.import_module("quarterdeck.meta.builtins")
-    check = getattr(table, "verify", None)
-    if check is not None:
-        yield from (f"meta/builtins: {problem}" for problem in check() or ())
+    yield from builtins.verify()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Union
 
 import msgspec
 
-from quarterdeck.meta.typing_schema import unwrap
+from quarterdeck.meta.annotations import unwrap
 
 
 class Names:

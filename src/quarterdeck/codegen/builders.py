@@ -13,10 +13,10 @@ import msgspec
 from quarterdeck import apis
 from quarterdeck.codegen.annotations import Names
 from quarterdeck.codegen.files import NOTICE, File
+from quarterdeck.meta.annotations import item_of, unwrap
 from quarterdeck.meta.docstrings import describe
 from quarterdeck.meta.objects import Object
 from quarterdeck.meta.scheme import Scheme
-from quarterdeck.meta.typing_schema import item_of, unwrap
 
 WIDTH = 100
 SHARED = frozenset({"labels", "annotations", "finalizers", "owner"})

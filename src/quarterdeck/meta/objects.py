@@ -14,7 +14,8 @@ import msgspec
 from quarterdeck.meta.identity import GVK, Key, ResourceVersion, Uid
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.markers import ABSENT, Arbitrary, Int64, Schema, Time
-from quarterdeck.meta.overlay import overlay, without_nulls
+from quarterdeck.meta.nulls import without_nulls
+from quarterdeck.meta.overlay import overlay
 
 
 class Struct(
@@ -205,7 +206,8 @@ def decode(kind: type[T], data: bytes) -> T:
 
 def _decode_leniently(kind: type[T], data: bytes) -> T:
     try:
-        found: T = decoder(kind).decode(_ENCODER.encode(without_nulls(msgspec.json.decode(data))))
+        known = without_nulls(msgspec.json.decode(data), kind)
+        found: T = decoder(kind).decode(_ENCODER.encode(known))
         return found
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
         raise DecodeError(f"{kind.__name__}: {error}") from error

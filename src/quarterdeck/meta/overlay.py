@@ -68,16 +68,3 @@ def _identity(entries: Sequence[Any]) -> str | None:
         ),
         None,
     )
-
-
-def without_nulls(value: Any) -> Any:
-    """The same data without members that are `null`, at any depth."""
-    match value:
-        case dict():
-            return {
-                name: without_nulls(member) for name, member in value.items() if member is not None
-            }
-        case list():
-            return [without_nulls(entry) for entry in value]
-        case _:
-            return value

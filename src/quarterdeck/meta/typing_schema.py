@@ -5,13 +5,13 @@ markers on it. Properties are sorted, so that moving a field in the source chang
 """
 
 import enum
-import types
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Union
+from typing import Any, Literal
 
 import msgspec
 
+from quarterdeck.meta.annotations import item_of, members_of, unwrap
 from quarterdeck.meta.docstrings import describe
 from quarterdeck.meta.markers import Schema
 from quarterdeck.meta.objects import ObjectMeta
@@ -47,29 +47,6 @@ def node_of(annotation: Any, path: str = "", *, within: tuple[type, ...] = ()) -
     return node
 
 
-def unwrap(annotation: Any) -> tuple[Any, tuple[Schema, ...]]:
-    """An annotation without `None` and without its markers, and the markers, innermost first."""
-    if typing.get_origin(annotation) is Annotated:
-        inner, found = unwrap(annotation.__origin__)
-        own = tuple(entry for entry in annotation.__metadata__ if isinstance(entry, Schema))
-        return inner, found + own
-    members = _members(annotation)
-    if len(members) == 1 and members[0] is not annotation:
-        return unwrap(members[0])
-    return annotation, ()
-
-
-def item_of(base: Any) -> Any | None:
-    """The type of the entries of a list, or `None` for anything else."""
-    return typing.get_args(base)[0] if typing.get_origin(base) in (tuple, list) else None
-
-
-def _members(annotation: Any) -> tuple[Any, ...]:
-    if typing.get_origin(annotation) in (Union, types.UnionType):
-        return tuple(part for part in typing.get_args(annotation) if part is not types.NoneType)
-    return (annotation,)
-
-
 def _plain(base: Any, path: str, within: tuple[type, ...]) -> Node:
     origin = typing.get_origin(base)
     if base in _SCALARS:
@@ -84,7 +61,7 @@ def _plain(base: Any, path: str, within: tuple[type, ...]) -> Node:
     if origin in (Mapping, dict):
         values = node_of(typing.get_args(base)[1], f"{path}[*]", within=within)
         return _node(type="object", additional=values)
-    if set(_members(base)) <= {str, int, float}:
+    if set(members_of(base)) <= {str, int, float}:
         return _node()
     if isinstance(base, type):
         return _class(base, path, within)

@@ -9,10 +9,11 @@ import pytest
 from quarterdeck import apis
 from quarterdeck.apis import core
 from quarterdeck.meta import builtins
+from quarterdeck.meta.annotations import item_of, unwrap
 from quarterdeck.meta.objects import Object
 from quarterdeck.meta.schema import Node
 from quarterdeck.meta.scheme import Scheme
-from quarterdeck.meta.typing_schema import SchemaError, item_of, node_of, struct_node, unwrap
+from quarterdeck.meta.typing_schema import SchemaError, node_of, struct_node
 
 KINDS = [kind for kind in Scheme(modules=apis.KUBERNETES).kinds() if kind.KIND.plural]
 

@@ -133,6 +133,11 @@ def test_absent_arbitrary_json_is_recognised() -> None:
     assert not is_absent(decode(Pod, b'{"spec":{"affinity":{}}}').spec.affinity)
 
 
+def test_null_inside_arbitrary_json_is_kept() -> None:
+    pod = decode(Pod, b'{"metadata":{"labels":null},"spec":{"affinity":{"x":null}}}')
+    assert json.loads(bytes(pod.spec.affinity)) == {"x": None}
+
+
 @pytest.mark.parametrize(
     ("data", "text"),
     [
