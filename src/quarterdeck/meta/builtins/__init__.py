@@ -79,7 +79,7 @@ def type_errors(document: object, gvk: GVK) -> str | None:
 
 def unknown_fields(document: object, gvk: GVK) -> list[str]:
     """Paths of members the kind has no field for, as strict decoding names them."""
-    from quarterdeck.meta.builtins.structs import unknown_fields as walk
+    from quarterdeck.meta.builtins.diagnosis import unknown_fields as walk
 
     return walk(document, f"#{_name(gvk)}")
 
@@ -116,7 +116,9 @@ def _decode(document: object, name: str) -> Decoded:
     try:
         return Decoded(decoder(f"#{name}")(document))
     except Mismatch as error:
-        return Decoded({}, str(error))
+        from quarterdeck.meta.builtins.diagnosis import first_error
+
+        return Decoded({}, first_error(document, f"#{name}") or error.message())
 
 
 def _name(gvk: GVK) -> str:

@@ -23,25 +23,27 @@ _ALPHABET = re.compile(r"[A-Za-z0-9+/]*")
 
 
 class Mismatch(Exception):
-    """A JSON value that its Go type cannot take; the path grows while it travels up."""
+    """A JSON value that its Go type cannot take.
 
-    def __init__(self, found: str = "", go_type: str = "", *, text: str = "") -> None:
+    Go goes on after most mismatches and reports the first; one found by a type's own decoder is
+    `fatal`: it ends the decoding and is what gets reported.
+    """
+
+    def __init__(
+        self, found: str = "", go_type: str = "", *, text: str = "", fatal: bool = False
+    ) -> None:
         super().__init__()
         self.found = found
         self.go_type = go_type
         self.text = text
-        self.struct = ""
-        self.path: list[str] = []
+        self.fatal = fatal
 
-    def __str__(self) -> str:
+    def message(self, field: str = "") -> str:
+        """Go's words; `field` is struct name and path, empty for the whole document."""
         if self.text:
             return self.text
-        if not self.struct:
-            return f"json: cannot unmarshal {self.found} into Go value of type {self.go_type}"
-        where = ".".join([self.struct, *reversed(self.path)])
-        return f"json: cannot unmarshal {self.found} into Go struct field {where} of type " + (
-            self.go_type
-        )
+        place = f"struct field {field}" if field else "value"
+        return f"json: cannot unmarshal {self.found} into Go {place} of type {self.go_type}"
 
 
 def json_kind(value: object) -> str:
@@ -91,26 +93,24 @@ def _bad_byte(text: str) -> int:
 
 def decode_time(value: Any) -> str | None:
     """A time to the second, in UTC; the zero time is null."""
-    return _time(value, rfc3339.format_time)
+    return _time(value, rfc3339.format_time, layout="2006-01-02T15:04:05Z07:00")
 
 
 def decode_micro_time(value: Any) -> str | None:
     """A time to the microsecond."""
-    return _time(value, rfc3339.format_micro)
+    return _time(value, rfc3339.format_micro, layout="2006-01-02T15:04:05.000000Z07:00")
 
 
-def _time(value: Any, show: Callable[[datetime], str]) -> str | None:
+def _time(value: Any, show: Callable[[datetime], str], *, layout: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise Mismatch(text=str(Mismatch(json_kind(value), "string")))
+        raise Mismatch(json_kind(value), "string", fatal=True)
     try:
         moment = rfc3339.parse(value)
     except ValueError:
-        raise Mismatch(
-            text=f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": '
-            f'cannot parse "{value}" as "2006"'
-        ) from None
+        text = f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"'
+        raise Mismatch(text=text, fatal=True) from None
     return None if moment == _ZERO_TIME else show(moment)
 
 
@@ -123,7 +123,7 @@ def decode_quantity(value: Any) -> str:
             return str(Quantity.parse(str(value).strip()))
         except QuantityError:
             pass
-    raise Mismatch(text=_QUANTITY_RULE)
+    raise Mismatch(text=_QUANTITY_RULE, fatal=True)
 
 
 def decode_int_or_string(value: Any) -> int | str:
@@ -135,7 +135,7 @@ def decode_int_or_string(value: Any) -> int | str:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= INT32_MAX:
         return value
     found = f"number {value}" if json_kind(value) == "number" else json_kind(value)
-    raise Mismatch(text=str(Mismatch(found, "int32")))
+    raise Mismatch(found, "int32", fatal=True)
 
 
 def decode_any(value: Any) -> Any:

@@ -188,7 +188,6 @@ def _map(expression: str) -> Decoder:
 
 def _struct(name: str) -> Decoder:
     shown = table.go_name(name)
-    bare = name.rpartition(".")[2]
 
     def decode(value: Any) -> Any:
         if type_(value) is not dict:
@@ -200,12 +199,7 @@ def _struct(name: str) -> Decoder:
                 if not member.omit_empty or _is_struct(member.type):
                     result[member.name] = member.zero()
                 continue
-            try:
-                decoded = member.decode(part)
-            except Mismatch as error:
-                error.struct = error.struct or bare
-                error.path.append(member.name)
-                raise
+            decoded = member.decode(part)
             if not (member.omit_empty and _is_empty(decoded, member)):
                 result[member.name] = decoded
         return result
@@ -269,41 +263,3 @@ def go_expression(expression: str) -> str:
     if expression.startswith("#"):
         return table.go_name(expression[1:])
     return "[]uint8" if expression == "bytes" else expression
-
-
-def unknown_fields(value: Any, expression: str, *, path: str = "") -> list[str]:
-    """Paths of members no field takes, in the order of the document: `spec.ports[0].foo`."""
-    expression = expression.lstrip("*")
-    if expression.startswith("[]") and isinstance(value, list):
-        return [
-            found
-            for index, part in enumerate(value)
-            for found in unknown_fields(part, expression[2:], path=f"{path}[{index}]")
-        ]
-    if expression.startswith("{}") and isinstance(value, dict):
-        return [
-            found
-            for key, part in value.items()
-            for found in unknown_fields(part, expression[2:], path=_join(path, key))
-        ]
-    if not expression.startswith("#") or expression[1:] in table.SPECIAL:
-        return []
-    named = table.go_type(expression[1:])
-    if named.alias:
-        return unknown_fields(value, named.alias, path=path)
-    return _unknown_members(value, named.name, path) if isinstance(value, dict) else []
-
-
-def _unknown_members(value: dict[str, Any], name: str, path: str) -> list[str]:
-    types = {member.name: member.type for member in members(name)}
-    found: list[str] = []
-    for key, part in value.items():
-        if key in types:
-            found += unknown_fields(part, types[key], path=_join(path, key))
-        else:
-            found.append(_join(path, key))
-    return found
-
-
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key

@@ -118,7 +118,8 @@ def _diff_scalars(
     removed: list[Any] = []
     if want.deletions:
         removed = deduplicate(sorted(_surplus(before, after), key=str))
-    ordered = removed or (want.changes and before != after)
+    # Upstream compares with the old list already sorted, so an unsorted one always counts.
+    ordered = removed or (want.changes and sorted(before, key=str) != after)
     return added, removed, after if ordered else []
 
 

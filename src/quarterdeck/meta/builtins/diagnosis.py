@@ -1,0 +1,119 @@
+"""What strict and typed decoding would complain about, in Go's words and the document's order.
+
+Decoding itself only finds out that something is wrong; these walks are for bad requests, where
+time does not matter and the exact message does.
+"""
+
+from typing import Any
+
+from quarterdeck.meta.builtins import table
+from quarterdeck.meta.builtins.special import Mismatch, json_kind
+from quarterdeck.meta.builtins.structs import decoder, go_expression, members
+
+
+def first_error(value: Any, expression: str) -> str | None:
+    """Go's error for a document: the first fatal one, else the first of the others."""
+    found: list[str] = []
+    try:
+        _walk(value, expression, found, struct="", path=())
+    except _Fatal as error:
+        return str(error)
+    return found[0] if found else None
+
+
+class _Fatal(Exception):
+    pass
+
+
+def _walk(
+    value: Any, expression: str, found: list[str], *, struct: str, path: tuple[str, ...]
+) -> None:
+    named = expression.lstrip("*")
+    expression = _resolve(named)
+    if value is None:
+        return
+    if expression.startswith("[]") and isinstance(value, list):
+        for part in value:
+            _walk(part, expression[2:], found, struct=struct, path=path)
+    elif expression.startswith("{}") and isinstance(value, dict):
+        for part in value.values():
+            _walk(part, expression[2:], found, struct=struct, path=path)
+    elif _is_struct(expression) and isinstance(value, dict):
+        _walk_members(value, expression[1:], found, path)
+    else:
+        _check(value, named, found, field=".".join((struct, *path)) if struct else "")
+
+
+def _walk_members(
+    value: dict[str, Any], name: str, found: list[str], path: tuple[str, ...]
+) -> None:
+    types = {member.name: member.type for member in members(name)}
+    struct = name.rpartition(".")[2]
+    for key, part in value.items():
+        if key in types:
+            _walk(part, types[key], found, struct=struct, path=(*path, key))
+
+
+def _check(value: Any, expression: str, found: list[str], *, field: str) -> None:
+    try:
+        if _is_struct(expression) or _resolve(expression).startswith(("[]", "{}")):
+            raise Mismatch(json_kind(value), go_expression(expression))
+        decoder(expression)(value)
+    except Mismatch as error:
+        if error.fatal:
+            raise _Fatal(error.message(field)) from None
+        found.append(error.message(field))
+
+
+def _resolve(expression: str) -> str:
+    """Follow other names for slices and maps; named scalars keep their name."""
+    while expression.startswith("#") and expression[1:] not in table.SPECIAL:
+        alias = table.go_type(expression[1:]).alias
+        if not alias.startswith(("[]", "{}")):
+            break
+        expression = alias
+    return expression
+
+
+def _is_struct(expression: str) -> bool:
+    if not expression.startswith("#") or expression[1:] in table.SPECIAL:
+        return False
+    return not table.go_type(expression[1:]).alias
+
+
+def unknown_fields(value: Any, expression: str, *, path: str = "") -> list[str]:
+    """Paths of members no field takes, in the order of the document: `spec.ports[0].foo`."""
+    expression = expression.lstrip("*")
+    if expression.startswith("[]") and isinstance(value, list):
+        return [
+            found
+            for index, part in enumerate(value)
+            for found in unknown_fields(part, expression[2:], path=f"{path}[{index}]")
+        ]
+    if expression.startswith("{}") and isinstance(value, dict):
+        return [
+            found
+            for key, part in value.items()
+            for found in unknown_fields(part, expression[2:], path=_join(path, key))
+        ]
+    if not expression.startswith("#") or expression[1:] in table.SPECIAL:
+        return []
+    named = table.go_type(expression[1:])
+    if named.alias:
+        return unknown_fields(value, named.alias, path=path)
+    return _unknown_members(value, named.name, path) if isinstance(value, dict) else []
+
+
+def _unknown_members(value: dict[str, Any], name: str, path: str) -> list[str]:
+    types = {member.name: member.type for member in members(name)}
+    found: list[str] = []
+    for key, part in value.items():
+        if key in types:
+            found += unknown_fields(part, types[key], path=_join(path, key))
+        else:
+            found.append(_join(path, key))
+    return found
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
