@@ -16,6 +16,7 @@ from quarterdeck.server.discovery import DiscoveryDocuments
 from quarterdeck.server.frames import FrameCache
 from quarterdeck.server.health import ENDPOINTS, Health
 from quarterdeck.server.identity import User
+from quarterdeck.server.managed import FieldManagers
 from quarterdeck.server.metrics import Metrics
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.pipeline import authn, authz, guard
@@ -69,6 +70,7 @@ class ApiServer:
             admission=Admission((NamespaceLifecycle(store), *plugins)),
             metrics=Metrics(),
             frames=FrameCache(),
+            field_managers=FieldManagers(),
             streams=set(),
         )
         self._is_ready = False

@@ -12,10 +12,11 @@ from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.pipeline.admission import Admission
 from quarterdeck.server.pipeline.authn import Authenticator
 from quarterdeck.server.pipeline.authz import Authorizer
-from quarterdeck.server.registry.resource import Context
+from quarterdeck.server.registry.resource import Context, Resource
 from quarterdeck.server.registry.table import Registry
 from quarterdeck.server.timers import Timers
 from quarterdeck.storage import Store
+from quarterdeck.wire.apply import FieldManager
 from quarterdeck.wire.frame import EventType
 
 
@@ -35,6 +36,14 @@ class FrameCache(Protocol):
         ...
 
 
+class FieldManagers(Protocol):
+    """The field managers of all endpoints; see `server.managed`."""
+
+    def get(self, core: "Core", resource: Resource, subresource: str) -> FieldManager:
+        """The field manager of an endpoint."""
+        ...
+
+
 class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The parts of one API server, made once by `ApiServer`."""
 
@@ -48,6 +57,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     authorizer: Authorizer
     admission: Admission
     metrics: Metrics
+    field_managers: FieldManagers
     frames: FrameCache
     streams: set[Stream]
     """The watches that are open, so that they can be ended well."""

@@ -19,6 +19,29 @@ from quarterdeck.server.registry.table import Registry
 
 Document = dict[str, Any]
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+_GROUPS = (
+    "",
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+)
+"""The groups of Kubernetes in the order its discovery lists them."""
 _STAGES = {"alpha": 0, "beta": 1, None: 2}
 
 
@@ -70,13 +93,14 @@ class DiscoveryDocuments:
         return body
 
     def _versions_by_group(self) -> dict[str, list[str]]:
-        """Groups in order of registration, their versions in order of preference."""
-        groups: dict[str, list[str]] = {}
+        """Kubernetes' groups in its order, others as registered; versions by preference."""
+        groups: dict[str, list[str]] = {group: [] for group in _GROUPS}
         for group, version in self._registry.versions():
             groups.setdefault(group, []).append(version)
         return {
             group: sorted(versions, key=version_priority, reverse=True)
             for group, versions in groups.items()
+            if versions
         }
 
     def _core(self, address: str) -> Document:

@@ -14,8 +14,10 @@ from quarterdeck.server.handlers import (
     create,
     delete,
     deletecollection,
+    eviction,
     get,
     patch,
+    review,
     scale,
     update,
     watch,
@@ -118,8 +120,19 @@ async def answer(
         return await watch.handle(core, call, options), verb
     if options is not None and verb == "list":
         return await listing.handle(core, call, options), verb
-    handler = _SCALE_VERBS[verb] if path.subresource == SCALE else _VERBS[verb]
-    return await handler(core, call), verb
+    return await _handler(resource, path, verb)(core, call), verb
+
+
+def _handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
+    if path.subresource == SCALE:
+        return _SCALE_VERBS[verb]
+    if verb != "create":
+        return _VERBS[verb]
+    if not path.subresource:
+        return review.handle if resource.kind in review.REVIEWS else create.handle
+    if path.subresource == "eviction":
+        return eviction.handle
+    raise NotFound.resource()
 
 
 def _attributes(verb: str, path: paths.ResourcePath) -> authz.Attributes:

@@ -17,7 +17,7 @@ def document(git_version: str) -> bytes:
             "minor": minor,
             "gitVersion": git_version,
             "gitCommit": "0" * 40,
-            "gitTreeState": "clean",
+            "gitTreeState": "",
             "buildDate": "1970-01-01T00:00:00Z",
             "goVersion": "go1.23.9",
             "compiler": "gc",

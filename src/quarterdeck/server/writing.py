@@ -81,13 +81,14 @@ async def create(
         raise ApiError("resourceVersion should not be set on objects to be created", code=500)
     context = core.context(call.user.name, call.path.namespace)
     strategy.default(value)
+    if track:
+        value = managed.track(core, call, value, None, manager=intent.manager)
+        metadata = value["metadata"]
     attempt = _attempt(call, "create", intent, value=value)
     core.admission.admit(attempt)
     if core.admission.waits:
         await core.admission.admit_waiting(attempt)
     _fill_metadata(core, strategy, metadata, context)
-    if track:
-        managed.track_create(core, call, value, intent.manager)
     strategy.prepare_create(value, context)
     if core.admission.waits:
         _name(core, metadata)
@@ -196,14 +197,17 @@ async def update(
         value = change(old)
         check_identity(call, value["metadata"], old["metadata"])
         context = core.context(call.user.name, call.path.namespace, intent.subresource)
-        attempt = _attempt(call, "update", intent, value=value, old=old)
         call.resource.strategy.default(value)
+        _keep_metadata(value["metadata"], old["metadata"])
+        if track:
+            value = managed.track(core, call, value, old, manager=intent.manager)
+        attempt = _attempt(call, "update", intent, value=value, old=old)
         core.admission.admit(attempt)
         if core.admission.waits:
             await core.admission.admit_waiting(attempt)
-        _prepare_update(
-            core, call, value, old, context=context, manager=intent.manager, track=track
-        )
+        call.resource.strategy.prepare_update(value, old, context)
+        if call.resource.strategy.bumps_generation(value, old, context):
+            value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         if core.admission.waits:
             await core.admission.validate_waiting(attempt)
         _validate_changed(call, value, old, context)
@@ -271,28 +275,13 @@ def _registry_key(call: Call) -> tuple[str, ...]:
     return (gvr.group, gvr.resource, call.path.namespace, call.path.name)
 
 
-def _prepare_update(
-    core: Core,
-    call: Call,
-    value: Object,
-    old: Object,
-    *,
-    context: Context,
-    manager: str,
-    track: bool,
-) -> None:
-    strategy = call.resource.strategy
-    metadata, before = value["metadata"], old["metadata"]
+def _keep_metadata(metadata: Object, before: Object) -> None:
+    """Restore what nobody may change."""
     for name in _KEPT_METADATA:
         if name in before:
             metadata[name] = before[name]
         else:
             metadata.pop(name, None)
-    if track:
-        managed.track_update(core, call, value, old, manager=manager)
-    strategy.prepare_update(value, old, context)
-    if strategy.bumps_generation(value, old, context):
-        value["metadata"]["generation"] = before.get("generation", 0) + 1
 
 
 def _validate_changed(call: Call, value: Object, old: Object, context: Context) -> None:

@@ -26,7 +26,7 @@ async def handle(core: Core, call: Call) -> answers.Answer:
 
     value = read()
     if core.store.get_pending(call.key) is None and _may_create(call):
-        authz.check(core.authorizer, call.user, _creation(call))
+        authz.check(core.authorizer, call.user, creation(call))
         value["metadata"].pop("resourceVersion", None)
         written = await writing.create(core, call, value, intent)
     else:
@@ -54,7 +54,8 @@ def _may_create(call: Call) -> bool:
     return call.resource.strategy.allow_create_on_update and not call.path.subresource
 
 
-def _creation(call: Call) -> authz.Attributes:
+def creation(call: Call) -> authz.Attributes:
+    """What a write that turns out to create has to be allowed."""
     gvr, path = call.resource.gvr, call.path
     return authz.Attributes(
         verb="create",

@@ -69,7 +69,18 @@ def decode_document(body: bytes, media: str) -> Any:
             raise BadRequest(_json_problem(body, error)) from error
     if media in _YAML_TYPES:
         return decode_yaml(body)
+    if media == PROTOBUF:
+        return _decode_protobuf(body)
     raise unsupported(*_ACCEPTED)
+
+
+def _decode_protobuf(body: bytes) -> Any:
+    from quarterdeck.meta import builtins
+
+    try:
+        return builtins.decode_protobuf(body)
+    except ValueError as error:
+        raise BadRequest(f"the protobuf body cannot be read: {error}") from error
 
 
 def decode_yaml(body: bytes) -> Any:

@@ -191,7 +191,7 @@ def plain_resources() -> Iterator[Resource]:
         parts = {
             part.name: Subresource(name=part.name, verbs=part.verbs, gvk=part.kind)
             for part in each.subresources
-            if part.kind == each.kind
+            if part.kind == each.kind or part.name == "eviction"
         }
         kind = each.kind
         yield Resource(
@@ -200,7 +200,7 @@ def plain_resources() -> Iterator[Resource]:
             list_kind=f"{kind.kind}List",
             singular=each.singular,
             namespaced=each.namespaced,
-            node=Node(),
+            node=builtins.node(kind) or Node(),
             strategy=PlainStrategy(
                 gvk=kind,
                 has_status=STATUS in parts,

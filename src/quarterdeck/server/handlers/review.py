@@ -1,0 +1,113 @@
+"""Reviews: questions asked by POST that are answered and never stored.
+
+Who am I, may I, may they: `SelfSubjectReview`, `SelfSubjectAccessReview`, `SubjectAccessReview`,
+`LocalSubjectAccessReview`, `SelfSubjectRulesReview` and `TokenReview`.
+"""
+
+from collections.abc import Callable
+
+from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.meta.field import invalid
+from quarterdeck.server import answers, managed, writing
+from quarterdeck.server.call import Call
+from quarterdeck.server.core import Core
+from quarterdeck.server.handlers.options import intent_of, validation_of
+from quarterdeck.server.identity import MASTERS, User
+from quarterdeck.server.pipeline import decode
+from quarterdeck.server.pipeline.authn import authenticate_token
+from quarterdeck.server.pipeline.authz import Attributes
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.wire.query import CreateOptions
+from quarterdeck.wire.status import Invalid, Unauthorized
+
+Review = Callable[[Core, Call, Object], None]
+"""Fills in the status of a review, in place."""
+
+
+async def handle(core: Core, call: Call) -> answers.Answer:
+    """Answer a review; 201 with its status filled in."""
+    options = CreateOptions.parse(call.request.query)
+    intent = intent_of(call, options, "CreateOptions")
+    validation = validation_of(options, "CreateOptions")
+    body = await decode.read_body(call, core.options.max_body_bytes)
+    value = decode.decode_object(call, body, call.resource.gvk, validation)
+    if call.resource.namespaced:
+        writing.check_namespace(call, value["metadata"])
+    value.pop("status", None)
+    value = managed.track(core, call, value, None, manager=intent.manager)
+    value["metadata"].setdefault("creationTimestamp", None)
+    REVIEWS[call.resource.kind](core, call, value)
+    return answers.served(core, call, value, 201)
+
+
+def _self(core: Core, call: Call, value: Object) -> None:
+    value["metadata"]["creationTimestamp"] = format_time(core.clock.now())
+    value["status"] = {"userInfo": call.user.to_info()}
+
+
+def _self_access(core: Core, call: Call, value: Object) -> None:
+    value["status"] = _decision(core, call, call.user, value.get("spec") or {})
+
+
+def _access(core: Core, call: Call, value: Object) -> None:
+    spec = value.get("spec") or {}
+    if not spec.get("user") and not spec.get("groups"):
+        problem = invalid("spec.user", "", "at least one of user or group must be specified")
+        raise Invalid.of(call.resource.kind, "", [problem], group=call.resource.gvr.group)
+    user = User(
+        name=spec.get("user") or "",
+        uid=spec.get("uid") or "",
+        groups=tuple(spec.get("groups") or ()),
+    )
+    value["status"] = _decision(core, call, user, spec)
+
+
+def _self_rules(core: Core, call: Call, value: Object) -> None:
+    """All rights or none can be listed exactly; anything between would be a guess."""
+    everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+    paths = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+    is_master = MASTERS in call.user.groups
+    value["status"] = {
+        "resourceRules": [everything] if is_master else [],
+        "nonResourceRules": [paths] if is_master else [],
+        "incomplete": not is_master,
+    }
+
+
+def _token(core: Core, call: Call, value: Object) -> None:
+    token = (value.get("spec") or {}).get("token") or ""
+    try:
+        user = authenticate_token(token, core.authenticators)
+    except Unauthorized:
+        user = None
+    if user is None:
+        value["status"] = {"user": {}, "error": "the token is not known"}
+    else:
+        value["status"] = {"authenticated": True, "user": user.to_info()}
+
+
+def _decision(core: Core, call: Call, user: User, spec: Object) -> Object:
+    asked, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if (asked is None) == (path is None):
+        problem = invalid(
+            "spec.resourceAttributes",
+            None,
+            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+        )
+        raise Invalid.of(call.resource.kind, "", [problem], group=call.resource.gvr.group)
+    if path is not None:
+        attributes = Attributes(verb=path.get("verb") or "", path=path.get("path") or "/")
+    else:
+        names = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
+        attributes = Attributes(**{name: (asked or {}).get(name) or "" for name in names})
+    return {"allowed": core.authorizer.allows(user, attributes)}
+
+
+REVIEWS: dict[str, Review] = {
+    "SelfSubjectReview": _self,
+    "SelfSubjectAccessReview": _self_access,
+    "SubjectAccessReview": _access,
+    "LocalSubjectAccessReview": _access,
+    "SelfSubjectRulesReview": _self_rules,
+    "TokenReview": _token,
+}
