@@ -50,7 +50,7 @@ SOURCE_ONCE = Rule(
 SOURCE_NAMESPACE = Rule(
     rule=(
         "!has(self.type) || !(self.type in ['Git', 'Terraform']) || "
-        "(has(self.namespace) && self.namespace != '')"
+        "(has(self.__namespace__) && self.__namespace__ != '')"
     ),
     message="source.namespace must name the repository or workspace for Git and Terraform",
     field_path=".namespace",
