@@ -1,6 +1,6 @@
 """Snapshots: consistent, ordered, at any revision that is kept."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -9,8 +9,8 @@ from quarterdeck.storage import Compacted, Entry, FutureRevision, Store, StoreKe
 Open = Callable[..., Store]
 
 
-def names(entries: "list[Entry] | object") -> list[str]:
-    return [str(entry.key) for entry in entries]  # type: ignore[attr-defined]
+def names(entries: Iterable[Entry]) -> list[str]:
+    return [str(entry.key) for entry in entries]
 
 
 async def fill(store: Store, count: int, *, resource: str = "pods") -> None:
