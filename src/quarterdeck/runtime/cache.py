@@ -125,9 +125,8 @@ class Cache(Generic[T]):
         """All objects undecoded. Do not change the cache while iterating."""
         return self._entries.values()
 
-    def keys(self) -> tuple[Key, ...]:
-        """All keys."""
-        return tuple(self._entries)
+    def __iter__(self) -> Iterator[Key]:
+        return iter(tuple(self._entries))
 
     def list(
         self,

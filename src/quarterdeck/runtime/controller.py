@@ -91,5 +91,7 @@ class Controller(Generic[T]):
     @property
     def kinds(self) -> tuple[type[Object], ...]:
         """Every kind that must be cached."""
-        kinds = [self.for_, *(own.kind for own in self.owned), *(w.kind for w in self.watches)]
+        kinds: list[type[Object]] = [self.for_]
+        kinds += [own.kind for own in self.owned]
+        kinds += [watch.kind for watch in self.watches]
         return tuple(dict.fromkeys([*kinds, *self.reads, *self.indexes]))

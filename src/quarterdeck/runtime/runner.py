@@ -12,6 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from quarterdeck.client.interfaces import Api
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime import enqueue, finalizer, outcome
@@ -75,6 +76,7 @@ class Runner(Generic[T]):
         self._finalizers = [step.name for step in controller.finalizers]
         self._waits: dict[tuple[type[Object], Key], dict[Key, WaitFor]] = {}
         self._waited_kinds: set[type[Object]] = set()
+        self._stopping = False
         self.journal = Journal(self.name, controller.for_.KIND.kind)
 
     # --- start and stop
@@ -112,9 +114,13 @@ class Runner(Generic[T]):
         if self.controller.resync_s is not None:
             tasks.spawn(self._resync(self.controller.resync_s), name=f"{self.name}-resync")
 
-    async def drain(self) -> None:
-        """Take no more work, and wait until the reconciles under way have ended."""
+    def close(self) -> None:
+        """Begin no more reconciles: what is queued is level-triggered and found again."""
+        self._stopping = True
         self._dispatch.close()
+
+    async def drain(self) -> None:
+        """Wait, after `close`, until the reconciles under way have ended."""
         await self._dispatch.drained()
 
     def wake(self, key: Key, cause: str = "woken") -> None:
@@ -168,7 +174,7 @@ class Runner(Generic[T]):
     async def _resync(self, period_s: float) -> None:
         while True:
             await self._clock.sleep(period_s * self._env.rng.uniform(0.9, 1.1))
-            for key in self._cache.keys():
+            for key in self._cache:
                 self._dispatch.add(key, priority=LOW_PRIORITY, cause="resync")
 
     # --- queue to reconcile
@@ -176,7 +182,8 @@ class Runner(Generic[T]):
     async def _work(self) -> None:
         while (taken := await self._dispatch.get()) is not None:
             try:
-                await self._visit(taken)
+                if not self._stopping:
+                    await self._visit(taken)
             finally:
                 self._dispatch.done(taken.key)
 
@@ -294,19 +301,19 @@ class Runner(Generic[T]):
         draft = ctx.status
         match ended.kind:
             case "stalled" | "timeout" | "error":
-                draft.condition(ready, False, ended.reason, ended.message)
+                draft.condition(ready, FALSE, ended.reason, ended.message)
             case "waiting":
                 if not draft.was_set(ready):
-                    draft.condition(ready, False, ended.reason, ended.message)
+                    draft.condition(ready, FALSE, ended.reason, ended.message)
             case "wait":
                 if not draft.was_set(ready):
                     wait = ended.wait
                     assert wait is not None
                     text = f"waiting for {wait.kind.KIND.kind} {wait.key}"
-                    draft.condition(ready, False, "Waiting", text)
+                    draft.condition(ready, FALSE, "Waiting", text)
             case _:
                 if not draft.was_set(ready):
-                    draft.condition(ready, True, "Reconciled", "")
+                    draft.condition(ready, TRUE, "Reconciled", "")
         before, after = draft.transition(ready)
         is_news = after is not None and (before is None or before.reason != after.reason)
         if is_news and after is not None and ended.kind in ("stalled", "error", "timeout"):

@@ -10,17 +10,15 @@ import typing
 from collections.abc import Iterable
 from datetime import datetime
 from types import NoneType, UnionType
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from quarterdeck.meta import conditions
-from quarterdeck.meta.conditions import Condition
+from quarterdeck.meta.conditions import Condition, Status
 from quarterdeck.meta.objects import Object
 
 T = TypeVar("T", bound=Object)
-
-Truth = bool | Literal["True", "False", "Unknown"] | None
 
 
 class StatusDraft(Generic[T]):
@@ -46,7 +44,7 @@ class StatusDraft(Generic[T]):
     def condition(
         self,
         type_: str,
-        status: Truth,
+        status: Status,
         reason: str,
         message: str = "",
     ) -> None:
@@ -54,7 +52,7 @@ class StatusDraft(Generic[T]):
         self.put(
             Condition(
                 type=type_,
-                status=_truth(status),
+                status=status,
                 reason=reason,
                 message=message,
                 observed_generation=self._obj.metadata.generation,
@@ -132,18 +130,6 @@ class StatusDraft(Generic[T]):
 
 def _with_conditions(status: Any, new: tuple[Condition, ...]) -> Any:
     return msgspec.structs.replace(status, conditions=new)
-
-
-def _truth(status: Truth) -> Literal["True", "False", "Unknown"]:
-    match status:
-        case True:
-            return "True"
-        case False:
-            return "False"
-        case None:
-            return "Unknown"
-        case _:
-            return status
 
 
 @functools.cache

@@ -1,0 +1,134 @@
+"""Who may read the metrics: the caller's token and rights are checked by the API server.
+
+TokenReview says who it is (remembered for a minute), SubjectAccessReview whether they may `get`
+the path (yes for five minutes, no for thirty seconds). Tokens are kept only as digests.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quarterdeck.client.errors import ClientError
+from quarterdeck.client.interfaces import Writer
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.http import Request, Response
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import CreateOptions
+from quarterdeck.wire.status import ApiError
+
+_TOKEN_TTL_S = 60.0
+_ALLOWED_TTL_S = 300.0
+_DENIED_TTL_S = 30.0
+_REMEMBERED = 1024
+_TOKEN_REVIEWS = ResourcePath("authentication.k8s.io", "v1", "tokenreviews")
+_ACCESS_REVIEWS = ResourcePath("authorization.k8s.io", "v1", "subjectaccessreviews")
+
+Page = Callable[[Request], Awaitable[Response]]
+
+
+class _User(NamedTuple):
+    name: str
+    uid: str
+    groups: tuple[str, ...]
+
+
+class Guard:
+    """Lets a page be read only by callers the API server vouches for."""
+
+    def __init__(self, api: Writer, clock: Clock) -> None:
+        self._api = api
+        self._clock = clock
+        self._users: OrderedDict[bytes, tuple[float, _User | None]] = OrderedDict()
+        self._rights: OrderedDict[tuple[_User, str, str], tuple[float, bool]] = OrderedDict()
+
+    def protect(self, page: Page) -> Page:
+        """The page behind the guard."""
+
+        async def guarded(request: Request) -> Response:
+            refusal = await self._refusal(request)
+            return refusal if refusal is not None else await page(request)
+
+        return guarded
+
+    async def _refusal(self, request: Request) -> Response | None:
+        scheme, _, token = (request.headers.get("authorization") or "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            return _answer(401, "Unauthorized: send a bearer token")
+        try:
+            user = await self._user(token.strip())
+            if user is None:
+                return _answer(401, "Unauthorized")
+            if await self._may(user, request.method.lower(), request.path):
+                return None
+        except (ApiError, ClientError, OSError):
+            return _answer(500, "the API server could not be asked who you are")
+        return _answer(
+            403, f"Forbidden: {user.name} may not {request.method.lower()} {request.path}"
+        )
+
+    async def _user(self, token: str) -> _User | None:
+        digest = hashlib.sha256(token.encode()).digest()
+        now = self._clock.monotonic()
+        known = self._users.get(digest)
+        if known is not None and known[0] > now:
+            return known[1]
+        status = await self._review(
+            _TOKEN_REVIEWS,
+            {
+                "apiVersion": "authentication.k8s.io/v1",
+                "kind": "TokenReview",
+                "spec": {"token": token},
+            },
+        )
+        user = None
+        if status.get("authenticated"):
+            info = status.get("user", {})
+            groups = tuple(info.get("groups", ()))
+            user = _User(info.get("username", ""), info.get("uid", ""), groups)
+        _remember(self._users, digest, (now + _TOKEN_TTL_S, user))
+        return user
+
+    async def _may(self, user: _User, verb: str, path: str) -> bool:
+        key, now = (user, verb, path), self._clock.monotonic()
+        known = self._rights.get(key)
+        if known is not None and known[0] > now:
+            return known[1]
+        status = await self._review(
+            _ACCESS_REVIEWS,
+            {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SubjectAccessReview",
+                "spec": {
+                    "user": user.name,
+                    "uid": user.uid,
+                    "groups": list(user.groups),
+                    "nonResourceAttributes": {"path": path, "verb": verb},
+                },
+            },
+        )
+        allowed = bool(status.get("allowed"))
+        ttl_s = _ALLOWED_TTL_S if allowed else _DENIED_TTL_S
+        _remember(self._rights, key, (now + ttl_s, allowed))
+        return allowed
+
+    async def _review(self, path: ResourcePath, review: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._api.create(path, msgspec.json.encode(review), CreateOptions())
+        status: dict[str, Any] = msgspec.json.decode(answer).get("status", {})
+        return status
+
+
+def _remember(cache: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+    cache[key] = value
+    cache.move_to_end(key)
+    if len(cache) > _REMEMBERED:
+        cache.popitem(last=False)
+
+
+def _answer(status: int, text: str) -> Response:
+    headers = [("content-type", "text/plain; charset=utf-8")]
+    if status == 401:
+        headers.append(("www-authenticate", "Bearer"))
+    return Response(status, headers, f"{text}\n".encode())

@@ -1,0 +1,472 @@
+"""The manager: everything of one operator process in the right order.
+
+Start: health and metrics pages, then caches, then what needs no leadership, then the election,
+then the controllers. Caches fill while we wait for the lease, so a standby takes over warm.
+Stop: sources of work first, then reconciles under way get their grace, then events and caches,
+then the pages, and the lease last, so that no successor starts while we still write.
+A lost lease skips the graces: whoever holds it now may be working already.
+"""
+
+import asyncio
+import contextlib
+import random
+import signal
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+from quarterdeck.client.interfaces import HasApi, Observer
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime import health as pages
+from quarterdeck.runtime import registry, tracing
+from quarterdeck.runtime.controller import Controller
+from quarterdeck.runtime.events import EventRecorder, Flavour, NoEvents
+from quarterdeck.runtime.explain import Journal
+from quarterdeck.runtime.guard import Guard
+from quarterdeck.runtime.informer import Scope
+from quarterdeck.runtime.informers import Informers
+from quarterdeck.runtime.leader import LeaderElection, Timing
+from quarterdeck.runtime.logging import Logger, get_logger
+from quarterdeck.runtime.metrics import Metrics, RequestMetrics
+from quarterdeck.runtime.reflector import Settings
+from quarterdeck.runtime.runner import Environment, Runner
+from quarterdeck.runtime.watchdog import LoopWatchdog
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Bind(NamedTuple):
+    """Where a page listens; port 0 is any free one."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+
+
+class MetricsPage(NamedTuple):
+    """How metrics are served: callers are checked; only loopback may be `is_insecure`."""
+
+    bind: Bind = Bind()  # frozen
+    is_insecure: bool = False
+
+
+class Election(NamedTuple):
+    """Run only while holding this lease."""
+
+    name: str
+    namespace: str
+    identity: str = ""
+    """Default: host name and a random suffix."""
+    timing: Timing = Timing()  # frozen
+    release_on_exit: bool = True
+
+
+class Runnable(NamedTuple):
+    """Something else that lives and ends with the manager."""
+
+    name: str
+    run: Callable[[], Awaitable[None]]
+    needs_leader: bool = True
+
+
+class Manager:
+    """Runs controllers against one API server."""
+
+    def __init__(
+        self,
+        client: HasApi,
+        *,
+        name: str = "quarterdeck",
+        namespaces: Iterable[str] = (),
+        field_manager: str = "",
+        election: Election | None = None,
+        health: Bind | None = None,
+        metrics: MetricsPage | None = None,
+        events: Flavour | Literal["off"] = "v1",
+        grace_s: float = 30.0,
+        watch: Settings | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        log: Logger | None = None,
+        watch_loop: bool = False,
+    ) -> None:
+        """`namespaces` limits what is watched; `field_manager` is `name` unless given.
+
+        `watch_loop` starts the event-loop watchdog, which needs a thread: programs want it,
+        tests do not.
+        """
+        self.name = name
+        self.api = client.raw
+        self.clock = clock if clock is not None else SystemClock()
+        self._random = rng if rng is not None else random.Random()
+        self._log = log if log is not None else get_logger("runtime", manager=name)
+        self._grace_s = grace_s
+        self.metrics = Metrics()
+        self.informers = Informers(
+            self.api,
+            clock=self.clock,
+            rng=self._random,
+            settings=watch if watch is not None else Settings(),
+            namespaces=tuple(namespaces),
+        )
+        self._identity = f"{socket.gethostname()}_{self._random.getrandbits(64):016x}"
+        self._events = self._make_recorder(events)
+        self._tracer = tracing.from_environment(name)
+        observers: list[Observer] = [RequestMetrics(self.metrics)]
+        if self._tracer is not None:
+            observers.append(self._tracer)
+        for observer in observers:
+            self.api.observe(observer)
+        self._environment = Environment(
+            self.api,
+            self.informers,
+            self._events,
+            self.metrics,
+            self.clock,
+            self._random,
+            self._log,
+            field_manager or name,
+            self._tracer,
+        )
+        self._runners: dict[str, Runner[Any]] = {}
+        self._runnables: list[Runnable] = []
+        self._election = self._make_election(election) if election is not None else None
+        self._health_bind, self._metrics_page = health, metrics
+        self._live: dict[str, Callable[[], str]] = {"ping": pages.ping}
+        self._ready: dict[str, Callable[[], str]] = {"caches": self._stale_caches}
+        self._servers: list[http.Server] = []
+        self.health_url = ""
+        self.metrics_url = ""
+        self._stop = asyncio.Event()
+        self._elected = asyncio.Event()
+        self._working: Supervisor | None = None
+        self._dog: LoopWatchdog | None = None
+        if watch_loop:
+            lag = self.metrics.loop_lag.labels()
+            self._dog = LoopWatchdog(clock=self.clock, log=self._log, lag=lag)
+            self._live["event-loop"] = self._dog.trouble
+        self.metrics.registry.refresh(self._refresh_metrics)
+
+    # --- what to run
+
+    def add(self, controller: Controller[Any]) -> None:
+        """Add a controller; after the start it begins at once.
+
+        Raises:
+            ValueError: if another controller has its name.
+        """
+        if controller.label in self._runners:
+            raise ValueError(
+                f"a controller named {controller.label!r} exists already: give one of them a name"
+            )
+        runner = Runner(controller, self._environment)
+        self._runners[controller.label] = runner
+        runner.attach()
+        if self._working is not None:
+            runner.start(self._working)
+
+    def run_beside(
+        self, name: str, run: Callable[[], Awaitable[None]], *, needs_leader: bool = True
+    ) -> None:
+        """Run a coroutine with the controllers; if it fails, the manager ends."""
+        self._runnables.append(Runnable(name, run, needs_leader))
+
+    def scope(self, kind: type[Object], scope: Scope) -> None:
+        """Watch only some objects of a kind; call it before adding controllers."""
+        self.informers.scope(kind, scope)
+
+    def add_live_check(self, name: str, check: Callable[[], str]) -> None:
+        """Add a check to `/healthz`; it returns what is wrong, or an empty string."""
+        self._live[name] = check
+
+    def add_ready_check(self, name: str, check: Callable[[], str]) -> None:
+        """Add a check to `/readyz`."""
+        self._ready[name] = check
+
+    def wake(self, controller: str, key: Key) -> None:
+        """Reconcile an object soon."""
+        self._runners[controller].wake(key)
+
+    @property
+    def journals(self) -> list[Journal]:
+        """What each controller did lately."""
+        return [runner.journal for runner in self._runners.values()]
+
+    @property
+    def controllers(self) -> list[Controller[Any]]:
+        """What runs here."""
+        return [runner.controller for runner in self._runners.values()]
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether the controllers work here."""
+        return self._election is None or self._election.is_leader
+
+    def stop(self) -> None:
+        """Ask `run` to end gracefully."""
+        self._stop.set()
+
+    # --- running
+
+    async def run(self) -> None:
+        """Run until `stop`, cancellation or a failure.
+
+        Raises:
+            LostLeadership: when the lease is lost; the process should exit.
+        """
+        with _stopping_on_signals(self.stop):
+            async with self.running():
+                await self._stop.wait()
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["Manager"]:
+        """Run inside a block: entered when caches are filled, left gracefully.
+
+        Raises:
+            LostLeadership: inside the block, when the lease is lost.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            if self._election is not None:
+                stack.push_async_callback(self._election.release)  # the last thing to happen
+            await self._serve_pages()
+            stack.push_async_callback(self._close_pages)
+            caches = await stack.enter_async_context(Supervisor("caches"))
+            self.informers.start(caches)
+            if isinstance(self._events, EventRecorder):
+                caches.spawn(self._events.run(), name="events")
+                caches.spawn(self._events.run_series(), name="event-series")
+                stack.push_async_callback(self._flush_events)
+            if self._dog is not None:
+                caches.spawn(self._dog.run(), name="loop-watchdog")
+            others = await stack.enter_async_context(Supervisor("others"))
+            working = await stack.enter_async_context(Supervisor("working"))
+            self._start_runnables(others, needs_leader=False)
+            lead = asyncio.ensure_future(self._lead(working))
+            try:
+                async with _failing_with(caches, others, working, lead):
+                    await self.informers.wait_settled()
+                    if self._election is None:
+                        await self._elected.wait()
+                    yield self
+            finally:
+                await self._drain(lead)
+                lead.cancel()
+                await asyncio.gather(lead, return_exceptions=True)
+
+    async def _lead(self, working: Supervisor) -> None:
+        """Wait for caches and the lease, start the controllers, and keep the lease."""
+        await self.informers.wait_settled()
+        if self._election is not None:
+            await self._election.acquire()
+        self._working = working
+        for runner in self._runners.values():
+            runner.start(working)
+        self._start_runnables(working, needs_leader=True)
+        self._elected.set()
+        if self._election is not None:
+            await self._election.renew()
+
+    def _start_runnables(self, tasks: Supervisor, *, needs_leader: bool) -> None:
+        for runnable in self._runnables:
+            if runnable.needs_leader is needs_leader:
+                tasks.spawn(_awaited(runnable.run), name=runnable.name)
+
+    async def wait_elected(self) -> None:
+        """Wait until the controllers work here."""
+        await self._elected.wait()
+
+    async def _drain(self, lead: "asyncio.Future[None]") -> None:
+        """Let reconciles under way finish within the grace, while the lease is still renewed."""
+        self._working = None
+        async with Supervisor("drain") as tasks:
+            draining = tasks.spawn(self._drain_runners(), name="drain")
+            if self._election is not None:
+                lead.add_done_callback(lambda _: draining.cancel())
+                if lead.done():
+                    draining.cancel()  # the lease is lost: somebody else may work already
+            await asyncio.wait({draining}, timeout=self._grace_s)
+        busy = sum(len(runner.queue.processing) for runner in self._runners.values())
+        if busy:
+            self._log.warning("reconciles were cut short", count=busy)
+
+    async def _drain_runners(self) -> None:
+        for runner in self._runners.values():
+            runner.close()
+        for runner in self._runners.values():
+            await runner.drain()
+
+    async def _flush_events(self) -> None:
+        if isinstance(self._events, EventRecorder):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(2.0, self._grace_s)):
+                    await self._events.flush()
+
+    # --- pages
+
+    async def _serve_pages(self) -> None:
+        if self._health_bind is not None:
+            handler = pages.HealthPages(
+                live=self._live, ready=self._ready, journals=lambda: self.journals, state=self.state
+            )
+            self.health_url = await self._serve(handler.handle, self._health_bind)
+        if self._metrics_page is not None:
+            page: Callable[[http.Request], Awaitable[http.Response]] = self._metrics_handler
+            bind = self._metrics_page.bind
+            if not self._metrics_page.is_insecure:
+                page = Guard(self.api, self.clock).protect(page)
+            elif bind.host not in _LOOPBACK:
+                raise ValueError(
+                    f"metrics without access control may listen on loopback only, not {bind.host}"
+                )
+            self.metrics_url = await self._serve(page, bind)
+
+    async def _serve(
+        self, handler: Callable[[http.Request], Awaitable[http.Response]], bind: Bind
+    ) -> str:
+        server = http.Server(handler)
+        self._servers.append(server)
+        listener = await server.listen(bind.host, bind.port, tls=bind.tls)
+        return listener.url
+
+    async def _close_pages(self) -> None:
+        for server in self._servers:
+            await server.drain(1.0)
+            await server.close()
+
+    async def _metrics_handler(self, request: http.Request) -> http.Response:
+        if request.path.rstrip("/") != "/metrics":
+            return http.Response(404, [("content-type", "text/plain")], b"ask for /metrics\n")
+        headers = [("content-type", registry.CONTENT_TYPE)]
+        return http.Response(200, headers, self.metrics.registry.render())
+
+    # --- state, for health, metrics and people
+
+    def _stale_caches(self) -> str:
+        troubles = [informer.stale_reason() for informer in self.informers]
+        return "; ".join(trouble for trouble in troubles if trouble)
+
+    def _refresh_metrics(self) -> None:
+        for runner in self._runners.values():
+            runner.refresh_metrics()
+        for informer in self.informers:
+            kind, states = informer.kind.__name__, informer.states()
+            self.metrics.cache_objects.labels(kind).set(len(informer.cache))
+            self.metrics.cache_bytes.labels(kind).set(informer.cache.size_bytes)
+            self.metrics.watch_age.labels(kind).set(max(state.silent_s for state in states))
+            self.metrics.relists.labels(kind).set(sum(state.lists for state in states))
+
+    def state(self) -> dict[str, Any]:
+        """What is watched and worked on, for people."""
+        return {
+            "manager": self.name,
+            "leader": self.is_leader,
+            "caches": [
+                {
+                    "kind": informer.kind.__name__,
+                    "objects": len(informer.cache),
+                    "bytes": informer.cache.size_bytes,
+                    "sources": [
+                        {**state._asdict(), "health": state.health.value}
+                        for state in informer.states()
+                    ],
+                }
+                for informer in self.informers
+            ],
+            "controllers": [
+                {
+                    "name": runner.name,
+                    "depth": runner.queue.depth,
+                    "processing": [str(key) for key in runner.queue.processing],
+                }
+                for runner in self._runners.values()
+            ],
+        }
+
+    # --- parts
+
+    def _make_recorder(self, events: Flavour | Literal["off"]) -> EventRecorder | NoEvents:
+        if events == "off":
+            return NoEvents()
+        return EventRecorder(
+            self.api,
+            component=self.name,
+            instance=self._identity,
+            clock=self.clock,
+            rng=self._random,
+            log=self._log,
+            flavour=events,
+        )
+
+    def _make_election(self, election: Election) -> LeaderElection:
+        gauge = self.metrics.leader.labels(election.name)
+        return LeaderElection(
+            self.api,
+            name=election.name,
+            namespace=election.namespace,
+            identity=election.identity or self._identity,
+            clock=self.clock,
+            rng=self._random,
+            log=self._log,
+            timing=election.timing,
+            on_change=lambda leads: gauge.set(float(leads)),
+            release_on_exit=election.release_on_exit,
+        )
+
+
+@contextlib.contextmanager
+def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT end the manager gracefully, where the loop may take signals."""
+    loop, taken = asyncio.get_running_loop(), []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(number, stop)
+            taken.append(number)
+    try:
+        yield
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)
+
+
+async def _awaited(run: Callable[[], Awaitable[None]]) -> None:
+    await run()
+
+
+@contextlib.asynccontextmanager
+async def _failing_with(
+    *watched: "Supervisor | asyncio.Future[None]",
+) -> AsyncIterator[None]:
+    """Run a block that is cancelled, and fails, as soon as one of the watched fails."""
+    owner = asyncio.current_task()
+    assert owner is not None
+    failure: list[BaseException] = []
+
+    async def watch(one: "Supervisor | asyncio.Future[None]") -> None:
+        try:
+            if isinstance(one, Supervisor):
+                await one.wait_failed()
+            else:
+                await asyncio.shield(one)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            if not failure:
+                failure.append(error)
+                owner.cancel()
+
+    async with Supervisor("failures") as tasks:
+        for number, one in enumerate(watched):
+            tasks.spawn(watch(one), name=f"failure-watch-{number}")
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not failure:
+                raise
+            owner.uncancel()
+    if failure:
+        raise failure[0]
