@@ -1,0 +1,47 @@
+"""`quarterdeck` and `qd`: find the command's module and run it.
+
+Adding a command: write `cli/NAME.py` with `run(arguments: list[str]) -> int`, and name it in
+`COMMANDS` with the line that `--help` shows.
+"""
+
+import sys
+
+COMMANDS: dict[str, str] = {
+    "server": "run the API server alone",
+}
+"""Commands and their summaries; the module is `quarterdeck.cli.<name>`, dashes as underscores."""
+
+BAD_USAGE = 2
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and exit with its code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command; returns its exit code."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0 if arguments else BAD_USAGE
+    name, *rest = arguments
+    if name in ("--version", "-V"):
+        from quarterdeck import __version__
+
+        print(f"quarterdeck {__version__}")
+        return 0
+    if name not in COMMANDS:
+        print(f"quarterdeck: there is no command {name!r}; see --help", file=sys.stderr)
+        return BAD_USAGE
+    from importlib import import_module
+
+    command = import_module(f"quarterdeck.cli.{name.replace('-', '_')}")
+    code = command.run(rest)
+    return int(code or 0)
+
+
+def usage() -> str:
+    """What `--help` prints."""
+    width = max(len(name) for name in COMMANDS)
+    lines = [f"  {name.ljust(width)}  {summary}" for name, summary in sorted(COMMANDS.items())]
+    return "\n".join(["usage: quarterdeck COMMAND …", "", "commands:", *lines])

@@ -1,0 +1,99 @@
+"""`quarterdeck server`: the API server alone, on this machine."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from quarterdeck.kit.clock import SystemClock
+
+_DEFAULT_DATA_DIR = ".quarterdeck"
+_FAILED = 2
+
+
+def run(arguments: list[str]) -> int:
+    """Serve until a signal; 0 after a clean end, 2 if the server cannot start."""
+    started = SystemClock().monotonic()
+    options = _parser().parse_args(arguments)
+    from quarterdeck.app.serve import ServeError, ServeSettings, serve
+
+    settings = ServeSettings(
+        data_dir=None if options.in_memory else Path(options.data_dir),
+        port=options.port,
+        http_port=options.http_port,
+        kubeconfig=Path(options.write_kubeconfig) if options.write_kubeconfig else None,
+    )
+    try:
+        _run(serve(settings, say=_say, started=started))
+    except ServeError as error:
+        print(f"quarterdeck server: {error}", file=sys.stderr)
+        return _FAILED
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _run(main: Coroutine[Any, Any, None]) -> None:
+    """Run on uvloop where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(main)
+        return
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="quarterdeck server", description="Run the API server alone, on loopback."
+    )
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument(
+        "--data-dir",
+        default=_DEFAULT_DATA_DIR,
+        metavar="DIR",
+        help="where everything is kept (default: %(default)s)",
+    )
+    place.add_argument("--in-memory", action="store_true", help="keep nothing")
+    parser.add_argument(
+        "--port",
+        type=_port,
+        default=6443,
+        metavar="N",
+        help="HTTPS port, 0 for any free one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--http-port",
+        type=_port,
+        metavar="N",
+        help="also listen on plain HTTP, on loopback, without credentials",
+    )
+    parser.add_argument(
+        "--write-kubeconfig",
+        metavar="PATH",
+        help="where the kubeconfig goes (default: beside the data)",
+    )
+    parser.add_argument(
+        "--simulate-workloads",
+        action="store_true",
+        help="pretend that pods run (nothing does so yet)",
+    )
+    parser.add_argument(
+        "--no-lifecycle",
+        action="store_true",
+        help="no garbage collection and namespace termination",
+    )
+    return parser
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 0 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: a number from 0 to 65535")
+    return int(text)
