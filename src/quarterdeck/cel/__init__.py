@@ -1,0 +1,57 @@
+"""Kubernetes' expression language, compiled to Python.
+
+CRD rules, admission policies and match conditions are CEL with Kubernetes' types, libraries,
+error texts and cost limits. Read in this order: `parser` (text to tree), `checker` (types),
+`cost`, `interpreter` (what expressions mean), `compile` (the same, fast), `program` (the face),
+`validate` (rules of a whole schema). Imports `meta` and `kit` only.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quarterdeck.cel import validate as validate
+    from quarterdeck.cel.errors import BudgetExceeded as BudgetExceeded
+    from quarterdeck.cel.errors import CelError as CelError
+    from quarterdeck.cel.errors import CompileError as CompileError
+    from quarterdeck.cel.errors import EvaluationError as EvaluationError
+    from quarterdeck.cel.errors import Issue as Issue
+    from quarterdeck.cel.program import Environment as Environment
+    from quarterdeck.cel.program import Program as Program
+    from quarterdeck.cel.runtime import Budget as Budget
+    from quarterdeck.cel.types import AUTHORIZER as AUTHORIZER
+    from quarterdeck.cel.types import BOOL as BOOL
+    from quarterdeck.cel.types import BYTES as BYTES
+    from quarterdeck.cel.types import DOUBLE as DOUBLE
+    from quarterdeck.cel.types import DURATION as DURATION
+    from quarterdeck.cel.types import DYN as DYN
+    from quarterdeck.cel.types import INT as INT
+    from quarterdeck.cel.types import STRING as STRING
+    from quarterdeck.cel.types import TIMESTAMP as TIMESTAMP
+    from quarterdeck.cel.types import UINT as UINT
+    from quarterdeck.cel.types import Type as Type
+    from quarterdeck.cel.types import list_of as list_of
+    from quarterdeck.cel.types import map_of as map_of
+    from quarterdeck.cel.types import optional_of as optional_of
+    from quarterdeck.cel.types import struct as struct
+
+_HOMES = {
+    "errors": ("BudgetExceeded", "CelError", "CompileError", "EvaluationError", "Issue"),
+    "program": ("Environment", "Program"),
+    "runtime": ("Budget",),
+    "types": (
+        "AUTHORIZER", "BOOL", "BYTES", "DOUBLE", "DURATION", "DYN", "INT", "STRING", "TIMESTAMP",
+        "Type", "UINT", "list_of", "map_of", "optional_of", "struct",
+    ),
+}  # fmt: skip
+_PLACES = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is asked for, when it is asked for."""
+    from importlib import import_module
+
+    if name == "validate":
+        return import_module("quarterdeck.cel.validate")
+    if (home := _PLACES.get(name)) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"quarterdeck.cel.{home}"), name)

@@ -1,0 +1,99 @@
+"""Stored JSON to values, where they differ.
+
+Most JSON is its own CEL value. Times, durations, bytes and doubles are not; they are converted
+when a path reaches them, and containers of them only when one is used as a whole.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.cel.library.time import parse_date, parse_duration, parse_timestamp
+from quarterdeck.cel.types import Kind, Type
+from quarterdeck.cel.values import MapList, SetList
+
+Converter = Callable[[Any], Any]
+
+
+def _once(convert: Callable[[str], Any]) -> Converter:
+    """A conversion that leaves what is converted already alone."""
+    return lambda value: convert(value) if type(value) is str else value
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise EvaluationError(f"Invalid byte formatted string {text}") from None
+
+
+LEAVES: Mapping[str, Converter] = {
+    "bytes": _once(_bytes),
+    "duration": _once(parse_duration),
+    "date": _once(parse_date),
+    "date-time": _once(parse_timestamp),
+    "double": float,
+}
+"""Conversions of scalars by the name `Type.convert` has for them."""
+
+
+def needs_whole(type_: Type) -> bool:
+    """Whether a container must be converted before it is compared, added or handed on."""
+    return type_.special or type_.convert == "deep"
+
+
+def leaf(type_: Type) -> Converter | None:
+    """The conversion of a scalar, if it has one."""
+    return LEAVES.get(type_.convert)
+
+
+def converter(type_: Type) -> Converter:
+    """A function that turns stored JSON of a type into a value, all the way down."""
+    match type_.kind:
+        case Kind.LIST if type_.convert or type_.special:
+            return _list(type_)
+        case Kind.MAP if type_.convert or type_.special:
+            inner = converter(type_.params[1])
+            return lambda value: (
+                value if value is None else {key: inner(item) for key, item in value.items()}
+            )
+        case Kind.STRUCT if type_.convert or type_.special:
+            return _struct(type_)
+    scalar = leaf(type_)
+    if scalar is None:
+        return lambda value: value
+    return lambda value: value if value is None else scalar(value)
+
+
+def _list(type_: Type) -> Converter:
+    inner = converter(type_.params[0])
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        items = [inner(item) for item in value]
+        if type_.list_kind == "set":
+            return SetList(items)
+        if type_.list_kind == "map":
+            return MapList(items, type_.list_keys)
+        return items
+
+    return convert
+
+
+def _struct(type_: Type) -> Converter:
+    members = {
+        field.name: converter(field.type)
+        for field in type_.fields.values()
+        if field.type.convert or field.type.special
+    }
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        changed = {key: members[key](item) for key, item in value.items() if key in members}
+        return {**value, **changed}
+
+    return convert

@@ -1,0 +1,56 @@
+"""An expression tried out by hand: what `quarterdeck cel` prints."""
+
+from typing import Any
+
+from quarterdeck.cel.errors import CelError
+from quarterdeck.cel.interpreter import Meter
+from quarterdeck.cel.program import Environment
+from quarterdeck.cel.types import DYN, Type
+from quarterdeck.cel.values import Duration, Optional, Timestamp
+
+
+def explain(text: str, self_value: object) -> dict[str, Any]:
+    """Type, cost and value of an expression in which `self` is the given JSON.
+
+    Raises:
+        CompileError: with line and column of everything wrong.
+        EvaluationError: when the expression has no value.
+    """
+    program = Environment({"self": DYN}).compile(text, result=None)
+    meter = Meter(10_000_000)
+    value = program.trace({"self": self_value}, meter)
+    return {"type": str(program.type), "cost": meter.cost, "value": to_json(value)}
+
+
+def to_json(value: Any) -> Any:
+    """A value as JSON shows it best."""
+    match value:
+        case None | bool() | str() | float():
+            return value
+        case int():
+            return int(value)
+        case bytes():
+            import base64
+
+            return base64.b64encode(value).decode()
+        case list() | tuple():
+            return [to_json(item) for item in value]
+        case dict():
+            return {_key(key): to_json(item) for key, item in value.items()}
+        case Optional():
+            return to_json(value.value) if value.present else None
+        case Duration() | Timestamp():
+            return str(value)
+        case Type():
+            return value.name
+        case _:
+            return str(value)
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(key)
+
+
+__all__ = ["CelError", "explain", "to_json"]

@@ -1,0 +1,44 @@
+"""Property names as CEL identifiers, and back."""
+
+import re
+
+_RESERVED = frozenset(
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_SIMPLE = re.compile(r"[A-Za-z_](?:_?[A-Za-z0-9])*_?\Z")
+_SUPPORTED = re.compile(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*\Z")
+_PARTS = re.compile(r"__|[./-]")
+_WORDS = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+
+
+def escape(name: str) -> str | None:
+    """The identifier a property is reached by, or None where there is none."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    if _SIMPLE.match(name):
+        return name
+    if not _SUPPORTED.match(name):
+        return None
+    return _PARTS.sub(lambda found: _WORDS[found[0]], name)

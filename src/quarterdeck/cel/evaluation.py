@@ -1,0 +1,232 @@
+"""Running a schema's rules on one object.
+
+Two ways, one walk: quickly, counting only what each rule can cost at worst, or exactly, step by
+step. The quick way gives up (and says so) when the worst case would not fit the budget.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
+from quarterdeck.cel.program import OUT_OF_BUDGET, Program
+from quarterdeck.cel.rules import CompiledRule
+from quarterdeck.cel.runtime import PER_CALL_LIMIT, Budget
+from quarterdeck.cel.values import NONE, some
+from quarterdeck.meta import field
+from quarterdeck.meta.field import FieldError
+from quarterdeck.meta.schema import Rule
+
+if TYPE_CHECKING:
+    from quarterdeck.cel.validate import RuleNode
+
+MAX_MESSAGE_BYTES = 5 * 1024
+"""The longest text a messageExpression may give."""
+
+
+class Outcome(NamedTuple):
+    """What is wrong, and what was wrong before and is left alone."""
+
+    errors: list[FieldError]
+    warnings: list[FieldError]
+
+
+class _Stop(Exception):
+    """No further rules are run."""
+
+
+class _TooExpensive(Exception):
+    """The quick way cannot be sure."""
+
+
+class _Frame(NamedTuple):
+    """A value, the one it replaces (if any), and where they stand."""
+
+    value: Any
+    old: Any
+    correlated: bool
+    parent: "_Frame | None"
+
+    def unchanged(self) -> bool:
+        frame: _Frame | None = self
+        while frame is not None and not frame.correlated:
+            frame = frame.parent
+        return frame is not None and frame.old is not None and bool(frame.value == frame.old)
+
+
+class Evaluation:
+    """One object's validation."""
+
+    def __init__(self, budget: int, *, size: int | None) -> None:
+        self.budget = Budget(budget, size=size)
+        self.size = size
+        self.outcome = Outcome([], [])
+
+    def walk(self, root: "RuleNode", obj: Any, old: Any) -> bool:
+        """Run everything; False means the answer is not to be trusted, do it exactly."""
+        try:
+            self._node(root, _Frame(obj, old, old is not None, None), "")
+        except _Stop:
+            pass
+        except _TooExpensive:
+            return False
+        return True
+
+    def _node(self, node: "RuleNode", frame: _Frame, path: str) -> None:
+        value = frame.value
+        if value is None:
+            return
+        if node.rules:
+            self._rules(node, frame, path)
+        for part in node.all_of:
+            self._rules(part, frame._replace(correlated=False), path)
+        if type(value) is dict:
+            self._object(node, frame, path)
+        elif type(value) is list and node.items is not None:
+            self._list(node, node.items, frame, path)
+
+    def _object(self, node: "RuleNode", frame: _Frame, path: str) -> None:
+        old = frame.old if type(frame.old) is dict else {}
+        if node.additional is not None:
+            for key, child in frame.value.items():
+                self._node(node.additional, self._child(frame, child, old, key), f"{path}[{key}]")
+        if not node.properties:
+            return
+        for key, rules in node.properties.items():
+            if (child := frame.value.get(key)) is not None:
+                below = f"{path}.{key}" if path else key
+                self._node(rules, self._child(frame, child, old, key), below)
+
+    @staticmethod
+    def _child(frame: _Frame, child: Any, old: dict[str, Any], key: str) -> _Frame:
+        return _Frame(child, old.get(key), frame.correlated, frame)
+
+    def _list(self, node: "RuleNode", items: "RuleNode", frame: _Frame, path: str) -> None:
+        keys = node.list_keys
+        known: dict[tuple[Any, ...], Any] = {}
+        if keys is not None and type(frame.old) is list:
+            known = {_key(item, keys): item for item in frame.old if type(item) is dict}
+        for at, item in enumerate(frame.value):
+            old = None
+            if keys is not None and type(item) is dict:
+                old = known.get(_key(item, keys))
+            below = _Frame(item, old, keys is not None and frame.correlated, frame)
+            self._node(items, below, f"{path}[{at}]")
+
+    # rules
+
+    def _rules(self, node: "RuleNode", frame: _Frame, path: str) -> None:
+        if self.budget.remaining <= 0:
+            self._fail(path, node, OUT_OF_BUDGET)
+            raise _Stop
+        for rule in node.rules:
+            old = frame.old
+            if rule.optional_old:
+                old = NONE if old is None else some(old)
+            elif rule.uses_old and old is None:
+                continue
+            if self._holds(rule, node, frame, path, old) is False:
+                self._report(rule, node, frame, path, old)
+
+    def _holds(
+        self, rule: CompiledRule, node: "RuleNode", frame: _Frame, path: str, old: Any
+    ) -> bool | None:
+        """Whether the rule is satisfied; None if that was not to be found out."""
+        try:
+            result = self._run(rule.program, frame.value, old)
+        except BudgetExceeded as error:
+            if str(error) == OUT_OF_BUDGET:
+                self._fail(path, node, OUT_OF_BUDGET)
+            else:
+                words = "no further validation rules will be run due to call cost exceeds limit"
+                self._fail(path, node, f"'{error}': {words} for rule: {_name(rule.rule)}")
+            raise _Stop from None
+        except EvaluationError as error:
+            text = str(error)
+            if text.startswith("no such overload"):
+                words = "call arguments did not match a supported operator, function or macro"
+                detail = f"'{text}': {words} signature for rule: {_name(rule.rule)}"
+            else:
+                detail = f"{text} evaluating rule: {_name(rule.rule)}"
+            self._fail(path, node, detail)
+            return None
+        return result is True
+
+    def _run(self, program: Program, value: Any, old: Any) -> Any:
+        if self.size is None:
+            return program.measure({"self": value, "oldSelf": old}, self.budget)
+        bound = program.bound(self.size)
+        self.budget.remaining -= bound
+        if bound > PER_CALL_LIMIT or self.budget.remaining < 0:
+            raise _TooExpensive
+        match program.parameters:
+            case ("self",):
+                return program.run(value)
+            case ("self", "oldSelf"):
+                return program.run(value, old)
+            case ("oldSelf",):
+                return program.run(old)
+        return program.run()
+
+    def _fail(self, path: str, node: "RuleNode", detail: str) -> None:
+        self.outcome.errors.append(field.invalid(path or "<nil>", node.type, detail))
+
+    def _report(
+        self, rule: CompiledRule, node: "RuleNode", frame: _Frame, path: str, old: Any
+    ) -> None:
+        where = path
+        if rule.field_path:
+            glue = "" if not path or rule.field_path.startswith("[") else "."
+            where = f"{path}{glue}{rule.field_path}"
+        detail = self._message(rule, node, frame, where, old)
+        error = _error(rule.rule.reason, where or "<nil>", node.type, detail)
+        if not rule.uses_old and frame.unchanged():
+            self.outcome.warnings.append(error)
+        else:
+            self.outcome.errors.append(error)
+
+    def _message(
+        self, rule: CompiledRule, node: "RuleNode", frame: _Frame, where: str, old: Any
+    ) -> str:
+        fallback = rule.rule.message.strip() or f"failed rule: {_name(rule.rule)}"
+        if rule.message is None:
+            return fallback
+        try:
+            text = self._run(rule.message, frame.value, old)
+        except BudgetExceeded as error:
+            if str(error) == OUT_OF_BUDGET:
+                detail = (
+                    "messageExpression evaluation failed due to running out of cost budget, no "
+                    "further validation rules will be run"
+                )
+            else:
+                detail = (
+                    "no further validation rules will be run due to call cost exceeds limit for "
+                    f"messageExpression: {field.quote(rule.rule.message_expression)}"
+                )
+            self._fail(where, node, detail)
+            raise _Stop from None
+        except EvaluationError:
+            return fallback
+        text = text.strip() if type(text) is str else ""
+        if not text or "\n" in text or len(text.encode()) > MAX_MESSAGE_BYTES:
+            return fallback
+        return text
+
+
+def _key(item: dict[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(item.get(name) for name in keys)
+
+
+def _name(rule: Rule) -> str:
+    return rule.message.strip() or rule.rule.strip()
+
+
+def _error(reason: str, path: str, value: str, detail: str) -> FieldError:
+    match reason:
+        case "FieldValueForbidden":
+            return field.forbidden(path, detail)
+        case "FieldValueRequired":
+            return field.required(path, detail)
+        case "FieldValueDuplicate":
+            return field.duplicate(path, value)
+        case _:
+            return field.invalid(path, value, detail)

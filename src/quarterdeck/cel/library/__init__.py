@@ -1,0 +1,54 @@
+"""The functions expressions may call, one module per library.
+
+A module gives `DECLARATIONS`, the signatures as text, and `FUNCTIONS`: name to implementations
+by the class of the first operand. A function that gets other arguments than it declares raises
+`no such overload`.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+Implementation = Callable[..., Any]
+Functions = Mapping[str, Mapping[type, Implementation]]
+
+
+def _modules() -> tuple[ModuleType, ...]:
+    from quarterdeck.cel.library import (
+        authorizer,
+        cidr,
+        conversions,
+        format,
+        ip,
+        lists,
+        math,
+        optional,
+        quantity,
+        regex,
+        semver,
+        sets,
+        strings,
+        time,
+        url,
+    )
+
+    return (
+        conversions, strings, lists, regex, url, sets, format, quantity, ip, cidr, semver,
+        authorizer, optional, math, time,
+    )  # fmt: skip
+
+
+def declarations() -> list[str]:
+    """The signatures of every library."""
+    return [module.DECLARATIONS for module in _modules()]
+
+
+@functools.cache
+def functions() -> Mapping[str, Mapping[type, Implementation]]:
+    """Every implementation, merged over the libraries."""
+    table: dict[str, dict[type, Implementation]] = {}
+    for module in _modules():
+        for name, implementations in module.FUNCTIONS.items():
+            table.setdefault(name, {}).update(implementations)
+    return table

@@ -1,0 +1,164 @@
+"""Questions to the authorizer, asked from inside an expression.
+
+Who answers is a port: bind a `Subject` to the variable `authorizer`. Checks only collect
+attributes until `check(verb)`, so an expression pays for what it asks.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+
+from quarterdeck.cel import types
+from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.cel.operations import no_overload
+
+DECLARATIONS = """
+path authorizer_path Authorizer.(string) PathCheck
+group authorizer_group Authorizer.(string) GroupCheck
+serviceAccount authorizer_serviceaccount Authorizer.(string, string) Authorizer
+resource groupcheck_resource GroupCheck.(string) ResourceCheck
+subresource resourcecheck_subresource ResourceCheck.(string) ResourceCheck
+namespace resourcecheck_namespace ResourceCheck.(string) ResourceCheck
+name resourcecheck_name ResourceCheck.(string) ResourceCheck
+fieldSelector authorizer_fieldselector ResourceCheck.(string) ResourceCheck
+labelSelector authorizer_labelselector ResourceCheck.(string) ResourceCheck
+check pathcheck_check PathCheck.(string) Decision
+check resourcecheck_check ResourceCheck.(string) Decision
+allowed decision_allowed Decision.() bool
+reason decision_reason Decision.() string
+errored decision_errored Decision.() bool
+error decision_error Decision.() string
+"""
+
+
+class Attributes(msgspec.Struct, frozen=True, kw_only=True):
+    """What is being asked; `path` is set for requests outside the resources."""
+
+    user: str = ""
+    verb: str = ""
+    path: str = ""
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    field_selector: str = ""
+    label_selector: str = ""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The authorizer's decision."""
+
+    cel_type: ClassVar[types.Type] = types.DECISION
+
+    allowed: bool
+    reason: str = ""
+    error: str = ""
+
+
+class Authorizer(Protocol):
+    """Who decides."""
+
+    def decide(self, attributes: Attributes) -> Answer:
+        """Whether the user may do that; an empty user is the one who asks."""
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """The value of the variable `authorizer`: who decides, and on whose behalf."""
+
+    cel_type: ClassVar[types.Type] = types.AUTHORIZER
+
+    authorizer: Authorizer
+    user: str = ""
+
+
+class _Check(msgspec.Struct, frozen=True):
+    authorizer: Authorizer
+    attributes: Attributes
+
+
+class PathCheck(_Check, frozen=True):
+    """A question about a path."""
+
+    cel_type: ClassVar[types.Type] = types.PATH_CHECK
+
+
+class GroupCheck(_Check, frozen=True):
+    """The beginning of a question about a resource."""
+
+    cel_type: ClassVar[types.Type] = types.GROUP_CHECK
+
+
+class ResourceCheck(_Check, frozen=True):
+    """A question about a resource."""
+
+    cel_type: ClassVar[types.Type] = types.RESOURCE_CHECK
+
+
+def _texts(*values: Any) -> None:
+    if any(type(value) is not str for value in values):
+        raise no_overload()
+
+
+def _path(subject: Subject, path: str) -> PathCheck:
+    _texts(path)
+    if not path.strip():
+        raise EvaluationError("path must not be empty")
+    return PathCheck(subject.authorizer, Attributes(user=subject.user, path=path))
+
+
+def _group(subject: Subject, group: str) -> GroupCheck:
+    _texts(group)
+    return GroupCheck(subject.authorizer, Attributes(user=subject.user, group=group))
+
+
+def _service_account(subject: Subject, namespace: str, name: str) -> Subject:
+    from quarterdeck.cel.library.format import FORMATS
+
+    _texts(namespace, name)
+    if FORMATS["dns1123Subdomain"].problems(name):
+        raise EvaluationError("Invalid service account name")
+    if FORMATS["dns1123Label"].problems(namespace):
+        raise EvaluationError("Invalid service account namespace")
+    return Subject(subject.authorizer, f"system:serviceaccount:{namespace}:{name}")
+
+
+def _resource(check: GroupCheck, resource: str) -> ResourceCheck:
+    _texts(resource)
+    if not resource.strip():
+        raise EvaluationError("resource must not be empty")
+    attributes = msgspec.structs.replace(check.attributes, resource=resource)
+    return ResourceCheck(check.authorizer, attributes)
+
+
+def _refine(member: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
+    def refine(check: ResourceCheck, value: str) -> ResourceCheck:
+        _texts(value)
+        attributes = msgspec.structs.replace(check.attributes, **{member: value})
+        return ResourceCheck(check.authorizer, attributes)
+
+    return refine
+
+
+def _ask(check: PathCheck | ResourceCheck, verb: str) -> Answer:
+    _texts(verb)
+    return check.authorizer.decide(msgspec.structs.replace(check.attributes, verb=verb))
+
+
+FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
+    "path": {Subject: _path},
+    "group": {Subject: _group},
+    "serviceAccount": {Subject: _service_account},
+    "resource": {GroupCheck: _resource},
+    "subresource": {ResourceCheck: _refine("subresource")},
+    "namespace": {ResourceCheck: _refine("namespace")},
+    "name": {ResourceCheck: _refine("name")},
+    "fieldSelector": {ResourceCheck: _refine("field_selector")},
+    "labelSelector": {ResourceCheck: _refine("label_selector")},
+    "check": {PathCheck: _ask, ResourceCheck: _ask},
+    "allowed": {Answer: lambda answer: answer.allowed},
+    "reason": {Answer: lambda answer: answer.reason},
+    "errored": {Answer: lambda answer: bool(answer.error)},
+    "error": {Answer: lambda answer: answer.error},
+}

@@ -1,0 +1,231 @@
+"""Type conversions, `size`, and the string functions of the language itself."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.cel.library.time import parse_duration, parse_timestamp
+from quarterdeck.cel.operations import checked_int, checked_uint, no_overload
+from quarterdeck.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    LIST,
+    MAP,
+    NULL,
+    QUANTITY,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    Type,
+    optional_of,
+)
+from quarterdeck.cel.values import (
+    INT_MAX,
+    INT_MIN,
+    SECOND,
+    UINT_MAX,
+    Duration,
+    MapList,
+    Optional,
+    SetList,
+    Timestamp,
+    UInt,
+)
+from quarterdeck.kit.patterns import PatternError, compile_re2
+from quarterdeck.kit.quantity import Quantity
+
+DECLARATIONS = ""
+
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+_CLASSES: Mapping[type, Type] = {
+    bool: BOOL,
+    int: INT,
+    UInt: UINT,
+    float: DOUBLE,
+    str: STRING,
+    bytes: BYTES,
+    list: LIST,
+    SetList: LIST,
+    MapList: LIST,
+    dict: MAP,
+    type(None): NULL,
+    Duration: DURATION,
+    Timestamp: TIMESTAMP,
+    Type: TYPE,
+    Optional: optional_of(DYN),
+    Quantity: QUANTITY,
+}
+
+
+def type_value(value: Any) -> Type:
+    """`type(value)`."""
+    if (found := _CLASSES.get(type(value))) is not None:
+        return found
+    declared = getattr(value, "cel_type", None)
+    if isinstance(declared, Type):
+        return declared
+    raise no_overload()
+
+
+def format_double(value: float) -> str:
+    """A double as Go's shortest `%g` prints it."""
+    value = float(value)
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    shortest = repr(value)
+    digits = re.sub(r"e.*|[-.]", "", shortest).strip("0") or "0"
+    power = _power(shortest) if digits != "0" else 0
+    if -4 <= power < 6:
+        return f"{value:.{max(0, len(digits) - 1 - power)}f}"
+    sign = "-" if value < 0 else ""
+    point = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{point}e{'+' if power >= 0 else '-'}{abs(power):02d}"
+
+
+def _power(shortest: str) -> int:
+    """The decimal exponent of a number as `repr` wrote it."""
+    body, _, exponent = shortest.lstrip("-").partition("e")
+    whole, _, fraction = body.partition(".")
+    shift = int(exponent or 0)
+    if whole.strip("0"):
+        return len(whole) - 1 + shift
+    return -(len(fraction) - len(fraction.lstrip("0")) + 1) + shift
+
+
+def _failed(wanted: str) -> EvaluationError:
+    return EvaluationError(f"type conversion error from 'string' to '{wanted}'")
+
+
+def _string_to_bool(text: str) -> bool:
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise _failed("bool")
+
+
+def _string_to_int(text: str) -> int:
+    if re.fullmatch(r"[+-]?[0-9]+", text) and len(text) < 30:
+        value = int(text)
+        if INT_MIN <= value <= INT_MAX:
+            return value
+    raise _failed("int")
+
+
+def _string_to_uint(text: str) -> UInt:
+    if re.fullmatch(r"[0-9]+", text) and len(text) < 30 and int(text) <= UINT_MAX:
+        return UInt(int(text))
+    raise _failed("uint")
+
+
+def _string_to_double(text: str) -> float:
+    if not re.fullmatch(
+        r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", text, re.I
+    ):
+        raise _failed("double")
+    value = float(text)
+    if math.isinf(value) and "n" not in text.lower():
+        raise _failed("double")
+    return value
+
+
+def _double_to_int(value: float) -> int:
+    if math.isnan(value) or not -(2.0**63) < value < 2.0**63:
+        raise EvaluationError("integer overflow")
+    return checked_int(int(value))
+
+
+def _double_to_uint(value: float) -> UInt:
+    if math.isnan(value) or not -1.0 < value < 2.0**64:
+        raise EvaluationError("unsigned integer overflow")
+    return checked_uint(int(value))
+
+
+def _bytes_to_string(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise EvaluationError("invalid UTF-8 in bytes, cannot convert to string") from None
+
+
+def _seconds(value: Timestamp) -> int:
+    return value.ns // SECOND
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether an RE2 pattern matches anywhere."""
+    if type(pattern) is not str:
+        raise no_overload()
+    try:
+        return compile_re2(pattern).search(text)
+    except PatternError as error:
+        raise EvaluationError(f"error parsing regexp: {error}") from None
+
+
+def _texts(test: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
+    def apply(text: str, other: str) -> bool:
+        if type(other) is not str:
+            raise no_overload()
+        return test(text, other)
+
+    return apply
+
+
+FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
+    "size": {str: len, bytes: len, list: len, dict: len},
+    "bool": {bool: _same, str: _string_to_bool},
+    "bytes": {bytes: _same, str: lambda text: text.encode()},
+    "double": {float: _same, int: float, UInt: float, str: _string_to_double},
+    "duration": {
+        Duration: _same,
+        str: parse_duration,
+        int: lambda seconds: Duration(seconds * SECOND),
+    },
+    "int": {
+        int: _same,
+        float: _double_to_int,
+        UInt: lambda value: checked_int(int(value)),
+        str: _string_to_int,
+        Timestamp: _seconds,
+        Duration: lambda value: value.ns,
+    },
+    "uint": {
+        UInt: _same,
+        int: checked_uint,
+        float: _double_to_uint,
+        str: _string_to_uint,
+    },
+    "string": {
+        str: _same,
+        bool: lambda value: "true" if value else "false",
+        int: str,
+        UInt: lambda value: str(int(value)),
+        float: format_double,
+        bytes: _bytes_to_string,
+        Duration: str,
+        Timestamp: str,
+    },
+    "timestamp": {
+        Timestamp: _same,
+        str: parse_timestamp,
+        int: lambda seconds: Timestamp(seconds * SECOND),
+    },
+    "contains": {str: _texts(lambda text, part: part in text)},
+    "startsWith": {str: _texts(lambda text, part: text.startswith(part))},
+    "endsWith": {str: _texts(lambda text, part: text.endswith(part))},
+    "matches": {str: matches},
+}

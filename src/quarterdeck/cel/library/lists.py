@@ -1,0 +1,72 @@
+"""Kubernetes' functions on lists."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from quarterdeck.cel import operations
+from quarterdeck.cel.errors import EvaluationError
+
+_SUMMABLE = ("int", "uint", "double", "duration")
+_COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+
+
+def _declare() -> str:
+    lines = [f"sum list_{kind}_sum list({kind}).() {kind}" for kind in _SUMMABLE]
+    for kind in _COMPARABLE:
+        lines.append(f"isSorted list_{kind}_is_sorted list({kind}).() bool")
+        lines.append(f"min list_{kind}_min list({kind}).() {kind}")
+        lines.append(f"max list_{kind}_max list({kind}).() {kind}")
+    lines.append("indexOf list_a_index_of list(A).(A) int")
+    lines.append("lastIndexOf list_a_last_index_of list(A).(A) int")
+    return "\n".join(lines)
+
+
+DECLARATIONS = _declare()
+
+
+def _is_sorted(items: Sequence[Any]) -> bool:
+    return all(operations.less_equals(items[at], items[at + 1]) for at in range(len(items) - 1))
+
+
+def _sum(items: Sequence[Any]) -> Any:
+    if not items:
+        return 0
+    total = items[0]
+    for item in items[1:]:
+        total = operations.add(total, item)
+    if type(total) is str or operations.class_of(total) is list:
+        raise operations.no_overload()
+    return total
+
+
+def _pick(name: str, better: Callable[[Any, Any], bool]) -> Callable[[Sequence[Any]], Any]:
+    def pick(items: Sequence[Any]) -> Any:
+        if not items:
+            raise EvaluationError(f"{name} called on empty list")
+        best = items[0]
+        for item in items[1:]:
+            if better(item, best):
+                best = item
+        return best
+
+    return pick
+
+
+def _index_of(items: Sequence[Any], wanted: Any) -> int:
+    return next((at for at, item in enumerate(items) if operations.equal(item, wanted)), -1)
+
+
+def _last_index_of(items: Sequence[Any], wanted: Any) -> int:
+    return next(
+        (at for at in reversed(range(len(items))) if operations.equal(items[at], wanted)), -1
+    )
+
+
+FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
+    "isSorted": {list: _is_sorted},
+    "sum": {list: _sum},
+    "min": {list: _pick("min", operations.less)},
+    "max": {list: _pick("max", operations.greater)},
+    "indexOf": {list: _index_of},
+    "lastIndexOf": {list: _last_index_of},
+}

@@ -1,0 +1,41 @@
+"""`find` and `findAll`, with RE2."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.cel.operations import no_overload
+from quarterdeck.kit.patterns import Pattern, PatternError, compile_re2
+
+DECLARATIONS = """
+find string_find_string string.(string) string
+findAll string_find_all_string string.(string) list(string)
+findAll string_find_all_string_int string.(string, int) list(string)
+"""
+
+
+def _compiled(pattern: Any) -> Pattern:
+    if type(pattern) is not str:
+        raise no_overload()
+    try:
+        return compile_re2(pattern)
+    except PatternError as error:
+        raise EvaluationError(f"Illegal regex: {error}") from None
+
+
+def _find(text: str, pattern: str) -> str:
+    found = _compiled(pattern).find(text)
+    return text[found[0] : found[1]] if found is not None else ""
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    if type(limit) is not int:
+        raise no_overload()
+    found = [text[start:end] for start, end in _compiled(pattern).find_all(text)]
+    return found if limit < 0 else found[:limit]
+
+
+FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
+    "find": {str: _find},
+    "findAll": {str: _find_all},
+}

@@ -1,0 +1,115 @@
+"""Calls that are not calls: `has`, comprehensions, `optMap`.
+
+A macro is recognised by name, number of arguments and style before anything is declared, so a
+function of the same name with other arguments stays reachable.
+"""
+
+from quarterdeck.cel.ast import (
+    Call,
+    Comprehension,
+    ComprehensionKind,
+    Expr,
+    Ident,
+    OptionalMap,
+    Select,
+)
+
+_ACCUMULATORS = frozenset({"__result__", "@result"})
+
+
+class MacroError(Exception):
+    """Raised when a macro's arguments are no good."""
+
+    def __init__(self, pos: int, message: str) -> None:
+        super().__init__(message)
+        self.pos = pos
+        self.message = message
+
+
+def expand(call: Call) -> Expr:
+    """The node a call stands for: itself, unless it is a macro.
+
+    Raises:
+        MacroError: when it is one, used wrongly.
+    """
+    if call.target is None:
+        return _has(call) if call.function == "has" and len(call.args) == 1 else call
+    key = (call.function, len(call.args))
+    if key in _QUANTIFIERS:
+        return _quantifier(call, call.target, _QUANTIFIERS[key])
+    if key in _TRANSFORMS:
+        return _transform(call, call.target)
+    if key in (("optMap", 2), ("optFlatMap", 2)):
+        return _optional_map(call, call.target)
+    return call
+
+
+def _has(call: Call) -> Expr:
+    argument = call.args[0]
+    if not isinstance(argument, Select) or argument.test:
+        raise MacroError(argument.pos, "invalid argument to has() macro")
+    tested = Select(call.pos, argument.operand, argument.field)
+    tested.test = True
+    return tested
+
+
+_QUANTIFIERS: dict[tuple[str, int], tuple[ComprehensionKind, int]] = {
+    ("all", 2): ("all", 1),
+    ("exists", 2): ("exists", 1),
+    ("exists_one", 2): ("exists_one", 1),
+    ("existsOne", 2): ("exists_one", 1),
+    ("all", 3): ("all", 2),
+    ("exists", 3): ("exists", 2),
+    ("existsOne", 3): ("exists_one", 2),
+    ("exists_one", 3): ("exists_one", 2),
+}
+_TRANSFORMS: dict[tuple[str, int], tuple[ComprehensionKind, int]] = {
+    ("map", 2): ("map", 1),
+    ("map", 3): ("map", 1),
+    ("filter", 2): ("filter", 1),
+    ("transformList", 3): ("transform_list", 2),
+    ("transformList", 4): ("transform_list", 2),
+    ("transformMap", 3): ("transform_map", 2),
+    ("transformMap", 4): ("transform_map", 2),
+    ("transformMapEntry", 3): ("transform_map_entry", 2),
+    ("transformMapEntry", 4): ("transform_map_entry", 2),
+}
+
+
+def _variables(call: Call, count: int, complaint: str) -> tuple[str, str]:
+    names: list[str] = []
+    for argument in call.args[:count]:
+        if not isinstance(argument, Ident) or argument.absolute:
+            raise MacroError(argument.pos, complaint)
+        if argument.name in _ACCUMULATORS:
+            raise MacroError(argument.pos, "iteration variable overwrites accumulator variable")
+        if argument.name in names:
+            raise MacroError(argument.pos, f"duplicate variable name: {argument.name}")
+        names.append(argument.name)
+    return names[0], names[1] if count == 2 else ""
+
+
+def _quantifier(call: Call, target: Expr, what: tuple[ComprehensionKind, int]) -> Expr:
+    kind, count = what
+    var, var2 = _variables(call, count, "argument must be a simple name")
+    return Comprehension(
+        call.pos, kind, target, var=var, var2=var2, condition=call.args[-1], step=None
+    )
+
+
+def _transform(call: Call, target: Expr) -> Expr:
+    kind, count = _TRANSFORMS[call.function, len(call.args)]
+    complaint = "argument is not an identifier" if count == 1 else "argument must be a simple name"
+    var, var2 = _variables(call, count, complaint)
+    rest = call.args[count:]
+    condition: Expr | None = rest[0] if kind == "filter" or len(rest) == 2 else None
+    step: Expr | None = None if kind == "filter" else rest[-1]
+    return Comprehension(call.pos, kind, target, var=var, var2=var2, condition=condition, step=step)
+
+
+def _optional_map(call: Call, target: Expr) -> Expr:
+    name = call.args[0]
+    if not isinstance(name, Ident):
+        raise MacroError(name.pos, f"{call.function}() variable name must be a simple identifier")
+    flat = call.function == "optFlatMap"
+    return OptionalMap(call.pos, target, name.name, call.args[1], flat=flat)

@@ -1,0 +1,52 @@
+"""`fieldPath` of a rule: a JSON path inside the schema the rule stands on."""
+
+import re
+
+from quarterdeck.meta.schema import Node
+
+_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]]+")
+_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+            "'": "'", "\\": "\\"}  # fmt: skip
+
+
+class PathError(ValueError):
+    """Raised when a path leads nowhere."""
+
+
+def normalize(path: str, node: Node) -> str:
+    """The path as errors show it, without its leading dot.
+
+    Raises:
+        PathError: when the schema has no such place.
+    """
+    tokens = iter(_TOKEN.findall(path))
+    shown = ""
+    for token in tokens:
+        if token == ".":
+            name = next(tokens, None)
+        elif token == "[":
+            name = _quoted(next(tokens, ""))
+            if next(tokens, None) != "]":
+                raise PathError("expected ]")
+        else:
+            raise PathError(f"expected [ or . but got: {token}")
+        if name is None:
+            raise PathError("unexpected end of JSON path")
+        shown, node = _step(shown, node, name)
+    return shown
+
+
+def _quoted(token: str) -> str:
+    if len(token) < 2 or token[0] != "'" or token[-1] != "'":
+        raise PathError(f"expected single quoted string but got {token}")
+    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), token[1:-1])
+
+
+def _step(shown: str, node: Node, name: str) -> tuple[str, Node]:
+    if node.properties:
+        if name not in node.properties:
+            raise PathError("does not refer to a valid field")
+        return f"{shown}.{name}" if shown else name, node.properties[name]
+    if isinstance(node.additional, Node):
+        return f"{shown}[{name}]", node.additional
+    raise PathError("does not refer to a valid field")

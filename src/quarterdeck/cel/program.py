@@ -1,0 +1,200 @@
+"""Compiled expressions and the environments they are compiled in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from quarterdeck.cel import cost
+from quarterdeck.cel.ast import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListExpr,
+    MapExpr,
+    OptionalMap,
+    Select,
+)
+from quarterdeck.cel.checker import check
+from quarterdeck.cel.compile import Function, NotCompilable, compile_function
+from quarterdeck.cel.errors import BudgetExceeded, CelError, CompileError, Issue
+from quarterdeck.cel.interpreter import Meter, interpret
+from quarterdeck.cel.parser import parse
+from quarterdeck.cel.runtime import Budget
+from quarterdeck.cel.schema_types import declared_type
+from quarterdeck.cel.types import BOOL, Kind, Type, optional_of
+from quarterdeck.meta.schema import Node
+
+OUT_OF_BUDGET = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+_CAPS = (256, 1024, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20)
+
+
+class Program:
+    """An expression ready to run; share it freely."""
+
+    __slots__ = (
+        "_bounds",
+        "_function",
+        "_parameters",
+        "_tree",
+        "estimated_cost",
+        "source",
+        "type",
+        "uses_old_self",
+    )
+
+    def __init__(self, source: str, tree: Expr, variables: Mapping[str, Type]) -> None:
+        self.source = source
+        self.type: Type = tree.type
+        self._tree = tree
+        used = _used(tree)
+        self._parameters = tuple(name for name in variables if name in used)
+        self.uses_old_self = "oldSelf" in used
+        self.estimated_cost: cost.Range = cost.estimate(tree)
+        self._bounds: dict[int, int] = {}
+        self._function: Function | None
+        try:
+            self._function = compile_function(tree, self._parameters)
+        except NotCompilable:
+            self._function = None
+
+    def evaluate(self, variables: Mapping[str, Any], *, budget: Budget | None = None) -> Any:
+        """The expression's value.
+
+        With a budget the cost is counted against it; a budget that knows the size of the data
+        stays fast, because the worst case of small data is known beforehand.
+
+        Raises:
+            EvaluationError: when it has no value.
+            BudgetExceeded: when the budget does not suffice.
+        """
+        if budget is None:
+            return self.run(*[variables.get(name) for name in self._parameters])
+        if budget.size is not None and budget.admits(bound := self.bound(budget.size)):
+            budget.spend(bound)
+            return self.run(*[variables.get(name) for name in self._parameters])
+        return self.measure(variables, budget)
+
+    def run(self, *args: Any) -> Any:
+        """The value for the variables the expression uses, in the order of `parameters`."""
+        if self._function is not None:
+            try:
+                return self._function(*args)
+            except Exception:  # whatever it is, the interpreter explains it
+                pass
+        return interpret(self._tree, dict(zip(self._parameters, args, strict=True)))
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The variables the expression uses."""
+        return self._parameters
+
+    def measure(self, variables: Mapping[str, Any], budget: Budget) -> Any:
+        """The value, with every step paid for."""
+        meter = Meter(budget.per_call)
+        try:
+            return interpret(self._tree, variables, meter)
+        finally:
+            budget.spend(meter.cost)
+            if budget.remaining < 0 and meter.cost <= budget.per_call:
+                raise BudgetExceeded(OUT_OF_BUDGET)
+
+    def trace(self, variables: Mapping[str, Any], meter: Meter) -> Any:
+        """The value, step by step, with its cost left in the meter."""
+        return interpret(self._tree, variables, meter)
+
+    def bound(self, size: int) -> int:
+        """The most the expression can cost on data of so many bytes."""
+        cap = next((cap for cap in _CAPS if size <= cap), size)
+        known = self._bounds.get(cap)
+        if known is None:
+            known = self._bounds[cap] = cost.estimate(self._tree, cap=cap).max
+        return known
+
+
+class Environment:
+    """What an expression may refer to."""
+
+    __slots__ = ("variables",)
+
+    def __init__(self, variables: Mapping[str, Type]) -> None:
+        self.variables = dict(variables)
+
+    @classmethod
+    def for_schema(
+        cls, node: Node, *, old_self: bool, root: bool = False, optional_old_self: bool = False
+    ) -> "Environment":
+        """`self`, and `oldSelf` if asked for, with the type of a schema node.
+
+        Raises:
+            CelError: when the node may not be seen by expressions.
+        """
+        declared = declared_type(node, root=root)
+        if declared is None:
+            raise CelError("unable to convert structural schema to CEL declarations")
+        return cls.for_type(declared, old_self=old_self, optional_old_self=optional_old_self)
+
+    @classmethod
+    def for_type(
+        cls, declared: Type, *, old_self: bool, optional_old_self: bool = False
+    ) -> "Environment":
+        """The same, for a type at hand."""
+        variables = {"self": declared}
+        if old_self:
+            variables["oldSelf"] = optional_of(declared) if optional_old_self else declared
+        return cls(variables)
+
+    def compile(self, text: str, *, result: Type | None = BOOL) -> Program:
+        """Check and compile an expression; `result=None` allows any type.
+
+        Raises:
+            CompileError: with every issue, its line and column.
+        """
+        tree = parse(text)
+        check(text, tree, self.variables)
+        if result is not None and tree.type != result:
+            wanted = "string" if result.kind is Kind.STRING else str(result)
+            raise ResultTypeError(text, wanted)
+        return Program(text, tree, self.variables)
+
+
+class ResultTypeError(CompileError):
+    """Raised when an expression is fine but yields the wrong type."""
+
+    def __init__(self, source: str, wanted: str) -> None:
+        super().__init__(source, [Issue(1, 1, f"cel expression must evaluate to a {wanted}")])
+        self.wanted = wanted
+
+
+def _used(tree: Expr) -> set[str]:
+    """Names of variables the expression reads from outside."""
+    names: set[str] = set()
+    todo: list[tuple[Expr, frozenset[str]]] = [(tree, frozenset())]
+    while todo:
+        node, hidden = todo.pop()
+        match node:
+            case Ident():
+                if node.type_value is None and node.name not in hidden:
+                    names.add(node.name)
+            case Select():
+                if node.ident is None:
+                    todo.append((node.operand, hidden))
+            case Call():
+                todo += [(part, hidden) for part in node.operands]
+            case ListExpr():
+                todo += [(part, hidden) for part in node.elements]
+            case MapExpr():
+                for entry in node.entries:
+                    todo += [(entry.key, hidden), (entry.value, hidden)]
+            case Comprehension():
+                todo.append((node.range, hidden))
+                inner = hidden | {node.var, node.var2}
+                parts = (node.condition, node.step)
+                todo += [(part, inner) for part in parts if part is not None]
+            case OptionalMap():
+                todo += [(node.target, hidden), (node.body, hidden | {node.var})]
+    return names
+
+
+__all__ = ["Environment", "Program", "ResultTypeError"]

@@ -1,0 +1,39 @@
+"""How much an evaluation may cost."""
+
+PER_CALL_LIMIT = 1_000_000
+"""The most one evaluation of one expression may cost."""
+PER_OBJECT_LIMIT = 10_000_000
+"""The most all rules on one object may cost together."""
+MATCH_CONDITIONS_LIMIT = 2_500_000
+"""The most all match conditions of one webhook or policy may cost together."""
+
+_CHEAP = 100_000
+
+
+class Budget:
+    """A sum that shrinks as expressions are evaluated.
+
+    `size` is the number of bytes of the data; knowing it lets cheap expressions run without
+    counting every step.
+    """
+
+    __slots__ = ("per_call", "remaining", "size")
+
+    def __init__(
+        self,
+        limit: int = PER_OBJECT_LIMIT,
+        *,
+        per_call: int = PER_CALL_LIMIT,
+        size: int | None = None,
+    ) -> None:
+        self.remaining = limit
+        self.per_call = per_call
+        self.size = size
+
+    def admits(self, bound: int) -> bool:
+        """Whether something that costs at most `bound` may run uncounted."""
+        return bound <= self.per_call and bound <= _CHEAP and bound <= self.remaining
+
+    def spend(self, amount: int) -> None:
+        """Take from what remains; it may become negative."""
+        self.remaining -= amount

@@ -1,0 +1,217 @@
+"""Rules of a whole schema: compiled when a CRD is written, run on every object.
+
+`compile_rules` is what CRD creation reports. `RuleSet.validate` walks an object and visits only
+the nodes that have rules somewhere below.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from quarterdeck.cel.evaluation import Evaluation, Outcome
+from quarterdeck.cel.rules import CompiledRule, Ledger, check_entries, compile_node
+from quarterdeck.cel.runtime import PER_OBJECT_LIMIT
+from quarterdeck.cel.schema_types import declared_type
+from quarterdeck.meta import field
+from quarterdeck.meta.field import FieldError
+from quarterdeck.meta.schema import Node
+
+SCHEMA_PATH = "spec.validation.openAPIV3Schema"
+"""Where Kubernetes says the schema is when all versions of a CRD share it."""
+
+
+class RuleNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """The rules at one place of a schema and below it."""
+
+    type: str
+    rules: tuple[CompiledRule, ...] = ()
+    properties: Mapping[str, "RuleNode"] = {}
+    additional: "RuleNode | None" = None
+    items: "RuleNode | None" = None
+    list_keys: tuple[str, ...] | None = None
+    """Keys that correlate items of a list with old ones; None where nothing does."""
+    all_of: tuple["RuleNode", ...] = ()
+
+
+class RuleSet:
+    """Every rule of one schema."""
+
+    __slots__ = ("root",)
+
+    def __init__(self, root: RuleNode | None) -> None:
+        self.root = root
+
+    def __bool__(self) -> bool:
+        return self.root is not None
+
+    def validate(
+        self,
+        obj: object,
+        old_obj: object = None,
+        *,
+        budget: int = PER_OBJECT_LIMIT,
+        size: int | None = None,
+    ) -> list[FieldError]:
+        """What the rules have against an object; `old_obj` is the one it replaces."""
+        return self.check(obj, old_obj, budget=budget, size=size).errors
+
+    def check(
+        self,
+        obj: object,
+        old_obj: object = None,
+        *,
+        budget: int = PER_OBJECT_LIMIT,
+        size: int | None = None,
+    ) -> Outcome:
+        """The same, with what is only worth a warning.
+
+        A rule without `oldSelf` that fails on something the update did not touch failed before:
+        it warns. `size`, the bytes of the object as JSON, is measured if not given.
+        """
+        if self.root is None:
+            return Outcome([], [])
+        if size is None:
+            size = len(msgspec.json.encode(obj))
+        quick = Evaluation(budget, size=size)
+        if quick.walk(self.root, obj, old_obj):
+            return quick.outcome
+        exact = Evaluation(budget, size=None)
+        exact.walk(self.root, obj, old_obj)
+        return exact.outcome
+
+
+def compile_rules(node: Node, *, path: str = SCHEMA_PATH) -> RuleSet | list[FieldError]:
+    """The rules of a CRD's schema, or everything that is wrong with them.
+
+    The schema must be structural; that is for `meta.structural` to judge first.
+    """
+    walk = _Walk(path)
+    root = walk.node(node, path, cardinality=1, uncorrelatable="", root=True)
+    errors = walk.entry_errors + walk.errors + walk.ledger.complaints(path)
+    return errors if errors else RuleSet(root)
+
+
+class _Walk:
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.ledger = Ledger()
+        self.errors: list[FieldError] = []
+        self.entry_errors: list[FieldError] = []
+
+    def node(
+        self,
+        node: Node,
+        path: str,
+        *,
+        cardinality: int | None,
+        uncorrelatable: str,
+        root: bool = False,
+    ) -> RuleNode | None:
+        below = _multiply(cardinality, _repeats(node))
+        before = len(self.entry_errors)
+        additional: RuleNode | None = None
+        if isinstance(node.additional, Node):
+            additional = self.node(
+                node.additional,
+                f"{path}.additionalProperties",
+                cardinality=below,
+                uncorrelatable=uncorrelatable,
+            )
+        properties = {
+            name: found
+            for name, child in node.properties.items()
+            if (
+                found := self.node(
+                    child,
+                    f"{path}.properties[{name}]",
+                    cardinality=below,
+                    uncorrelatable=uncorrelatable,
+                )
+            )
+            is not None
+        }
+        items: RuleNode | None = None
+        if node.items is not None:
+            items = self.node(
+                node.items,
+                f"{path}.items",
+                cardinality=below,
+                uncorrelatable=uncorrelatable if node.list_type == "map" else path,
+            )
+        self.entry_errors += check_entries(node, path)
+        rules = (
+            self.rules(node, path, cardinality, uncorrelatable, root=root)
+            if node.rules and len(self.entry_errors) == before
+            else ()
+        )
+        all_of = self.all_of(node, path, root=root)
+        if not (rules or properties or items or additional or all_of):
+            return None
+        return RuleNode(
+            type=node.type,
+            rules=rules,
+            properties=properties,
+            additional=additional,
+            items=items,
+            list_keys=node.list_map_keys if node.list_type == "map" else None,
+            all_of=all_of,
+        )
+
+    def rules(
+        self, node: Node, path: str, cardinality: int | None, uncorrelatable: str, *, root: bool
+    ) -> tuple[CompiledRule, ...]:
+        declared = declared_type(node, root=root or node.embedded_resource)
+        if declared is None:
+            words = (
+                "internal error: failed to construct type information for "
+                "x-kubernetes-validations rules: unable to convert structural schema to CEL "
+                "declarations"
+            )
+            self.errors.append(field.internal(f"{path}.x-kubernetes-validations", words))
+            return ()
+        compiled, errors = compile_node(
+            node,
+            declared,
+            path,
+            cardinality=cardinality,
+            uncorrelatable=uncorrelatable,
+            ledger=self.ledger,
+        )
+        self.errors += errors
+        return tuple(compiled)
+
+    def all_of(self, node: Node, path: str, *, root: bool) -> tuple[RuleNode, ...]:
+        """Rules inside allOf run on the same value, with the type of the node itself."""
+        found: list[RuleNode] = []
+        for at, part in enumerate(node.all_of):
+            if not part.rules:
+                continue
+            declared = declared_type(node, root=root or node.embedded_resource)
+            if declared is None:
+                continue
+            compiled, errors = compile_node(
+                part,
+                declared,
+                f"{path}.allOf[{at}]",
+                cardinality=1,
+                uncorrelatable="",
+                ledger=Ledger(),
+            )
+            self.errors += errors
+            found.append(RuleNode(type=node.type, rules=tuple(compiled)))
+        return tuple(found)
+
+
+def _repeats(node: Node) -> int | None:
+    """How many children one occurrence of a node can have; None if nothing bounds it."""
+    match node.type:
+        case "object" if node.additional is not None:
+            return None if node.max_properties is None else max(node.max_properties, 0)
+        case "array":
+            return None if node.max_items is None else max(node.max_items, 0)
+        case _:
+            return 1
+
+
+def _multiply(left: int | None, right: int | None) -> int | None:
+    return None if left is None or right is None else left * right

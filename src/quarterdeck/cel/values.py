@@ -1,0 +1,146 @@
+"""Run-time values Python has no exact counterpart for.
+
+bool, int, float, str, bytes, None, list and dict are themselves; integers are kept inside 64 bits
+by the operations, not by a type.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from quarterdeck.cel.errors import EvaluationError
+
+INT_MIN: Final = -(1 << 63)
+INT_MAX: Final = (1 << 63) - 1
+UINT_MAX: Final = (1 << 64) - 1
+SECOND: Final = 1_000_000_000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = -62135596800 * SECOND
+_LAST = 253402300799 * SECOND + 999_999_999
+
+
+class UInt(int):
+    """An unsigned integer; equal to and hashed like the int of the same value."""
+
+    __slots__ = ()
+
+
+class Duration:
+    """A signed span of nanoseconds."""
+
+    __slots__ = ("ns",)
+
+    def __init__(self, ns: int) -> None:
+        if not INT_MIN <= ns <= INT_MAX:
+            raise EvaluationError("duration overflow")
+        self.ns = ns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Duration) and self.ns == other.ns
+
+    def __hash__(self) -> int:
+        return hash(("duration", self.ns))
+
+    def __lt__(self, other: "Duration") -> bool:
+        return self.ns < other.ns
+
+    def __le__(self, other: "Duration") -> bool:
+        return self.ns <= other.ns
+
+    def __gt__(self, other: "Duration") -> bool:
+        return self.ns > other.ns
+
+    def __ge__(self, other: "Duration") -> bool:
+        return self.ns >= other.ns
+
+    def __repr__(self) -> str:
+        return f"Duration({self.ns})"
+
+    def __str__(self) -> str:
+        whole, rest = divmod(abs(self.ns), SECOND)
+        text = f"{whole}.{rest:09d}".rstrip("0").rstrip(".") if rest else str(whole)
+        return f"{'-' if self.ns < 0 else ''}{text}s"
+
+
+class Timestamp:
+    """A moment, in nanoseconds since 1970; years 1 to 9999."""
+
+    __slots__ = ("ns",)
+
+    def __init__(self, ns: int) -> None:
+        if not _FIRST <= ns <= _LAST:
+            raise EvaluationError("timestamp overflow")
+        self.ns = ns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timestamp) and self.ns == other.ns
+
+    def __hash__(self) -> int:
+        return hash(("timestamp", self.ns))
+
+    def __lt__(self, other: "Timestamp") -> bool:
+        return self.ns < other.ns
+
+    def __le__(self, other: "Timestamp") -> bool:
+        return self.ns <= other.ns
+
+    def __gt__(self, other: "Timestamp") -> bool:
+        return self.ns > other.ns
+
+    def __ge__(self, other: "Timestamp") -> bool:
+        return self.ns >= other.ns
+
+    def __repr__(self) -> str:
+        return f"Timestamp({self})"
+
+    def __str__(self) -> str:
+        seconds, rest = divmod(self.ns, SECOND)
+        text = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+        text = text.rjust(19, "0")
+        fraction = f".{rest:09d}".rstrip("0") if rest else ""
+        return f"{text}{fraction}Z"
+
+    def moment(self) -> datetime:
+        """The same moment as a datetime, cut to microseconds."""
+        return _EPOCH + timedelta(microseconds=self.ns // 1000)
+
+
+class Optional:
+    """A value that may be absent."""
+
+    __slots__ = ("present", "value")
+
+    def __init__(self, *, present: bool, value: Any = None) -> None:
+        self.present = present
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"optional.of({self.value!r})" if self.present else "optional.none()"
+
+
+NONE: Final = Optional(present=False)
+
+
+def some(value: Any) -> Optional:
+    """An optional that holds a value."""
+    return Optional(present=True, value=value)
+
+
+class SetList(list[Any]):
+    """A list whose order does not matter for equality and whose sum is a union."""
+
+    __slots__ = ()
+
+
+class MapList(list[Any]):
+    """A list of objects that are the same when their keys are."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+    def key(self, item: Any) -> tuple[Any, ...]:
+        """What identifies an item."""
+        return tuple(item.get(name) for name in self.keys)
