@@ -15,6 +15,21 @@ class TooLarge(ValueError):
 
 
 def files() -> Iterator[File]:
+    """One file per kind, and the kustomization that lists them."""
+    manifests = list(bases())
+    names = sorted(file.path.removeprefix("config/crd/") for file in manifests)
+    listing = yaml.dump(
+        {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": names,
+        }
+    )
+    yield from manifests
+    yield File("config/crd/kustomization.yaml", f"# {NOTICE}\n---\n{listing}")
+
+
+def bases() -> Iterator[File]:
     """One file per kind."""
     for document in crd.manifests(apis.own_scheme().kinds()):
         path = f"{FOLDER}/{crd.file_name(document)}"

@@ -12,7 +12,7 @@ from quarterdeck.kit import yaml
 def breaking_changes(root: Path) -> list[str]:
     """What the types would break, compared with the manifests on disk and last committed."""
     found: dict[str, None] = {}
-    for file in crds.files():
+    for file in crds.bases():
         after = yaml.load(file.text)
         for text in _earlier(root, file.path):
             for what in compatibility.breaks(yaml.load(text), after):

@@ -1,6 +1,6 @@
 """Every generator there is. To add one, write a function that returns files and name it here."""
 
-from quarterdeck.codegen import builders, crds, pages
+from quarterdeck.codegen import builders, crds, pages, roles
 from quarterdeck.codegen.files import Generator, Target
 
 GENERATORS: tuple[Generator, ...] = (
@@ -9,6 +9,12 @@ GENERATORS: tuple[Generator, ...] = (
         target=Target.MANIFESTS,
         run=crds.files,
         owns=("config/crd/bases/*.yaml",),
+    ),
+    Generator(
+        name="roles for users",
+        target=Target.MANIFESTS,
+        run=roles.files,
+        owns=tuple(f"config/rbac/*_{role}_role.yaml" for role in roles.ROLES),
     ),
     Generator(
         name="builders",

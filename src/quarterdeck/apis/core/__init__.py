@@ -104,16 +104,55 @@ __all__ = [
     "VolumeMount",
 ]
 
-_MODULES = (
-    "references",
-    "config",
-    "events",
-    "nodes",
-    "services",
-    "containers",
-    "volumes",
-    "pods",
-)
+_HOMES = {
+    "config": (
+        "ConfigMap",
+        "Namespace",
+        "NamespaceSpec",
+        "NamespaceStatus",
+        "ResourceQuota",
+        "ResourceQuotaSpec",
+        "ResourceQuotaStatus",
+        "Secret",
+        "ServiceAccount",
+    ),
+    "containers": (
+        "Capabilities",
+        "Container",
+        "ContainerPort",
+        "EnvFromSource",
+        "EnvVar",
+        "EnvVarSource",
+        "HTTPGetAction",
+        "Probe",
+        "ResourceRequirements",
+        "SeccompProfile",
+        "SecurityContext",
+        "TCPSocketAction",
+        "VolumeMount",
+    ),
+    "events": ("Event", "EventSource"),
+    "nodes": ("Node", "NodeSpec", "NodeStatus", "Taint"),
+    "pods": (
+        "ContainerStatus",
+        "Pod",
+        "PodCondition",
+        "PodSecurityContext",
+        "PodSpec",
+        "PodStatus",
+        "PodTemplateSpec",
+        "Toleration",
+    ),
+    "references": (
+        "ConfigMapKeySelector",
+        "LocalObjectReference",
+        "ObjectReference",
+        "SecretKeySelector",
+    ),
+    "services": ("Endpoints", "Service", "ServicePort", "ServiceSpec"),
+    "volumes": ("Volume",),
+}
+_PLACES = {name: home for home, names in _HOMES.items() for name in names}
 _KINDS = (
     "Namespace",
     "ConfigMap",
@@ -129,12 +168,9 @@ _KINDS = (
 
 
 def __getattr__(name: str) -> Any:
+    """Load what is asked for, when it is asked for."""
     if name == "KINDS":
         return tuple(__getattr__(kind) for kind in _KINDS)
-    if name not in __all__:
+    if (home := _PLACES.get(name)) is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    for module in _MODULES:
-        loaded = importlib.import_module(f"{__name__}.{module}")
-        if (found := getattr(loaded, name, None)) is not None:
-            return found
-    raise AttributeError(f"module {__name__!r} lists {name!r} but no module defines it")
+    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
