@@ -54,7 +54,7 @@ RETAIN: Final = 20_000
 COMPACT_ROWS: Final = 200
 READ_BYTES: Final = 4 * 1024 * 1024
 CHECKPOINT_PAGES: Final = 1000
-VACUUM_PAGES: Final = 64
+VACUUM_PAGES: Final = 256
 BUSY_S: Final = 30.0
 
 SCHEMA: Final = """
@@ -213,8 +213,9 @@ class SqliteLog:
     def _give_back(self) -> None:
         """Return free pages to the file system when a good part of the file is free."""
         free, total = (self._pragma(f"{what}_count") for what in ("freelist", "page"))
-        if free > 4 * VACUUM_PAGES and free * 4 > total:
-            self._connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
+        if free > VACUUM_PAGES // 4 and free * 4 > total:
+            # One page is returned per step, and only a script steps to the end.
+            self._connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
 
     def _pragma(self, name: str) -> int:
         value: int = self._connection.execute(f"PRAGMA {name}").fetchone()[0]
@@ -284,18 +285,26 @@ def _create(path: Path) -> None:
         leftover.unlink(missing_ok=True)
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+        # Nobody looks at a draft: one sync at the end is enough.
+        connection.execute("PRAGMA synchronous = OFF")
         connection.execute(f"PRAGMA page_size = {PAGE}")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-        connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(
+            f"BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};"
+            f"{SCHEMA} COMMIT;"
+        )
+    _sync(draft)
     draft.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY)
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def _check_header(path: Path) -> None:

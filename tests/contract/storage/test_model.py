@@ -190,7 +190,7 @@ class Programs(RuleBasedStateMachine):
     async def next_batch(self, watcher: Watcher) -> list[StoreEvent]:
         """The next batch, or none if reading the log brought nothing the watcher wants."""
         reading = asyncio.ensure_future(anext(watcher, []))
-        while not reading.done() and watcher.position < self.store.revision:
+        while not reading.done() and watcher.position < self.store.revision:  # noqa: ASYNC110
             await asyncio.sleep(0)
         if not reading.done():
             reading.cancel()

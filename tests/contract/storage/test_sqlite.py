@@ -1,0 +1,303 @@
+"""What only a database on a disk has: restarts, other openers, damage, full disks."""
+
+import asyncio
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.storage import (
+    CommitFailed,
+    Compacted,
+    Damaged,
+    DiskFull,
+    Locked,
+    NewerFormat,
+    OpenFailed,
+    Store,
+    StoreKey,
+    open_sqlite,
+)
+
+
+def pod(number: int) -> StoreKey:
+    return StoreKey("pods", "default", f"p{number:05}")
+
+
+async def fill(store: Store, count: int, *, size: int = 100) -> None:
+    tickets = [
+        store.put(pod(number), lambda r: b"%d " % r + b"x" * size) for number in range(count)
+    ]
+    for ticket in tickets:
+        await ticket
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".lock"}
+
+
+async def test_everything_is_there_after_a_restart(database: Path) -> None:
+    store = open_sqlite(database)
+    await fill(store, 300)
+    await fill(store, 100)
+    await store.delete(pod(7), lambda r: b"%d gone" % r)
+    before = store.snapshot()
+    await store.close()
+    store = open_sqlite(database, derive=lambda name, value: (name, len(value)))
+    assert store.revision == before.revision
+    for old, new in zip(before.range("pods"), store.snapshot().range("pods"), strict=True):
+        assert (old.key, old.value, old.revision) == (new.key, new.value, new.revision)
+        assert old.created_revision == new.created_revision
+        assert new.facts == ("pods", len(new.value))
+    with store.watch("pods", after=300) as watcher:
+        events = await anext(watcher)
+    assert [event.revision for event in events] == list(range(301, 403))
+    assert events[-1].tombstone == b"402 gone"
+    await store.close()
+
+
+@pytest.mark.parametrize("size", [100, 100_000], ids=["small values", "large values"])
+async def test_watches_older_than_memory_are_read_from_the_log(database: Path, size: int) -> None:
+    store = open_sqlite(database, history_events=10)
+    await fill(store, 150, size=size)
+    await fill(store, 150, size=size)
+    seen = []
+    with store.watch("pods", after=1) as watcher:
+        while watcher.position < store.revision:
+            if watcher.position == 1:
+                await store.put(pod(999), lambda r: b"%d" % r)
+            seen += await anext(watcher)
+    assert [event.revision for event in seen] == list(range(2, 303))
+    assert all(event.before is not None for event in seen[150:300])
+    assert (await store.snapshot_at(100)).count("pods") == 99
+    with pytest.raises(Compacted):
+        store.snapshot(99)
+    await store.close()
+
+
+async def test_history_is_bounded_by_itself(database: Path) -> None:
+    store = open_sqlite(database, retain=200, durability="normal")
+    for _ in range(40):
+        await fill(store, 50)
+    await store.compact(store.compacted)
+    assert store.revision - store.compacted <= 250
+    await store.close()
+    with sqlite3.connect(database) as connection:
+        (rows,) = connection.execute("SELECT count(*) FROM log").fetchone()
+    connection.close()
+    assert 200 <= rows <= 350
+    store = open_sqlite(database)
+    assert store.snapshot().count("pods") == 50
+    await store.close()
+
+
+async def test_compaction_gives_space_back(database: Path) -> None:
+    store = open_sqlite(database)
+    await fill(store, 400, size=10_000)
+    full = store.revision
+    for number in range(400):
+        ticket = store.delete(pod(number), lambda r: b"%d" % r)
+    await ticket
+    await store.close()
+    size = database.stat().st_size
+    store = open_sqlite(database)
+    for step in range(full, store.revision + 1, 10):
+        await store.compact(step)
+    await store.compact(store.revision)
+    await store.close()
+    assert database.stat().st_size < size / 2
+    store = open_sqlite(database)
+    assert store.revision == full + 400
+    assert (await store.put(pod(1), lambda r: b"%d" % r)) is not None
+    assert store.revision == full + 401
+    await store.close()
+
+
+async def test_the_write_ahead_log_stays_small(database: Path) -> None:
+    store = open_sqlite(database, durability="normal")
+    largest = 0
+    for _ in range(30):
+        await fill(store, 100, size=10_000)
+        largest = max(largest, Path(f"{database}-wal").stat().st_size)
+    await store.close()
+    assert largest < 24 * 1024 * 1024
+    assert not Path(f"{database}-wal").exists()
+
+
+async def test_a_second_opener_is_refused(database: Path) -> None:
+    store = open_sqlite(database)
+    await fill(store, 3)
+    with pytest.raises(Locked, match=str(os.getpid())):
+        open_sqlite(database)
+    await fill(store, 3)
+    await store.close()
+    await open_sqlite(database).close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "error"),
+    [
+        pytest.param(lambda data: b"", Damaged, id="empty"),
+        pytest.param(lambda data: b"not a database " * 1000, Damaged, id="something else"),
+        pytest.param(lambda data: data[:50], Damaged, id="cut in the header"),
+        pytest.param(lambda data: data[: len(data) // 2], Damaged, id="cut in half"),
+        pytest.param(
+            lambda data: data[:16384] + bytes(8192) + data[24576:], Damaged, id="zero page"
+        ),
+        pytest.param(lambda data: data[:68] + b"HOME" + data[72:], Damaged, id="another program's"),
+        pytest.param(lambda data: data[:60] + b"\0\0\0\x09" + data[64:], NewerFormat, id="newer"),
+    ],
+)
+async def test_what_cannot_be_used_is_refused_and_left_alone(
+    database: Path, damage: object, error: type[OpenFailed]
+) -> None:
+    store = open_sqlite(database)
+    await fill(store, 500)
+    await store.close()
+    database.write_bytes(damage(database.read_bytes()))  # type: ignore[operator]
+    before = contents(database.parent)
+    with pytest.raises(error, match=r"state\.db"):
+        open_sqlite(database)
+    after = contents(database.parent)
+    assert after["state.db"] == before["state.db"]
+    assert {name for name in after if not name.endswith(("-shm", "-wal"))} == set(before)
+
+
+async def test_a_log_without_its_database_is_not_adopted(database: Path) -> None:
+    Path(f"{database}-wal").write_bytes(b"something")
+    with pytest.raises(Damaged, match="restore"):
+        open_sqlite(database)
+    assert not database.exists()
+
+
+@pytest.mark.parametrize("where", ["missing/state.db", "a-file/state.db"])
+async def test_an_unusable_folder_is_named(tmp_path: Path, where: str) -> None:
+    (tmp_path / "a-file").write_text("")
+    with pytest.raises(OpenFailed, match="cannot be locked"):
+        open_sqlite(tmp_path / where)
+
+
+async def test_a_full_disk_undoes_and_recovers(database: Path) -> None:
+    store = open_sqlite(database, max_bytes=400_000)
+    await fill(store, 20)
+    told: list[object] = []
+    store.subscribe(told.extend)
+    before = store.snapshot()
+    key = StoreKey("pods", "default", "big")
+    large = store.put(key, lambda _: b"x" * 1_000_000)
+    assert large.event.after is not None
+    on_top = store.put(key, lambda _: b"small", expected=large.revision)
+    for ticket in (large, on_top):
+        with pytest.raises(DiskFull, match="no space"):
+            await ticket
+    assert store.get_pending(key) is None
+    assert store.snapshot() is before and store.revision == before.revision
+    assert not told
+    entry = await store.put(key, lambda r: b"%d" % r, expected=0)
+    assert entry is not None and entry.revision > on_top.revision
+    revision = store.revision
+    await store.close()
+    store = open_sqlite(database)
+    assert store.revision == revision and store.snapshot().count("pods") == 21
+    await store.close()
+
+
+async def test_a_refusing_file_system_undoes_and_recovers(database: Path) -> None:
+    store = open_sqlite(database)
+    await fill(store, 20)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        tickets = [store.put(pod(number), lambda r: b"%d " % r * 20_000) for number in range(9)]
+        for ticket in tickets:
+            with pytest.raises(CommitFailed):
+                await ticket
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert store.revision == 21
+    await fill(store, 30)
+    assert store.snapshot().count("pods") == 30
+    await store.close()
+    store = open_sqlite(database)
+    assert store.snapshot().count("pods") == 30
+    await store.close()
+
+
+FULL_DISK = """
+import asyncio, sys
+from quarterdeck.storage import DiskFull, StoreKey, open_sqlite
+from pathlib import Path
+
+async def main(folder):
+    filler = folder / "filler"
+    filler.write_bytes(bytes(1_000_000))
+    store = open_sqlite(folder / "state.db")
+    done = failed = 0
+    for number in range(400):
+        try:
+            await store.put(StoreKey("pods", "", f"p{number}"), lambda r: b"x" * 10_000)
+            done += 1
+        except DiskFull:
+            failed += 1
+    assert done and failed, (done, failed)
+    assert store.snapshot().count("pods") == done
+    filler.unlink()
+    await store.put(StoreKey("pods", "", "last"), lambda r: b"x" * 10_000)
+    await store.close()
+    store = open_sqlite(folder / "state.db")
+    assert store.snapshot().count("pods") == done + 1
+    await store.close()
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+async def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    unshare = shutil.which("unshare")
+    mount = f"mount -t tmpfs -o size=4m none {tmp_path}"
+    if (
+        unshare is None
+        or subprocess.run([unshare, "-Urm", "sh", "-c", mount], check=False).returncode
+    ):
+        pytest.skip("may not mount a small file system here")
+    program = f'{mount} && exec {sys.executable} -c "$PROGRAM" {tmp_path}'
+    environment = {**os.environ, "PROGRAM": FULL_DISK}
+    run = subprocess.run(
+        [unshare, "-Urm", "sh", "-c", program], env=environment, capture_output=True, check=False
+    )
+    assert run.returncode == 0, run.stderr.decode()
+
+
+async def test_files_are_private(database: Path) -> None:
+    store = open_sqlite(database)
+    await fill(store, 1)
+    modes = {path.name: path.stat().st_mode & 0o077 for path in database.parent.iterdir()}
+    await store.close()
+    assert set(modes.values()) == {0}, modes
+
+
+async def test_hundreds_of_stores_leak_nothing(tmp_path: Path) -> None:
+    threads = threading.active_count()
+    descriptors = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    for number in range(100):
+        store = open_sqlite(tmp_path / f"{number}.db", durability="normal")
+        await fill(store, 1)
+        await store.close()
+    assert threading.active_count() == threads
+    if descriptors:
+        assert len(os.listdir("/proc/self/fd")) <= descriptors + 1
+
+
+async def test_an_idle_store_uses_no_processor_time(database: Path) -> None:
+    store = open_sqlite(database)
+    await fill(store, 100)
+    loop = asyncio.get_running_loop()
+    await asyncio.sleep(0)
+    assert not loop._ready and not loop._scheduled  # type: ignore[attr-defined]
+    await store.close()
