@@ -1,0 +1,80 @@
+"""The check of a pipeline's contents before anything is sent, and comparison without formatting."""
+
+import enum
+
+from quarterdeck.kit import yaml
+from quarterdeck.telemetry import otel
+from quarterdeck.telemetry.alloy import parser
+from quarterdeck.telemetry.alloy.tokens import AlloyError
+from quarterdeck.telemetry.alloy.tree import Block
+from quarterdeck.telemetry.findings import Finding, Severity
+
+_SERVICE_BLOCKS = frozenset({"logging", "tracing", "http", "remotecfg", "livedebugging"})
+_OTEL_STARTS = ("receivers:", "processors:", "exporters:", "connectors:", "service:")
+
+
+class ConfigType(enum.StrEnum):
+    """The language a pipeline is written in."""
+
+    ALLOY = "Alloy"
+    OPEN_TELEMETRY = "OpenTelemetryCollector"
+
+
+def check(contents: str, config_type: ConfigType) -> list[Finding]:
+    """Everything wrong with a pipeline's contents."""
+    if not contents.strip():
+        return [Finding(message="the contents are empty; an empty pipeline clears nothing")]
+    if config_type is ConfigType.ALLOY:
+        return check_alloy(contents)
+    return otel.check(contents)
+
+
+def check_alloy(contents: str) -> list[Finding]:
+    """An Alloy pipeline: it must parse, and hold only what may stand in a `declare` block."""
+    if contents.lstrip().startswith(_OTEL_STARTS):
+        return [
+            Finding(message="this is OpenTelemetry YAML; set configType: OpenTelemetryCollector")
+        ]
+    try:
+        statements = parser.parse(contents)
+    except AlloyError as error:
+        line, column = error.position
+        return [Finding(message=error.problem, line=line, column=column)]
+    findings = []
+    seen: set[tuple[str, str]] = set()
+    for statement in statements:
+        line, column = statement.where.position
+        problem = _statement_problem(statement, seen)
+        if problem:
+            findings.append(Finding(message=problem, line=line, column=column))
+    if not statements:
+        findings.append(
+            Finding(severity=Severity.WARNING, message="there are only comments; nothing will run")
+        )
+    return findings
+
+
+def _statement_problem(statement: object, seen: set[tuple[str, str]]) -> str:
+    if not isinstance(statement, Block):
+        return f"the attribute {getattr(statement, 'name', '')!r} cannot stand outside a block"
+    if statement.name in _SERVICE_BLOCKS:
+        return f"the block {statement.name!r} configures the collector, not a pipeline; remove it"
+    identity = (statement.name, statement.label)
+    if identity in seen:
+        return f"the block {statement.name} {statement.label!r} is declared twice"
+    seen.add(identity)
+    return ""
+
+
+def same(left: str, right: str, config_type: ConfigType) -> bool:
+    """Whether two contents mean the same, whatever their formatting."""
+    if left == right:
+        return True
+    if config_type is ConfigType.ALLOY:
+        return parser.same(left, right)
+    try:
+        return bool(yaml.load(left) == yaml.load(right))
+    except yaml.YamlError:
+        return [each.rstrip() for each in left.strip().splitlines()] == [
+            each.rstrip() for each in right.strip().splitlines()
+        ]

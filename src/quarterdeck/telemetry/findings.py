@@ -1,0 +1,30 @@
+"""What a check of a pipeline's contents finds."""
+
+import enum
+
+import msgspec
+
+
+class Severity(enum.StrEnum):
+    """Whether a finding stops a pipeline."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing wrong, or doubtful, with a configuration; line 0 means the whole of it."""
+
+    severity: Severity = Severity.ERROR
+    message: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        place = f"line {self.line}, column {self.column}: " if self.line else ""
+        return f"{place}{self.message}"
+
+
+def errors(findings: list[Finding]) -> list[Finding]:
+    """Those that stop a pipeline."""
+    return [each for each in findings if each.severity is Severity.ERROR]

@@ -1,0 +1,151 @@
+"""One configuration from many pipelines, for one collector.
+
+Alloy: each pipeline becomes a component of its own, so that names never clash and one pipeline can
+read the collector's attributes as `argument.attributes.value["key"]`. OpenTelemetry: mappings are
+merged, and a value that two pipelines set differently is a conflict the later pipeline loses.
+The text has no time in it: equal input gives an equal hash, and collectors are left in peace.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from quarterdeck.kit import yaml
+
+_USES_ATTRIBUTES = re.compile(r"\bargument\s*\.\s*attributes\b")
+_DECLARES_ATTRIBUTES = re.compile(r'\bargument\s+"attributes"')
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One pipeline of a merge; `revision` only shows in the header."""
+
+    name: str
+    contents: str
+    revision: str = ""
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """A collector's configuration and its hash; `conflicts` names pipelines left out."""
+
+    content: str
+    hash: str
+    conflicts: tuple[str, ...] = ()
+
+
+def uses_attributes(contents: str) -> bool:
+    """Whether a pipeline reads the collector's attributes, which makes its merge per collector."""
+    return _USES_ATTRIBUTES.search(contents) is not None
+
+
+def merge_alloy(parts: Sequence[Part], attributes: Mapping[str, str]) -> Merged:
+    """The Alloy configuration of a collector; never empty, because an empty one clears nothing."""
+    ordered = sorted(parts, key=lambda part: part.name.encode())
+    lines = [_header(ordered)]
+    taken: set[str] = set()
+    for part in ordered:
+        name = _component_name(part.name, taken)
+        taken.add(name)
+        lines.append(_component(name, part, attributes))
+    return _merged("".join(lines))
+
+
+def merge_otel(parts: Sequence[Part]) -> Merged:
+    """The OpenTelemetry configuration of a collector; the first by name wins a conflict."""
+    ordered = sorted(parts, key=lambda part: part.name.encode())
+    document: dict[str, Any] = {}
+    kept: list[Part] = []
+    conflicts: list[str] = []
+    for part in ordered:
+        addition = yaml.load(part.contents)
+        if not isinstance(addition, dict) or _clashes(document, addition, ()):
+            conflicts.append(part.name)
+            continue
+        document = _merge(document, addition, ())
+        kept.append(part)
+    header = _header(kept).replace("//", "#")
+    text = header + (yaml.dump(document) if document else "")
+    merged = _merged(text)
+    return msgspec.structs.replace(merged, conflicts=tuple(conflicts))
+
+
+def _merged(content: str) -> Merged:
+    return Merged(content=content, hash=hashlib.sha256(content.encode()).hexdigest())
+
+
+def _header(parts: Sequence[Part]) -> str:
+    lines = [f"// fleet: {len(parts)} pipelines\n"]
+    for part in parts:
+        revision = f" revision {part.revision}" if part.revision else ""
+        lines.append(f"//   {_one_line(part.name)}{revision}\n")
+    return "".join(lines)
+
+
+def _one_line(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def _component_name(name: str, taken: set[str]) -> str:
+    plain = "pipe_" + re.sub(r"[^A-Za-z0-9_]", "_", name)
+    if plain not in taken:
+        return plain
+    return f"{plain}_{hashlib.sha256(name.encode()).hexdigest()[:5]}"
+
+
+def _component(name: str, part: Part, attributes: Mapping[str, str]) -> str:
+    contents = part.contents if part.contents.endswith("\n") else part.contents + "\n"
+    lines = [f'\ndeclare "{name}" {{\n']
+    wanted = uses_attributes(part.contents)
+    if wanted and not _DECLARES_ATTRIBUTES.search(part.contents):
+        lines.append('  argument "attributes" {\n    optional = true\n    default  = {}\n  }\n')
+    lines.append(f'{contents}}}\n{name} "default" {{\n')
+    if wanted:
+        fields = ", ".join(
+            f"{_quote(key)} = {_quote(attributes[key])}" for key in sorted(attributes)
+        )
+        lines.append(f"  attributes = {{{fields}}}\n")
+    lines.append("}\n")
+    return "".join(lines)
+
+
+def _quote(text: str) -> str:
+    return '"' + "".join(_escape(character) for character in text) + '"'
+
+
+def _escape(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    code = ord(character)
+    return character if character.isprintable() else f"\\U{code:08x}"
+
+
+_UNION = ("service", "extensions")
+
+
+def _clashes(left: Mapping[str, Any], right: Mapping[str, Any], path: tuple[str, ...]) -> bool:
+    for key, value in right.items():
+        if key not in left or left[key] == value:
+            continue
+        if isinstance(left[key], dict) and isinstance(value, dict):
+            if _clashes(left[key], value, (*path, key)):
+                return True
+        elif (*path, key) != _UNION:
+            return True
+    return False
+
+
+def _merge(
+    left: Mapping[str, Any], right: Mapping[str, Any], path: tuple[str, ...]
+) -> dict[str, Any]:
+    merged = dict(left)
+    for key, value in right.items():
+        if isinstance(merged.get(key), dict) and isinstance(value, dict):
+            merged[key] = _merge(merged[key], value, (*path, key))
+        elif (*path, key) == _UNION and isinstance(merged.get(key), list):
+            merged[key] = list(dict.fromkeys((*merged[key], *value)))
+        else:
+            merged[key] = value
+    return merged

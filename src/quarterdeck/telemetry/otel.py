@@ -1,0 +1,104 @@
+"""OpenTelemetry Collector configurations: what is wired to what, and does it exist."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from quarterdeck.kit import yaml
+from quarterdeck.telemetry.findings import Finding, Severity
+
+SIGNALS = ("traces", "metrics", "logs", "profiles")
+_SECTIONS = ("receivers", "processors", "exporters", "connectors", "extensions")
+_KNOWN = frozenset((*_SECTIONS, "service"))
+_COMPONENT_ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}(/[^\s]{1,1024})?")
+
+
+def check(contents: str) -> list[Finding]:
+    """Everything wrong with a configuration, in the order it is written."""
+    try:
+        document = yaml.load(contents)
+    except yaml.YamlError as error:
+        return [Finding(message=error.problem, line=error.line, column=error.column)]
+    if not isinstance(document, dict):
+        return [Finding(message="an OpenTelemetry configuration is a YAML mapping")]
+    return list(_check_document(document))
+
+
+def _check_document(document: Mapping[str, Any]) -> Iterator[Finding]:
+    for name in document:
+        if name not in _KNOWN:
+            choices = ", ".join((*_SECTIONS, "service"))
+            yield Finding(message=f"unknown section {name!r}; sections are {choices}")
+    for section in _SECTIONS:
+        yield from _check_section(document, section)
+    service = document.get("service")
+    if not isinstance(service, dict):
+        yield Finding(message="service is missing: it names the pipelines to run")
+        return
+    yield from _check_extensions(document, service)
+    yield from _check_pipelines(document, service)
+
+
+def _check_section(document: Mapping[str, Any], section: str) -> Iterator[Finding]:
+    components = document.get(section)
+    if components is None:
+        return
+    if not isinstance(components, dict):
+        yield Finding(message=f"{section} must be a mapping of component ids")
+        return
+    for name, settings in components.items():
+        if not _COMPONENT_ID.fullmatch(name):
+            yield Finding(message=f"{section}.{name}: an id is `type` or `type/name`")
+        if settings is not None and not isinstance(settings, dict):
+            yield Finding(message=f"{section}.{name}: settings must be a mapping")
+
+
+def _check_extensions(document: Mapping[str, Any], service: Mapping[str, Any]) -> Iterator[Finding]:
+    declared = _ids(document, "extensions")
+    for name in service.get("extensions") or ():
+        if name not in declared:
+            yield Finding(message=f"service.extensions: {name!r} is not among extensions")
+
+
+def _check_pipelines(document: Mapping[str, Any], service: Mapping[str, Any]) -> Iterator[Finding]:
+    pipelines = service.get("pipelines")
+    if not isinstance(pipelines, dict) or not pipelines:
+        yield Finding(message="service.pipelines must have at least one pipeline")
+        return
+    connectors = _ids(document, "connectors")
+    sources = {
+        "receivers": _ids(document, "receivers") | connectors,
+        "processors": _ids(document, "processors"),
+        "exporters": _ids(document, "exporters") | connectors,
+    }
+    used: set[str] = set()
+    for name, pipeline in pipelines.items():
+        yield from _check_pipeline(f"service.pipelines.{name}", name, pipeline, sources)
+        if isinstance(pipeline, dict):
+            for role in sources:
+                used.update(str(each) for each in pipeline.get(role) or ())
+    for section in ("receivers", "processors", "exporters"):
+        for name in sorted(_ids(document, section) - used):
+            yield Finding(severity=Severity.WARNING, message=f"{section}.{name} is in no pipeline")
+
+
+def _check_pipeline(
+    path: str, name: str, pipeline: Any, sources: Mapping[str, set[str]]
+) -> Iterator[Finding]:
+    if name.partition("/")[0] not in SIGNALS:
+        yield Finding(message=f"{path}: a pipeline is one of {', '.join(SIGNALS)}, with /name")
+    if not isinstance(pipeline, dict):
+        yield Finding(message=f"{path} must be a mapping")
+        return
+    for role in ("receivers", "exporters"):
+        if not pipeline.get(role):
+            yield Finding(message=f"{path}.{role} must name at least one")
+    for role, declared in sources.items():
+        for each in pipeline.get(role) or ():
+            if each not in declared:
+                yield Finding(message=f"{path}.{role}: {each!r} is not among {role}")
+
+
+def _ids(document: Mapping[str, Any], section: str) -> set[str]:
+    components = document.get(section)
+    return set(components) if isinstance(components, dict) else set()
