@@ -79,6 +79,15 @@ def test_trusted_images_follow_the_policy(image: str, refused: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("config", "refused"),
+    [({}, False), ({"key": "value", "A_b-c.d": ""}, False), ({"a/b": ""}, True), ({"": ""}, True)],
+    ids=["none", "good", "slash", "empty"],
+)
+def test_config_keys_fit_a_config_map(config: dict[str, str], refused: bool) -> None:
+    assert bool(refusals(Application, "spec.config", config)) is refused
+
+
+@pytest.mark.parametrize(
     ("names", "refused"),
     [(["http", "https"], False), ([None, None], False), (["http", "http"], True)],
     ids=["different", "none", "equal"],

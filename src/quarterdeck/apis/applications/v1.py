@@ -48,6 +48,10 @@ REGISTRIES = Rule(
     ),
     field_path=".image",
 )
+CONFIG_KEYS = Rule(
+    rule="self.all(key, key.matches('^[-._a-zA-Z0-9]{1,253}$'))",
+    message="config keys may hold letters, digits, '-', '_' and '.' only, as those of a ConfigMap",
+)
 PORT_NAMES_DIFFER = Rule(
     rule="self.all(p, !has(p.name) || self.exists_one(q, has(q.name) && q.name == p.name))",
     message="each port needs a name of its own",
@@ -101,7 +105,7 @@ class ApplicationSpec(
     """Container image to run."""
     strategy: Annotated[Strategy, Schema(default="RollingUpdate")] = "RollingUpdate"
     """How a change replaces running replicas: one after the other, or all at once."""
-    config: Annotated[Mapping[str, str], Schema(max_properties=1000)] = {}
+    config: Annotated[Mapping[str, str], Schema(max_properties=1000, rules=(CONFIG_KEYS,))] = {}
     """Settings, handed to every replica; a change rolls the replicas."""
     resources: ApplicationResources | None = None
     """What each replica needs and may use."""
