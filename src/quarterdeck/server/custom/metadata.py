@@ -7,7 +7,7 @@ dropped and reported, members of a wrong type refused, empty ones left out.
 from collections.abc import Iterator
 from typing import Any
 
-from quarterdeck.meta.builtins import structs
+from quarterdeck.meta.builtins import diagnosis, structs
 from quarterdeck.meta.builtins.special import Mismatch
 from quarterdeck.meta.field import FieldError, invalid, required
 from quarterdeck.meta.identity import GroupVersion
@@ -42,7 +42,7 @@ def coerce(value: Object, path: str = "") -> list[str]:
     if shaped.keys() >= metadata.keys() and not _has_nested(metadata):
         return []
     place = f"{path}.metadata" if path else "metadata"
-    return structs.unknown_fields(metadata, _TYPE, path=place)
+    return diagnosis.unknown_fields(metadata, _TYPE, path=place)
 
 
 def _has_nested(metadata: dict[str, Any]) -> bool:
