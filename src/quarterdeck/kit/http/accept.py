@@ -56,6 +56,8 @@ class Acceptor:
             try:
                 connected, _ = await loop.sock_accept(listening)
             except OSError as error:
+                if listening.fileno() < 0:
+                    return
                 if error.errno in _OUT_OF_RESOURCES:
                     self._evict_idle()
                     await asyncio.sleep(_PAUSE_S)

@@ -6,8 +6,10 @@ from quarterdeck.kit.http.message import Request, Response, StreamResponse
 _BODILESS = frozenset({204, 304})
 
 
-def encode_response(request: Request | None, response: Response, *, date: str, keep: bool) -> bytes:
-    """A whole response in one piece.
+def encode_response(
+    request: Request | None, response: Response, *, date: str, keep: bool
+) -> tuple[bytes, bytes]:
+    """The head and the body of a response.
 
     Raises:
         ValueError: the status is no final one, or a header field would break out of its line.
@@ -21,7 +23,7 @@ def encode_response(request: Request | None, response: Response, *, date: str, k
     text += _connection_line(request, keep=keep)
     if request is not None and request.method == "HEAD":
         body = b""
-    return text.encode("latin-1") + body
+    return text.encode("latin-1"), body
 
 
 def encode_stream_head(

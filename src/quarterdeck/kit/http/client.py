@@ -87,7 +87,7 @@ class Client:
         pool = self._pools.get(prefix) or self._add_pool(prefix)
         stream = None if body is None or isinstance(body, bytes) else body
         data = self._encode(pool.origin, method, target=target, headers=headers, body=body)
-        silence = self._read_timeout_s if read_timeout_s is DEFAULT else read_timeout_s
+        silence = self._read_timeout_s if read_timeout_s == DEFAULT else read_timeout_s
         self._requests += 1
         if timeout_s is None:
             total_at = _NEVER

@@ -24,6 +24,9 @@ from quarterdeck.kit.http.writer import BodyWriter
 SLICE = 16 * 1024
 """Bytes parsed at once, which bounds how many requests one read can bring."""
 
+_COPY_LIMIT = 64 * 1024
+"""A larger body is written apart from its head: a second system call costs less than a copy."""
+
 
 class Phase(enum.Enum):
     """What the connection waits for, and so which time-out applies."""
@@ -123,11 +126,12 @@ class ServerConnection(asyncio.Protocol):
         """The peer sends no more; it may still read, so answers under way are completed."""
         self._eof = True
         self._refuses_input = True
-        if self._incoming is not None:
-            self._fail_incoming(PeerGone("the peer closed the connection within the request body"))
+        self.is_gone = self._peer.secure  # TLS connections have no half-closed state
+        self._fail_incoming(PeerGone("the peer closed the connection within the request body"))
         self._report_disconnection()
         if self._writer is not None:
             self._writer.closing.set()
+            self._watch_orphan(self._task, self._written)
         return not self._peer.secure and (self._running is not None or bool(self._queue))
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -139,9 +143,9 @@ class ServerConnection(asyncio.Protocol):
         self._fail_incoming(PeerGone("the peer closed the connection within the request body"))
         self._report_disconnection()
         self.resume_writing()
-        if self._writer is not None and self._task is not None:
+        if self._writer is not None:
             self._writer.closing.set()
-            self._loop.call_later(self._state.limits.linger_timeout_s, self._task.cancel)
+            self._watch_orphan(self._task, self._written)
         self._state.connections.discard(self)
         self._state.on_change()
 
@@ -178,6 +182,7 @@ class ServerConnection(asyncio.Protocol):
         self._body_got += len(data)
         incoming = self._incoming
         if incoming is not None and incoming.inflow is not None:
+            incoming.expects_continue = False
             incoming.inflow.feed(data)
             return
         self._discard_left -= len(data)
@@ -202,8 +207,11 @@ class ServerConnection(asyncio.Protocol):
         except Malformed as problem:
             self._state.malformed_total += 1
             self._refuses_input = True
-            self._fail_incoming(problem)
-            if self._running is None and not self._queue:
+            if self._incoming is not None:
+                self._fail_incoming(problem)
+            elif self.phase is Phase.DISCARD:
+                self._close(linger=True)
+            elif self._running is None and not self._queue:
                 self._refuse(problem.status)
             else:
                 self._queue.append(problem)
@@ -211,6 +219,7 @@ class ServerConnection(asyncio.Protocol):
     def _fail_incoming(self, error: HttpError) -> None:
         incoming, self._incoming = self._incoming, None
         if incoming is not None and incoming.inflow is not None:
+            incoming.keep_alive = False
             incoming.inflow.fail(error)
 
     def _update_reading(self) -> None:
@@ -262,7 +271,12 @@ class ServerConnection(asyncio.Protocol):
         keep = self._keeps(request)
         if response.status >= 500:
             self._state.responses_5xx_total += 1
-        self.put(encode_response(request, response, date=self._state.date, keep=keep))
+        head, body = encode_response(request, response, date=self._state.date, keep=keep)
+        if len(body) < _COPY_LIMIT:
+            self.put(head + body)
+        else:
+            self.put(head)
+            self.put(body)
         self._is_last = not keep
 
     async def _stream(self, request: Request, response: StreamResponse) -> None:
@@ -296,9 +310,20 @@ class ServerConnection(asyncio.Protocol):
         if writer is not None and not writer.discard():
             self.abort()
             return
-        self._is_last = self._is_last or request.inflow is not None
         if not self.is_gone:
             self._send(request, refusal(status))
+
+    def _watch_orphan(self, task: asyncio.Task[None] | None, written: int) -> None:
+        """End a stream in a while whose peer is gone, if it takes no notice of that by itself."""
+
+        def look_again() -> None:
+            if self._task is task and task is not None:
+                if self.is_gone or self._written == written:
+                    task.cancel()
+                else:
+                    self._watch_orphan(task, self._written)
+
+        self._loop.call_later(self._state.limits.linger_timeout_s, look_again)
 
     def _cut_off(self) -> None:
         """The task was cancelled: a draining server ends streams well, anything else is cut."""
@@ -320,7 +345,7 @@ class ServerConnection(asyncio.Protocol):
         if unread:
             self._incoming = None
         if self._is_last:
-            self._close(linger=unread)
+            self._close(linger=unread or (request.inflow is not None and request.inflow.failed))
         elif unread:
             self.phase = Phase.DISCARD
             self._deadline = self._state.now + self._state.limits.body_timeout_s
@@ -434,7 +459,6 @@ class ServerConnection(asyncio.Protocol):
             return
         if now > deadline:
             self._state.timeouts_total += 1
-            self._is_last = True
             self._fail_incoming(SlowPeer("the request body arrives too slowly"))
 
     def _expire(self) -> None:
@@ -449,7 +473,9 @@ class ServerConnection(asyncio.Protocol):
 
     def _refuse(self, status: int) -> None:
         """Answer what could not be understood, and close."""
-        self.put(encode_response(None, refusal(status), date=self._state.date, keep=False))
+        self.put(
+            b"".join(encode_response(None, refusal(status), date=self._state.date, keep=False))
+        )
         self._close(linger=True)
 
     def _close(self, *, linger: bool) -> None:
@@ -499,5 +525,6 @@ class ServerConnection(asyncio.Protocol):
         """Cut the connection."""
         self._refuses_input = True
         if not self.is_gone:
+            self.is_gone = True
             self.phase = Phase.CLOSING
             self._transport.abort()

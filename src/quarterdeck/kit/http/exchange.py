@@ -122,10 +122,12 @@ class ClientConnection(asyncio.Protocol):
         try:
             return await waiter
         except BaseException:
-            self.abort()
+            # The connection may already serve somebody else: touch only what is still ours.
+            if self._waiter is waiter:
+                self.abort()
+            elif not waiter.cancelled() and waiter.exception() is None:
+                self.abandon(waiter.result())
             raise
-        finally:
-            self._waiter = None
 
     async def _send(self, stream: AsyncIterator[bytes]) -> None:
         """Send a streamed request body; a failing stream fails the exchange."""
@@ -157,6 +159,9 @@ class ClientConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection, its TLS handshake included, is there."""
         self._transport = cast("asyncio.Transport", transport)
+        if self._lost.done():
+            self._transport.abort()
+            return
         self._transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
 
     def data_received(self, data: bytes) -> None:
@@ -240,6 +245,7 @@ class ClientConnection(asyncio.Protocol):
         self._response = ClientResponse(
             status, headers, inflow=self._inflow, source=self, body_limit=self._limits.body_bytes
         )
+        self._waiter = None
         waiter.set_result(self._response)
         if self._is_head:
             self._inflow.finish()
@@ -321,13 +327,11 @@ class ClientConnection(asyncio.Protocol):
         if self._due() > now:
             self._arm()
             return
-        total = self._total_at <= now
-        what = "the time for the whole request is up" if total else "the server is silent"
-        self._fail(ReadTimeout(f"{what} after {self._waited(now):.3g} s"))
+        if self._total_at <= now:
+            self._fail(ReadTimeout("the time for the whole request is up"))
+        else:
+            self._fail(ReadTimeout(f"the server was silent for {self._read_timeout_s:g} s"))
         self.abort()
-
-    def _waited(self, now: float) -> float:
-        return now - self._heard_at
 
     def _disarm(self) -> None:
         if self._timer is not None:
@@ -346,8 +350,9 @@ class ClientConnection(asyncio.Protocol):
         self.abort()
 
     def _fail(self, error: Exception) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_exception(error)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(error)
         if self._inflow is not None:
             self._inflow.fail(
                 error
@@ -369,7 +374,11 @@ class ClientConnection(asyncio.Protocol):
         self._fail(PeerGone("the connection was closed before the response was complete"))
         if self._pump is not None:
             self._pump.cancel()
-        if self._transport is not None and not self.is_gone:
+        if self._transport is None:
+            self.is_gone = True
+            if not self._lost.done():
+                self._lost.set_result(None)
+        elif not self.is_gone:
             self._transport.abort()
 
     async def wait_closed(self) -> None:

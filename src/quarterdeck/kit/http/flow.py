@@ -32,9 +32,9 @@ class Inflow:
         return self._done or self._error is not None
 
     @property
-    def exhausted(self) -> bool:
-        """The end has been reached and everything was taken."""
-        return self._done and not self._chunks
+    def failed(self) -> bool:
+        """The body broke off."""
+        return self._error is not None
 
     @property
     def full(self) -> bool:

@@ -1,6 +1,7 @@
 """Header fields as a case-insensitive multi-map that costs little to build."""
 
 from collections.abc import Iterable, Iterator
+from typing import overload
 
 
 class Headers:
@@ -21,6 +22,11 @@ class Headers:
         headers._pairs = pairs
         headers._index = index
         return headers
+
+    @overload
+    def get(self, name: str) -> str | None: ...
+    @overload
+    def get(self, name: str, default: str) -> str: ...
 
     def get(self, name: str, default: str | None = None) -> str | None:
         """The first value of a field."""

@@ -84,7 +84,9 @@ class Request:
         self.version = head.version
         self.keep_alive = head.keep_alive
         self.expects_continue = (
-            head.has_body and headers.get("expect") is not None and head.version == "1.1"
+            head.has_body
+            and head.version == "1.1"
+            and headers.get("expect", "").lower() == "100-continue"
         )
         self.inflow: Inflow | None = None
         """The body on its way in; for the connection."""

@@ -133,12 +133,13 @@ class RequestReader:
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header field, or a trailer after the body."""
         lower = self._names.get(name) or self._lower(name)
-        self._pairs.append((lower, value.decode("latin-1")))
+        self._pairs.append((lower, value.decode("latin-1").rstrip(" \t")))
 
     def on_headers_complete(self) -> None:
         """The head is complete."""
         pairs = self._pairs
         self._pairs = []
+        limits, unparsed = self._limits, self._unparsed
         self._unparsed = 0
         raw_target = self._target
         self._target = b""
@@ -152,7 +153,7 @@ class RequestReader:
             self._check_version(version, index)
         elif "host" not in index:
             self._fail(400, "an HTTP/1.1 request needs a Host header")
-        if len(pairs) > 8:
+        if len(pairs) > limits.header_count or unparsed > limits.header_bytes:
             self._check_size(pairs)
         try:
             head.path, head.query = split_target(raw_target)
@@ -187,7 +188,7 @@ class RequestReader:
         coding = index.get("transfer-encoding")
         if coding is None:
             return index.get("content-length", "0").strip("0") != ""
-        if coding.strip(" \t").lower() != "chunked":
+        if coding.lower() != "chunked":
             self._fail(501, "only the transfer coding chunked is understood")
         return True
 
@@ -207,6 +208,8 @@ class RequestReader:
     def _check_size(self, pairs: list[tuple[str, str]]) -> None:
         if len(pairs) > self._limits.header_count:
             self._fail(431, f"more than {self._limits.header_count} header fields")
+        if sum(len(name) + len(value) + 4 for name, value in pairs) > self._limits.header_bytes:
+            self._fail(431, f"the header fields exceed {self._limits.header_bytes} bytes")
 
     def _lower(self, name: bytes) -> str:
         lower = name.decode("latin-1").lower()

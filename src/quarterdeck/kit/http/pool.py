@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 
 from quarterdeck.kit.http.dial import Dialer
-from quarterdeck.kit.http.errors import PoolTimeout
+from quarterdeck.kit.http.errors import PeerGone, PoolTimeout
 from quarterdeck.kit.http.exchange import ClientConnection
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.origin import Origin
@@ -77,15 +77,23 @@ class Pool:
             async with asyncio.timeout(self._wait_s):
                 return await turn
         except TimeoutError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self._give_back(turn.result())
             raise PoolTimeout(
                 f"all {self._size} connections to {self.origin.authority} stayed busy"
                 f" for {self._wait_s:g} s"
             ) from None
-        finally:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-            elif turn.cancelled() or not turn.done():
-                self._hand_on(None)
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self._give_back(turn.result())
+            raise
+
+    def _give_back(self, handed: ClientConnection | None) -> None:
+        """What was handed to a caller that has just given up."""
+        if handed is None or not handed.is_usable:
+            self._hand_on(None)
+        else:
+            self._on_free(handed)
 
     def _on_free(self, connection: ClientConnection) -> None:
         if not self._hand_on(connection):
@@ -130,6 +138,10 @@ class Pool:
             self._sweeper.cancel()
             self._sweeper = None
         self._idle.clear()
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_exception(PeerGone("the client was closed"))
         connections = list(self._open)
         for connection in connections:
             connection.abort()

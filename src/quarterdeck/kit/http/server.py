@@ -17,6 +17,7 @@ from quarterdeck.kit.http.state import ErrorCallback, ServerState
 from quarterdeck.kit.http.statistics import ServerStatistics
 
 _log = logging.getLogger(__name__)
+_CLOSING_TURNS = 100
 
 
 class Listener:
@@ -134,7 +135,10 @@ class Server:
             with suppress(asyncio.CancelledError):
                 await self._ticker
             self._ticker = None
-        await asyncio.sleep(0)  # lets the transports call connection_lost
+        for _ in range(_CLOSING_TURNS):  # the transports call connection_lost
+            if not self._state.connections:
+                break
+            await asyncio.sleep(0)
 
     def statistics(self) -> ServerStatistics:
         """What is open now, and what happened since the start."""

@@ -1,0 +1,67 @@
+"""The same conversation on asyncio's loop and on uvloop, with nothing left open."""
+
+import asyncio
+import gc
+import os
+import warnings
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from quarterdeck.kit import http
+from quarterdeck.kit.http import Request, Response, StreamResponse
+
+Runner = Callable[[Coroutine[Any, Any, None]], None]
+
+
+async def handler(request: Request) -> Response | StreamResponse:
+    async def run(writer: http.BodyWriter) -> None:
+        async for data in request.stream():
+            await writer.write(data)
+
+    if request.path == "/echo":
+        return StreamResponse(200, [], run)
+    return Response(200, [], await request.read(1 << 20))
+
+
+async def parts(count: int) -> AsyncIterator[bytes]:
+    for _ in range(count):
+        yield b"x" * 50_000
+
+
+async def conversation() -> None:
+    async with http.Server(handler) as server, http.Client() as client:
+        listener = await server.listen("127.0.0.1", 0)
+
+        async def talk(number: int) -> None:
+            for _ in range(5):
+                plain = await client.request("POST", f"{listener.url}/", body=b"%d" % number)
+                assert await plain.read() == b"%d" % number
+            echoed = await client.request("POST", f"{listener.url}/echo", body=parts(20))
+            assert len(await echoed.read()) == 20 * 50_000
+
+        await asyncio.gather(*(talk(number) for number in range(10)))
+        await client.aclose()
+        await server.drain(2)
+        assert server.statistics().connections == 0
+        assert server.statistics().requests_total == 60
+
+
+def open_files() -> int:
+    folder = Path("/proc/self/fd")
+    return len(os.listdir(folder)) if folder.exists() else 0
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_a_conversation_leaves_nothing_open(run: Runner) -> None:
+    run(conversation())  # a loop may open files of its own, once
+    gc.collect()
+    before = open_files()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        run(conversation())
+        gc.collect()
+    assert open_files() <= before

@@ -1,0 +1,165 @@
+"""The network in memory: same server and client, no sockets, faults on demand."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import VirtualClock, settle
+from quarterdeck.kit.http import Limits, Link, MemoryNetwork, Request, Response, StreamResponse
+
+Answer = Response | StreamResponse
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let the loop turn until something is so; a test that waits in vain fails."""
+    for _ in range(2000):
+        if condition():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("waited in vain")
+
+
+async def echo(request: Request) -> Answer:
+    return Response(200, [], await request.read(10 << 20))
+
+
+async def ticks(request: Request) -> Answer:
+    async def run(writer: http.BodyWriter) -> None:
+        number = 0
+        while not writer.closing.is_set():
+            await writer.write(b"%d\n" % number)
+            number += 1
+            await asyncio.sleep(0)
+
+    return StreamResponse(200, [], run)
+
+
+async def test_requests_work_without_sockets() -> None:
+    network = MemoryNetwork()
+    async with http.Server(echo) as server, network.client() as client:
+        url = network.serve(server, "api")
+        for _ in range(3):
+            response = await client.request("POST", f"{url}/", body=b"x" * 300_000)
+            assert len(await response.read()) == 300_000
+        assert server.statistics().connections_total == 1
+        assert len(network.links) == 1
+    assert network.links == []
+
+
+async def test_a_certificate_is_presented_without_tls() -> None:
+    peers: list[http.Peer] = []
+
+    async def handler(request: Request) -> Answer:
+        peers.append(request.peer)
+        return Response(204, [])
+
+    network = MemoryNetwork()
+    async with http.Server(handler) as server:
+        url = network.serve(server, "api")
+        async with network.client(certificate=b"DER", name="node") as client:
+            await client.request("GET", url)
+    assert peers[0].certificate == b"DER" and peers[0].secure and peers[0].host == "node"
+
+
+async def test_a_cut_after_some_bytes_is_a_gone_peer() -> None:
+    network = MemoryNetwork()
+
+    def fault(link: Link) -> None:
+        link.cut_after = 300
+
+    network.on_connect = fault
+    async with http.Server(ticks) as server, network.client() as client:
+        url = network.serve(server, "api")
+        response = await client.request("GET", url)
+        with pytest.raises(http.PeerGone):
+            await response.read()
+        async with asyncio.timeout(2):
+            await until(lambda: not server.statistics().requests_running)
+
+
+async def test_a_frozen_link_is_silent_until_it_thaws() -> None:
+    network = MemoryNetwork()
+    async with http.Server(echo) as server, network.client(read_timeout_s=0.05) as client:
+        url = network.serve(server, "api")
+        await (await client.request("GET", url)).read()
+        network.links[0].freeze()
+        with pytest.raises(http.ReadTimeout):
+            await client.request("GET", url)
+        await asyncio.sleep(0)
+        await (await client.request("GET", url)).read()
+        link = network.links[-1]
+        link.freeze()
+        asking = asyncio.ensure_future(client.request("POST", url, body=b"late"))
+        await settle()
+        assert not asking.done()
+        link.thaw()
+        assert await (await asking).read() == b"late"
+
+
+async def test_latency_follows_the_clock() -> None:
+    clock = VirtualClock()
+    network = MemoryNetwork(clock=clock)
+
+    def slow(link: Link) -> None:
+        link.latency_s = 1.0
+
+    network.on_connect = slow
+    async with http.Server(echo, clock=clock) as server, network.client() as client:
+        url = network.serve(server, "api")
+        asking = asyncio.ensure_future(client.request("POST", url, body=b"x"))
+        await clock.advance(1.5)
+        assert server.statistics().requests_total == 1 and not asking.done()
+        await clock.advance(1.0)
+        assert await (await asking).read() == b"x"
+
+
+async def test_timeouts_follow_the_servers_clock() -> None:
+    clock = VirtualClock()
+    network = MemoryNetwork(clock=clock)
+    async with (
+        http.Server(echo, clock=clock, limits=Limits(idle_timeout_s=60)) as server,
+        network.client() as client,
+    ):
+        url = network.serve(server, "api")
+        await (await client.request("GET", url)).read()
+        await clock.advance(59)
+        assert server.statistics().connections == 1
+        await clock.advance(3)
+        assert server.statistics().connections == 0
+        assert client.statistics().connections == 0
+
+
+async def test_a_slow_consumer_holds_the_stream_back() -> None:
+    network = MemoryNetwork()
+    limits = http.ClientLimits(buffer_bytes=100)
+    async with http.Server(ticks) as server, network.client(limits=limits) as client:
+        url = network.serve(server, "api")
+        async with await client.request("GET", url) as response:
+            await settle(2000)
+            sent = server.statistics().bytes_written_total
+            await settle(2000)
+            assert server.statistics().bytes_written_total - sent < 100_000
+            lines = response.lines()
+            assert [await anext(lines) for _ in range(500)][-1] == b"499"
+
+
+async def test_an_unknown_name_refuses_connections() -> None:
+    network = MemoryNetwork()
+    async with http.Server(echo) as server, network.client() as client:
+        network.serve(server, "api")
+        network.remove("api")
+        with pytest.raises(http.ConnectError, match="api"):
+            await client.request("GET", "http://api/")
+
+
+async def test_a_drain_reaches_memory_connections() -> None:
+    network = MemoryNetwork()
+    async with http.Server(ticks) as server, network.client() as client:
+        url = network.serve(server, "api")
+        response = await client.request("GET", url)
+        drained = asyncio.ensure_future(server.drain(5))
+        assert (await response.read()).startswith(b"0\n1\n")
+        await drained
+        assert network.links == []

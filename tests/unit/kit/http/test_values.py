@@ -1,0 +1,156 @@
+"""Headers, targets, URLs, encoded heads and lines: pure values."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.kit import http
+from quarterdeck.kit.http.encode import chunk, header_lines, status_line
+from quarterdeck.kit.http.origin import parse_origin, split_url
+from quarterdeck.kit.http.response import LineSplitter
+from quarterdeck.kit.http.state import format_date
+from quarterdeck.kit.http.target import split_target
+
+
+def test_headers_ignore_case_and_keep_every_value() -> None:
+    headers = http.Headers([("Accept", "a"), ("X-One", "1"), ("accept", "b")])
+    assert headers.get("ACCEPT") == "a"
+    assert headers.get_all("accept") == ["a", "b"]
+    assert headers.get("missing") is None
+    assert headers.get("missing", "default") == "default"
+    assert "x-ONE" in headers and "y" not in headers and 3 not in headers
+    assert headers.items() == [("accept", "a"), ("x-one", "1"), ("accept", "b")]
+    assert list(headers) == ["accept", "x-one"] and len(headers) == 3
+    assert headers == http.Headers(headers.items()) and headers != 1
+
+
+def test_headers_never_show_values() -> None:
+    assert "secret" not in repr(http.Headers([("Authorization", "secret")]))
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [
+        pytest.param(b"/a/b?x=%2F", "/a/b", "x=%2F", id="query stays raw"),
+        pytest.param(b"/a%20b", "/a b", "", id="decoded"),
+        pytest.param(b"/a%2Fb/%2f", "/a%2Fb/%2f", "", id="escaped slash stays"),
+        pytest.param(b"/a%252Fb", "/a%2Fb", "", id="decoded once"),
+        pytest.param("/ä".encode().replace(b"\xc3\xa4", b"%C3%A4"), "/ä", "", id="UTF-8"),
+        pytest.param(b"http://host:1/p?q", "/p", "q", id="absolute form"),
+        pytest.param(b"http://host", "/", "", id="absolute form without path"),
+        pytest.param(b"*", "*", "", id="asterisk"),
+        pytest.param(b"/?", "/", "", id="empty query"),
+        pytest.param(b"/a?b?c", "/a", "b?c", id="second question mark"),
+    ],
+)
+def test_a_target_becomes_path_and_query(target: bytes, path: str, query: str) -> None:
+    assert split_target(target) == (path, query)
+
+
+@pytest.mark.parametrize("target", [b"/%", b"/%2", b"/%zz", b"/%ff", b"/\xff", b"/?\xe4"])
+def test_a_broken_target_is_refused(target: bytes) -> None:
+    with pytest.raises(http.ProtocolError):
+        split_target(target)
+
+
+@given(st.binary(max_size=40))
+def test_any_target_is_split_or_refused(target: bytes) -> None:
+    try:
+        split_target(target)
+    except http.ProtocolError:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("url", "prefix", "target"),
+    [
+        ("http://a/b?c#d", "http://a", "/b?c"),
+        ("https://a:1", "https://a:1", "/"),
+        ("http://a?b/c", "http://a", "/?b/c"),
+        ("http://a#f", "http://a", "/"),
+    ],
+)
+def test_a_url_is_split_at_its_origin(url: str, prefix: str, target: str) -> None:
+    assert split_url(url) == (prefix, target)
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "authority"),
+    [
+        ("http://a", "a", 80, "a"),
+        ("https://a", "a", 443, "a"),
+        ("https://a:8443", "a", 8443, "a:8443"),
+        ("http://[::1]:80", "::1", 80, "[::1]"),
+        ("http://[::1]:81", "::1", 81, "[::1]:81"),
+        ("http+unix://%2Ftmp%2Fx.sock", "/tmp/x.sock", 0, "localhost"),
+    ],
+)
+def test_an_origin_knows_host_port_and_authority(
+    text: str, host: str, port: int, authority: str
+) -> None:
+    origin = parse_origin(text)
+    assert (origin.host, origin.port, origin.authority) == (host, port, authority)
+
+
+@pytest.mark.parametrize("url", ["/path", "http://a/b c", "http://a/ä", "http://a/\r\n"])
+def test_a_url_that_cannot_be_sent_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"URL|escaped"):
+        split_url(url)
+
+
+@pytest.mark.parametrize("text", ["ftp://a", "http://", "http://a:99999", "http://u:p@a"])
+def test_an_origin_that_cannot_be_reached_is_refused(text: str) -> None:
+    with pytest.raises(ValueError) as refusal:
+        parse_origin(text)
+    assert "u:p" not in str(refusal.value)
+
+
+def test_header_fields_cannot_break_out_of_their_line() -> None:
+    assert header_lines([("a", "b"), ("c", "")]) == "a: b\r\nc: \r\n"
+    for bad in ("b\r\nx: y", "b\n", "b\r", "b\0"):
+        with pytest.raises(ValueError, match="line break"):
+            header_lines([("a", bad)])
+
+
+def test_status_lines_exist_for_every_final_status() -> None:
+    assert status_line(200) == "HTTP/1.1 200 OK\r\n"
+    assert status_line(299) == "HTTP/1.1 299 Unknown\r\n"
+    for bad in (0, 99, 150, 1000):
+        with pytest.raises(ValueError, match="status"):
+            status_line(bad)
+
+
+def test_a_chunk_carries_its_length() -> None:
+    assert chunk(b"x" * 26) == b"1a\r\n" + b"x" * 26 + b"\r\n"
+
+
+def test_dates_are_written_as_http_wants() -> None:
+    assert format_date(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)) == "Fri, 02 Jan 2026 03:04:05 GMT"
+
+
+@given(st.lists(st.binary(max_size=12).filter(lambda line: b"\n" not in line)), st.data())
+def test_lines_survive_any_split_of_the_stream(lines: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(line + b"\n" for line in lines) + b"rest"
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
+    splitter = LineSplitter()
+    found: list[bytes] = []
+    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        found += splitter.feed(stream[start:end])
+    assert found + splitter.end() == [*lines, b"rest"]
+
+
+def test_a_line_beyond_the_limit_is_refused() -> None:
+    splitter = LineSplitter(5)
+    assert splitter.feed(b"12345\n123") == [b"12345"]
+    with pytest.raises(http.BodyTooLarge):
+        splitter.feed(b"456")
+
+
+def test_the_face_names_what_it_offers() -> None:
+    for name in http.__all__:
+        assert getattr(http, name) is not None
+    assert set(http.__all__) <= set(dir(http))
+    with pytest.raises(AttributeError):
+        _ = http.missing
