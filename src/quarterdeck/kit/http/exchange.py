@@ -273,7 +273,9 @@ class ClientConnection(asyncio.Protocol):
         if self._is_head or status in (204, 304) or headers.get("content-length") is not None:
             return False
         coding = headers.get("transfer-encoding")
-        return coding is None or not coding.lower().endswith("chunked")
+        if coding is not None and coding.lower() != "chunked":
+            raise ProtocolError("only the transfer coding chunked is understood")
+        return coding is None
 
     def _complete(self) -> None:
         """The response has arrived: back to the pool, if both sides can go on."""
