@@ -124,7 +124,7 @@ class Sequencer:
             revision,
             created_revision=before.created_revision if before is not None else revision,
             value=encode(revision),
-            facts=self._facts if facts is None else facts,
+            _facts=self._facts if facts is None else facts,
         )
         return self._decide(StoreEvent(revision, key, before=before, after=entry))
 

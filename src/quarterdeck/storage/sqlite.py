@@ -257,7 +257,8 @@ def _row(event: StoreEvent) -> tuple[int, str, str, str, int, int, bytes]:
     created = after.created_revision if after is not None else 0
     value = after.value if after is not None else event.tombstone or b""
     replaced = before.revision if before is not None else 0
-    return (event.revision, *event.key, created, replaced, value)
+    key = event.key
+    return event.revision, key.resource, key.namespace, key.name, created, replaced, value
 
 
 def _event(
@@ -269,10 +270,10 @@ def _event(
     if replaced:
         if old_value is None:
             raise Damaged(f"revision {replaced}, which {revision} replaced, is missing in the log")
-        before = Entry(key, replaced, created_revision=old_created, value=old_value, facts=facts)
+        before = Entry(key, replaced, created_revision=old_created, value=old_value, _facts=facts)
     if not created:
         return StoreEvent(revision, key, before=before, after=None, tombstone=value)
-    after = Entry(key, revision, created_revision=created, value=value, facts=facts)
+    after = Entry(key, revision, created_revision=created, value=value, _facts=facts)
     return StoreEvent(revision, key, before=before, after=after)
 
 
@@ -339,7 +340,7 @@ def _load(path: Path, derive: Derive | None, *, keep: int) -> _Loaded:
         for number, resource, namespace, name, created, value in connection.execute(LOAD):
             key = StoreKey(intern(resource), intern(namespace), name)
             if created:
-                after = Entry(key, number, created_revision=created, value=value, facts=facts)
+                after = Entry(key, number, created_revision=created, value=value, _facts=facts)
                 if number > floor:
                     before = entries.get(key)
                     events.append(StoreEvent(number, key, before=before, after=after))

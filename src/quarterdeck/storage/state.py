@@ -223,11 +223,11 @@ class State:
         state = cls()
         grouped: dict[str, list[tuple[str, Entry]]] = {}
         for entry in entries:
-            resource, namespace, name = entry.key
-            rows = grouped.get(resource)
+            key = entry.key
+            rows = grouped.get(key.resource)
             if rows is None:
-                rows = grouped[resource] = []
-            rows.append((f"{namespace}\0{name}", entry))
+                rows = grouped[key.resource] = []
+            rows.append((f"{key.namespace}\0{key.name}", entry))
         for resource, rows in grouped.items():
             rows.sort()
             state._shelves[resource] = _Shelf.of(state._owner, [entry for _, entry in rows])
