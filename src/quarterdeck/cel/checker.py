@@ -229,7 +229,7 @@ class _Checker:
         if node.function not in ("duration", "timestamp", "matches"):
             return
         argument = node.args[-1]
-        if not isinstance(argument, Literal_) or not isinstance(argument.value, str):
+        if not isinstance(argument, Literal_):
             return
         from quarterdeck.cel.library import constants
 

@@ -224,7 +224,7 @@ class _Emitter:
     def arithmetic(self, template: str, check: Function | None, operands: list[Expr]) -> str:
         parts = [self.emit(part) for part in operands]
         code = template.format(*parts)
-        if check is None or all(map(_is_small, operands)):
+        if check is None or (check is operations.checked_int and all(map(_is_small, operands))):
             return code
         return f"{self.bind(check)}({code})"
 
@@ -250,7 +250,10 @@ class _Emitter:
                 function = None
         if function is None:
             function = dispatcher(node.function)
-        return f"{self.bind(function)}({', '.join(args)})"
+        code = f"{self.bind(function)}({', '.join(args)})"
+        if node.function == "sum" and node.type.kind is not Kind.INT:
+            return f"{self.bind(_nonzero)}({code})"
+        return code
 
     def equality(self, node: Call) -> str:
         left, right = node.args
@@ -501,6 +504,13 @@ def _bool(value: Any) -> bool:
     if value is True or value is False:
         return value
     raise TypeError("not a bool")
+
+
+def _nonzero(value: Any) -> Any:
+    """A sum whose zero depends on a type is left to the interpreter."""
+    if value == 0:
+        raise TypeError("which zero?")
+    return value
 
 
 def _present(value: Any) -> Any:

@@ -59,16 +59,19 @@ def _scale(amount: int, factor: float) -> int:
     return MAX if scaled >= float(1 << 64) else math.ceil(scaled)
 
 
-def estimate(tree: Expr, *, cap: int | None = None) -> Range:
+def estimate(tree: Expr, *, root: Type | None = None, cap: int | None = None) -> Range:
     """What evaluating the tree costs at least and at most.
 
-    `cap` bounds every size, for a caller who knows how large the data is.
+    `root` is the declared type of the data; Kubernetes reads from it the size of whatever has no
+    declaration of its own. `cap` bounds every size, for a caller who knows how large the data is.
     """
-    return _Estimator(cap).visit(tree)
+    declared = root is not None and root.min_size > 0
+    return _Estimator(root if declared and cap is None else None, cap).visit(tree)
 
 
 class _Estimator:
-    def __init__(self, cap: int | None) -> None:
+    def __init__(self, root: Type | None, cap: int | None) -> None:
+        self.root = root
         self.cap = cap
         self.sizes: dict[int, Range] = {}
         self.known: dict[int, Type | None] = {}
@@ -112,7 +115,7 @@ class _Estimator:
         for names in reversed(self.scope):
             if node.name in names:
                 return names[node.name]
-        return node.type
+        return node.type if node.type_value is None else self.root
 
     def size(self, node: Expr) -> Range:
         """How large a value may be."""
@@ -164,6 +167,7 @@ class _Estimator:
 
     def select(self, node: Select) -> Range:
         if node.ident is not None:
+            self.known[id(node)] = self.root
             return ONE
         cost = self.visit(node.operand)
         if node.test:
@@ -247,6 +251,13 @@ class _Estimator:
                 return size.scaled(STRING_FACTOR).plus(sum_), size
             case "add_list":
                 return sum_.plus(ONE), self.size(args[0]).plus(self.size(args[1]))
+        if overload == "equals" and _compares_in_one_step(args[0].type, args[1].type):
+            return sum_.plus(ONE), None
+        if overload.startswith("list_sets_"):
+            product = self.size(args[0]).times(self.size(args[1]))
+            twice = overload == "list_sets_equivalent_list"
+            work = product.plus(product) if twice else product
+            return work.plus(ONE).plus(sum_), None
         if overload in _BY_SIZE:
             smaller = min(self.size(args[0]).max, self.size(args[1]).max)
             bound = Range(1 if smaller else 0, smaller).scaled(STRING_FACTOR)
@@ -352,7 +363,8 @@ class _Estimator:
     def comprehension(self, node: Comprehension) -> Range:
         cost = self.visit(node.range)
         declared = self.known.get(id(node.range))
-        self.scope.append(_variables(node, declared))
+        self.scope.append(_variables(node, declared if declared is not None else self.root,
+                                     whole=declared is None))  # fmt: skip
         condition = self.visit(node.condition) if node.condition is not None else ZERO
         step = self.visit(node.step) if node.step is not None else ZERO
         self.scope.pop()
@@ -369,10 +381,17 @@ class _Estimator:
         self.scope.append({node.var: None})
         body = self.visit(node.body)
         self.scope.pop()
-        return target.plus(target).plus(Range(0, body.max)).plus(Range(2, 4 + LIST_COST))
+        bound = target.plus(body).plus(Range(LIST_COST + 1, LIST_COST + 1))
+        present = bound if node.flat else bound.plus(ONE)
+        return target.plus(ONE).plus(present.union(ONE))
 
 
-def _variables(node: Comprehension, declared: Type | None) -> dict[str, Type | None]:
+def _variables(
+    node: Comprehension, declared: Type | None, *, whole: bool
+) -> dict[str, Type | None]:
+    """What the variables lead to; over a computed range that is the root itself."""
+    if whole:
+        return {name: declared for name in (node.var, node.var2) if name}
     params = declared.params if declared is not None and declared.min_size else ()
     is_map = node.range.type.kind is Kind.MAP
     key = params[0] if params and is_map else None
@@ -408,6 +427,10 @@ def _is_scalar(type_: Type) -> bool:
     if is_optional(type_):
         return _is_scalar(type_.params[0])
     return type_.kind in SCALARS
+
+
+def _compares_in_one_step(left: Type, right: Type) -> bool:
+    return left.name in _UNIT_EQUALITY and left == right
 
 
 def _selector(size: Range) -> Range:
@@ -461,6 +484,19 @@ _NOMINAL = frozenset(
         "getQuery",
     ]
 )
+_UNIT_EQUALITY = frozenset(
+    {
+        "kubernetes.Quantity",
+        "kubernetes.Semver",
+        "net.IP",
+        "net.CIDR",
+        "kubernetes.authorization.Authorizer",
+        "kubernetes.authorization.PathCheck",
+        "kubernetes.authorization.GroupCheck",
+        "kubernetes.authorization.ResourceCheck",
+        "kubernetes.authorization.Decision",
+    }
+)
 _PARSERS = frozenset(
     ["url", "cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"]
 )
@@ -481,7 +517,9 @@ def actual(function: str, args: Sequence[Any], result: Any) -> int:
         factor = 2 if function in ("replace", "split", "ip.isCanonical") else 1
         return math.ceil(_size(args[0]) * factor * STRING_FACTOR)
     match function:
-        case "startsWith" | "endsWith" | "strings.quote" | "format":
+        case "startsWith" | "endsWith":
+            return math.ceil(_size(args[1]) * STRING_FACTOR)
+        case "strings.quote" | "format":
             return math.ceil(_size(args[0]) * STRING_FACTOR)
         case "bytes" | "string" if isinstance(args[0], str | bytes):
             return math.ceil(len(args[0]) * STRING_FACTOR)
@@ -501,6 +539,10 @@ def actual(function: str, args: Sequence[Any], result: Any) -> int:
             return text * math.ceil(_size(args[1]) * STRING_FACTOR)
         case "containsIP" | "containsCIDR":
             return _address_cost(function, args)
+        case "sets.contains" | "sets.intersects":
+            return 1 + len(args[0]) * len(args[1])
+        case "sets.equivalent":
+            return 1 + 2 * len(args[0]) * len(args[1])
         case "validate":
             text = math.ceil((1 + _size(args[1])) * STRING_FACTOR)
             return int(text * math.ceil(args[0].regex_size * REGEX_FACTOR))

@@ -42,3 +42,8 @@ def escape(name: str) -> str | None:
     if not _SUPPORTED.match(name):
         return None
     return _PARTS.sub(lambda found: _WORDS[found[0]], name)
+
+
+def is_word(name: str) -> bool:
+    """Whether a reserved name may all the same follow a dot: only the literals and `in` cannot."""
+    return name in _RESERVED and name not in ("true", "false", "null", "in")

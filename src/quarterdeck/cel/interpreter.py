@@ -4,7 +4,7 @@ This is the reference: compiled code is fast and optimistic, and whenever it stu
 interpreter says what the answer, the error, or the price really is.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.cel import cost
@@ -24,7 +24,7 @@ from quarterdeck.cel.calls import dispatcher
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.operations import class_of, equal, has, no_overload, select
 from quarterdeck.cel.types import Kind, Type
-from quarterdeck.cel.values import NONE, Optional, some
+from quarterdeck.cel.values import NONE, Duration, Optional, UInt, some
 
 _PATHS = frozenset({"_[_]", "_[?_]", "_?._", "size"})
 """Functions that look into a container rather than at it as a whole."""
@@ -66,7 +66,8 @@ def interpret(tree: Expr, variables: Mapping[str, Any], meter: Meter | None = No
 class _Interpreter:
     def __init__(self, variables: Mapping[str, Any], meter: Meter) -> None:
         self.scope = dict(variables)
-        self.charge = meter.charge
+        self.meter = meter
+        self.charge: Callable[[int], None] = meter.charge
 
     def whole(self, node: Expr) -> Any:
         """A value to compare, add or hand on: containers are converted through and through."""
@@ -78,21 +79,36 @@ class _Interpreter:
         match node:
             case Literal_():
                 return node.value
+            case ListExpr() | MapExpr() | Call() if _is_constant(node):
+                return self.free(node)
             case Ident():
                 return self.ident(node)
             case Select():
                 return self.select(node)
-            case Call():
-                return self.call(node)
-            case ListExpr():
-                return self.list_literal(node)
-            case MapExpr():
-                return self.map_literal(node)
+            case Call() | ListExpr() | MapExpr():
+                return self.composite(node)
             case Comprehension():
                 return self.comprehension(node)
             case OptionalMap():
                 return self.optional_map(node)
         raise TypeError(f"unknown node {type(node).__name__}")
+
+    def free(self, node: ListExpr | MapExpr | Call) -> Any:
+        """A constant: computed beforehand by any sensible implementation, so not charged for."""
+        meter, self.charge = self.charge, _no_charge
+        try:
+            return self.composite(node)
+        finally:
+            self.charge = meter
+
+    def composite(self, node: ListExpr | MapExpr | Call) -> Any:
+        match node:
+            case ListExpr():
+                return self.list_literal(node)
+            case MapExpr():
+                return self.map_literal(node)
+            case Call():
+                return self.call(node)
 
     def ident(self, node: Ident) -> Any:
         if node.type_value is not None:
@@ -131,7 +147,10 @@ class _Interpreter:
                 condition = self.visit(node.args[0])
                 if type(condition) is not bool:
                     raise no_overload()
-                return self.visit(node.args[1] if condition else node.args[2])
+                branch = node.args[1] if condition else node.args[2]
+                if _is_path(branch):
+                    self.charge(-1)
+                return self.visit(branch)
             case "!_":
                 value = self.visit(node.args[0])
                 if type(value) is not bool:
@@ -144,16 +163,48 @@ class _Interpreter:
 
     def function(self, node: Call) -> Any:
         looks_into = node.function in _PATHS
-        operands = node.operands
-        first = operands[:1] if looks_into else []
-        args = [self.visit(part) for part in first]
-        args += [self.whole(part) for part in operands[len(first) :]]
+        try:
+            args = self.arguments(node, looks_into=looks_into)
+        except BudgetExceeded:
+            raise
+        except EvaluationError:
+            self.charge(1)
+            raise
         try:
             result = dispatcher(node.function)(*args)
         except (TypeError, AttributeError, KeyError):
             raise no_overload() from None
-        self.charge(cost.actual(node.function, args, result))
+        if node.function == "sum" and not args[0]:
+            result = _ZEROS.get(node.type.kind, 0)
+        if not self.is_free(node, result):
+            self.charge(cost.actual(node.function, args, result))
         return _settled(node.type, result) if looks_into else result
+
+    def arguments(self, node: Call, *, looks_into: bool) -> list[Any]:
+        args: list[Any] = []
+        for at, part in enumerate(node.operands):
+            if at == 1 and node.function == "_[_]" and _is_path(part):
+                args.append(self.unpaid(part))
+            elif at == 0 and looks_into:
+                args.append(self.visit(part))
+            else:
+                args.append(self.whole(part))
+        return args
+
+    def unpaid(self, node: Expr) -> Any:
+        meter, self.charge = self.charge, _no_charge
+        try:
+            return self.whole(node)
+        finally:
+            self.charge = meter
+
+    @staticmethod
+    def is_free(node: Call, result: Any) -> bool:
+        """Looking up a constant set costs nothing, nor does finding nothing."""
+        if node.function == "@in":
+            container = node.args[1]
+            return isinstance(container, ListExpr) and _is_constant(container)
+        return node.function == "_?._" and isinstance(result, Optional) and not result.present
 
     def logical(self, node: Call, *, decisive: bool) -> bool:
         """And and or: an error on one side is forgotten if the other side decides."""
@@ -178,7 +229,6 @@ class _Interpreter:
         optional = self.visit(target)
         if not isinstance(optional, Optional):
             raise no_overload()
-        self.charge(1)
         if optional.present:
             return optional if node.function == "or" else optional.value
         other = self.visit(node.args[0])
@@ -246,7 +296,7 @@ class _Interpreter:
                 else:
                     self.scope[name] = value
 
-    def pairs(self, node: Comprehension, range_: Any) -> Iterable[tuple[Any, Any]]:
+    def pairs(self, node: Comprehension, range_: Any) -> Sequence[tuple[Any, Any]]:
         """Index or key, and element, of what is walked."""
         if class_of(range_) is dict:
             value_type = node.range.type.params[1] if node.range.type.params else None
@@ -264,7 +314,7 @@ class _Interpreter:
         self.scope[node.var] = value
         return value
 
-    def each(self, node: Comprehension, pairs: Iterable[tuple[Any, Any]]) -> Iterable[Any]:
+    def each(self, node: Comprehension, pairs: Sequence[tuple[Any, Any]]) -> Iterable[Any]:
         is_map = isinstance(pairs, _MapPairs)
         for pair in pairs:
             yield self.bind(node, pair, is_map=is_map)
@@ -276,14 +326,18 @@ class _Interpreter:
         return value
 
     def quantify(
-        self, node: Comprehension, pairs: Iterable[tuple[Any, Any]], *, decisive: bool
+        self, node: Comprehension, pairs: Sequence[tuple[Any, Any]], *, decisive: bool
     ) -> bool:
         assert node.condition is not None
         problem: EvaluationError | None = None
+        going_on = 3 if decisive else 2
+        left = len(pairs)
         for _ in self.each(node, pairs):
-            self.charge(4 if decisive else 3)
+            left -= 1
+            self.charge(going_on + 1)
             try:
                 if self.predicate(node.condition) is decisive:
+                    self.charge(going_on + 1 if left else 1)
                     return decisive
             except BudgetExceeded:
                 raise
@@ -294,40 +348,36 @@ class _Interpreter:
             raise problem
         return not decisive
 
-    def exists_one(self, node: Comprehension, pairs: Iterable[tuple[Any, Any]]) -> bool:
+    def exists_one(self, node: Comprehension, pairs: Sequence[tuple[Any, Any]]) -> bool:
         assert node.condition is not None
         count = 0
         for _ in self.each(node, pairs):
-            self.charge(1)
             if self.predicate(node.condition):
-                self.charge(1)
+                self.charge(2)
                 count += 1
         self.charge(2)
         return count == 1
 
-    def transform(self, node: Comprehension, pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
+    def transform(self, node: Comprehension, pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
         results: list[Any] = []
-        self.charge(10)
         for value in self.each(node, pairs):
             if node.condition is not None and not self.predicate(node.condition):
-                self.charge(1)
                 continue
-            self.charge(12)
+            self.charge(12 if node.step is not None else 13)
             results.append(self.whole(node.step) if node.step is not None else value)
         self.charge(1)
         return results
 
     def transform_map(
-        self, node: Comprehension, pairs: Iterable[tuple[Any, Any]]
+        self, node: Comprehension, pairs: Sequence[tuple[Any, Any]]
     ) -> dict[Any, Any]:
         assert node.step is not None
         results: dict[Any, Any] = {}
-        self.charge(30)
         for key, _ in self.each(node, pairs):
             if node.condition is not None and not self.predicate(node.condition):
                 continue
             value = self.whole(node.step)
-            self.charge(3)
+            self.charge(3 if node.kind == "transform_map" else 2)
             fresh = {key: value} if node.kind == "transform_map" else value
             if class_of(fresh) is not dict:
                 raise no_overload()
@@ -339,12 +389,15 @@ class _Interpreter:
         return results
 
     def optional_map(self, node: OptionalMap) -> Optional:
+        before = self.meter.cost
         target = self.visit(node.target)
         if not isinstance(target, Optional):
             raise no_overload()
         self.charge(2)
         if not target.present:
             return NONE
+        again = self.meter.cost - before - 2
+        self.charge(again + (0 if node.flat else 1))
         saved = self.scope.get(node.var, _ABSENT)
         self.scope[node.var] = target.value
         try:
@@ -362,6 +415,46 @@ class _Interpreter:
 
 
 _ABSENT: Any = object()
+_ZEROS: Mapping[Kind, Any] = {
+    Kind.DURATION: Duration(0),
+    Kind.DOUBLE: 0.0,
+    Kind.UINT: UInt(0),
+}
+
+
+def _no_charge(amount: int) -> None:
+    del amount
+
+
+def _is_path(node: Expr) -> bool:
+    """Whether a value is read straight from the data."""
+    return isinstance(node, Ident | Select) or (isinstance(node, Call) and node.function == "_[_]")
+
+
+_CONVERSIONS = frozenset({"bool", "bytes", "double", "duration", "int", "string", "timestamp",
+                          "uint"})  # fmt: skip
+
+
+def _is_constant(node: Expr) -> bool:
+    """Whether an expression is the same whatever the data."""
+    match node:
+        case Literal_():
+            return True
+        case ListExpr():
+            return not node.optional and all(map(_is_constant, node.elements))
+        case MapExpr():
+            return all(
+                not entry.optional and _is_constant(entry.key) and _is_constant(entry.value)
+                for entry in node.entries
+            )
+        case Call():
+            return (
+                node.function in _CONVERSIONS
+                and len(node.args) == 1
+                and node.target is None
+                and _is_constant(node.args[0])
+            )
+    return False
 
 
 def _scalar(type_: Type, value: Any) -> Any:

@@ -99,15 +99,15 @@ _ADD: _Binary = {
     (bytes, bytes): lambda a, b: a + b,
     (list, list): lambda a, b: add_lists(a, b),
     (Duration, Duration): lambda a, b: Duration(a.ns + b.ns),
-    (Duration, Timestamp): lambda a, b: Timestamp(a.ns + b.ns),
-    (Timestamp, Duration): lambda a, b: Timestamp(a.ns + b.ns),
+    (Duration, Timestamp): lambda a, b: Timestamp(a.ns + b.ns, b.offset),
+    (Timestamp, Duration): lambda a, b: Timestamp(a.ns + b.ns, a.offset),
 }
 _SUBTRACT: _Binary = {
     (int, int): lambda a, b: checked_int(a - b),
     (UInt, UInt): lambda a, b: checked_uint(int(a) - int(b)),
     (float, float): lambda a, b: a - b,
     (Duration, Duration): lambda a, b: Duration(a.ns - b.ns),
-    (Timestamp, Duration): lambda a, b: Timestamp(a.ns - b.ns),
+    (Timestamp, Duration): lambda a, b: Timestamp(a.ns - b.ns, a.offset),
     (Timestamp, Timestamp): lambda a, b: Duration(a.ns - b.ns),
 }
 _MULTIPLY: _Binary = {

@@ -291,6 +291,9 @@ class _Parser:
 
     def stray_dot(self, seen: str) -> NoReturn:
         shown = "" if self.token.kind == "EOF" else self.token.text
+        if self.token.kind in ("true", "false", "null", "in"):
+            self.syntax(self.token, f"mismatched input '{shown}' expecting IDENTIFIER")
+            raise _Abort
         self.syntax(self.token, f"no viable alternative at input '{seen}{shown}'")
         raise _Abort
 

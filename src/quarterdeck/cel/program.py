@@ -1,6 +1,6 @@
 """Compiled expressions and the environments they are compiled in."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quarterdeck.cel import cost
@@ -10,6 +10,7 @@ from quarterdeck.cel.ast import (
     Expr,
     Ident,
     ListExpr,
+    Literal_,
     MapExpr,
     OptionalMap,
     Select,
@@ -51,7 +52,7 @@ class Program:
         used = _used(tree)
         self._parameters = tuple(name for name in variables if name in used)
         self.uses_old_self = "oldSelf" in used
-        self.estimated_cost: cost.Range = cost.estimate(tree)
+        self.estimated_cost: cost.Range = cost.estimate(tree, root=variables.get("self"))
         self._bounds: dict[int, int] = {}
         self._function: Function | None
         try:
@@ -156,6 +157,8 @@ class Environment:
         if result is not None and tree.type != result:
             wanted = "string" if result.kind is Kind.STRING else str(result)
             raise ResultTypeError(text, wanted)
+        if problem := _bad_pattern(tree):
+            raise InstantiationError(text, problem)
         return Program(text, tree, self.variables)
 
 
@@ -167,16 +170,47 @@ class ResultTypeError(CompileError):
         self.wanted = wanted
 
 
+class InstantiationError(CompileError):
+    """Raised when an expression is well typed but could never be run."""
+
+    def __init__(self, source: str, problem: str) -> None:
+        super().__init__(source, [Issue(1, 1, problem)])
+        self.problem = problem
+
+
+def _bad_pattern(tree: Expr) -> str:
+    """What is wrong with a constant pattern, if anything."""
+    for node in _walk(tree):
+        if isinstance(node, Call) and node.function in ("find", "findAll") and node.args:
+            pattern = node.args[0]
+            if isinstance(pattern, Literal_) and isinstance(pattern.value, str):
+                from quarterdeck.cel.library.constants import regex_problem
+
+                if problem := regex_problem(pattern.value):
+                    return problem
+    return ""
+
+
 def _used(tree: Expr) -> set[str]:
     """Names of variables the expression reads from outside."""
-    names: set[str] = set()
+    return {
+        node.name
+        for node, hidden in _scoped(tree)
+        if isinstance(node, Ident) and node.type_value is None and node.name not in hidden
+    }
+
+
+def _walk(tree: Expr) -> Iterator[Expr]:
+    return (node for node, _ in _scoped(tree))
+
+
+def _scoped(tree: Expr) -> Iterator[tuple[Expr, frozenset[str]]]:
+    """Every node with the names that macros have bound around it."""
     todo: list[tuple[Expr, frozenset[str]]] = [(tree, frozenset())]
     while todo:
         node, hidden = todo.pop()
+        yield node, hidden
         match node:
-            case Ident():
-                if node.type_value is None and node.name not in hidden:
-                    names.add(node.name)
             case Select():
                 if node.ident is None:
                     todo.append((node.operand, hidden))
@@ -194,7 +228,6 @@ def _used(tree: Expr) -> set[str]:
                 todo += [(part, inner) for part in parts if part is not None]
             case OptionalMap():
                 todo += [(node.target, hidden), (node.body, hidden | {node.var})]
-    return names
 
 
-__all__ = ["Environment", "Program", "ResultTypeError"]
+__all__ = ["Environment", "InstantiationError", "Program", "ResultTypeError"]

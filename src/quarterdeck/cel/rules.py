@@ -7,7 +7,12 @@ import msgspec
 from quarterdeck.cel import paths
 from quarterdeck.cel.cost import MAX
 from quarterdeck.cel.errors import CompileError
-from quarterdeck.cel.program import Environment, Program, ResultTypeError
+from quarterdeck.cel.program import (
+    Environment,
+    InstantiationError,
+    Program,
+    ResultTypeError,
+)
 from quarterdeck.cel.schema_types import MAX_REQUEST_BYTES
 from quarterdeck.cel.types import BOOL, STRING, Type
 from quarterdeck.meta import field
@@ -175,6 +180,8 @@ class _Compilation:
         except ResultTypeError:
             subject = "cel expression" if member == "rule" else "messageExpression"
             detail = f"{subject} must evaluate to a {wanted}"
+        except InstantiationError as error:
+            detail = f"{prefix or 'program '}instantiation failed: {error.problem}"
         except CompileError as error:
             detail = f"{prefix}compilation failed: {error}"
         self.errors.append(field.invalid(f"{self.path}.{member}", show_rule(self.rule), detail))

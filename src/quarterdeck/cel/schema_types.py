@@ -7,7 +7,7 @@ the cost of every rule can be estimated.
 from collections.abc import Mapping
 
 from quarterdeck.cel import types
-from quarterdeck.cel.escaping import escape
+from quarterdeck.cel.escaping import escape, is_word
 from quarterdeck.cel.types import Kind, StructField, Type
 from quarterdeck.meta.schema import Node
 
@@ -105,6 +105,8 @@ def _object(node: Node, *, root: bool, name: str) -> Type | None:
             continue
         if escaped is not None:
             fields[escaped] = StructField(key, member)
+            if is_word(key):
+                fields[key] = fields[escaped]
         if key in node.required and not child.has_default:
             size += len(key) + member.min_size + 4
     return Type(

@@ -63,14 +63,18 @@ class Duration:
 
 
 class Timestamp:
-    """A moment, in nanoseconds since 1970; years 1 to 9999."""
+    """A moment, in nanoseconds since 1970; years 1 to 9999.
 
-    __slots__ = ("ns",)
+    `offset` is the time zone it was written in, in seconds, kept for printing alone.
+    """
 
-    def __init__(self, ns: int) -> None:
+    __slots__ = ("ns", "offset")
+
+    def __init__(self, ns: int, offset: int = 0) -> None:
         if not _FIRST <= ns <= _LAST:
             raise EvaluationError("timestamp overflow")
         self.ns = ns
+        self.offset = offset
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Timestamp) and self.ns == other.ns
@@ -95,10 +99,12 @@ class Timestamp:
 
     def __str__(self) -> str:
         seconds, rest = divmod(self.ns, SECOND)
-        text = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
-        text = text.rjust(19, "0")
+        local = _EPOCH + timedelta(seconds=seconds + self.offset)
         fraction = f".{rest:09d}".rstrip("0") if rest else ""
-        return f"{text}{fraction}Z"
+        hours, minutes = divmod(abs(self.offset) // 60, 60)
+        sign = "-" if self.offset < 0 else "+"
+        zone = f"{sign}{hours:02d}:{minutes:02d}" if self.offset else "Z"
+        return f"{local.replace(tzinfo=None).isoformat()}{fraction}{zone}"
 
     def moment(self) -> datetime:
         """The same moment as a datetime, cut to microseconds."""

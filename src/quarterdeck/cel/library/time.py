@@ -30,11 +30,11 @@ def parse_timestamp(text: str) -> Timestamp:
         raise _failed("google.protobuf.Timestamp") from None
     since = moment - _EPOCH
     seconds = since.days * 86400 + since.seconds
+    offset = 0
     if found[8]:
-        offset = int(found[9]) * 3600 + int(found[10]) * 60
-        seconds -= offset if found[8] == "+" else -offset
+        offset = (int(found[9]) * 3600 + int(found[10]) * 60) * (1 if found[8] == "+" else -1)
     fraction = int((found[7] or "").ljust(9, "0")[:9])
-    return Timestamp(seconds * SECOND + fraction)
+    return Timestamp((seconds - offset) * SECOND + fraction, offset)
 
 
 def parse_date(text: str) -> Timestamp:
@@ -100,6 +100,6 @@ FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     },
     "getMilliseconds": {
         Timestamp: _part(lambda at: at.microsecond // 1000),
-        Duration: lambda value: _truncate(value.ns, SECOND // 1000) % 1000,
+        Duration: lambda value: _truncate(value.ns, SECOND // 1000),
     },
 }

@@ -38,10 +38,11 @@ class Url:
             self.scheme = scheme.lower()
         else:
             rest = text
-        if not rest.startswith("/") and not self.scheme:
-            raise ValueError("invalid URI for request")
+        self.query = self.path = self.host = self.hostname = self.port = ""
         if not rest.startswith("/"):
-            raise ValueError("invalid URI for request")
+            if not self.scheme:
+                raise ValueError("invalid URI for request")
+            return
         parts = urlsplit(rest)
         self.query = parts.query
         if _BAD_ESCAPE.search(parts.path):
