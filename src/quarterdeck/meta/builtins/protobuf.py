@@ -30,7 +30,18 @@ class ProtobufError(ValueError):
 
 
 def decode(body: bytes) -> dict[str, Any]:
-    """Read the envelope and the object in it."""
+    """Read the envelope and the object in it.
+
+    Raises:
+        ProtobufError: if the bytes are not such an envelope, or its kind is unknown.
+    """
+    try:
+        return _decode(body)
+    except (OverflowError, RecursionError, struct.error) as error:
+        raise ProtobufError(f"proto: a value is out of range: {error}") from None
+
+
+def _decode(body: bytes) -> dict[str, Any]:
     if not body.startswith(MAGIC):
         raise ProtobufError("provided data does not appear to be a protobuf message, expected k8s")
     api_version = kind = ""
@@ -43,7 +54,7 @@ def decode(body: bytes) -> dict[str, Any]:
                 elif part == 2:
                     kind = _text(text)
         elif tag == 2:
-            raw = bytes(value)
+            raw = _raw(value)
     name = table.kind_type(api_version, kind)
     if name is None:
         raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
@@ -53,6 +64,8 @@ def decode(body: bytes) -> dict[str, Any]:
 
 def _fields(data: Any) -> Iterator[tuple[int, Any]]:
     """Tag and raw value of each field; a varint as int, everything else as a view."""
+    if isinstance(data, int):
+        raise ProtobufError("proto: wrong wireType: a message stands where a number is")
     view = memoryview(data)
     position, end = 0, len(view)
     while position < end:
@@ -206,28 +219,36 @@ def _entry(raw: Any, read: Reader) -> tuple[str, Any]:
             key = _text(part)
         elif tag == 2:
             value = read(part)
-    return key, read(b"") if value is None else value
-
-
-def _signed(value: Any) -> int:
-    number = int(value)
-    return number - 2**64 if number >= 2**63 else number
+    return key, value
 
 
 def _unsigned(value: Any) -> int:
-    return int(value)
+    if not isinstance(value, int):
+        raise ProtobufError("proto: wrong wireType: a number is not a varint")
+    return value
+
+
+def _signed(value: Any) -> int:
+    number = _unsigned(value)
+    return number - 2**64 if number >= 2**63 else number
 
 
 def _bool(value: Any) -> bool:
-    return bool(value)
+    return _unsigned(value) != 0
+
+
+def _raw(value: Any) -> bytes:
+    if isinstance(value, int):
+        raise ProtobufError("proto: wrong wireType: a number stands where bytes are")
+    return bytes(value)
 
 
 def _float(value: Any) -> float:
-    return float(struct.unpack("<d", bytes(value))[0])
+    return float(struct.unpack("<d", _raw(value))[0])
 
 
 def _base64(value: Any) -> str:
-    return base64.b64encode(bytes(value)).decode()
+    return base64.b64encode(_raw(value)).decode()
 
 
 def _opaque(value: Any) -> Any:
@@ -288,7 +309,7 @@ def _int_or_string(data: Any) -> int | str:
 
 
 def _json(data: Any) -> Any:
-    raw = next((bytes(value) for tag, value in _fields(data) if tag == 1), b"")
+    raw = next((_raw(value) for tag, value in _fields(data) if tag == 1), b"")
     if not raw:
         return None
     try:

@@ -94,7 +94,34 @@ def _named(name: str) -> Decoder:
     return _scalar(found.alias, table.go_name(name))
 
 
+def _schema_or_list(value: Any) -> Any:
+    """A JSON schema, or a list of them (`items`)."""
+    if isinstance(value, list):
+        return [decoder(_SCHEMA)(part) for part in value]
+    return decoder(_SCHEMA)(value) if isinstance(value, dict) else None
+
+
+def _schema_or_bool(value: Any) -> Any:
+    """A JSON schema, or true or false (`additionalProperties`)."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, dict):
+        return decoder(_SCHEMA)(value)
+    raise Mismatch(text="boolean or JSON schema expected", fatal=True)
+
+
+def _schema_or_strings(value: Any) -> Any:
+    """A JSON schema, or a list of strings (`dependencies`)."""
+    if isinstance(value, list):
+        return decoder("[]string")(value)
+    return decoder(_SCHEMA)(value) if isinstance(value, dict) else None
+
+
+_SCHEMA = "#apiextensions/v1.JSONSchemaProps"
 _SPECIALS: dict[str, Decoder] = {
+    "JSONSchemaPropsOrArray": _schema_or_list,
+    "JSONSchemaPropsOrBool": _schema_or_bool,
+    "JSONSchemaPropsOrStringArray": _schema_or_strings,
     "Time": special.decode_time,
     "MicroTime": special.decode_micro_time,
     "Quantity": special.decode_quantity,

@@ -118,8 +118,10 @@ def _diff_scalars(
     removed: list[Any] = []
     if want.deletions:
         removed = deduplicate(sorted(_surplus(before, after), key=str))
-    # Upstream compares with the old list already sorted, so an unsorted one always counts.
-    ordered = removed or (want.changes and sorted(before, key=str) != after)
+    # Kubernetes compares with the old list already sorted: it names the order of an unsorted list
+    # without need, and misses a change to sorted order. We follow the first and mend the second.
+    changed = before != after or sorted(before, key=str) != after
+    ordered = removed or (want.changes and changed)
     return added, removed, after if ordered else []
 
 
