@@ -19,7 +19,6 @@ from quarterdeck.meta.structural.shape import items_of
 Document = Mapping[str, Any]
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
-_REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _META = frozenset({"metadata", "kind", "apiVersion"})
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 
@@ -53,7 +52,6 @@ def _walk(node: Document, path: str, place: _Place, *, is_root: bool) -> Iterato
     yield from _map_type_errors(node, path)
     yield from _list_type_errors(node, path)
     yield from _list_key_errors(node, path)
-    yield from _rule_errors(node, path)
 
 
 def _junctor_parts(node: Document) -> Iterator[tuple[str, Document]]:
@@ -209,40 +207,6 @@ def _identity_errors(
             yield required(f"{place}.default", text)
         if child.get("nullable"):
             yield forbidden(f"{place}.nullable", f"{because} cannot be nullable")
-
-
-def _rule_errors(node: Document, path: str) -> Iterator[FieldError]:
-    for index, rule in enumerate(node.get("x-kubernetes-validations") or ()):
-        place = f"{path}.x-kubernetes-validations[{index}]"
-        text, message = rule.get("rule") or "", rule.get("message") or ""
-        if not text.strip():
-            yield required(f"{place}.rule", "rule is not specified")
-        elif message and not message.strip():
-            yield invalid(f"{place}.message", message, "message must be non-empty if specified")
-        elif _has_line_breaks(message.strip()):
-            yield invalid(f"{place}.message", message, "message must not contain line breaks")
-        elif _has_line_breaks(text.strip()) and not message.strip():
-            why = "message must be specified if rule contains line breaks"
-            yield required(f"{place}.message", why)
-        expression = rule.get("messageExpression") or ""
-        if expression and not expression.strip():
-            why = "messageExpression must be non-empty if specified"
-            yield required(f"{place}.messageExpression", why)
-        reason = rule.get("reason")
-        if reason is not None and reason not in _REASONS:
-            yield not_supported(f"{place}.reason", reason, _REASONS)
-        yield from _field_path_errors(rule.get("fieldPath") or "", f"{place}.fieldPath")
-
-
-def _field_path_errors(text: str, place: str) -> Iterator[FieldError]:
-    if text and not text.strip():
-        yield invalid(place, text, "fieldPath must be non-empty if specified")
-    if _has_line_breaks(text):
-        yield invalid(place, text, "fieldPath must not contain line breaks")
-
-
-def _has_line_breaks(text: str) -> bool:
-    return "\n" in text or "\r" in text
 
 
 def _go_strings(texts: list[str]) -> Bare:

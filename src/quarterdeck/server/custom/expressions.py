@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from quarterdeck.meta.field import ErrorType, FieldError, invalid
-from quarterdeck.server.registry.resource import Object
 
 _BLOCKING = frozenset(
     {
@@ -25,10 +24,10 @@ _SKIPPED = (
 
 
 class Expressions(Protocol):
-    """The compiled rules of one schema."""
+    """The compiled rules of one schema: `cel.validate.RuleSet`."""
 
-    def problems(self, value: Object, old: Object | None) -> list[FieldError]:
-        """What the rules say against a whole object; `old` is none on create."""
+    def validate(self, obj: object, old_obj: object = None) -> list[FieldError]:
+        """What the rules say against a whole object; `old_obj` is none on create."""
 
 
 def skipped(errors: Sequence[FieldError]) -> FieldError | None:

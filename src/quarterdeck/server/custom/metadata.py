@@ -7,8 +7,7 @@ dropped and reported, members of a wrong type refused, empty ones left out.
 from collections.abc import Iterator
 from typing import Any
 
-from quarterdeck.meta.builtins import diagnosis, structs
-from quarterdeck.meta.builtins.special import Mismatch
+from quarterdeck.meta.builtins import diagnosis
 from quarterdeck.meta.field import FieldError, invalid, required
 from quarterdeck.meta.identity import GroupVersion
 from quarterdeck.meta.schema import Node
@@ -16,6 +15,7 @@ from quarterdeck.server.meta_validation import metadata as rules
 from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import Object
 
+_NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _TYPE = "#meta/v1.ObjectMeta"
 
 
@@ -32,10 +32,10 @@ def coerce(value: Object, path: str = "") -> list[str]:
     metadata = value.get("metadata")
     if metadata is None:
         return []
-    try:
-        shaped = structs.decoder(_TYPE)(metadata)
-    except Mismatch as error:
-        raise BadMetadata(str(error)) from error
+    decoded = builtins.decode_type(metadata, _NAME)
+    if decoded.error is not None:
+        raise BadMetadata(decoded.error)
+    shaped = decoded.object
     if shaped.get("creationTimestamp") is None:
         shaped.pop("creationTimestamp", None)
     value["metadata"] = shaped

@@ -1,20 +1,47 @@
-"""The expressions of a schema at the time a definition is accepted: do they compile, what do they
-cost. The compiler is `cel`'s; the places and the printed form of a rule are Kubernetes'.
+"""The expressions of a schema: judged when a definition is accepted, compiled when it is served.
+
+The compiler is `cel`'s, and is loaded only for schemas that have rules.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from quarterdeck.meta.field import FieldError
-from quarterdeck.meta.schema import Node
+from quarterdeck.meta.schema import Node, from_openapi
 from quarterdeck.server.custom.expressions import Expressions
 
 
 def expression_errors(document: Mapping[str, Any], path: str) -> list[FieldError]:
-    """What is wrong with the rules of a schema that stands at `path`."""
-    return []
+    """What is wrong with the rules of a structural schema that stands at `path`."""
+    node = from_openapi(document)
+    if not has_rules(node):
+        return []
+    from quarterdeck.cel.validate import compile_rules
+
+    found = compile_rules(node, path=path)
+    return found if isinstance(found, list) else []
 
 
 def compile_expressions(node: Node) -> Expressions | None:
-    """The rules of a schema, ready to be asked; none if it has none."""
-    return None
+    """The rules of a schema, ready to be asked; none if it has none.
+
+    A stored definition whose rules do not compile any more is served without them: its objects
+    were accepted under rules that are not there to be asked.
+    """
+    if not has_rules(node):
+        return None
+    from quarterdeck.cel.validate import compile_rules
+
+    found = compile_rules(node)
+    return None if isinstance(found, list) else found
+
+
+def has_rules(node: Node) -> bool:
+    """Whether a schema has rules anywhere."""
+    return bool(
+        node.rules
+        or any(has_rules(child) for child in node.properties.values())
+        or (isinstance(node.additional, Node) and has_rules(node.additional))
+        or (node.items is not None and has_rules(node.items))
+        or any(has_rules(part) for part in node.all_of)
+    )

@@ -204,7 +204,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.expressions is None:
             return []
         note = skipped(errors)
-        return [note] if note is not None else self.expressions.problems(value, old)
+        return [note] if note is not None else self.expressions.validate(value, old)
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
         """Anything outside of metadata, and outside of status where that is its own endpoint."""

@@ -1,1 +1,21 @@
-"""Built-in kinds."""
+"""The rules of the built-in kinds.
+
+`rules` is the form every kind fills in; one module per family fills it in; `catalog` makes the
+resources. `admission` holds what the default admission plugins of Kubernetes add to objects, and
+`addresses` gives out the addresses of services. Imports `meta`, `wire` and the registry's face.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quarterdeck.server.kinds.catalog import builtin_resources
+
+__all__ = ["builtin_resources"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "builtin_resources":
+        from quarterdeck.server.kinds.catalog import builtin_resources
+
+        return builtin_resources
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -84,3 +84,21 @@ def created(value: dict[str, object], now: datetime) -> str:
     metadata = value.get("metadata")
     stamp = metadata.get("creationTimestamp") if isinstance(metadata, dict) else None
     return age(stamp, now)
+
+
+def column(name: str, type_name: str = "string", *, text: str = "") -> Column:
+    """A column that is always shown."""
+    return Column(name=name, type=type_name, description=text)
+
+
+def wide(name: str, *, text: str = "") -> Column:
+    """A column that is shown on demand (`-o wide`)."""
+    return Column(name=name, description=text, priority=1)
+
+
+def some_of(texts: list[str], limit: int, *, empty: str = "<unset>") -> str:
+    """The first few of a list, and how many were left out."""
+    if not texts:
+        return empty
+    shown = ",".join(texts[:limit])
+    return f"{shown} + {len(texts) - limit} more..." if len(texts) > limit else shown

@@ -1,0 +1,309 @@
+"""What a cluster consists of: namespaces, nodes, leases, priorities, quotas."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
+from quarterdeck.server.kinds import checks
+from quarterdeck.server.kinds.cells import AGE, NAME, NONE, UNKNOWN, column, created, wide
+from quarterdeck.server.kinds.paths import at, fill, items, mapping
+from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.registry.resource import STATUS, Context, Object
+
+# namespaces --------------------------------------------------------------------------------------
+
+NAME_LABEL = "kubernetes.io/metadata.name"
+FINALIZER = "kubernetes"
+
+
+def _default_namespace(value: Object) -> None:
+    if name := value["metadata"].get("name"):
+        labels = value["metadata"].setdefault("labels", {})
+        labels[NAME_LABEL] = name
+    if not mapping(value, STATUS).get("phase"):
+        value[STATUS] = {**mapping(value, STATUS), "phase": "Active"}
+
+
+def _prepare_namespace(value: Object, context: Context) -> None:
+    value[STATUS] = {"phase": "Active"}
+    spec = value.setdefault("spec", {})
+    finalizers = spec.setdefault("finalizers", [])
+    if FINALIZER not in finalizers:
+        finalizers.append(FINALIZER)
+
+
+def _update_namespace(value: Object, old: Object, context: Context) -> None:
+    if context.subresource != "finalize":
+        value["spec"] = {**mapping(value, "spec")}
+        if "finalizers" in mapping(old, "spec"):
+            value["spec"]["finalizers"] = old["spec"]["finalizers"]
+
+
+def _end_namespace(value: Object, context: Context) -> bool:
+    value[STATUS] = {**mapping(value, STATUS), "phase": "Terminating"}
+    return bool(items(value, "spec", "finalizers"))
+
+
+def _namespace_cells(value: Object, now: datetime) -> Sequence[object]:
+    phase = at(value, STATUS, "phase") or ""
+    return (value["metadata"].get("name", ""), phase, created(value, now))
+
+
+NAMESPACE = Rules(
+    default=_default_namespace,
+    prepare_create=_prepare_namespace,
+    prepare_update=_update_namespace,
+    name="label",
+    status_may_label=True,
+    selectable={"status.phase": ""},
+    columns=(NAME, column("Status", text="The status of the namespace"), AGE),
+    cells=_namespace_cells,
+    begin_delete=_end_namespace,
+    is_kept=lambda value: bool(items(value, "spec", "finalizers")),
+)
+
+
+# nodes -------------------------------------------------------------------------------------------
+
+_ROLE_PREFIX = "node-role.kubernetes.io/"
+_ROLE_LABEL = "kubernetes.io/role"
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def _default_node(value: Object) -> None:
+    status = value.setdefault(STATUS, {})
+    if status.get("capacity") and status.get("allocatable") is None:
+        status["allocatable"] = dict(status["capacity"])
+
+
+def _node_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    seen: set[tuple[object, object]] = set()
+    for index, taint in enumerate(items(value, "spec", "taints")):
+        place = f"spec.taints[{index}]"
+        if not taint.get("key"):
+            yield required(f"{place}.key")
+        yield from checks.choice(f"{place}.effect", taint.get("effect"), _EFFECTS)
+        identity = (taint.get("key"), taint.get("effect"))
+        if identity in seen:
+            yield duplicate(place, taint)
+        seen.add(identity)
+
+
+def _node_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    spec, before = mapping(value, "spec"), mapping(old, "spec")
+    for member in ("podCIDR", "podCIDRs", "providerID"):
+        if before.get(member) and spec.get(member) != before.get(member):
+            text = f'node updates may not change {member} except from "" to valid'
+            yield forbidden(f"spec.{member}", text)
+
+
+def _roles(value: Object) -> str:
+    labels = mapping(value, "metadata", "labels")
+    roles = {key[len(_ROLE_PREFIX) :] for key in labels if key.startswith(_ROLE_PREFIX)} - {""}
+    if labels.get(_ROLE_LABEL):
+        roles.add(labels[_ROLE_LABEL])
+    return ",".join(sorted(roles)) or NONE
+
+
+def _node_address(value: Object, kind: str) -> str:
+    for each in items(value, STATUS, "addresses"):
+        if each.get("type") == kind:
+            return str(each.get("address"))
+    return NONE
+
+
+def _node_cells(value: Object, now: datetime) -> Sequence[object]:
+    ready = next(
+        (each for each in items(value, STATUS, "conditions") if each.get("type") == "Ready"), None
+    )
+    states = [
+        "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
+    ]
+    if at(value, "spec", "unschedulable"):
+        states.append("SchedulingDisabled")
+    info = mapping(value, STATUS, "nodeInfo")
+    return (
+        value["metadata"].get("name", ""),
+        ",".join(states),
+        _roles(value),
+        created(value, now),
+        info.get("kubeletVersion") or "",
+        _node_address(value, "InternalIP"),
+        _node_address(value, "ExternalIP"),
+        info.get("osImage") or UNKNOWN,
+        info.get("kernelVersion") or UNKNOWN,
+        info.get("containerRuntimeVersion") or UNKNOWN,
+    )
+
+
+_ADDRESSES_TEXT = (
+    "List of addresses reachable to the node. Queried from cloud provider, if available. More info:"
+    " https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This field is declared"
+    " as mergeable, but the merge key is not sufficiently unique, which can cause data corruption"
+    " when it is merged. Callers should instead use a full-replacement patch. See"
+    " https://pr.k8s.io/79391 for an example. Consumers should assume that addresses can change"
+    " during the lifetime of a Node. However, there are some exceptions where this may not be"
+    " possible, such as Pods that inherit a Node's address in its own status or consumers of the"
+    " downward API (status.hostIP)."
+)
+
+NODE = Rules(
+    default=_default_node,
+    validate=_node_problems,
+    validate_change=_node_changes,
+    keeps_status_on_create=True,
+    status_may_label=True,
+    selectable={"spec.unschedulable": "false"},
+    columns=(
+        NAME,
+        column("Status", text="The status of the node"),
+        column("Roles", text="The roles of the node"),
+        AGE,
+        column("Version", text="Kubelet Version reported by the node."),
+        wide("Internal-IP", text=_ADDRESSES_TEXT),
+        wide("External-IP", text=_ADDRESSES_TEXT),
+        wide(
+            "OS-Image",
+            text=(
+                "OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7"
+                " (wheezy))."
+            ),
+        ),
+        wide(
+            "Kernel-Version",
+            text="Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64).",
+        ),
+        wide(
+            "Container-Runtime",
+            text=(
+                "ContainerRuntime Version reported by the node through runtime remote API (e.g."
+                " containerd://1.4.2)."
+            ),
+        ),
+    ),
+    cells=_node_cells,
+)
+
+
+# leases, priorities ------------------------------------------------------------------------------
+
+
+def _lease_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = mapping(value, "spec")
+    duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if duration is not None and duration <= 0:
+        yield invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
+    if transitions is not None and transitions < 0:
+        yield invalid("spec.leaseTransitions", transitions, checks.NON_NEGATIVE)
+
+
+def _lease_cells(value: Object, now: datetime) -> Sequence[object]:
+    holder = at(value, "spec", "holderIdentity") or ""
+    return (value["metadata"].get("name", ""), holder, created(value, now))
+
+
+LEASE = Rules(
+    validate=_lease_problems,
+    unconditional_update=False,
+    create_on_update=True,
+    columns=(NAME, column("Holder"), AGE),
+    cells=_lease_cells,
+)
+
+_HIGHEST_PRIORITY = 1_000_000_000
+
+
+def _default_priority(value: Object) -> None:
+    fill(value, preemptionPolicy="PreemptLowerPriority")
+
+
+def _priority_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    name, number = value["metadata"].get("name") or "", value.get("value") or 0
+    if name.startswith("system-") and name not in (
+        "system-cluster-critical",
+        "system-node-critical",
+    ):
+        text = (
+            "priority class names with 'system-' prefix are reserved for system use only. error:"
+            f" {name} is not a known system priority class"
+        )
+        yield forbidden("metadata.name", text)
+    elif not name.startswith("system-") and number > _HIGHEST_PRIORITY:
+        text = f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}"
+        yield forbidden("value", text)
+
+
+def _priority_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    if value.get("value") != old.get("value"):
+        yield forbidden("value", "may not be changed in an update.")
+    yield from checks.immutable(
+        "preemptionPolicy", value.get("preemptionPolicy"), old.get("preemptionPolicy")
+    )
+
+
+def _priority_cells(value: Object, now: datetime) -> Sequence[object]:
+    return (
+        value["metadata"].get("name", ""),
+        value.get("value") or 0,
+        bool(value.get("globalDefault")),
+        created(value, now),
+        value.get("preemptionPolicy") or "",
+    )
+
+
+PRIORITY_CLASS = Rules(
+    default=_default_priority,
+    validate=_priority_problems,
+    validate_change=_priority_changes,
+    counted=("value", "globalDefault", "description", "preemptionPolicy"),
+    columns=(
+        NAME,
+        column("Value", "integer"),
+        column("Global-Default", "boolean"),
+        AGE,
+        column("PreemptionPolicy"),
+    ),
+    cells=_priority_cells,
+)
+
+
+# quotas ------------------------------------------------------------------------------------------
+
+
+def _quota_cells(value: Object, now: datetime) -> Sequence[object]:
+    hard, used = mapping(value, STATUS, "hard"), mapping(value, STATUS, "used")
+    texts = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
+    limits = [text for name, text in texts.items() if name.startswith("limits.")]
+    others = [text for name, text in texts.items() if not name.startswith("limits.")]
+    return (
+        value["metadata"].get("name", ""),
+        created(value, now),
+        ", ".join(others),
+        ", ".join(limits),
+    )
+
+
+QUOTA = Rules(
+    columns=(NAME, AGE, column("Request"), column("Limit")),
+    cells=_quota_cells,
+)
+LIMIT_RANGE = Rules(
+    create_on_update=True,
+    columns=(NAME, column("Created At", "date")),
+    cells=lambda value, now: (
+        value["metadata"].get("name", ""),
+        value["metadata"].get("creationTimestamp") or UNKNOWN,
+    ),
+)
+
+
+def _runtime_class_cells(value: Object, now: datetime) -> Sequence[object]:
+    return (value["metadata"].get("name", ""), value.get("handler") or "", created(value, now))
+
+
+RUNTIME_CLASS = Rules(
+    unconditional_update=False,
+    create_on_update=True,
+    columns=(NAME, column("Handler"), AGE),
+    cells=_runtime_class_cells,
+)

@@ -1,0 +1,140 @@
+"""ConfigMaps, Secrets and ServiceAccounts."""
+
+import base64
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from quarterdeck.meta.field import FieldError, forbidden, invalid, required, too_long
+from quarterdeck.server.kinds import checks
+from quarterdeck.server.kinds.cells import AGE, NAME, column, created
+from quarterdeck.server.kinds.paths import items, mapping
+from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.registry.resource import Context, Object
+
+_SIZE_LIMIT = 1024 * 1024
+_FROZEN = "field is immutable when `immutable` is set"
+
+
+# config maps -------------------------------------------------------------------------------------
+
+
+def _config_map_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    data, binary = mapping(value, "data"), mapping(value, "binaryData")
+    size = 0
+    for key in sorted(data):
+        for problem in checks.config_key(key):
+            yield invalid(f"data[{key}]", key, problem)
+        if key in binary:
+            yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+        size += len(data[key].encode())
+    for key in sorted(binary):
+        for problem in checks.config_key(key):
+            yield invalid(f"binaryData[{key}]", key, problem)
+        size += len(binary[key]) * 3 // 4
+    if size > _SIZE_LIMIT:
+        yield too_long("", "", _SIZE_LIMIT)
+
+
+def _frozen_problems(value: Object, old: Object, members: Sequence[str]) -> Iterator[FieldError]:
+    if not old.get("immutable"):
+        return
+    if not value.get("immutable"):
+        yield forbidden("immutable", _FROZEN)
+    for member in members:
+        if mapping(value, member) != mapping(old, member):
+            yield forbidden(member, _FROZEN)
+
+
+def _config_map_cells(value: Object, now: datetime) -> Sequence[object]:
+    count = len(mapping(value, "data")) + len(mapping(value, "binaryData"))
+    return (value["metadata"].get("name", ""), count, created(value, now))
+
+
+CONFIG_MAP = Rules(
+    validate=_config_map_problems,
+    validate_change=lambda value, old, context: _frozen_problems(
+        value, old, ("data", "binaryData")
+    ),
+    columns=(NAME, column("Data"), AGE),
+    cells=_config_map_cells,
+)
+
+
+# secrets -----------------------------------------------------------------------------------------
+
+_NEEDED: dict[str, tuple[str, ...]] = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+_ACCOUNT = "kubernetes.io/service-account.name"
+
+
+def _default_secret(value: Object) -> None:
+    """`stringData` is for writing only: it becomes data."""
+    if not value.get("type"):
+        value["type"] = "Opaque"
+    texts = value.pop("stringData", None)
+    if texts:
+        data = dict(value.get("data") or {})
+        data |= {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        value["data"] = data
+
+
+def _secret_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    data, kind = mapping(value, "data"), value.get("type") or ""
+    size = 0
+    for key in sorted(data):
+        for problem in checks.config_key(key):
+            yield invalid(f"data[{key}]", key, problem)
+        size += len(data[key] or "") * 3 // 4
+    if size > _SIZE_LIMIT:
+        yield too_long("data", "", _SIZE_LIMIT)
+    for key in _NEEDED.get(kind, ()):
+        if key not in data:
+            yield required(f"data[{key}]")
+    if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
+        yield required("data[username]")
+        yield required("data[password]")
+    if kind == "kubernetes.io/service-account-token":
+        annotations = mapping(value, "metadata", "annotations")
+        if not annotations.get(_ACCOUNT):
+            yield required(f"metadata.annotations[{_ACCOUNT}]")
+
+
+def _secret_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    yield from checks.immutable("type", value.get("type"), old.get("type"))
+    yield from _frozen_problems(value, old, ("data",))
+
+
+def _secret_cells(value: Object, now: datetime) -> Sequence[object]:
+    return (
+        value["metadata"].get("name", ""),
+        value.get("type") or "",
+        len(mapping(value, "data")),
+        created(value, now),
+    )
+
+
+SECRET = Rules(
+    default=_default_secret,
+    validate=_secret_problems,
+    validate_change=_secret_changes,
+    selectable={"type": ""},
+    columns=(NAME, column("Type"), column("Data"), AGE),
+    cells=_secret_cells,
+)
+
+
+# service accounts --------------------------------------------------------------------------------
+
+
+def _account_cells(value: Object, now: datetime) -> Sequence[object]:
+    return (value["metadata"].get("name", ""), len(items(value, "secrets")), created(value, now))
+
+
+SERVICE_ACCOUNT = Rules(
+    columns=(NAME, column("Secrets"), AGE),
+    cells=_account_cells,
+)

@@ -1,0 +1,280 @@
+"""Jobs and CronJobs."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.field import FieldError, forbidden, invalid, required
+from quarterdeck.server.kinds import checks, cron
+from quarterdeck.server.kinds.cells import (
+    AGE,
+    NAME,
+    NONE,
+    age,
+    column,
+    created,
+    human_duration,
+    wide,
+)
+from quarterdeck.server.kinds.paths import at, fill, items, mapping
+from quarterdeck.server.kinds.pod_defaults import default_template
+from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds.workloads import (
+    container_cells,
+    pod_template_problems,
+    shown_selector,
+)
+from quarterdeck.server.registry.resource import Context, Object
+
+_POLICIES = ("OnFailure", "Never")
+_UID = "batch.kubernetes.io/controller-uid"
+_NAME = "batch.kubernetes.io/job-name"
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+
+
+def _default_job_spec(spec: Object) -> None:
+    """Defaults of a job; templates of CronJobs get only those of the pod."""
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = spec["parallelism"] = 1
+    fill(
+        spec,
+        parallelism=1,
+        backoffLimit=2**31 - 1 if spec.get("backoffLimitPerIndex") is not None else 6,
+        completionMode="NonIndexed",
+        suspend=False,
+        manualSelector=False,
+    )
+    if spec.get("podReplacementPolicy") is None:
+        has_policy = spec.get("podFailurePolicy") is not None
+        spec["podReplacementPolicy"] = "Failed" if has_policy else "TerminatingOrFailed"
+
+
+def _default_job(value: Object) -> None:
+    spec = value.setdefault("spec", {})
+    template = spec.setdefault("template", {})
+    _default_job_spec(spec)
+    default_template(template)
+    labels = mapping(template, "metadata", "labels")
+    if labels and not value["metadata"].get("labels"):
+        value["metadata"]["labels"] = dict(labels)
+
+
+def _prepare_create(value: Object, context: Context) -> None:
+    spec, metadata = value["spec"], value["metadata"]
+    if spec.get("manualSelector"):
+        return
+    if not metadata.get("name") and metadata.get("generateName"):
+        suffix = "".join(context.random.choices(_ALPHABET, k=5))
+        metadata["name"] = metadata["generateName"][:58] + suffix
+    uid, name = metadata["uid"], metadata.get("name") or ""
+    own = {_UID: uid, _NAME: name, "controller-uid": uid, "job-name": name}
+    template = spec["template"].setdefault("metadata", {})
+    template["labels"] = {**(template.get("labels") or {}), **own}
+    metadata["labels"] = {**(metadata.get("labels") or {}), **own}
+    if spec.get("selector") is None:
+        spec["selector"] = {}
+    selector = spec["selector"]
+    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _UID: uid}
+
+
+def job_spec_problems(spec: Object, path: str) -> Iterator[FieldError]:
+    """The numbers and the template of a job."""
+    for member in (
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
+    ):
+        yield from checks.non_negative(f"{path}.{member}", spec.get(member))
+    mode = spec.get("completionMode")
+    yield from checks.one_of(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
+    if mode == "Indexed" and spec.get("completions") is None:
+        yield required(f"{path}.completions", "when completion mode is Indexed")
+    yield from pod_template_problems(mapping(spec, "template"), f"{path}.template")
+    restart = at(spec, "template", "spec", "restartPolicy")
+    place = f"{path}.template.spec.restartPolicy"
+    if restart in (None, "", "Always"):
+        yield required(place, 'valid values: "OnFailure", "Never"')
+
+
+def _job_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = mapping(value, "spec")
+    if spec.get("selector") is None:
+        yield required("spec.selector")
+    else:
+        yield from checks.label_selector("spec.selector", spec["selector"])
+        labels = mapping(spec, "template", "metadata", "labels")
+        if not checks.selector_matches(spec["selector"], labels):
+            text = "`selector` does not match template `labels`"
+            yield invalid("spec.template.metadata.labels", checks.go_string_map(labels), text)
+    yield from job_spec_problems(spec, "spec")
+
+
+def _job_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    spec, before = mapping(value, "spec"), mapping(old, "spec")
+    if spec.get("selector") != before.get("selector"):
+        shown = checks.go_label_selector(spec.get("selector"))
+        yield invalid("spec.selector", shown, checks.IMMUTABLE)
+    for member in ("completions", "completionMode", "backoffLimitPerIndex"):
+        if spec.get("completionMode") == "Indexed" and member == "completions":
+            continue
+        yield from checks.immutable(f"spec.{member}", spec.get(member), before.get(member))
+    if spec.get("template") != before.get("template") and not before.get("suspend"):
+        yield invalid("spec.template", spec.get("template"), checks.IMMUTABLE)
+
+
+def _job_status(value: Object) -> str:
+    true = {
+        each.get("type")
+        for each in items(value, "status", "conditions")
+        if each.get("status") == "True"
+    }
+    if "Complete" in true:
+        return "Complete"
+    if "Failed" in true:
+        return "Failed"
+    if value["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    for word in ("Suspended", "FailureTarget"):
+        if word in true:
+            return word
+    return "Running"
+
+
+def _job_cells(value: Object, now: datetime) -> Sequence[object]:
+    spec, status = mapping(value, "spec"), mapping(value, "status")
+    done, wanted = status.get("succeeded") or 0, spec.get("completions")
+    completions = f"{done}/{wanted}"
+    if wanted is None:
+        parallel = spec.get("parallelism") or 0
+        completions = f"{done}/1 of {parallel}" if parallel > 1 else f"{done}/1"
+    names, images = container_cells(mapping(spec, "template", "spec"))
+    return (
+        value["metadata"].get("name", ""),
+        _job_status(value),
+        completions,
+        _duration(status, now),
+        created(value, now),
+        names,
+        images,
+        shown_selector(spec.get("selector")),
+    )
+
+
+def _duration(status: Object, now: datetime) -> str:
+    if not status.get("startTime"):
+        return ""
+    ended = rfc3339.parse(status["completionTime"]) if status.get("completionTime") else now
+    return human_duration((ended - rfc3339.parse(status["startTime"])).total_seconds())
+
+
+JOB = Rules(
+    default=_default_job,
+    prepare_create=_prepare_create,
+    validate=_job_problems,
+    validate_change=_job_changes,
+    counted=("spec",),
+    selectable={"status.successful": "0"},
+    field_values=lambda value: {"status.successful": str(at(value, "status", "succeeded") or 0)},
+    columns=(
+        NAME,
+        column("Status"),
+        column("Completions"),
+        column("Duration"),
+        AGE,
+        wide("Containers"),
+        wide("Images"),
+        wide("Selector"),
+    ),
+    cells=_job_cells,
+)
+
+
+# CronJobs ----------------------------------------------------------------------------------------
+
+_NAME_LIMIT = 52
+
+
+def _default_cron_job(value: Object) -> None:
+    spec = value.setdefault("spec", {})
+    if not spec.get("concurrencyPolicy"):
+        spec["concurrencyPolicy"] = "Allow"
+    fill(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
+    template = spec.setdefault("jobTemplate", {}).setdefault("spec", {}).setdefault("template", {})
+    default_template(template)
+
+
+def _cron_job_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = mapping(value, "spec")
+    schedule = spec.get("schedule") or ""
+    if not schedule:
+        yield required("spec.schedule")
+    else:
+        if text := cron.problem(schedule):
+            yield invalid("spec.schedule", schedule, text)
+        if "TZ" in schedule:
+            text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+            yield invalid("spec.schedule", schedule, text)
+    yield from checks.non_negative(
+        "spec.startingDeadlineSeconds", spec.get("startingDeadlineSeconds")
+    )
+    policies = ("Allow", "Forbid", "Replace")
+    yield from checks.choice("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), policies)
+    for member in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        yield from checks.non_negative(f"spec.{member}", spec.get(member))
+    template = mapping(spec, "jobTemplate", "spec")
+    if template.get("manualSelector"):
+        yield invalid("spec.jobTemplate.spec.manualSelector", value=True, detail="not supported")
+    if template.get("selector") is not None:
+        text = "`selector` will be auto-generated"
+        yield forbidden("spec.jobTemplate.spec.selector", text)
+    yield from job_spec_problems(template, "spec.jobTemplate.spec")
+
+
+def _cron_job_name(value: Object, context: Context) -> Iterator[FieldError]:
+    name = value["metadata"].get("name") or ""
+    if len(name) > _NAME_LIMIT:
+        text = f"must be no more than {_NAME_LIMIT} characters"
+        yield invalid("metadata.name", name, text)
+
+
+def _cron_job_cells(value: Object, now: datetime) -> Sequence[object]:
+    spec, last = mapping(value, "spec"), at(value, "status", "lastScheduleTime")
+    names, images = container_cells(mapping(spec, "jobTemplate", "spec", "template", "spec"))
+    suspend = spec.get("suspend")
+    return (
+        value["metadata"].get("name", ""),
+        spec.get("schedule") or "",
+        spec.get("timeZone") or NONE,
+        "<unset>" if suspend is None else ("True" if suspend else "False"),
+        len(items(value, "status", "active")),
+        age(last, now) if last else NONE,
+        created(value, now),
+        names,
+        images,
+        shown_selector(at(spec, "jobTemplate", "spec", "selector")),
+    )
+
+
+CRON_JOB = Rules(
+    default=_default_cron_job,
+    validate=_cron_job_problems,
+    validate_new=_cron_job_name,
+    counted=("spec",),
+    columns=(
+        NAME,
+        column("Schedule"),
+        column("Timezone"),
+        column("Suspend", "boolean"),
+        column("Active", "integer"),
+        column("Last Schedule"),
+        AGE,
+        wide("Containers"),
+        wide("Images"),
+        wide("Selector"),
+    ),
+    cells=_cron_job_cells,
+)

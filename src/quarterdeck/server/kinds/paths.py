@@ -1,0 +1,34 @@
+"""Small readers for objects whose members may be absent or null."""
+
+from typing import Any
+
+from quarterdeck.server.registry.resource import Object
+
+
+def at(value: Object, *names: str) -> Any:
+    """What stands at a path; None where a step is missing."""
+    place: Any = value
+    for name in names:
+        if not isinstance(place, dict):
+            return None
+        place = place.get(name)
+    return place
+
+
+def mapping(value: Object, *names: str) -> Object:
+    """The object at a path; empty where there is none. Not to be changed."""
+    found = at(value, *names)
+    return found if isinstance(found, dict) else {}
+
+
+def items(value: Object, *names: str) -> list[Any]:
+    """The list at a path; empty where there is none. Not to be changed."""
+    found = at(value, *names)
+    return found if isinstance(found, list) else []
+
+
+def fill(value: Object, **defaults: Any) -> None:
+    """Set members that are absent or null."""
+    for name, default in defaults.items():
+        if value.get(name) is None:
+            value[name] = default

@@ -1,0 +1,165 @@
+"""Defaults of a pod's spec: the same for pods and for every template of a workload."""
+
+from typing import Any
+
+from quarterdeck.server.kinds.paths import fill, items
+from quarterdeck.server.registry.resource import Object
+
+_FILE_MODE = 0o644
+
+
+def default_spec(spec: Object) -> None:
+    """Fill in what every pod spec has."""
+    _default_account(spec)
+    fill(
+        spec,
+        restartPolicy="Always",
+        terminationGracePeriodSeconds=30,
+        dnsPolicy="ClusterFirst",
+        securityContext={},
+        schedulerName="default-scheduler",
+    )
+    for member in ("initContainers", "containers", "ephemeralContainers"):
+        for container in items(spec, member):
+            default_container(container)
+    if spec.get("hostNetwork"):
+        _default_host_ports(spec)
+    for volume in items(spec, "volumes"):
+        _default_volume(volume)
+
+
+def default_template(template: Object) -> None:
+    """Fill in the pod template of a workload."""
+    default_spec(template.setdefault("spec", {}))
+
+
+def _default_account(spec: Object) -> None:
+    """The old name of the field mirrors the new one."""
+    name = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if name:
+        spec["serviceAccountName"] = spec["serviceAccount"] = name
+
+
+def _default_host_ports(spec: Object) -> None:
+    for member in ("initContainers", "containers"):
+        for container in items(spec, member):
+            for port in items(container, "ports"):
+                fill(port, hostPort=port.get("containerPort"))
+
+
+def default_container(container: Object) -> None:
+    """Fill in what every container has."""
+    for port in items(container, "ports"):
+        if not port.get("protocol"):
+            port["protocol"] = "TCP"
+    fill(
+        container,
+        resources={},
+        terminationMessagePath="/dev/termination-log",
+        terminationMessagePolicy="File",
+        imagePullPolicy=pull_policy(container.get("image") or ""),
+    )
+    for member in ("livenessProbe", "readinessProbe", "startupProbe"):
+        if (probe := container.get(member)) is not None:
+            fill(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
+            _default_handler(probe)
+    lifecycle = container.get("lifecycle") or {}
+    for member in ("postStart", "preStop"):
+        if (handler := lifecycle.get(member)) is not None:
+            _default_handler(handler)
+    for variable in items(container, "env"):
+        _default_field_ref(variable.get("valueFrom") or {})
+
+
+def pull_policy(image: str) -> str:
+    """Tags that move are pulled always, others once."""
+    if not image:
+        return "IfNotPresent"
+    name, at, _ = image.partition("@")
+    _, colon, tag = name.rpartition("/")[2].partition(":")
+    moving = tag == "latest" if colon else not at
+    return "Always" if moving else "IfNotPresent"
+
+
+def _default_handler(handler: Object) -> None:
+    if (request := handler.get("httpGet")) is not None:
+        if not request.get("path"):
+            request["path"] = "/"
+        if not request.get("scheme"):
+            request["scheme"] = "HTTP"
+    if (request := handler.get("grpc")) is not None:
+        fill(request, service="")
+
+
+def _default_field_ref(source: Object) -> None:
+    reference = source.get("fieldRef")
+    if reference is not None and not reference.get("apiVersion"):
+        reference["apiVersion"] = "v1"
+
+
+def _default_volume(volume: Object) -> None:
+    if not any(key != "name" for key in volume):
+        volume["emptyDir"] = {}
+    for member in ("secret", "configMap", "downwardAPI", "projected"):
+        if (source := volume.get(member)) is not None:
+            fill(source, defaultMode=_FILE_MODE)
+    _default_downward(volume.get("downwardAPI") or {})
+    for source in items(volume, "projected", "sources"):
+        _default_downward(source.get("downwardAPI") or {})
+        if (token := source.get("serviceAccountToken")) is not None:
+            fill(token, expirationSeconds=3600)
+    if (host := volume.get("hostPath")) is not None:
+        fill(host, type="")
+    claim = ((volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}).get("spec")
+    if claim is not None:
+        fill(claim, volumeMode="Filesystem")
+
+
+def _default_downward(source: Object) -> None:
+    for item in items(source, "items"):
+        _default_field_ref(item)
+
+
+def default_pod(pod: Object) -> None:
+    """Fill in a pod: limits are requests where none are made."""
+    spec = pod.setdefault("spec", {})
+    for member in ("initContainers", "containers"):
+        for container in items(spec, member):
+            _request_limits(container)
+    fill(spec, enableServiceLinks=True)
+    default_spec(spec)
+
+
+def _request_limits(container: Object) -> None:
+    resources: dict[str, Any] = container.get("resources") or {}
+    limits = resources.get("limits")
+    if not limits:
+        return
+    requests = resources.setdefault("requests", {})
+    for name, amount in limits.items():
+        requests.setdefault(name, amount)
+
+
+def quality_of_service(spec: Object) -> str:
+    """Guaranteed, Burstable or BestEffort, from the requests and limits of all containers."""
+    containers = [*items(spec, "initContainers"), *items(spec, "containers")]
+    requests, limits, all_limited = False, False, True
+    equal = True
+    for container in containers:
+        resources = container.get("resources") or {}
+        asked = _compute(resources.get("requests"))
+        capped = _compute(resources.get("limits"))
+        requests, limits = requests or bool(asked), limits or bool(capped)
+        all_limited = all_limited and capped.keys() >= {"cpu", "memory"}
+        equal = equal and all(capped.get(name) == amount for name, amount in asked.items())
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if all_limited and equal else "Burstable"
+
+
+def _compute(amounts: dict[str, Any] | None) -> dict[str, str]:
+    return {
+        name: str(amount)
+        for name, amount in (amounts or {}).items()
+        if name in ("cpu", "memory") and str(amount) not in ("0", "")
+    }

@@ -1,0 +1,257 @@
+"""Claims, volumes and storage classes."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from quarterdeck.meta.field import FieldError, forbidden, invalid, required
+from quarterdeck.server.kinds import checks
+from quarterdeck.server.kinds.cells import AGE, NAME, column, created, wide
+from quarterdeck.server.kinds.paths import at, fill, items, mapping
+from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.registry.resource import Context, Object
+
+_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_SHORT = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
+_RECLAIM = ("Delete", "Recycle", "Retain")
+_UNSET = "<unset>"
+_NOT_A_SOURCE = frozenset(
+    {
+        "capacity",
+        "accessModes",
+        "claimRef",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "mountOptions",
+        "volumeMode",
+        "nodeAffinity",
+        "volumeAttributesClassName",
+    }
+)
+
+
+def _modes_text(modes: Sequence[str]) -> str:
+    return ",".join(short for mode, short in _SHORT.items() if mode in modes)
+
+
+# claims ------------------------------------------------------------------------------------------
+
+
+def _default_claim(value: Object) -> None:
+    fill(value.setdefault("spec", {}), volumeMode="Filesystem")
+
+
+def _claim_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = mapping(value, "spec")
+    modes = items(spec, "accessModes")
+    if not modes:
+        yield required("spec.accessModes", "at least 1 access mode is required")
+    for mode in modes:
+        yield from checks.one_of("spec.accessModes", mode, _MODES)
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        text = "may not use ReadWriteOncePod with other access modes"
+        yield forbidden("spec.accessModes", text)
+    storage = at(spec, "resources", "requests", "storage")
+    if storage is None:
+        yield required("spec.resources[storage]")
+    else:
+        yield from checks.quantity("spec.resources[storage]", storage)
+    yield from checks.label_selector("spec.selector", spec.get("selector"))
+    yield from checks.one_of("spec.volumeMode", spec.get("volumeMode"), ("Block", "Filesystem"))
+
+
+_CLAIM_CHANGEABLE = ("resources", "volumeAttributesClassName")
+
+
+def _claim_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    spec, before = mapping(value, "spec"), mapping(old, "spec")
+    allowed = {*_CLAIM_CHANGEABLE, *(() if before.get("volumeName") else ("volumeName",))}
+    members = (spec.keys() | before.keys()) - allowed
+    if any(spec.get(member) != before.get(member) for member in members):
+        text = (
+            "spec is immutable after creation except resources.requests and"
+            " volumeAttributesClassName for bound claims"
+        )
+        yield forbidden("spec", text)
+
+
+def _claim_cells(value: Object, now: datetime) -> Sequence[object]:
+    spec, status = mapping(value, "spec"), mapping(value, "status")
+    bound = bool(spec.get("volumeName"))
+    terminating = value["metadata"].get("deletionTimestamp")
+    return (
+        value["metadata"].get("name", ""),
+        "Terminating" if terminating else status.get("phase") or "",
+        spec.get("volumeName") or "",
+        str(at(status, "capacity", "storage") or "0") if bound else "",
+        _modes_text(items(status, "accessModes")) if bound else "",
+        spec.get("storageClassName") or "",
+        spec.get("volumeAttributesClassName") or _UNSET,
+        created(value, now),
+        spec.get("volumeMode") or _UNSET,
+    )
+
+
+CLAIM = Rules(
+    default=_default_claim,
+    prepare_create=lambda value, context: value.__setitem__("status", {"phase": "Pending"}),
+    validate=_claim_problems,
+    validate_change=_claim_changes,
+    status_may_label=True,
+    columns=(
+        NAME,
+        column("Status"),
+        column("Volume"),
+        column("Capacity"),
+        column("Access Modes"),
+        column("StorageClass"),
+        column("VolumeAttributesClass"),
+        AGE,
+        wide("VolumeMode"),
+    ),
+    cells=_claim_cells,
+)
+
+
+# volumes -----------------------------------------------------------------------------------------
+
+
+def _default_volume(value: Object) -> None:
+    spec = value.setdefault("spec", {})
+    fill(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    if (host := spec.get("hostPath")) is not None:
+        fill(host, type="")
+
+
+def _volume_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = mapping(value, "spec")
+    modes = items(spec, "accessModes")
+    if not modes:
+        yield required("spec.accessModes")
+    for mode in modes:
+        yield from checks.one_of("spec.accessModes", mode, _MODES)
+    if not at(spec, "capacity", "storage"):
+        yield required("spec.capacity")
+    else:
+        yield from checks.quantity("spec.capacity[storage]", spec["capacity"]["storage"])
+    policy = spec.get("persistentVolumeReclaimPolicy")
+    yield from checks.one_of("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM)
+    sources = [
+        name for name, each in spec.items() if name not in _NOT_A_SOURCE and each is not None
+    ]
+    if not sources:
+        yield required("spec", "must specify a volume type")
+    elif len(sources) > 1:
+        yield forbidden(f"spec.{sources[1]}", "may not specify more than 1 volume type")
+
+
+def _volume_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    spec, before = mapping(value, "spec"), mapping(old, "spec")
+    sources = (spec.keys() | before.keys()) - _NOT_A_SOURCE
+    if any(spec.get(name) != before.get(name) for name in sources):
+        text = "spec.persistentvolumesource is immutable after creation"
+        yield forbidden("spec.persistentvolumesource", text)
+
+
+def _volume_cells(value: Object, now: datetime) -> Sequence[object]:
+    spec, status = mapping(value, "spec"), mapping(value, "status")
+    claim = spec.get("claimRef")
+    terminating = value["metadata"].get("deletionTimestamp")
+    return (
+        value["metadata"].get("name", ""),
+        str(at(spec, "capacity", "storage") or "0"),
+        _modes_text(items(spec, "accessModes")),
+        spec.get("persistentVolumeReclaimPolicy") or "",
+        "Terminating" if terminating else status.get("phase") or "",
+        f"{claim.get('namespace')}/{claim.get('name')}" if claim else "",
+        spec.get("storageClassName") or "",
+        spec.get("volumeAttributesClassName") or _UNSET,
+        status.get("reason") or "",
+        created(value, now),
+        spec.get("volumeMode") or _UNSET,
+    )
+
+
+VOLUME = Rules(
+    default=_default_volume,
+    prepare_create=lambda value, context: value.__setitem__("status", {"phase": "Pending"}),
+    validate=_volume_problems,
+    validate_change=_volume_changes,
+    status_may_label=True,
+    columns=(
+        NAME,
+        column("Capacity"),
+        column("Access Modes"),
+        column("Reclaim Policy"),
+        column("Status"),
+        column("Claim"),
+        column("StorageClass"),
+        column("VolumeAttributesClass"),
+        column("Reason"),
+        AGE,
+        wide("VolumeMode"),
+    ),
+    cells=_volume_cells,
+)
+
+
+# classes -----------------------------------------------------------------------------------------
+
+_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+
+
+def _default_class(value: Object) -> None:
+    fill(value, reclaimPolicy="Delete", volumeBindingMode="Immediate")
+
+
+def _class_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    if not value.get("provisioner"):
+        yield required("provisioner")
+    yield from checks.one_of("reclaimPolicy", value.get("reclaimPolicy"), ("Delete", "Retain"))
+    binding = ("Immediate", "WaitForFirstConsumer")
+    yield from checks.choice("volumeBindingMode", value.get("volumeBindingMode"), binding)
+
+
+def _class_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    if mapping(value, "parameters") != mapping(old, "parameters"):
+        yield forbidden("parameters", "updates to parameters are forbidden.")
+    if value.get("provisioner") != old.get("provisioner"):
+        yield forbidden("provisioner", "updates to provisioner are forbidden.")
+    if value.get("reclaimPolicy") != old.get("reclaimPolicy"):
+        yield forbidden("reclaimPolicy", "updates to reclaimPolicy are forbidden.")
+    if value.get("volumeBindingMode") != old.get("volumeBindingMode"):
+        yield invalid("volumeBindingMode", value.get("volumeBindingMode"), checks.IMMUTABLE)
+
+
+def _class_cells(value: Object, now: datetime) -> Sequence[object]:
+    name = value["metadata"].get("name", "")
+    if mapping(value, "metadata", "annotations").get(_DEFAULT_CLASS) == "true":
+        name += " (default)"
+    return (
+        name,
+        value.get("provisioner") or "",
+        value.get("reclaimPolicy") or "Delete",
+        value.get("volumeBindingMode") or "Immediate",
+        bool(value.get("allowVolumeExpansion")),
+        created(value, now),
+    )
+
+
+STORAGE_CLASS = Rules(
+    default=_default_class,
+    validate=_class_problems,
+    validate_change=_class_changes,
+    columns=(
+        NAME,
+        column("Provisioner"),
+        column("ReclaimPolicy"),
+        column("VolumeBindingMode"),
+        column("AllowVolumeExpansion"),
+        AGE,
+    ),
+    cells=_class_cells,
+)
