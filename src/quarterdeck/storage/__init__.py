@@ -86,13 +86,15 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    """Load a module when a name of it is first asked for; `sqlite3` only where it is used."""
-    for module, names in _MODULES.items():
-        if name in names:
-            from importlib import import_module
+if not TYPE_CHECKING:
 
-            value = getattr(import_module(f"{__name__}.{module}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """Load a module when a name of it is first asked for; `sqlite3` only where it is used."""
+        for module, names in _MODULES.items():
+            if name in names:
+                from importlib import import_module
+
+                value = getattr(import_module(f"{__name__}.{module}"), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

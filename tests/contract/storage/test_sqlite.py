@@ -81,6 +81,44 @@ async def test_watches_older_than_memory_are_read_from_the_log(database: Path, s
     await store.close()
 
 
+@pytest.mark.parametrize("page", [7, 500], ids=["small pages", "usual pages"])
+async def test_every_kept_revision_can_be_read_and_watched(
+    database: Path, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also across the borders between memory, log and restart."""
+    monkeypatch.setattr("quarterdeck.storage.store.READ_PAGE", page)
+    store = open_sqlite(database, history_events=20)
+    states: dict[int, dict[str, bytes]] = {1: {}}
+    for step in range(90):
+        key, state = pod(step * 7 % 11), dict(states[store.revision])
+        if step % 5 == 4 and store.get(key) is not None:
+            await store.delete(key, lambda r: b"%d gone" % r)
+            del state[key.name]
+        else:
+            await store.put(key, lambda r: b"%d" % r)
+            state[key.name] = b"%d" % store.revision
+        states[store.revision] = state
+    for round_ in range(2):
+        await store.compact(25 + 5 * round_)
+        for revision in range(store.compacted, store.revision + 1):
+            snapshot = await store.snapshot_at(revision)
+            found = {entry.key.name: entry.value for entry in snapshot.range("pods")}
+            assert found == states[revision]
+            seen = []
+            with store.watch("pods", after=revision) as watcher:
+                while watcher.position < store.revision:
+                    seen += await anext(watcher)
+            assert [event.revision for event in seen] == [*range(revision + 1, store.revision + 1)]
+            for event in seen:
+                name = event.key.name
+                before = event.before.value if event.before else None
+                assert before == states[event.revision - 1].get(name)
+                assert (event.after and event.after.value) == states[event.revision].get(name)
+        await store.close()
+        store = open_sqlite(database, history_events=20)
+    await store.close()
+
+
 async def test_history_is_bounded_by_itself(database: Path) -> None:
     store = open_sqlite(database, retain=200, durability="normal")
     for _ in range(40):
@@ -191,9 +229,11 @@ async def test_a_full_disk_undoes_and_recovers(database: Path) -> None:
     before = store.snapshot()
     key = StoreKey("pods", "default", "big")
     large = store.put(key, lambda _: b"x" * 1_000_000)
-    assert large.event.after is not None
-    on_top = store.put(key, lambda _: b"small", expected=large.revision)
-    for ticket in (large, on_top):
+    together = store.put(key, lambda _: b"small", expected=large.revision)
+    await asyncio.sleep(0)  # the batch is with the disk now, the next one gathers
+    on_top = store.put(key, lambda _: b"small", expected=together.revision)
+    assert not large.is_done
+    for ticket in (large, together, on_top):
         with pytest.raises(DiskFull, match="no space"):
             await ticket
     assert store.get_pending(key) is None
