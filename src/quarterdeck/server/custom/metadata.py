@@ -7,6 +7,7 @@ dropped and reported, members of a wrong type refused, empty ones left out.
 from collections.abc import Iterator
 from typing import Any
 
+from quarterdeck.meta import builtins
 from quarterdeck.meta.builtins import diagnosis
 from quarterdeck.meta.field import FieldError, invalid, required
 from quarterdeck.meta.identity import GroupVersion
