@@ -54,9 +54,11 @@ def check_changed(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldE
                     f" finalizers []string{{{listed}}}",
                 )
             )
-    for member in ("name", "namespace", "uid"):
-        if (new.get(member) or "") != (old.get(member) or ""):
-            errors.append(invalid(f"metadata.{member}", new.get(member), "field is immutable"))
+    errors += [
+        invalid(f"metadata.{member}", new.get(member), "field is immutable")
+        for member in ("name", "namespace", "uid")
+        if (new.get(member) or "") != (old.get(member) or "")
+    ]
     return errors + _check_contents(new)
 
 
@@ -144,9 +146,11 @@ def _check_owner(owner: Mapping[str, Any], path: str) -> list[FieldError]:
         errors.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
     if not kind:
         errors.append(invalid(f"{path}.kind", kind, "must not be empty"))
-    for member in ("name", "uid"):
-        if not owner.get(member):
-            errors.append(invalid(f"{path}.{member}", "", f"{member} must not be empty"))
+    errors += [
+        invalid(f"{path}.{member}", "", f"{member} must not be empty")
+        for member in ("name", "uid")
+        if not owner.get(member)
+    ]
     if (api_version, kind) == _EVENT:
         errors.append(
             invalid(
@@ -173,10 +177,9 @@ def _check_finalizers(finalizers: Sequence[str]) -> list[FieldError]:
 
 
 def _show_owner(owner: Mapping[str, Any]) -> str:
-    return (
-        f"{owner.get('apiVersion', '')}, Kind={owner.get('kind', '')}, Name={owner.get('name', '')},"
-        f" UID={owner.get('uid', '')}"
-    )
+    api_version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
+    name, uid = owner.get("name", ""), owner.get("uid", "")
+    return f"{api_version}, Kind={kind}, Name={name}, UID={uid}"
 
 
 def _show_owners(owners: Sequence[Mapping[str, Any]]) -> str:
