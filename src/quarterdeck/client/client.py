@@ -7,8 +7,8 @@ An update sends only the difference between what was read and what is wanted, wi
 was read as its precondition: fields our types do not know are never lost.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -151,7 +151,8 @@ class Client:
         This is one stream. What must survive cuts and 410s uses the runtime's informer.
         """
         async with self._api.watch(_path(kind, namespace), options) as lines:
-            yield _events(kind, lines)
+            async with aclosing(_events(kind, lines)) as events:
+                yield events
 
     async def create(
         self, obj: Kind, namespace: str = "", options: CreateOptions = CreateOptions()
@@ -244,7 +245,7 @@ class Client:
         return answer
 
 
-async def _events(kind: type[Object], lines: AsyncIterator[bytes]) -> AsyncIterator[Event]:
+async def _events(kind: type[Object], lines: AsyncIterator[bytes]) -> AsyncGenerator[Event, None]:
     async for line in lines:
         event = decode_event(line)
         match event.type:

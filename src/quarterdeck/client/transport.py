@@ -7,8 +7,8 @@ refresh and the request go out once more.
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from urllib.parse import urlsplit
 
 from quarterdeck.client import retry
@@ -77,15 +77,16 @@ class Transport:
     async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
         """The lines of an answer that goes on, until the server or the caller ends it."""
         response = await self._respond(request)
-        async with response:
-            yield self._lines(request, response)
+        async with response, aclosing(self._lines(request, response)) as lines:
+            yield lines
 
     async def _lines(
         self, request: ApiRequest, response: http.ClientResponse
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         with _translated(request, self.config):
-            async for line in response.lines():
-                yield line
+            async with aclosing(response.lines()) as lines:
+                async for line in lines:
+                    yield line
 
     async def _respond(self, request: ApiRequest) -> http.ClientResponse:
         """The head of a successful answer, after whatever retries are safe."""

@@ -1,7 +1,7 @@
 """The verbs on dictionaries, for kinds without a type: what a generic tool needs."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -73,7 +73,8 @@ class ResourceClient:
     ) -> AsyncIterator[AsyncIterator[tuple[EventType, dict[str, Any]]]]:
         """Events until the server ends the stream; an ERROR event is raised."""
         async with self._api.watch(self.path(namespace), options) as lines:
-            yield _events(lines)
+            async with aclosing(_events(lines)) as events:
+                yield events
 
     async def create(
         self,
@@ -132,7 +133,7 @@ class ResourceClient:
 
 async def _events(
     lines: AsyncIterator[bytes],
-) -> AsyncIterator[tuple[EventType, dict[str, Any]]]:
+) -> AsyncGenerator[tuple[EventType, dict[str, Any]], None]:
     async for line in lines:
         event = decode_event(line)
         document = _document(event.body)

@@ -6,6 +6,7 @@ It owns no socket and no process: `app` binds `handle` to listeners, and keeps `
 import asyncio
 import random
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
@@ -33,6 +34,9 @@ from quarterdeck.wire.status import (
     ServiceUnavailable,
     TooManyRequests,
 )
+
+if TYPE_CHECKING:
+    from quarterdeck.server.openapi.documents import OpenApiDocuments
 
 _NO_RESOURCE = ("", "", "", "", "")
 
@@ -76,6 +80,7 @@ class ApiServer:
         self._is_ready = False
         self._is_stopping = False
         self._discovery = DiscoveryDocuments(self.core.registry)
+        self._openapi: OpenApiDocuments | None = None
         self._version = version.document(self.core.options.git_version)
         self._health = Health(
             {"ping": lambda: None, "storage": self._check_storage, "start": self._check_start},
@@ -145,6 +150,8 @@ class ApiServer:
             return self._health.answer(path, request.query) or _not_found()
         if first in ("api", "apis"):
             return self._discover(request, first, rest)
+        if first == "openapi":
+            return self._describe(request, path) or _not_found()
         match path:
             case "/version":
                 return http.Response(200, answers.JSON_HEADERS, self._version)
@@ -152,6 +159,16 @@ class ApiServer:
                 return http.Response(200, answers.TEXT_HEADERS, self._metrics_text())
             case _:
                 return _not_found()
+
+    def _describe(self, request: http.Request, path: str) -> http.Response | None:
+        """OpenAPI, loaded when first asked for."""
+        from quarterdeck.server.openapi import documents, serve
+
+        if self._openapi is None:
+            self._openapi = documents.OpenApiDocuments(
+                self.core.registry, self.core.options.git_version
+            )
+        return serve.answer(self._openapi, request, path, self.core.clock)
 
     def _discover(self, request: http.Request, root: str, rest: list[str]) -> http.Response:
         documents = self._discovery

@@ -1,7 +1,7 @@
 """A response as its receiver sees it: head at once, body as it arrives."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -59,7 +59,7 @@ class ClientResponse:
         finally:
             self._source.abandon(self)
 
-    async def lines(self, limit: int | None = None) -> AsyncIterator[bytes]:
+    async def lines(self, limit: int | None = None) -> AsyncGenerator[bytes, None]:
         """The body's lines without their ends, however long they are.
 
         Raises:

@@ -162,10 +162,15 @@ def discovery() -> dict[str, msgspec.Raw]:
     return _file().resources
 
 
+def checksum() -> str:
+    """The recorded hash of the table: what documents made from it may be cached by."""
+    return _read("table.sha256").decode().strip()
+
+
 def verify() -> list[str]:
     """What is wrong with the committed table: empty when it is the one that was generated."""
     actual = hashlib.sha256(_read("table.json")).hexdigest()
-    recorded = _read("table.sha256").decode().strip()
+    recorded = checksum()
     if actual == recorded:
         return []
     return [

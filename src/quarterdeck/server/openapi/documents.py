@@ -1,0 +1,177 @@
+"""The OpenAPI documents of one server, as compressed bytes with their hashes.
+
+The hash of a group version comes from what its document is made of, not from the document: the
+index names every hash, and must not cost the building of thirty documents.
+"""
+
+import gzip
+import hashlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from quarterdeck.kit import json
+from quarterdeck.meta.builtins import table
+from quarterdeck.meta.identity import GroupVersion
+from quarterdeck.meta.schema import to_openapi
+from quarterdeck.server.openapi.operations import paths_of
+from quarterdeck.server.openapi.schemas import PREFIX, Components
+from quarterdeck.server.registry.resource import Resource
+from quarterdeck.server.registry.table import Registry
+
+Document = dict[str, Any]
+
+
+class Served(NamedTuple):
+    """A document ready to send."""
+
+    body: bytes
+    compressed: bytes
+    etag: str
+
+
+class OpenApiDocuments:
+    """Builds documents on demand and keeps them until their group version changes."""
+
+    def __init__(self, registry: Registry, git_version: str) -> None:
+        self._registry = registry
+        self._git_version = git_version
+        self._generation = -1
+        self._resources: dict[str, list[Resource]] = {}
+        self._hashes: dict[str, str] = {}
+        self._built: dict[str, tuple[str, Served]] = {}
+
+    def index(self) -> Served:
+        """`/openapi/v3`: where the document of each group version is, with its hash."""
+        self._refresh()
+        paths = {
+            name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={self._hash(name)}"}
+            for name in sorted(self._resources)
+        }
+        return _served({"paths": paths})
+
+    def version(self, name: str) -> Served | None:
+        """`/openapi/v3/apis/apps/v1`; None if it is not served. The etag is its hash."""
+        self._refresh()
+        if name not in self._resources:
+            return None
+        digest = self._hash(name)
+        kept = self._built.get(name)
+        if kept is None or kept[0] != digest:
+            served = _served(self._document(self._resources[name]))._replace(etag=digest)
+            kept = self._built[name] = (digest, served)
+        return kept[1]
+
+    def whole(self) -> Served:
+        """`/openapi/v2`: everything in one Swagger document."""
+        self._refresh()
+        names = sorted(self._resources)
+        digest = _digest("v2", *(self._hash(name) for name in names))
+        kept = self._built.get("")
+        if kept is None or kept[0] != digest:
+            everything = [each for name in names for each in self._resources[name]]
+            served = _served(_swagger(self._document(everything)))._replace(etag=digest)
+            kept = self._built[""] = (digest, served)
+        return kept[1]
+
+    def _refresh(self) -> None:
+        if self._generation == self._registry.generation:
+            return
+        self._generation = self._registry.generation
+        self._hashes.clear()
+        self._resources = {}
+        for resource in self._registry:
+            name = document_name(GroupVersion(resource.gvr.group, resource.gvr.version))
+            self._resources.setdefault(name, []).append(resource)
+
+    def _hash(self, name: str) -> str:
+        if name not in self._hashes:
+            parts = sorted(self._parts(self._resources[name]))
+            self._hashes[name] = _digest(self._git_version, *parts)
+        return self._hashes[name]
+
+    def _parts(self, resources: list[Resource]) -> Iterator[str]:
+        """What a document depends on: custom schemas, or the table's checksum."""
+        checksum = table.checksum()
+        for resource in resources:
+            identity = f"{resource.gvr}{resource.kind}{sorted(resource.subresources)}"
+            if resource.is_custom:
+                yield identity + json.encode(to_openapi(resource.node)).decode()
+            else:
+                yield identity + checksum
+
+    def _document(self, resources: list[Resource]) -> Document:
+        components = Components()
+        paths: Document = {}
+        for resource in sorted(resources, key=lambda each: each.gvr):
+            paths.update(paths_of(resource, components))
+        return {
+            "openapi": "3.0.0",
+            "info": {"title": "Kubernetes", "version": self._git_version},
+            "paths": dict(sorted(paths.items())),
+            "components": {"schemas": dict(sorted(components.schemas.items()))},
+        }
+
+
+def document_name(version: GroupVersion) -> str:
+    """`api/v1`, `apis/apps/v1`."""
+    return f"apis/{version.group}/{version.version}" if version.group else f"api/{version.version}"
+
+
+def _served(document: Document) -> Served:
+    body = json.encode(document)
+    return Served(body, gzip.compress(body, 6, mtime=0), _digest(body))
+
+
+def _digest(*parts: str | bytes) -> str:
+    digest = hashlib.sha512()
+    for part in parts:
+        digest.update(part.encode() if isinstance(part, str) else part)
+        digest.update(b"\0")
+    return digest.hexdigest().upper()
+
+
+def _swagger(document: Document) -> Document:
+    """The same in Swagger 2.0: definitions instead of components, bodies as parameters."""
+    paths = {
+        path: {key: _swagger_item(key, value) for key, value in item.items()}
+        for path, item in document["paths"].items()
+    }
+    renamed = _renamed({"paths": paths, "definitions": document["components"]["schemas"]})
+    return {"swagger": "2.0", "info": document["info"], **renamed}
+
+
+def _swagger_item(key: str, value: Any) -> Any:
+    if key == "parameters":
+        return [_swagger_parameter(each) for each in value]
+    parameters = [_swagger_parameter(each) for each in value["parameters"]]
+    operation = {
+        **{name: each for name, each in value.items() if name.startswith("x-")},
+        "parameters": parameters,
+        "responses": {code: _swagger_response(each) for code, each in value["responses"].items()},
+    }
+    if "requestBody" in value:
+        content = value["requestBody"]["content"]
+        operation["consumes"] = list(content)
+        schema = next(iter(content.values()))["schema"]
+        parameters.append({"name": "body", "in": "body", "required": True, "schema": schema})
+    return operation
+
+
+def _swagger_parameter(parameter: Document) -> Document:
+    plain = {key: value for key, value in parameter.items() if key != "schema"}
+    return {**plain, **parameter["schema"]}
+
+
+def _swagger_response(response: Document) -> Document:
+    content = next(iter(response["content"].values()))
+    return {"description": response["description"], "schema": content["schema"]}
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, dict):
+        if isinstance(target := value.get("$ref"), str):
+            return {"$ref": target.replace(PREFIX, "#/definitions/")}
+        return {key: _renamed(each) for key, each in value.items() if key != "oneOf"}
+    if isinstance(value, list):
+        return [_renamed(each) for each in value]
+    return value

@@ -1,0 +1,161 @@
+"""Schemas as OpenAPI components: graphs of nodes become documents that refer to each other."""
+
+from typing import Any
+
+from quarterdeck.meta import builtins
+from quarterdeck.meta.identity import GVK
+from quarterdeck.meta.schema import Node, to_openapi
+from quarterdeck.server.registry.resource import Resource
+
+Document = dict[str, Any]
+
+PREFIX = "#/components/schemas/"
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+LIST_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
+STATUS = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
+DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+
+
+class Components:
+    """The components of one document; asking for a reference adds what it leads to."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, Document] = {}
+
+    def resource(self, resource: Resource) -> str:
+        """The component of a resource's kind; its list is added beside it."""
+        name = component_name(resource)
+        if name not in self.schemas:
+            self.schemas[name] = {}
+            body = self._custom(resource) if resource.is_custom else self._struct(resource.node)
+            body["x-kubernetes-group-version-kind"] = [kind_reference(resource.gvk)]
+            self.schemas[name] = body
+            if "list" in resource.verbs:
+                self.schemas[f"{name}List"] = self._list(resource, name)
+        return name
+
+    def builtin(self, gvk: GVK) -> str:
+        """The component of a built-in kind that is no resource, such as DeleteOptions."""
+        node = builtins.node(gvk)
+        if node is None:
+            raise LookupError(f"{gvk} is not in the table of built-in kinds")
+        self._reference(node)
+        return node.type_name
+
+    def meta(self, name: str) -> str:
+        """A component of `meta/v1`: Status, DeleteOptions, ListMeta."""
+        return self.builtin(GVK("", "v1", name))
+
+    def _custom(self, resource: Resource) -> Document:
+        body = to_openapi(resource.node)
+        properties = body.setdefault("properties", {})
+        properties["apiVersion"] = {"type": "string"}
+        properties["kind"] = {"type": "string"}
+        self._object_meta()
+        properties["metadata"] = {"allOf": [{"$ref": PREFIX + OBJECT_META}], "default": {}}
+        body.setdefault("type", "object")
+        return body
+
+    def _object_meta(self) -> None:
+        pod = builtins.node(GVK("", "v1", "ConfigMap"))
+        if pod is not None:
+            self._reference(pod.properties["metadata"])
+
+    def _list(self, resource: Resource, name: str) -> Document:
+        self._list_meta()
+        gvk = resource.gvk._replace(kind=resource.list_kind)
+        return {
+            "type": "object",
+            "required": ["items"],
+            "properties": {
+                "apiVersion": {"type": "string"},
+                "kind": {"type": "string"},
+                "metadata": {"allOf": [{"$ref": PREFIX + LIST_META}], "default": {}},
+                "items": {"type": "array", "items": {"$ref": PREFIX + name}},
+            },
+            "x-kubernetes-group-version-kind": [kind_reference(gvk)],
+        }
+
+    def _list_meta(self) -> None:
+        node = builtins.node(GVK("", "v1", "Status"))
+        if node is not None:
+            self._reference(node.properties["metadata"])
+
+    def _reference(self, node: Node) -> Document:
+        """What stands where a node is used: a reference if its type has a name."""
+        if not node.type_name:
+            return self._inline(node)
+        if node.type_name not in self.schemas:
+            self.schemas[node.type_name] = {}
+            self.schemas[node.type_name] = self._struct(node)
+        return {"$ref": PREFIX + node.type_name}
+
+    def _struct(self, node: Node) -> Document:
+        if node.properties:
+            document: Document = {"type": "object"}
+            document["properties"] = {
+                name: self._used(each) for name, each in node.properties.items()
+            }
+            if node.required:
+                document["required"] = list(node.required)
+            if node.map_type:
+                document["x-kubernetes-map-type"] = node.map_type
+            return document
+        return self._inline(node)
+
+    def _used(self, node: Node) -> Document:
+        """A property: what belongs to the place stands beside the reference to the type."""
+        document = self._reference(node)
+        place = _place(node)
+        if "$ref" in document and place:
+            return {"allOf": [document], **place}
+        return document | place
+
+    def _inline(self, node: Node) -> Document:
+        if node.int_or_string:
+            document: Document = {
+                "format": "int-or-string",
+                "oneOf": [{"type": "integer"}, {"type": "string"}],
+            }
+            return document
+        document = {}
+        if node.type:
+            document["type"] = node.type
+        if node.format:
+            document["format"] = node.format
+        if node.items is not None:
+            document["items"] = self._reference(node.items)
+        if isinstance(node.additional, Node):
+            document["additionalProperties"] = self._reference(node.additional)
+        if node.preserve_unknown:
+            document["x-kubernetes-preserve-unknown-fields"] = True
+        return document
+
+
+def _place(node: Node) -> Document:
+    """What is said of a use of a type, not of the type: lists, patches, defaults."""
+    document: Document = {}
+    if node.has_default:
+        document["default"] = node.default
+    if node.list_type:
+        document["x-kubernetes-list-type"] = node.list_type
+    if node.list_map_keys:
+        document["x-kubernetes-list-map-keys"] = list(node.list_map_keys)
+    if node.patch_strategy:
+        document["x-kubernetes-patch-strategy"] = ",".join(node.patch_strategy)
+    if node.patch_merge_key:
+        document["x-kubernetes-patch-merge-key"] = node.patch_merge_key
+    return document
+
+
+def component_name(resource: Resource) -> str:
+    """`io.k8s.api.apps.v1.Deployment`, `com.example.stable.v1.Widget`."""
+    if not resource.is_custom and resource.node.type_name:
+        return resource.node.type_name
+    group, version, kind = resource.gvk
+    return ".".join((*reversed(group.split(".")), version, kind))
+
+
+def kind_reference(gvk: GVK) -> Document:
+    """The extension kubectl finds a kind by."""
+    return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
