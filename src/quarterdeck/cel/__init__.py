@@ -9,7 +9,7 @@ error texts and cost limits. Read in this order: `parser` (text to tree), `check
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import quarterdeck.cel.validate as validate  # the face names it
+    from quarterdeck.cel import validate as validate
     from quarterdeck.cel.errors import BudgetExceeded as BudgetExceeded
     from quarterdeck.cel.errors import CelError as CelError
     from quarterdeck.cel.errors import CompileError as CompileError

@@ -8,7 +8,7 @@ with a plain loop, the fastest thing Python has for it.
 
 from collections.abc import Callable, Mapping
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from quarterdeck.cel import library, operations, values
 from quarterdeck.cel.adapt import converter, leaf, needs_whole
@@ -24,8 +24,8 @@ from quarterdeck.cel.ast import (
     Select,
 )
 from quarterdeck.cel.calls import OPERATORS, dispatcher
+from quarterdeck.cel.patterns import searcher
 from quarterdeck.cel.types import Kind, Type
-from quarterdeck.kit.patterns import compile_re2
 
 Function = Callable[..., Any]
 
@@ -52,8 +52,15 @@ class NotCompilable(Exception):
     """Raised when an expression is better left to the interpreter."""
 
 
-def compile_function(tree: Expr, parameters: tuple[str, ...]) -> Function:
-    """A function of the variables, in this order, that computes the expression.
+class Compiled(NamedTuple):
+    """An expression as two functions: of its variables in order, and of a mapping of them."""
+
+    by_position: Function
+    by_name: Function
+
+
+def compile_function(tree: Expr, parameters: tuple[str, ...]) -> Compiled:
+    """Functions of the variables that compute the expression.
 
     Raises:
         NotCompilable: when it cannot be expressed.
@@ -62,14 +69,15 @@ def compile_function(tree: Expr, parameters: tuple[str, ...]) -> Function:
     try:
         body = emitter.whole(tree)
         names = ", ".join(f"v_{name}" for name in parameters)
-        emitter.functions.append(f"def rule({names}):\n    return {body}\n")
+        fetch = "".join(f"    v_{name} = m[{name!r}]\n" for name in parameters)
+        emitter.functions.append(f"def by_position({names}):\n    return {body}\n")
+        emitter.functions.append(f"def by_name(m):\n{fetch}    return {body}\n")
         code: CodeType = compile("\n".join(emitter.functions), "<cel>", "exec")
     except (RecursionError, MemoryError, SyntaxError, ValueError) as error:
         raise NotCompilable(str(error)) from error
     namespace = emitter.namespace
     exec(code, namespace)  # the text above, nothing of the user's but quoted constants
-    function: Function = namespace["rule"]
-    return function
+    return Compiled(namespace["by_position"], namespace["by_name"])
 
 
 class _Emitter:
@@ -232,8 +240,9 @@ class _Emitter:
         pattern = operands[1]
         if not isinstance(pattern, Literal_) or not isinstance(pattern.value, str):
             return None
-        search = compile_re2(pattern.value).search
-        return f"{self.bind(search)}({self.emit(operands[0])})"
+        search = searcher(pattern.value)
+        call = f"{self.bind(search)}({self.emit(operands[0])})"
+        return call if search.__name__ == "search" else f"({call} is not None)"
 
     def general(self, node: Call) -> str:
         """Any function: picked now if the type is known, else by value."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.program import OUT_OF_BUDGET, Program
 from quarterdeck.cel.rules import CompiledRule
-from quarterdeck.cel.runtime import PER_CALL_LIMIT, Budget
+from quarterdeck.cel.runtime import PER_CALL_LIMIT, Budget, cap_of
 from quarterdeck.cel.values import NONE, some
 from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
@@ -37,13 +37,16 @@ class _TooExpensive(Exception):
     """The quick way cannot be sure."""
 
 
-class _Frame(NamedTuple):
+class _Frame:
     """A value, the one it replaces (if any), and where they stand."""
 
-    value: Any
-    old: Any
-    correlated: bool
-    parent: "_Frame | None"
+    __slots__ = ("correlated", "old", "parent", "value")
+
+    def __init__(self, value: Any, old: Any, correlated: bool, parent: "_Frame | None") -> None:  # noqa: FBT001
+        self.value = value
+        self.old = old
+        self.correlated = correlated
+        self.parent = parent
 
     def unchanged(self) -> bool:
         frame: _Frame | None = self
@@ -53,11 +56,13 @@ class _Frame(NamedTuple):
 
 
 class Evaluation:
-    """One object's validation."""
+    """One object's validation; without a size every step is counted."""
+
+    __slots__ = ("budget", "cap", "outcome")
 
     def __init__(self, budget: int, *, size: int | None) -> None:
-        self.budget = Budget(budget, size=size)
-        self.size = size
+        self.budget = Budget(budget)
+        self.cap = cap_of(size) if size is not None else None
         self.outcome = Outcome([], [])
 
     def walk(self, root: "RuleNode", obj: Any, old: Any) -> bool:
@@ -77,7 +82,7 @@ class Evaluation:
         if node.rules:
             self._rules(node, frame, path)
         for part in node.all_of:
-            self._rules(part, frame._replace(correlated=False), path)
+            self._rules(part, _Frame(value, frame.old, False, frame.parent), path)  # noqa: FBT003
         if type(value) is dict:
             self._object(node, frame, path)
         elif type(value) is list and node.items is not None:
@@ -114,24 +119,44 @@ class Evaluation:
     # rules
 
     def _rules(self, node: "RuleNode", frame: _Frame, path: str) -> None:
-        if self.budget.remaining <= 0:
-            self._fail(path, node, OUT_OF_BUDGET)
-            raise _Stop
+        if self.cap is None:
+            if self.budget.remaining <= 0:
+                self._fail(path, node, OUT_OF_BUDGET)
+                raise _Stop
+        else:
+            self._reserve(node, self.cap)
+        value = frame.value
         for rule in node.rules:
             old = frame.old
             if rule.optional_old:
                 old = NONE if old is None else some(old)
             elif rule.uses_old and old is None:
                 continue
-            if self._holds(rule, node, frame, path, old) is False:
+            if self.cap is not None:
+                try:
+                    if rule.program.by_position(value, old) is True:
+                        continue
+                except Exception:  # whatever it is, the interpreter explains it below
+                    pass
+            if self._holds(rule, node, value, path, old) is False:
                 self._report(rule, node, frame, path, old)
 
+    def _reserve(self, node: "RuleNode", cap: int) -> None:
+        """Take what the node's rules cost at worst; give up if that is too much."""
+        worst = node.worst.get(cap)
+        if worst is None:
+            bounds = [rule.program.bound(cap) for rule in node.rules]
+            worst = node.worst[cap] = sum(bounds), max(bounds)
+        self.budget.remaining -= worst[0]
+        if worst[1] > PER_CALL_LIMIT or self.budget.remaining < 0:
+            raise _TooExpensive
+
     def _holds(
-        self, rule: CompiledRule, node: "RuleNode", frame: _Frame, path: str, old: Any
+        self, rule: CompiledRule, node: "RuleNode", value: Any, path: str, old: Any
     ) -> bool | None:
         """Whether the rule is satisfied; None if that was not to be found out."""
         try:
-            result = self._run(rule.program, frame.value, old)
+            result = self._run(rule.program, value, old)
         except BudgetExceeded as error:
             if str(error) == OUT_OF_BUDGET:
                 self._fail(path, node, OUT_OF_BUDGET)
@@ -151,20 +176,9 @@ class Evaluation:
         return result is True
 
     def _run(self, program: Program, value: Any, old: Any) -> Any:
-        if self.size is None:
+        if self.cap is None:
             return program.measure({"self": value, "oldSelf": old}, self.budget)
-        bound = program.bound(self.size)
-        self.budget.remaining -= bound
-        if bound > PER_CALL_LIMIT or self.budget.remaining < 0:
-            raise _TooExpensive
-        match program.parameters:
-            case ("self",):
-                return program.run(value)
-            case ("self", "oldSelf"):
-                return program.run(value, old)
-            case ("oldSelf",):
-                return program.run(old)
-        return program.run()
+        return program.run(value, old)
 
     def _fail(self, path: str, node: "RuleNode", detail: str) -> None:
         self.outcome.errors.append(field.invalid(path or "<nil>", node.type, detail))
@@ -189,6 +203,10 @@ class Evaluation:
         fallback = rule.rule.message.strip() or f"failed rule: {_name(rule.rule)}"
         if rule.message is None:
             return fallback
+        if self.cap is not None:
+            self.budget.remaining -= (bound := rule.message.bound(self.cap))
+            if bound > PER_CALL_LIMIT or self.budget.remaining < 0:
+                raise _TooExpensive
         try:
             text = self._run(rule.message, frame.value, old)
         except BudgetExceeded as error:

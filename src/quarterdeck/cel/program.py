@@ -28,7 +28,6 @@ from quarterdeck.meta.schema import Node
 OUT_OF_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
-_CAPS = (256, 1024, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20)
 
 
 class Program:
@@ -36,10 +35,11 @@ class Program:
 
     __slots__ = (
         "_bounds",
-        "_function",
-        "_parameters",
+        "_by_name",
         "_tree",
+        "by_position",
         "estimated_cost",
+        "parameters",
         "source",
         "type",
         "uses_old_self",
@@ -50,15 +50,19 @@ class Program:
         self.type: Type = tree.type
         self._tree = tree
         used = _used(tree)
-        self._parameters = tuple(name for name in variables if name in used)
         self.uses_old_self = "oldSelf" in used
+        self.parameters: tuple[str, ...] = tuple(
+            name for name in variables if name in used or name in ("self", "oldSelf")
+        )
+        """Names of the arguments `run` takes."""
         self.estimated_cost: cost.Range = cost.estimate(tree, root=variables.get("self"))
         self._bounds: dict[int, int] = {}
-        self._function: Function | None
+        self.by_position: Function
+        """The compiled code itself: it raises anything when it does not know."""
         try:
-            self._function = compile_function(tree, self._parameters)
+            self.by_position, self._by_name = compile_function(tree, self.parameters)
         except NotCompilable:
-            self._function = None
+            self.by_position = self._by_name = _undecided
 
     def evaluate(self, variables: Mapping[str, Any], *, budget: Budget | None = None) -> Any:
         """The expression's value.
@@ -70,26 +74,21 @@ class Program:
             EvaluationError: when it has no value.
             BudgetExceeded: when the budget does not suffice.
         """
-        if budget is None:
-            return self.run(*[variables.get(name) for name in self._parameters])
-        if budget.size is not None and budget.admits(bound := self.bound(budget.size)):
-            budget.spend(bound)
-            return self.run(*[variables.get(name) for name in self._parameters])
-        return self.measure(variables, budget)
+        if budget is not None:
+            if budget.size is None or not budget.admits(bound := self.bound(budget.cap)):
+                return self.measure(variables, budget)
+            budget.remaining -= bound
+        try:
+            return self._by_name(variables)
+        except Exception:  # whatever it is, the interpreter explains it
+            return interpret(self._tree, variables)
 
     def run(self, *args: Any) -> Any:
-        """The value for the variables the expression uses, in the order of `parameters`."""
-        if self._function is not None:
-            try:
-                return self._function(*args)
-            except Exception:  # whatever it is, the interpreter explains it
-                pass
-        return interpret(self._tree, dict(zip(self._parameters, args, strict=True)))
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The variables the expression uses."""
-        return self._parameters
+        """The value for variables given in the order of `parameters`."""
+        try:
+            return self.by_position(*args)
+        except Exception:  # whatever it is, the interpreter explains it
+            return interpret(self._tree, dict(zip(self.parameters, args, strict=True)))
 
     def measure(self, variables: Mapping[str, Any], budget: Budget) -> Any:
         """The value, with every step paid for."""
@@ -105,13 +104,17 @@ class Program:
         """The value, step by step, with its cost left in the meter."""
         return interpret(self._tree, variables, meter)
 
-    def bound(self, size: int) -> int:
-        """The most the expression can cost on data of so many bytes."""
-        cap = next((cap for cap in _CAPS if size <= cap), size)
+    def bound(self, cap: int) -> int:
+        """The most the expression can cost on data of so many bytes (see `runtime.cap_of`)."""
         known = self._bounds.get(cap)
         if known is None:
             known = self._bounds[cap] = cost.estimate(self._tree, cap=cap).max
         return known
+
+
+def _undecided(*args: Any) -> Any:
+    """Stands for code that could not be generated."""
+    raise NotCompilable
 
 
 class Environment:

@@ -1,5 +1,7 @@
 """How much an evaluation may cost."""
 
+from bisect import bisect_left
+
 PER_CALL_LIMIT = 1_000_000
 """The most one evaluation of one expression may cost."""
 PER_OBJECT_LIMIT = 10_000_000
@@ -8,6 +10,12 @@ MATCH_CONDITIONS_LIMIT = 2_500_000
 """The most all match conditions of one webhook or policy may cost together."""
 
 _CHEAP = 100_000
+_CAPS = (256, 1024, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20)
+
+
+def cap_of(size: int) -> int:
+    """A size rounded up, so that few bounds need computing."""
+    return _CAPS[place] if (place := bisect_left(_CAPS, size)) < len(_CAPS) else size
 
 
 class Budget:
@@ -17,7 +25,7 @@ class Budget:
     counting every step.
     """
 
-    __slots__ = ("per_call", "remaining", "size")
+    __slots__ = ("cap", "per_call", "remaining", "size")
 
     def __init__(
         self,
@@ -29,6 +37,7 @@ class Budget:
         self.remaining = limit
         self.per_call = per_call
         self.size = size
+        self.cap = cap_of(size) if size is not None else 0
 
     def admits(self, bound: int) -> bool:
         """Whether something that costs at most `bound` may run uncounted."""

@@ -31,6 +31,8 @@ class RuleNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     list_keys: tuple[str, ...] | None = None
     """Keys that correlate items of a list with old ones; None where nothing does."""
     all_of: tuple["RuleNode", ...] = ()
+    worst: dict[int, tuple[int, int]] = {}
+    """What the rules here cost at most, together and each, by size of the data; filled lazily."""
 
 
 class RuleSet:
