@@ -150,9 +150,11 @@ class Client:
 
         This is one stream. What must survive cuts and 410s uses the runtime's informer.
         """
-        async with self._api.watch(_path(kind, namespace), options) as lines:
-            async with aclosing(_events(kind, lines)) as events:
-                yield events
+        async with (
+            self._api.watch(_path(kind, namespace), options) as lines,
+            aclosing(_events(kind, lines)) as events,
+        ):
+            yield events
 
     async def create(
         self, obj: Kind, namespace: str = "", options: CreateOptions = CreateOptions()

@@ -72,9 +72,11 @@ class ResourceClient:
         self, namespace: str = "", options: ListOptions = ListOptions()
     ) -> AsyncIterator[AsyncIterator[tuple[EventType, dict[str, Any]]]]:
         """Events until the server ends the stream; an ERROR event is raised."""
-        async with self._api.watch(self.path(namespace), options) as lines:
-            async with aclosing(_events(lines)) as events:
-                yield events
+        async with (
+            self._api.watch(self.path(namespace), options) as lines,
+            aclosing(_events(lines)) as events,
+        ):
+            yield events
 
     async def create(
         self,
