@@ -51,7 +51,7 @@ test-full: $(STAMP) tools ## Run everything, also what needs slow Go builds
 
 .PHONY: test-durability
 test-durability: $(STAMP) ## Kill the server 300 times under load
-	@QUARTERDECK_KILLS=300 $(BIN)/python -m pytest tests/e2e/test_durability.py --timeout 3600 $(ARGS)
+	@QUARTERDECK_KILLS=300 $(BIN)/python -m pytest tests/contract/storage/test_durability.py --timeout 3600 $(ARGS)
 
 ##@ Check
 
