@@ -7,7 +7,7 @@ import msgspec
 
 from quarterdeck.meta.field import quote
 from quarterdeck.wire.apply.fieldset import Trie, difference, paths
-from quarterdeck.wire.apply.managed import UPDATE, Identity
+from quarterdeck.wire.apply.identity import UPDATE, Identity
 from quarterdeck.wire.apply.typed import ItemError, Type
 from quarterdeck.wire.apply.updater import Disagreement
 from quarterdeck.wire.apply.walk import compare, fields_of, problems
@@ -18,7 +18,7 @@ def conflict_error(disagreement: Disagreement) -> Conflict:
     """The 409 that names every disputed field and who owns it."""
     disputed = [
         (show_manager(key), list(paths(disagreement.conflicts[key])))
-        for key in sorted(disagreement.conflicts)
+        for key in sorted(disagreement.conflicts, key=Identity.key)
     ]
     causes = tuple(
         Cause(reason="FieldManagerConflict", message=f"conflict with {manager}", field=path)
@@ -40,9 +40,8 @@ def _message(disputed: list[tuple[str, list[str]]], count: int) -> str:
     return f"Apply failed with {count} conflicts: " + "\n".join(lines)
 
 
-def show_manager(key: str) -> str:
+def show_manager(identity: Identity) -> str:
     """A manager as conflicts name it."""
-    identity = Identity.parse(key)
     text = quote(identity.manager)
     if identity.subresource:
         text += f" with subresource {quote(identity.subresource)}"
@@ -73,7 +72,7 @@ def last_applied_allows(
     return fields
 
 
-def without_allowed(conflicts: Mapping[str, Trie], allowed: Trie) -> dict[str, Trie]:
+def without_allowed(conflicts: Mapping[Identity, Trie], allowed: Trie) -> dict[Identity, Trie]:
     """The conflicts that remain when some fields may be taken."""
     rest = {key: difference(trie, allowed) for key, trie in conflicts.items()}
     return {key: trie for key, trie in rest.items() if trie}

@@ -199,15 +199,16 @@ def canonical(fields: Mapping[str, Any]) -> Trie:
     """A trie with keys and values spelled our way; unknown kinds of elements are dropped."""
     result: Trie = {}
     for key, node in fields.items():
-        element = _canonical_element(key)
-        if element is not None:
+        if key[:2] == "f:":
+            result[key] = canonical(node) if node else LEAF
+        elif (element := _canonical_element(key)) is not None:
             result[element] = canonical(node) if node else LEAF
     return result
 
 
 def _canonical_element(key: str) -> str | None:
     match key[:2]:
-        case "f:" | "i:" | ".":
+        case "i:" | ".":
             return key
         case "k:":
             return element_of_key(msgspec.json.decode(key[2:], type=dict[str, Any]))
@@ -241,9 +242,10 @@ def _json(value: Any) -> str:
 
 def ordered(trie: Trie) -> Trie:
     """The same trie with its keys in the order Kubernetes writes them."""
-    if len(trie) > 1:
-        return {key: ordered(trie[key]) for key in sorted(trie, key=_order)}
-    return {key: ordered(node) for key, node in trie.items()}
+    keys = sorted(trie)
+    if keys and keys[-1][:2] != "f:":  # `.` and fields sort as text, other elements by value
+        keys.sort(key=_order)
+    return {key: ordered(node) if (node := trie[key]) else LEAF for key in keys}
 
 
 def _order(element: str) -> tuple[int, Any]:

@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
 from quarterdeck.wire.apply.fieldset import canonical, ordered
+from quarterdeck.wire.apply.identity import APPLY, UPDATE, Identity
 from quarterdeck.wire.apply.updater import Managers, Owned
 
-UPDATE, APPLY = "Update", "Apply"
 _FIELDS_TYPE = "FieldsV1"
 
 
@@ -16,42 +14,11 @@ class ManagedFieldsError(ValueError):
     """Raised when managedFields cannot be read; says which entry and why."""
 
 
-class Identity(NamedTuple):
-    """What tells managers apart; an applier is the same one at every version."""
-
-    manager: str
-    operation: str
-    api_version: str = ""
-    subresource: str = ""
-
-    def key(self) -> str:
-        """The identity as text, which is how managers are sorted and compared."""
-        members = {
-            "manager": self.manager,
-            "operation": self.operation,
-            "apiVersion": "" if self.operation == APPLY else self.api_version,
-            "subresource": self.subresource,
-        }
-        present = {name: value for name, value in members.items() if value}
-        return msgspec.json.encode(present).decode()
-
-    @classmethod
-    def parse(cls, key: str) -> "Identity":
-        """Read a `key` back."""
-        members = msgspec.json.decode(key, type=dict[str, str])
-        return cls(
-            members.get("manager", ""),
-            members.get("operation", ""),
-            members.get("apiVersion", ""),
-            members.get("subresource", ""),
-        )
-
-
 class Managed(NamedTuple):
     """Who owns what, and when each entry last changed."""
 
     owners: Managers
-    times: dict[str, str]
+    times: dict[Identity, str]
 
 
 def decode(entries: Sequence[Mapping[str, Any]]) -> Managed:
@@ -64,9 +31,12 @@ def decode(entries: Sequence[Mapping[str, Any]]) -> Managed:
     for index, entry in enumerate(entries):
         _check(entry, index)
         operation, version = entry["operation"], entry["apiVersion"]
-        key = Identity(
-            entry.get("manager", ""), operation, version, entry.get("subresource", "")
-        ).key()
+        key = Identity.of(
+            entry.get("manager", ""),
+            operation,
+            api_version=version,
+            subresource=entry.get("subresource", ""),
+        )
         try:
             fields = canonical(entry.get("fieldsV1") or {})
         except (ValueError, AttributeError) as error:
@@ -93,10 +63,7 @@ def _check(entry: Mapping[str, Any], index: int) -> None:
 
 def encode(managed: Managed) -> list[dict[str, Any]]:
     """ManagedFields as Kubernetes writes and sorts them."""
-    entries = [
-        _entry(Identity.parse(key), owned, managed.times.get(key))
-        for key, owned in managed.owners.items()
-    ]
+    entries = [_entry(key, owned, managed.times.get(key)) for key, owned in managed.owners.items()]
     return sorted(entries, key=_order)
 
 

@@ -13,7 +13,8 @@ from quarterdeck.meta.schema import Node
 from quarterdeck.wire.apply import managed as entries
 from quarterdeck.wire.apply.conflicts import conflict_error, last_applied_allows, without_allowed
 from quarterdeck.wire.apply.fieldset import LEAF, FieldSet, Trie, difference, union
-from quarterdeck.wire.apply.managed import APPLY, UPDATE, Identity, Managed, ManagedFieldsError
+from quarterdeck.wire.apply.identity import APPLY, UPDATE, Identity
+from quarterdeck.wire.apply.managed import Managed, ManagedFieldsError
 from quarterdeck.wire.apply.typed import ItemError, Type, root_of
 from quarterdeck.wire.apply.updater import Convert, Disagreement, Owned, Updater
 from quarterdeck.wire.apply.walk import problems
@@ -22,7 +23,7 @@ from quarterdeck.wire.status import BadRequest, InternalError
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 MAX_UPDATE_MANAGERS = 10
 _ANNOTATIONS_LIMIT = 256 * 1024
-_SELF = "current-operation"
+_SELF = Identity("current-operation", "")
 _ANCIENT = "ancient-changes"
 _BEFORE_APPLY = "before-first-apply"
 
@@ -255,8 +256,10 @@ class FieldManager:
         except ManagedFieldsError:
             return Managed({}, {})
 
-    def _key(self, manager: str, operation: str) -> str:
-        return Identity(manager, operation, self._api_version, self._subresource).key()
+    def _key(self, manager: str, operation: str) -> Identity:
+        return Identity.of(
+            manager, operation, api_version=self._api_version, subresource=self._subresource
+        )
 
     def _empty(self, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The object before its creation: Go's zero values for a built-in kind."""
@@ -345,8 +348,8 @@ def _capped(managed: Managed) -> Managed:
     surplus = len(updaters) - MAX_UPDATE_MANAGERS
     if surplus <= 0:
         return managed
-    updaters.sort(key=lambda key: (times.get(key, ""), key))
-    first: dict[str, str] = {}
+    updaters.sort(key=lambda identity: (times.get(identity, ""), identity.key()))
+    first: dict[str, Identity] = {}
     for key in updaters:
         if surplus <= 0:
             break
@@ -354,7 +357,7 @@ def _capped(managed: Managed) -> Managed:
         if owned.api_version not in first:
             first[owned.api_version] = key
             continue
-        bucket = Identity(_ANCIENT, UPDATE, owned.api_version).key()
+        bucket = Identity(_ANCIENT, UPDATE, owned.api_version)
         if bucket not in owners:
             owners[bucket] = owners.pop(first[owned.api_version])
         owners[bucket] = Owned(

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quarterdeck.wire.apply.fieldset import FieldSet, difference, has
+from quarterdeck.wire.apply.identity import Identity
 from quarterdeck.wire.apply.managed import Managed, decode, encode
 from quarterdeck.wire.apply.updater import Owned
 
@@ -68,6 +69,6 @@ def _elements(path: str) -> tuple[str, ...]:
     return tuple(f"f:{name}" for name in path.split("."))
 
 
-def _copy_time(source: Managed, target: Managed, key: str) -> None:
+def _copy_time(source: Managed, target: Managed, key: Identity) -> None:
     if key in source.times:
         target.times[key] = source.times[key]

@@ -131,7 +131,7 @@ class Type:
 
     def field(self, name: str) -> "Type | None":
         """The type of a member, declared or not; `None` if there may be no such member."""
-        return self.declared(name) or self.element
+        return self._fields.get(name) or self.declared(name) or self.element
 
     def default_of(self, key: str) -> Any:
         """The default of a key of a list's items, or `UNSET`; Go's zero value counts as one."""

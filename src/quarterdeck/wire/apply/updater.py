@@ -18,6 +18,7 @@ from quarterdeck.wire.apply.fieldset import (
     recursive_difference,
     union,
 )
+from quarterdeck.wire.apply.identity import Identity
 from quarterdeck.wire.apply.merging import merge, remove, with_named_fields
 from quarterdeck.wire.apply.typed import Type
 from quarterdeck.wire.apply.walk import Comparison, compare, fields_of, same
@@ -31,7 +32,7 @@ class Owned(msgspec.Struct, frozen=True):
     applied: bool
 
 
-Managers = dict[str, Owned]
+Managers = dict[Identity, Owned]
 Convert = Callable[[dict[str, Any], str], dict[str, Any] | None]
 """Brings an object to a version, or says with `None` that there is no such version."""
 
@@ -39,7 +40,7 @@ Convert = Callable[[dict[str, Any], str], dict[str, Any] | None]
 class Disagreement(Exception):
     """Raised when an apply would change what others own; holds the fields by manager."""
 
-    def __init__(self, conflicts: Mapping[str, Trie]) -> None:
+    def __init__(self, conflicts: Mapping[Identity, Trie]) -> None:
         super().__init__("apply conflicts")
         self.conflicts = dict(conflicts)
 
@@ -69,7 +70,7 @@ class Updater:
         self.type = own
 
     def update(
-        self, live: dict[str, Any], new: dict[str, Any], managers: Managers, manager: str
+        self, live: dict[str, Any], new: dict[str, Any], managers: Managers, manager: Identity
     ) -> Managers:
         """Give the manager what it changed, and take that from everybody else."""
         managers = self._reconciled(live, managers)
@@ -88,7 +89,7 @@ class Updater:
         live: dict[str, Any],
         config: dict[str, Any],
         managers: Managers,
-        manager: str,
+        manager: Identity,
         *,
         force: bool,
     ) -> tuple[dict[str, Any] | None, Managers]:
@@ -102,9 +103,10 @@ class Updater:
         last = managers.get(manager)
         fields = recursive_difference(fields_of(config, self.type), self._ignored)
         managers[manager] = Owned(fields, self._version, applied=True)
-        if last is not None and last.fields:
+        if last is not None and last.fields and last.fields != fields:
             merged = self._pruned(merged, managers, last)
-        managers, _ = self._settle(live, merged, managers, manager, force=force)
+        if len(managers) > 1 or not fields:
+            managers, _ = self._settle(live, merged, managers, manager, force=force)
         return (None if same(live, merged) else merged), managers
 
     def _settle(
@@ -112,14 +114,14 @@ class Updater:
         live: dict[str, Any],
         new: dict[str, Any],
         managers: Managers,
-        manager: str,
+        manager: Identity,
         *,
         force: bool,
     ) -> tuple[Managers, Comparison]:
         own = self._filtered(compare(live, new, self.type))
         changes: dict[str, Comparison | None] = {self._version: own}
         result: Managers = {}
-        conflicts: dict[str, Trie] = {}
+        conflicts: dict[Identity, Trie] = {}
         for name, owned in managers.items():
             if name == manager:
                 result[name] = owned
@@ -168,30 +170,25 @@ class Updater:
         if kind is None or converted is None:
             return merged
         previous = with_named_fields(last.fields, kind)
-        if not self._is_orphaning(previous, managers, version, kind):
-            return merged
+        owned = _owned_by_version(managers)
+        kept = with_named_fields(owned.pop(version, LEAF), kind)
+        if not difference(previous, kept):
+            return merged  # all of it is owned still, so nothing can go
+        before = _named(converted, kind)
         pruned = remove(converted, previous, kind)
-        pruned = self._add_back_owned(converted, pruned, managers, version)
-        gone = difference(_named(converted, kind), _named(pruned, kind))
+        kept = union(_named(pruned, kind), kept)
+        pruned = remove(converted, difference(before, kept), kind)
+        if owned:
+            pruned = self._add_back_owned(converted, pruned, owned, version)
+        gone = difference(before, _named(pruned, kind))
         return self._back(remove(converted, intersection(gone, previous), kind), version)
 
-    def _is_orphaning(self, previous: Trie, managers: Managers, version: str, kind: Type) -> bool:
-        """Whether anything could go; when all is still owned at the same version, nothing can."""
-        owned: Trie = {}
-        for other in managers.values():
-            if other.api_version == version:
-                owned = union(owned, other.fields)
-        return bool(difference(previous, with_named_fields(owned, kind)))
-
     def _add_back_owned(
-        self, merged: dict[str, Any], pruned: dict[str, Any], managers: Managers, first: str
+        self, merged: dict[str, Any], pruned: dict[str, Any], owned: dict[str, Trie], first: str
     ) -> dict[str, Any]:
-        owned: dict[str, Trie] = {}
-        for manager in managers.values():
-            before = owned.get(manager.api_version, LEAF)
-            owned[manager.api_version] = union(before, manager.fields)
+        """Put back what managers at other versions own; they see it as it is there."""
         at = first
-        for version in sorted(owned, key=lambda name: (name != first, name)):
+        for version in sorted(owned):
             kind = self._types(version)
             whole, part = self._move(merged, at, version), self._move(pruned, at, version)
             if kind is None or whole is None or part is None:
@@ -220,6 +217,14 @@ class Updater:
                 else Owned(fields, owned.api_version, applied=owned.applied)
             )
         return result
+
+
+def _owned_by_version(managers: Managers) -> dict[str, Trie]:
+    owned: dict[str, Trie] = {}
+    for manager in managers.values():
+        before = owned.get(manager.api_version, LEAF)
+        owned[manager.api_version] = union(before, manager.fields)
+    return owned
 
 
 def _without(owned: Owned, taken: Trie) -> Owned:

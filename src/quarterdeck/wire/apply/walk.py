@@ -214,16 +214,24 @@ def problems(value: Any, kind: Type, *, unique: bool, path: str = "") -> list[st
         found: list[str] = []
         for name, part in value.items():
             child = kind.field(name)
-            where = f"{path}.{name}"
             if child is None:
-                return [*found, f"{where}: field not declared in schema"]
-            found += problems(part, child, unique=unique, path=where)
+                return [*found, f"{path}.{name}: field not declared in schema"]
+            if part is not None and type(part) not in _FITTING.get(child.scalar, ()):
+                found += problems(part, child, unique=unique, path=f"{path}.{name}")
         return found
     if isinstance(value, list) and kind.has_list:
         return _list_problems(value, kind, unique=unique, path=path)
-    if value is None or _fits(value, kind):
+    if value is None or type(value) in _FITTING.get(kind.scalar, ()):
         return []
     return [_prefixed(path, _expectation(value, kind))]
+
+
+_FITTING: dict[str, tuple[type, ...]] = {
+    "numeric": (int, float),
+    "string": (str,),
+    "boolean": (bool,),
+    "untyped": (str, int, float, bool),
+}
 
 
 def _list_problems(value: list[Any], kind: Type, *, unique: bool, path: str) -> list[str]:
@@ -247,20 +255,6 @@ def _list_problems(value: list[Any], kind: Type, *, unique: bool, path: str) -> 
 
 def _prefixed(path: str, text: str) -> str:
     return f"{path}: {text}" if path else text
-
-
-def _fits(value: Any, kind: Type) -> bool:
-    match kind.scalar:
-        case "numeric":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "untyped":
-            return isinstance(value, str | int | float)
-        case _:
-            return False
 
 
 def _expectation(value: Any, kind: Type) -> str:
