@@ -10,8 +10,9 @@ from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.core import Core
 from quarterdeck.server.custom import custom_resources, definition_resources
 from quarterdeck.server.custom.definition import bundle_name
+from quarterdeck.server.kinds import builtin_resources
 from quarterdeck.server.pipeline.admission import IMMORTAL_NAMESPACES
-from quarterdeck.server.registry.plain import plain_resources
+from quarterdeck.server.questions import review_resources
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.writing import new_uid
 from quarterdeck.storage import Entry, RevisionConflict, StoreEvent, StoreKey
@@ -25,7 +26,9 @@ async def bootstrap(core: Core) -> None:
     """Register everything that is served, and keep up with definitions from now on."""
     registry = core.registry
     own = {each.gvr: each for each in definition_resources(registry)}
-    builtin = {each.gvr: each for each in plain_resources()}
+    builtin = {each.gvr: each for each in builtin_resources()} | {
+        each.gvr: each for each in review_resources()
+    }
     registry.put(BUILTIN, (builtin | own).values())
     for entry in core.store.snapshot().range(DEFINITIONS):
         _install(core, entry)

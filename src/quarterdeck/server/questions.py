@@ -1,0 +1,25 @@
+"""The resources that are asked and never stored: access, subject and token reviews."""
+
+from collections.abc import Iterator
+
+from quarterdeck.meta import builtins
+from quarterdeck.server.handlers.review import REVIEWS
+from quarterdeck.server.kinds.rules import BuiltinStrategy, Rules
+from quarterdeck.server.registry.resource import Resource
+
+
+def review_resources() -> Iterator[Resource]:
+    """Every kind of review; all they have is a shape and the verb `create`."""
+    for declared in builtins.resources():
+        node = builtins.node(declared.kind)
+        if declared.kind.kind in REVIEWS and node is not None:
+            yield Resource(
+                gvr=declared.gvr,
+                kind=declared.kind.kind,
+                list_kind=f"{declared.kind.kind}List",
+                singular=declared.singular,
+                namespaced=declared.namespaced,
+                node=node,
+                strategy=BuiltinStrategy(gvk=declared.kind, rules=Rules(), has_status=False),
+                verbs=declared.verbs,
+            )
