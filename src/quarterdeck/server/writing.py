@@ -16,6 +16,7 @@ from quarterdeck.server import managed
 from quarterdeck.server.answers import decode_stored
 from quarterdeck.server.call import Call
 from quarterdeck.server.core import Core
+from quarterdeck.server.deletion import is_finished
 from quarterdeck.server.meta_validation import metadata as rules
 from quarterdeck.server.pipeline.admission import Attempt
 from quarterdeck.server.registry.resource import Context, Object, Strategy
@@ -304,7 +305,7 @@ def _validate_changed(call: Call, value: Object, old: Object, context: Context) 
 async def _store_changed(
     core: Core, call: Call, entry: Entry, *, value: Object, old: Object, intent: Intent
 ) -> Written:
-    if is_finished(call, value):
+    if is_finished(call.resource, value):
         if not intent.is_dry_run:
             version = value["metadata"].get("resourceVersion")
             ticket = core.store.delete(entry.key, encoder(call, value), expected=entry.revision)
@@ -318,17 +319,6 @@ async def _store_changed(
         return Written(value, None)
     ticket = core.store.put(entry.key, encoder(call, value), expected=entry.revision)
     return _written(call, value, await ticket)
-
-
-def is_finished(call: Call, value: Object) -> bool:
-    """Whether an object that is being deleted has nothing left that keeps it."""
-    metadata = value["metadata"]
-    return (
-        bool(metadata.get("deletionTimestamp"))
-        and not metadata.get("finalizers")
-        and not metadata.get("deletionGracePeriodSeconds")
-        and not call.resource.strategy.is_kept(value)
-    )
 
 
 # both --------------------------------------------------------------------------------------------

@@ -1,24 +1,21 @@
 """DELETE of one object: preconditions, propagation, grace and finalizers."""
 
-from datetime import timedelta
 from typing import Any
 
-from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import invalid, not_supported
 from quarterdeck.server import answers, writing
 from quarterdeck.server.call import Call
 from quarterdeck.server.core import Core
+from quarterdeck.server.deletion import begin
 from quarterdeck.server.handlers.options import check_dry_run
 from quarterdeck.server.pipeline import decode
 from quarterdeck.server.pipeline.admission import Attempt
-from quarterdeck.server.registry.resource import Context, Object
+from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.settling import settled
 from quarterdeck.storage import Entry, RevisionConflict
 from quarterdeck.wire.query import DeleteOptions
 from quarterdeck.wire.status import BadRequest, Conflict, Invalid
 
-_ORPHAN = "orphan"
-_FOREGROUND = "foregroundDeletion"
 _POLICIES = ("Foreground", "Background", "Orphan")
 _ATTEMPTS = 64
 
@@ -128,7 +125,7 @@ async def _decide(
 ) -> writing.Written:
     context = core.context(call.user.name, call.path.namespace)
     value = answers.decode_stored(call.resource, entry.value)
-    is_kept, is_changed = _begin(call, value, options, context=context)
+    is_kept, is_changed = begin(call.resource, value, options, context=context)
     if not is_kept:
         if not options.dry_run:
             encode = writing.encoder(call, value)
@@ -141,53 +138,3 @@ async def _decide(
     else:
         await settled(core, entry)
     return writing.Written(value, None)
-
-
-def _begin(
-    call: Call, value: Object, options: DeleteOptions, *, context: Context
-) -> tuple[bool, bool]:
-    """Mark an object as being deleted, in place; whether it is kept, and whether it changed."""
-    strategy, metadata = call.resource.strategy, value["metadata"]
-    finalizers = _finalizers(metadata.get("finalizers") or [], options)
-    is_changed = finalizers != (metadata.get("finalizers") or [])
-    if finalizers:
-        metadata["finalizers"] = finalizers
-    else:
-        metadata.pop("finalizers", None)
-    grace = strategy.grace_period(value, options.grace_period_seconds)
-    if metadata.get("deletionTimestamp"):
-        is_changed |= _shorten(metadata, grace, options, context=context)
-        return not writing.is_finished(call, value), is_changed
-    is_kept = strategy.begin_delete(value, context)
-    if not (is_kept or metadata.get("finalizers") or grace):
-        return False, True
-    metadata["deletionTimestamp"] = format_time(context.now + timedelta(seconds=grace))
-    metadata["deletionGracePeriodSeconds"] = grace
-    if metadata.get("generation"):
-        metadata["generation"] += 1
-    return True, True
-
-
-def _shorten(metadata: Object, grace: int, options: DeleteOptions, *, context: Context) -> bool:
-    """A second deletion may only make it faster; whether it does."""
-    present = metadata.get("deletionGracePeriodSeconds") or 0
-    if options.grace_period_seconds is None or grace >= present:
-        return False
-    metadata["deletionTimestamp"] = format_time(context.now + timedelta(seconds=grace))
-    metadata["deletionGracePeriodSeconds"] = grace
-    return True
-
-
-def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
-    """The finalizers that the propagation policy asks for."""
-    policy = options.propagation_policy
-    if options.orphan_dependents is not None:
-        policy = "Orphan" if options.orphan_dependents else "Background"
-    if policy is None:
-        return list(present)
-    kept = [each for each in present if each not in (_ORPHAN, _FOREGROUND)]
-    if policy == "Orphan":
-        kept.append(_ORPHAN)
-    elif policy == "Foreground":
-        kept.append(_FOREGROUND)
-    return kept

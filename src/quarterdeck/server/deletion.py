@@ -1,0 +1,73 @@
+"""How an object begins to end, and when it has ended; the same for requests and the life cycle."""
+
+from datetime import timedelta
+
+from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.server.registry.resource import Context, Object, Resource
+from quarterdeck.wire.query import DeleteOptions
+
+ORPHAN = "orphan"
+"""The finalizer that waits until the dependents were let go."""
+FOREGROUND = "foregroundDeletion"
+"""The finalizer that waits until the dependents are gone."""
+
+
+def begin(
+    resource: Resource, value: Object, options: DeleteOptions, *, context: Context
+) -> tuple[bool, bool]:
+    """Mark an object as being deleted, in place; whether it is kept, and whether it changed."""
+    strategy, metadata = resource.strategy, value["metadata"]
+    finalizers = _finalizers(metadata.get("finalizers") or [], options)
+    is_changed = finalizers != (metadata.get("finalizers") or [])
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
+    grace = strategy.grace_period(value, options.grace_period_seconds)
+    if metadata.get("deletionTimestamp"):
+        is_changed |= _shorten(metadata, grace, options, context=context)
+        return not is_finished(resource, value), is_changed
+    is_kept = strategy.begin_delete(value, context)
+    if not (is_kept or metadata.get("finalizers") or grace):
+        return False, True
+    metadata["deletionTimestamp"] = format_time(context.now + timedelta(seconds=grace))
+    metadata["deletionGracePeriodSeconds"] = grace
+    if metadata.get("generation"):
+        metadata["generation"] += 1
+    return True, True
+
+
+def is_finished(resource: Resource, value: Object) -> bool:
+    """Whether an object that is being deleted has nothing left that keeps it."""
+    metadata = value["metadata"]
+    return (
+        bool(metadata.get("deletionTimestamp"))
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+        and not resource.strategy.is_kept(value)
+    )
+
+
+def _shorten(metadata: Object, grace: int, options: DeleteOptions, *, context: Context) -> bool:
+    """A second deletion may only make it faster; whether it does."""
+    present = metadata.get("deletionGracePeriodSeconds") or 0
+    if options.grace_period_seconds is None or grace >= present:
+        return False
+    metadata["deletionTimestamp"] = format_time(context.now + timedelta(seconds=grace))
+    metadata["deletionGracePeriodSeconds"] = grace
+    return True
+
+
+def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
+    """The finalizers that the propagation policy asks for."""
+    policy = options.propagation_policy
+    if options.orphan_dependents is not None:
+        policy = "Orphan" if options.orphan_dependents else "Background"
+    if policy is None:
+        return list(present)
+    kept = [each for each in present if each not in (ORPHAN, FOREGROUND)]
+    if policy == "Orphan":
+        kept.append(ORPHAN)
+    elif policy == "Foreground":
+        kept.append(FOREGROUND)
+    return kept
