@@ -17,6 +17,7 @@ from quarterdeck.server.discovery import DiscoveryDocuments
 from quarterdeck.server.frames import FrameCache
 from quarterdeck.server.health import ENDPOINTS, Health
 from quarterdeck.server.identity import User
+from quarterdeck.server.kinds.admission import ServiceAccounts, default_plugins
 from quarterdeck.server.managed import FieldManagers
 from quarterdeck.server.metrics import Metrics
 from quarterdeck.server.options import ServerOptions
@@ -60,18 +61,25 @@ class ApiServer:
         plugins: Sequence[Plugin] = (),
     ) -> None:
         clock = clock or SystemClock()
+        rng = rng or random.Random()
         if authenticators is None:
             authenticators = (authn.Certificates(), authn.Tokens(), authn.PlainPort())
+        options = options or ServerOptions()
+        own = [
+            plugin
+            for plugin in default_plugins(store, rng)
+            if options.service_accounts or not isinstance(plugin, ServiceAccounts)
+        ]
         self.core = Core(
             store=store,
             registry=registry or Registry(),
-            options=options or ServerOptions(),
+            options=options,
             clock=clock,
-            random=rng or random.Random(),
+            random=rng,
             timers=Timers(clock),
             authenticators=authenticators,
             authorizer=authorizer or authz.AdministratorsOnly(),
-            admission=Admission((NamespaceLifecycle(store), *plugins)),
+            admission=Admission((NamespaceLifecycle(store), *own, *plugins)),
             metrics=Metrics(),
             frames=FrameCache(),
             field_managers=FieldManagers(),
