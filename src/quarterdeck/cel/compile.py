@@ -25,7 +25,7 @@ from quarterdeck.cel.ast import (
 )
 from quarterdeck.cel.calls import OPERATORS, dispatcher
 from quarterdeck.cel.patterns import searcher
-from quarterdeck.cel.types import Kind, Type
+from quarterdeck.cel.types import Kind, Type, is_optional
 
 Function = Callable[..., Any]
 
@@ -209,10 +209,17 @@ class _Emitter:
             case "_[_]" | "_[?_]" | "_?._":
                 return self.index(node)
         if node.function in _COMPARE and _comparable(args[0].type, args[1].type):
-            return f"({self.emit(args[0])} {_COMPARE[node.function]} {self.emit(args[1])})"
+            return self.comparison(node)
         if len(node.overloads) == 1 and (code := self.inline(node)) is not None:
             return code
         return self.general(node)
+
+    def comparison(self, node: Call) -> str:
+        left, right = (self.emit(part) for part in node.args)
+        kinds = [part.type.kind for part in node.args]
+        if kinds[0] is not kinds[1] and Kind.DOUBLE in kinds:
+            left, right = f"float({left})", f"float({right})"
+        return f"({left} {_COMPARE[node.function]} {right})"
 
     def inline(self, node: Call) -> str | None:
         """Calls that are one Python operation."""
@@ -309,7 +316,8 @@ class _Emitter:
                 return self.scalar(node.type, f"{code}[{place}]")
         if container.type.convert or node.type.convert:
             raise NotCompilable("conversion inside an optional")
-        if node.function == "_?._":
+        inner = container.type.params[0] if is_optional(container.type) else container.type
+        if node.function == "_?._" and inner.kind is Kind.STRUCT:
             function: Function = _optional_member
         else:
             function = OPERATORS[node.function]

@@ -22,8 +22,8 @@ from quarterdeck.cel.ast import (
 )
 from quarterdeck.cel.calls import dispatcher
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
-from quarterdeck.cel.operations import class_of, equal, has, no_overload, select
-from quarterdeck.cel.types import Kind, Type
+from quarterdeck.cel.operations import class_of, has, no_overload, select
+from quarterdeck.cel.types import Kind, Type, is_optional
 from quarterdeck.cel.values import NONE, Duration, Optional, UInt, some
 
 _PATHS = frozenset({"_[_]", "_[?_]", "_?._", "size"})
@@ -133,7 +133,10 @@ class _Interpreter:
         if node.test:
             return has(operand, node.member)
         self.charge(1)
-        return _settled(node.type, select(operand, node.member))
+        found = select(operand, node.member)
+        if isinstance(found, Optional) and _is_struct(node.operand.type) and found.value is None:
+            return NONE
+        return _settled(node.type, found)
 
     # calls
 
@@ -178,6 +181,8 @@ class _Interpreter:
             result = _ZEROS.get(node.type.kind, 0)
         if not self.is_free(node, result):
             self.charge(cost.actual(node.function, args, result))
+        if node.function == "_?._" and _is_struct(node.args[0].type) and result.value is None:
+            return NONE
         return _settled(node.type, result) if looks_into else result
 
     def arguments(self, node: Call, *, looks_into: bool) -> list[Any]:
@@ -265,7 +270,7 @@ class _Interpreter:
                 if not value.present:
                     continue
                 value = value.value
-            if any(equal(key, known) for known in items if known == key):
+            if key in items:
                 raise EvaluationError("Failed with repeated key")
             items[key] = value
         self.charge(30)
@@ -462,16 +467,19 @@ def _scalar(type_: Type, value: Any) -> Any:
     return value if convert is None or value is None else _apply(convert, value)
 
 
+def _is_struct(type_: Type) -> bool:
+    """Whether null members count as absent."""
+    inner = type_.params[0] if is_optional(type_) else type_
+    return inner.kind is Kind.STRUCT
+
+
 def _settled(type_: Type, value: Any) -> Any:
-    """What a look into a container found, converted; a null member counts as absent."""
+    """What a look into a container found, converted."""
     if not isinstance(value, Optional):
         return _scalar(type_, value)
     if not value.present or not type_.params:
         return value
-    inner = type_.params[0]
-    if value.value is None and inner.kind is not Kind.NULL:
-        return NONE if inner.kind is not Kind.DYN else value
-    return some(_scalar(inner, value.value))
+    return some(_scalar(type_.params[0], value.value))
 
 
 def _apply(convert: Callable[[Any], Any], value: Any) -> Any:

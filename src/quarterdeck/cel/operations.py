@@ -181,10 +181,10 @@ def _merge(left: MapList, right: list[Any]) -> MapList:
 def equal(left: Any, right: Any) -> bool:
     """CEL's equality: numbers by value, everything else only within its own type."""
     a, b = class_of(left), class_of(right)
-    if a in _NUMBERS and b in _NUMBERS:
-        return bool(left == right)
     if a is not b:
-        return False
+        if a not in _NUMBERS or b not in _NUMBERS:
+            return False
+        return float(left) == float(right) if float in (a, b) else int(left) == int(right)
     if a is list:
         return _equal_lists(left, right)
     if a is dict:
@@ -219,33 +219,40 @@ def _equal_lists(left: Any, right: Any) -> bool:
 _ORDERED = frozenset({bool, str, bytes, Duration, Timestamp})
 
 
-def _ordered(left: Any, right: Any) -> None:
+def _ordered(left: Any, right: Any) -> tuple[Any, Any]:
+    """Two values that may be ordered, as Python would compare them.
+
+    An integer meets a double as a double, whatever precision that costs.
+    """
     a, b = type(left), type(right)
-    if not ((a is b and a in _ORDERED) or (a in _NUMBERS and b in _NUMBERS)):
+    if a is b and (a in _ORDERED or a in _NUMBERS):
+        return left, right
+    if a not in _NUMBERS or b not in _NUMBERS:
         raise no_overload()
+    return (float(left), float(right)) if float in (a, b) else (left, right)
 
 
 def less(left: Any, right: Any) -> bool:
     """`<`."""
-    _ordered(left, right)
+    left, right = _ordered(left, right)
     return bool(left < right)
 
 
 def less_equals(left: Any, right: Any) -> bool:
     """`<=`."""
-    _ordered(left, right)
+    left, right = _ordered(left, right)
     return bool(left <= right)
 
 
 def greater(left: Any, right: Any) -> bool:
     """`>`."""
-    _ordered(left, right)
+    left, right = _ordered(left, right)
     return bool(left > right)
 
 
 def greater_equals(left: Any, right: Any) -> bool:
     """`>=`."""
-    _ordered(left, right)
+    left, right = _ordered(left, right)
     return bool(left >= right)
 
 
@@ -296,7 +303,7 @@ def index(container: Any, key: Any) -> Any:
     if kind is list:
         return container[_position(container, key)]
     if kind is Optional:
-        return index(container.value, key) if container.present else NONE
+        return optional_index(container, key)
     raise no_overload()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.cel.library.conversions import format_double, type_value
 from quarterdeck.cel.operations import class_of, no_overload
 from quarterdeck.cel.types import Type
 from quarterdeck.cel.values import Duration, Timestamp, UInt
@@ -58,8 +59,6 @@ def _clause(verb: str, precision: str | None, value: Any) -> str:
 
 
 def _wrong(what: str, allowed: str, value: Any) -> EvaluationError:
-    from quarterdeck.cel.library.conversions import type_value
-
     return EvaluationError(
         f"error during formatting: {what} clause can only be used on {allowed}, "
         f"was given {type_value(value).name}"
@@ -129,7 +128,7 @@ def _text(value: Any, *, nested: bool) -> str:
         case str():
             return quote(value) if nested else value
         case float():
-            return _double(value)
+            return _number(value, ".6f") if nested else format_double(value)
         case bytes():
             text = value.decode(errors="replace")
             return f"b{quote(text)}" if nested else text
@@ -146,12 +145,3 @@ def _text(value: Any, *, nested: bool) -> str:
             return "[" + ", ".join(_text(item, nested=True) for item in value) + "]"
     raise _wrong("string", "strings, bools, bytes, ints, doubles, maps, lists, types, "
                  "durations, and timestamps", value)  # fmt: skip
-
-
-def _double(value: float) -> str:
-    if not math.isfinite(value):
-        return _special(value)
-    text = format(value, ".17f") if abs(value) < 1e-4 and value else repr(value)
-    if "e" in text:
-        text = format(value, "f")
-    return text.removesuffix(".0")

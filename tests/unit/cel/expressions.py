@@ -1,0 +1,99 @@
+"""Random expressions that type-check, for comparing implementations."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+VARIABLES: dict[str, Any] = {
+    "a": 3,
+    "b": -7,
+    "x": 1.5,
+    "s": "héllo",
+    "t": "lo",
+    "p": True,
+    "l": [1, 2, 3, -7],
+    "w": ["a", "lo", ""],
+    "m": {"a": 1, "lo": 3},
+}
+
+_INTS = st.sampled_from(["0", "1", "-1", "2", "7", "9223372036854775807", "-9223372036854775808"])
+_DOUBLES = st.sampled_from(["0.0", "1.5", "-2.25", "3.0", "1e300"])
+_STRINGS = st.sampled_from(["''", "'a'", "'lo'", "'héllo'", '"x y"', "'10'"])
+
+
+def _binary(
+    left: st.SearchStrategy[str], operators: str, right: st.SearchStrategy[str]
+) -> st.SearchStrategy[str]:
+    return st.builds("({} {} {})".format, left, st.sampled_from(operators.split()), right)
+
+
+def _call(template: str, *parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.builds(template.format, *parts)
+
+
+def _grow(
+    depth: int,
+) -> tuple[
+    st.SearchStrategy[str],
+    st.SearchStrategy[str],
+    st.SearchStrategy[str],
+    st.SearchStrategy[str],
+    st.SearchStrategy[str],
+]:
+    """Expressions of type int, double, string, bool and list(int)."""
+    if depth == 0:
+        return (
+            _INTS | st.sampled_from(["a", "b"]),
+            _DOUBLES | st.just("x"),
+            _STRINGS | st.sampled_from(["s", "t"]),
+            st.sampled_from(["true", "false", "p"]),
+            st.sampled_from(["l", "[1, 2]", "[a]"]),
+        )
+    ints, doubles, strings, bools, lists = _grow(depth - 1)
+    return (
+        ints
+        | _binary(ints, "+ - * / %", ints)
+        | _call("-({})", ints)
+        | _call("({} ? {} : {})", bools, ints, ints)
+        | _call("size({})", strings)
+        | _call("{}.size()", lists)
+        | _call("({})[{}]", lists, st.sampled_from(["0", "1", "9", "-1", "a"]))
+        | _call("m[{}]", strings)
+        | _call("int({})", doubles | strings),
+        doubles | _binary(doubles, "+ - * /", doubles) | _call("double({})", ints),
+        strings
+        | _binary(strings, "+", strings)
+        | _call("string({})", ints | bools)
+        | _call("({} ? {} : {})", bools, strings, strings),
+        bools
+        | _binary(ints, "< <= > >= == !=", ints)
+        | _binary(doubles, "< <= > >= == !=", doubles)
+        | _binary(ints, "< <= > >=", doubles)
+        | _binary(strings, "< <= > >= == !=", strings)
+        | _binary(lists, "== !=", lists)
+        | _binary(bools, "&& || == !=", bools)
+        | _call("!({})", bools)
+        | _call("({} in {})", ints, lists)
+        | _call("({} in m)", strings)
+        | _call("({} in w)", strings)
+        | _call("({}).startsWith({})", strings, strings)
+        | _call("({}).endsWith({})", strings, strings)
+        | _call("({}).contains({})", strings, strings)
+        | _call("({}).matches('^[a-z]+$')", strings)
+        | _call("({}).all(e, e {} {})", lists, st.sampled_from(["<", ">", "!="]), ints)
+        | _call("({}).exists(e, e {} {})", lists, st.sampled_from(["<", ">", "=="]), ints)
+        | _call("({}).exists_one(e, e / {} == {})", lists, ints, ints)
+        | _call("m.all(k, m[k] > {})", ints)
+        | _call("w.exists(v, v == {})", strings),
+        lists
+        | _call("({} + {})", lists, lists)
+        | _call("({}).map(e, e * {})", lists, ints)
+        | _call("({}).filter(e, e > {})", lists, ints)
+        | _call("[{}, {}]", ints, ints),
+    )
+
+
+def expressions(depth: int = 3) -> st.SearchStrategy[str]:
+    """Boolean, integer, string and list expressions over `VARIABLES`."""
+    ints, doubles, strings, bools, lists = _grow(depth)
+    return bools | ints | strings | lists | doubles
