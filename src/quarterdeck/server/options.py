@@ -39,6 +39,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout_s: float = 60.0
     """Requests other than watches that take longer are answered with 504."""
 
+    service_accounts: bool = False
+    """Whether pods need a service account that exists, and get its token mounted. Something must
+    then make the account `default` of each namespace: the life cycle does."""
+
     advertise_address: str = ""
     """`host:port` that legacy discovery names; empty for what the request was sent to."""
 
