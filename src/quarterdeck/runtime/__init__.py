@@ -1,6 +1,85 @@
 """The runtime of operators: watches become reconciles, and reconciles become status.
 
 May import `client`, `wire`, `apis`, `meta`, `kit`. Start reading at `manager`, then follow an
-event: `reflector` → `cache` → `predicate` → `enqueue` → `queue` → `controller` → `status`.
+event: `reflector` → `cache` → `predicate` → `enqueue` → `queue` → `runner` → `status`.
 What decides is pure and tested on virtual time; what waits is a thin shell around it.
+
+Names load on first use, so that a process pays only for what it needs.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quarterdeck.runtime.cache import Change, Event
+    from quarterdeck.runtime.context import Context
+    from quarterdeck.runtime.controller import Controller
+    from quarterdeck.runtime.enqueue import Lookup, Owns, Watch
+    from quarterdeck.runtime.finalizer import Finalizer
+    from quarterdeck.runtime.informer import Scope, strip_managed_fields
+    from quarterdeck.runtime.leader import LostLeadership, Timing
+    from quarterdeck.runtime.logging import Logger, get_logger
+    from quarterdeck.runtime.manager import Bind, Election, Manager, MetricsPage
+    from quarterdeck.runtime.reflector import Settings
+    from quarterdeck.runtime.result import (
+        DONE,
+        Done,
+        RequeueAfter,
+        Result,
+        Stalled,
+        WaitFor,
+        Waiting,
+    )
+
+__all__ = [
+    "DONE",
+    "Bind",
+    "Change",
+    "Context",
+    "Controller",
+    "Done",
+    "Election",
+    "Event",
+    "Finalizer",
+    "Logger",
+    "Lookup",
+    "LostLeadership",
+    "Manager",
+    "MetricsPage",
+    "Owns",
+    "RequeueAfter",
+    "Result",
+    "Scope",
+    "Settings",
+    "Stalled",
+    "Timing",
+    "WaitFor",
+    "Waiting",
+    "Watch",
+    "get_logger",
+    "strip_managed_fields",
+]
+
+_HOMES = {
+    "cache": ("Change", "Event"),
+    "context": ("Context",),
+    "controller": ("Controller",),
+    "enqueue": ("Lookup", "Owns", "Watch"),
+    "finalizer": ("Finalizer",),
+    "informer": ("Scope", "strip_managed_fields"),
+    "leader": ("LostLeadership", "Timing"),
+    "logging": ("Logger", "get_logger"),
+    "manager": ("Bind", "Election", "Manager", "MetricsPage"),
+    "reflector": ("Settings",),
+    "result": ("DONE", "Done", "RequeueAfter", "Result", "Stalled", "WaitFor", "Waiting"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module that defines a name when the name is first used."""
+    for module, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f"{__name__}.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

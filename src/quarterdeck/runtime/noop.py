@@ -95,6 +95,8 @@ def _same_fields_of_item(
     ours: Mapping[str, Any], theirs: Any, owned: Mapping[str, Any], keys: Mapping[str, Any]
 ) -> bool:
     """Defaulted keys may be missing in what is desired, but are owned."""
+    if not [name for name in owned if name != "."]:
+        return bool(ours == theirs)  # owned as a whole, such as an owner reference
     filled = {**{k: v for k, v in keys.items() if f"f:{k}" in owned}, **ours}
     return _same_fields(filled, theirs, owned)
 
