@@ -411,6 +411,9 @@ def _default_daemon_set(value: Object) -> None:
         fill(strategy, rollingUpdate={})
         fill(strategy["rollingUpdate"], maxUnavailable=1, maxSurge=0)
     fill(spec, revisionHistoryLimit=10)
+    annotations = value["metadata"].get("annotations") or {}
+    # the count itself is the server's business; whoever writes the object owns the annotation
+    value["metadata"]["annotations"] = {_TEMPLATE_GENERATION: "0", **annotations}
 
 
 def _count_template(value: Object, generation: int) -> None:
