@@ -43,7 +43,7 @@ _GO_NAMES = {
     "ip": "IP",
 }
 _TEXTS = frozenset(
-    [
+    {
         "Name",
         "Image",
         "WorkingDir",
@@ -58,28 +58,28 @@ _TEXTS = frozenset(
         "TerminationMessagePath",
         "TerminationMessagePolicy",
         "ImagePullPolicy",
-    ]
+    }
 )
 _FLAGS = frozenset({"Stdin", "StdinOnce", "TTY"})
 _POINTERS = frozenset(
-    [
-        "projected",
+    {
         "configMap",
-        "secret",
+        "csi",
+        "defaultMode",
         "downwardAPI",
         "emptyDir",
-        "hostPath",
-        "persistentVolumeClaim",
-        "fieldRef",
-        "resourceFieldRef",
-        "serviceAccountToken",
-        "defaultMode",
-        "mode",
-        "optional",
-        "csi",
-        "nfs",
         "ephemeral",
-    ]
+        "fieldRef",
+        "hostPath",
+        "mode",
+        "nfs",
+        "optional",
+        "persistentVolumeClaim",
+        "projected",
+        "resourceFieldRef",
+        "secret",
+        "serviceAccountToken",
+    }
 )
 _NAMED_REFERENCES = frozenset({"configMap"})
 _IN_SECURITY_CONTEXT = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
