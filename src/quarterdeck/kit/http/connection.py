@@ -16,7 +16,7 @@ from quarterdeck.kit.http.encode import CONTINUE
 from quarterdeck.kit.http.errors import HttpError, PeerGone, SlowPeer
 from quarterdeck.kit.http.flow import Inflow
 from quarterdeck.kit.http.message import Peer, Request, Response, StreamResponse
-from quarterdeck.kit.http.parse import Head, Malformed, RequestReader
+from quarterdeck.kit.http.parse import Malformed, RequestReader
 from quarterdeck.kit.http.peer import peer_of
 from quarterdeck.kit.http.state import ServerState
 from quarterdeck.kit.http.writer import BodyWriter
@@ -161,10 +161,11 @@ class ServerConnection(asyncio.Protocol):
 
     # --- the parser's side ----------------------------------------------------------------------
 
-    def on_request(self, head: Head) -> None:
+    def on_request(self, request: Request) -> None:
         """A request's head is complete: answer it, or queue it behind the one being answered."""
-        request = Request(head, peer=self._peer, carrier=self)
-        if head.has_body:
+        request.peer = self._peer
+        request.carrier = self
+        if request.has_body:
             request.inflow = Inflow(
                 self._state.limits.buffer_bytes, self._update_reading, self._update_reading
             )

@@ -26,6 +26,14 @@ class Inflow:
         self._error: HttpError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
+    @classmethod
+    def of(cls, data: bytes) -> "Inflow":
+        """A body that is all there."""
+        inflow = cls(len(data), _nothing, _nothing)
+        inflow.feed(data)
+        inflow.finish()
+        return inflow
+
     @property
     def ended(self) -> bool:
         """Nothing more will be fed."""
@@ -108,3 +116,7 @@ class Inflow:
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
+
+
+def _nothing() -> None:
+    """Nobody needs to stop sending."""

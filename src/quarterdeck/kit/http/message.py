@@ -1,14 +1,16 @@
 """What a handler is given and what it returns."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from quarterdeck.kit.http.errors import BodyTooLarge, HttpError, SlowPeer
+from quarterdeck.kit.http.flow import Inflow
+from quarterdeck.kit.http.headers import Headers
+from quarterdeck.kit.http.target import split_target
 
 if TYPE_CHECKING:
-    from quarterdeck.kit.http.flow import Inflow
-    from quarterdeck.kit.http.parse import Head
     from quarterdeck.kit.http.writer import BodyWriter
 
 
@@ -54,11 +56,16 @@ class Carrier(Protocol):
 
 
 class Request:
-    """One request. The body is read at most once, by `read` or by `stream`."""
+    """One request. The body is read at most once, by `read` or by `stream`.
+
+    The parser fills requests in attribute by attribute, since a constructor with as many arguments
+    would cost more than the rest of it; `Request.of` makes one by hand.
+    """
 
     __slots__ = (
-        "_carrier",
+        "carrier",
         "expects_continue",
+        "has_body",
         "headers",
         "inflow",
         "keep_alive",
@@ -71,28 +78,57 @@ class Request:
         "version",
     )
 
-    def __init__(self, head: "Head", *, peer: Peer, carrier: Carrier) -> None:
-        self.method = head.method
-        self.target = head.target
-        """The raw path and query, as sent."""
-        self.path = head.path
-        """Percent-decoded once; an escaped slash stays `%2F`."""
-        self.query = head.query
-        """What follows the `?`, raw."""
-        self.headers = headers = head.headers
-        self.peer = peer
-        self.version = head.version
-        self.keep_alive = head.keep_alive
-        self.expects_continue = (
-            head.has_body
-            and head.version == "1.1"
-            and headers.get("expect", "").lower() == "100-continue"
-        )
-        self.inflow: Inflow | None = None
-        """The body on its way in; for the connection."""
-        self.refusal = 0
-        """The status that an unhandled failure to read the body becomes."""
-        self._carrier = carrier
+    method: str
+    target: str
+    """The raw path and query, as sent."""
+    path: str
+    """Percent-decoded once; an escaped slash stays `%2F`."""
+    query: str
+    """What follows the `?`, raw."""
+    headers: Headers
+    peer: Peer
+    version: str
+    """`1.1` or `1.0`."""
+    keep_alive: bool
+    """The client would send more requests on the connection."""
+    has_body: bool
+    expects_continue: bool
+    """The client waits for `100 Continue` before it sends the body."""
+    inflow: Inflow | None
+    """The body on its way in; for the connection."""
+    refusal: int
+    """The status that an unhandled failure to read the body becomes; for the connection."""
+    carrier: Carrier
+
+    @classmethod
+    def of(
+        cls,
+        method: str,
+        target: str,
+        *,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes = b"",
+        peer: Peer | None = None,
+    ) -> "Request":
+        """A request that came by no connection, its body at hand: for tests and inner calls.
+
+        Raises:
+            ProtocolError: the target is malformed.
+        """
+        request = cls()
+        request.method = method
+        request.target = target
+        request.path, request.query = split_target(target.encode())
+        request.headers = Headers(headers)
+        request.peer = peer or Peer("memory:0")
+        request.version = "1.1"
+        request.keep_alive = True
+        request.has_body = bool(body)
+        request.expects_continue = False
+        request.refusal = 0
+        request.inflow = Inflow.of(body) if body else None
+        request.carrier = _Nobody()
+        return request
 
     async def read(self, limit: int) -> bytes:
         """The whole body.
@@ -105,13 +141,13 @@ class Request:
         inflow = self.inflow
         if inflow is None:
             return b""
-        limit = min(limit, self._carrier.body_limit)
+        limit = min(limit, self.carrier.body_limit)
         length = self.headers.get("content-length")
         try:
             if length is not None and int(length) > limit:
                 raise BodyTooLarge(limit)
             if not inflow.ended:
-                self._carrier.want_body(self)
+                self.carrier.want_body(self)
             return await inflow.take_all(limit)
         except HttpError as error:
             self.refusal = _refusal(error)
@@ -128,9 +164,9 @@ class Request:
         inflow = self.inflow
         if inflow is None:
             return
-        limit = self._carrier.body_limit
+        limit = self.carrier.body_limit
         if not inflow.ended:
-            self._carrier.want_body(self)
+            self.carrier.want_body(self)
         total = 0
         try:
             while data := await inflow.take():
@@ -144,7 +180,7 @@ class Request:
 
     async def wait_disconnect(self) -> None:
         """Return when the peer is gone or has closed its sending side."""
-        await asyncio.shield(self._carrier.disconnection())
+        await asyncio.shield(self.carrier.disconnection())
 
     def __repr__(self) -> str:
         return f"<Request {self.method} {self.path} from {self.peer.address}>"
@@ -183,6 +219,19 @@ class StreamResponse:
 
 
 Handler = Callable[[Request], Awaitable[Response | StreamResponse]]
+
+
+class _Nobody:
+    """The carrier of a request that no connection brought: its peer stays for ever."""
+
+    body_limit = sys.maxsize
+
+    def want_body(self, request: Request) -> None:
+        """The body is at hand."""
+
+    def disconnection(self) -> "asyncio.Future[None]":
+        """Never resolves."""
+        return asyncio.get_running_loop().create_future()
 
 
 def _refusal(error: HttpError) -> int:

@@ -5,7 +5,7 @@ its caller: one `Host`, known transfer codings, HTTP versions, and requests to u
 read as ordinary ones.
 """
 
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from httptools import (
     HttpParserError,
@@ -17,9 +17,13 @@ from httptools import (
 from quarterdeck.kit.http.errors import ProtocolError
 from quarterdeck.kit.http.headers import Headers
 from quarterdeck.kit.http.limits import Limits
+from quarterdeck.kit.http.message import Request
 from quarterdeck.kit.http.target import split_target
 
 _NAMES_KEPT = 256
+_METHODS = {
+    name.encode(): name for name in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+}
 
 
 class Malformed(ProtocolError):
@@ -30,35 +34,11 @@ class Malformed(ProtocolError):
         self.status = status
 
 
-class Head:
-    """A request line and its header fields."""
-
-    __slots__ = (
-        "has_body",
-        "headers",
-        "keep_alive",
-        "method",
-        "path",
-        "query",
-        "target",
-        "version",
-    )
-
-    method: str
-    target: str
-    path: str
-    query: str
-    headers: Headers
-    version: str
-    keep_alive: bool
-    has_body: bool
-
-
 class RequestSink(Protocol):
     """Who is told what arrived."""
 
-    def on_request(self, head: Head) -> None:
-        """A head is complete; a body may follow."""
+    def on_request(self, request: Request) -> None:
+        """A head is complete; a body may follow. `peer` and `carrier` are still to be set."""
         ...
 
     def on_data(self, data: bytes) -> None:
@@ -98,7 +78,7 @@ class RequestReader:
         self._fault: Malformed | None = None
         self._final = False
         self._ended = False
-        self._upgrade: Head | None = None
+        self._upgrade: Request | None = None
 
     @property
     def is_inside_head(self) -> bool:
@@ -114,13 +94,18 @@ class RequestReader:
         if self._ended:
             return
         self._unparsed += len(data)
-        try:
-            self._parser.feed_data(data)
-        except HttpParserUpgrade as upgrade:
-            self._after_upgrade(data[upgrade.args[0] :])
-        except HttpParserError as error:
-            if not self._ended:
-                raise self._fault or _malformed(error) from None
+        while True:
+            try:
+                self._parser.feed_data(data)
+            except HttpParserUpgrade as upgrade:
+                data = data[upgrade.args[0] :]
+                self._after_upgrade()
+                if data:
+                    continue
+            except HttpParserError as error:
+                if not self._ended:
+                    raise self._fault or _malformed(error) from None
+            break
         if self._unparsed > self._limits.header_bytes + self._limits.target_bytes:
             raise Malformed(431, "the request header is too large")
 
@@ -137,37 +122,41 @@ class RequestReader:
 
     def on_headers_complete(self) -> None:
         """The head is complete."""
-        pairs = self._pairs
-        self._pairs = []
-        limits, unparsed = self._limits, self._unparsed
-        self._unparsed = 0
-        raw_target = self._target
-        self._target = b""
-        parser = self._parser
-        head = Head()
-        head.version = version = parser.get_http_version()
+        pairs, raw_target, unparsed = self._pairs, self._target, self._unparsed
+        self._pairs, self._target, self._unparsed = [], b"", 0
+        limits, parser = self._limits, self._parser
         index = dict(pairs)
         if len(index) != len(pairs):
             index = self._checked_duplicates(pairs)
+        request = Request()
+        request.version = version = parser.get_http_version()
         if version != "1.1":
             self._check_version(version, index)
         elif "host" not in index:
             self._fail(400, "an HTTP/1.1 request needs a Host header")
         if len(pairs) > limits.header_count or unparsed > limits.header_bytes:
             self._check_size(pairs)
-        try:
-            head.path, head.query = split_target(raw_target)
-        except ProtocolError as error:
-            self._fail(400, str(error))
-        head.target = raw_target.decode("ascii")
-        head.method = parser.get_method().decode("ascii")
-        head.headers = Headers.of_lower(pairs, index)
-        head.keep_alive = parser.should_keep_alive()
-        head.has_body = self._has_body(index)
-        if "upgrade" in index or head.method == "CONNECT":
-            self._note_upgrade(head)
-        self._final = not head.keep_alive
-        self._sink.on_request(head)
+        request.target = target = raw_target.decode("latin-1")
+        if "%" in target or target[0] != "/" or not target.isascii():
+            request.path, request.query = self._split(raw_target)
+        else:
+            request.path, _, request.query = target.partition("?")
+        request.method = _METHODS.get(method := parser.get_method()) or method.decode("ascii")
+        request.headers = Headers.of_lower(pairs, index)
+        request.keep_alive = keep_alive = parser.should_keep_alive()
+        request.inflow = None
+        request.refusal = 0
+        request.expects_continue = False
+        if "content-length" in index or "transfer-encoding" in index:
+            request.has_body = has_body = self._has_body(index)
+            if has_body and "expect" in index and version == "1.1":
+                request.expects_continue = index["expect"].lower() == "100-continue"
+        else:
+            request.has_body = False
+        self._final = not keep_alive
+        if "upgrade" in index or request.method == "CONNECT":
+            self._note_upgrade(request)
+        self._sink.on_request(request)
 
     def on_body(self, data: bytes) -> None:
         """Part of the body."""
@@ -191,6 +180,12 @@ class RequestReader:
         if coding.lower() != "chunked":
             self._fail(501, "only the transfer coding chunked is understood")
         return True
+
+    def _split(self, target: bytes) -> tuple[str, str]:
+        try:
+            return split_target(target)
+        except ProtocolError as error:
+            self._fail(400, str(error))
 
     def _check_version(self, version: str, index: dict[str, str]) -> None:
         if version != "1.0":
@@ -217,23 +212,23 @@ class RequestReader:
             self._names[name] = lower
         return lower
 
-    def _note_upgrade(self, head: Head) -> None:
+    def _note_upgrade(self, request: Request) -> None:
         """The parser skips the body of what it takes for an upgrade; we do not upgrade."""
         if self._parser.should_upgrade():
-            self._upgrade = head
-            if head.has_body or head.method == "CONNECT":
-                head.keep_alive = False
+            self._upgrade = request
+            if request.has_body or request.method == "CONNECT":
+                request.keep_alive = False
+                self._final = True
 
-    def _after_upgrade(self, rest: bytes) -> None:
-        head, self._upgrade = self._upgrade, None
-        if head is not None and head.has_body:
+    def _after_upgrade(self) -> None:
+        request, self._upgrade = self._upgrade, None
+        if request is not None and request.has_body:
             self._parser = HttpRequestParser(_BodyOnly(self))
-            self._parser.feed_data(_body_head(head.headers))
+            self._parser.feed_data(_body_head(request.headers))
         else:
             self._parser = HttpRequestParser(self)
-        self.feed(rest)
 
-    def _fail(self, status: int, problem: str) -> None:
+    def _fail(self, status: int, problem: str) -> NoReturn:
         self._fault = Malformed(status, problem)
         raise self._fault
 

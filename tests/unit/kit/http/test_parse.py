@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.kit.http.limits import Limits
-from quarterdeck.kit.http.parse import Head, Malformed, RequestReader
+from quarterdeck.kit.http.message import Request
+from quarterdeck.kit.http.parse import Malformed, RequestReader
 
 Parsed = tuple[str, str, list[tuple[str, str]], bytes]
 
@@ -24,11 +25,11 @@ class Recorder:
     def __init__(self, limits: Limits | None = None) -> None:
         self.reader = RequestReader(self, limits or Limits(), {})
         self.requests: list[Parsed] = []
-        self.heads: list[Head] = []
+        self.heads: list[Request] = []
         self._body = b""
 
-    def on_request(self, head: Head) -> None:
-        self.heads.append(head)
+    def on_request(self, request: Request) -> None:
+        self.heads.append(request)
         self._body = b""
 
     def on_data(self, data: bytes) -> None:
@@ -239,3 +240,8 @@ def test_http_1_0_is_closed_unless_it_asks_otherwise() -> None:
     recorder = Recorder()
     recorder.feed([b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n"])
     assert [head.keep_alive for head in recorder.heads] == [True, False]
+
+
+def test_many_upgrades_at_once_do_not_exhaust_the_stack() -> None:
+    upgrade = b"GET / HTTP/1.1\r\nHost:\r\nUpgrade:a\r\nConnection:upgrade\r\n\r\n"
+    assert len(Recorder().feed([upgrade * 3000])) == 3000

@@ -154,3 +154,13 @@ def test_the_face_names_what_it_offers() -> None:
     assert set(http.__all__) <= set(dir(http))
     with pytest.raises(AttributeError):
         _ = http.missing
+
+
+async def test_a_request_can_be_made_by_hand() -> None:
+    request = http.Request.of("POST", "/a%20b?q", headers=[("X-A", "1")], body=b"body")
+    assert (request.method, request.path, request.query) == ("POST", "/a b", "q")
+    assert request.headers.get("x-a") == "1"
+    with pytest.raises(http.BodyTooLarge):
+        await http.Request.of("POST", "/", body=b"body").read(3)
+    assert await request.read(4) == b"body"
+    assert [part async for part in http.Request.of("GET", "/").stream()] == []
