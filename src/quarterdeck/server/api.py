@@ -209,6 +209,10 @@ class ApiServer:
         return self.core.metrics.text(
             {
                 "apiserver_longrunning_requests": ("Open watches.", len(self.core.streams)),
+                "apiserver_terminated_watchers_total": (
+                    "Watches ended because the client was too slow.",
+                    store.watchers_dropped,
+                ),
                 "apiserver_storage_watchers": ("Watchers of the store.", store.watchers),
                 "apiserver_storage_revision": ("The newest revision.", store.revision),
                 "apiserver_storage_writes_waiting": (

@@ -19,7 +19,6 @@ class Metrics:
     """What one server counts."""
 
     def __init__(self) -> None:
-        self.watchers_dropped = 0
         self._counts: dict[tuple[RequestKey, int], int] = {}
         self._durations: dict[RequestKey, list[float]] = {}
 
@@ -46,11 +45,8 @@ class Metrics:
         )
         for key, histogram in sorted(self._durations.items()):
             lines += _histogram("apiserver_request_duration_seconds", key, histogram)
-        dropped = "apiserver_terminated_watchers_total"
-        lines += _family(dropped, "counter", "Watches ended because the client was too slow.")
-        lines.append(f"{dropped} {self.watchers_dropped}")
         for name, (text, value) in gauges.items():
-            lines += _family(name, "gauge", text)
+            lines += _family(name, "counter" if name.endswith("_total") else "gauge", text)
             lines.append(f"{name} {_number(value)}")
         return ("\n".join(lines) + "\n").encode()
 

@@ -82,9 +82,8 @@ def select(call: Call, options: ListOptions) -> Selection:
         name = name or fields.exact("metadata.name")
         if namespace is None and resource.namespaced:
             namespace = fields.exact("metadata.namespace") or None
-        if all(
-            each.field == "metadata.name" and each.matches(name or "")
-            for each in fields.requirements
+        if name is not None and all(
+            each.field == "metadata.name" and each.matches(name) for each in fields.requirements
         ):
             fields = None
     if not resource.namespaced:

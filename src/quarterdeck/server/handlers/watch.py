@@ -110,7 +110,7 @@ class WatchStream:
         except http.PeerGone:
             return
         except SlowWatcher:
-            self._core.metrics.watchers_dropped += 1
+            return  # the client resumes from the last version it saw
         except Compacted as error:
             text = f"too old resource version: {error.requested} ({error.oldest})"
             writer.write_nowait(encode_event(EventType.ERROR, Expired(text).encode()))
