@@ -1,6 +1,6 @@
 """Every generator there is. To add one, write a function that returns files and name it here."""
 
-from quarterdeck.codegen import builders, crds, pages, roles
+from quarterdeck.codegen import builders, crds, pages, roles, tree
 from quarterdeck.codegen.files import Generator, Target
 
 GENERATORS: tuple[Generator, ...] = (
@@ -27,5 +27,11 @@ GENERATORS: tuple[Generator, ...] = (
         target=Target.GENERATE,
         run=pages.files,
         owns=("docs/reference/kinds/*.md",),
+    ),
+    Generator(
+        name="tree of packages",
+        target=Target.GENERATE,
+        run=tree.files,
+        owns=(tree.PAGE,),
     ),
 )

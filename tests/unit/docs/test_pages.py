@@ -1,0 +1,35 @@
+"""What the pages state about the tree is true."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import quarterdeck
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/**/*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target and not target.startswith("mailto:"):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_modules_on_the_road_of_an_object_exist() -> None:
+    text = (ROOT / "docs/explanation/architecture.md").read_text()
+    road = text.partition("## The road of one object")[2]
+    package = ROOT / "src/quarterdeck"
+    for name in re.findall(r"`([a-z_]+/[a-z_/.]*)`", road):
+        assert (package / name).exists() or (package / name).is_dir(), name
+
+
+def test_the_changelog_speaks_of_this_version() -> None:
+    assert f"## {quarterdeck.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_no_page_is_empty() -> None:
+    for page in PAGES:
+        assert len(page.read_text()) > 10, page
