@@ -30,6 +30,7 @@ T = TypeVar("T", bound=Object)
 _MEMO_SIZE = 256
 _MAX_PARKED = 64
 _MAX_WRITES = 8
+_NEWEST = 2**64
 
 
 class Change(enum.Enum):
@@ -221,14 +222,15 @@ class Cache(Generic[T]):
         """Take in what a reflector of a namespace (or of all) learnt."""
         match delta:
             case Upsert() | Remove():
-                self._versions[namespace] = max(
-                    self._versions.get(namespace, 0), delta.snapshot.version
-                )
                 self._change(delta)
+                version = max(self._versions.get(namespace, 0), delta.snapshot.version)
+                self._versions[namespace] = version
             case Progress(version):
                 self._versions[namespace] = version
             case Replace():
                 self._replace(delta, namespace)
+        if self._writes:
+            self._expire_writes()
 
     def _change(self, delta: Upsert | Remove) -> None:
         parked = self._parked.get(delta.snapshot.key)
@@ -251,24 +253,24 @@ class Cache(Generic[T]):
         metadata: Metadata,
         *,
         is_initial: bool = False,
-        force: bool = False,
+        floor: int = UNORDERED,
     ) -> None:
+        """Take in a state. `floor` is the version of a full list: up to it the list is right."""
         key = snapshot.key
         if self._transform is not None:
             snapshot = Snapshot(self._transform(snapshot.raw), metadata)
         stored = self._entries.get(key)
         told = self._told.get(key, stored)
-        if told is not None and not force and _is_stale(snapshot, told):
+        if told is not None and _is_older(snapshot, told) and told.version > floor:
             return  # R1
         author = self._author(snapshot)
-        if stored is None or force or snapshot.version >= stored.version or _unordered(snapshot):
-            if self._is_hidden(snapshot):
-                self._told[key] = snapshot
-            else:
-                self._settle(key)
-                self._put(snapshot, metadata)
-        else:
+        if stored is not None and _is_older(snapshot, stored) and stored.version > floor:
             self._told[key] = snapshot  # our own write is newer: readers keep that
+        elif self._is_hidden(snapshot):
+            self._told[key] = snapshot  # we deleted it
+        else:
+            self._settle(key)
+            self._put(snapshot, metadata)
         if told is None:
             self._tell(Change.ADDED, None, snapshot, metadata, is_initial=is_initial, author=author)
         elif told.uid != snapshot.uid:
@@ -291,12 +293,15 @@ class Cache(Generic[T]):
             self._drop(key)
         else:
             self._told[key] = None  # ours is a newer object of the same name
-        if told is not None:
+        if told is not None and told.uid != snapshot.uid:
+            self._tell(Change.DELETED, told, told, told.metadata)  # its own deletion was missed
+        elif told is not None:
             self._tell(Change.DELETED, told, snapshot, metadata, author=author)
 
     def _replace(self, replace: Replace, namespace: str) -> None:
         """R2: readers see the whole new state before any handler is told."""
-        force, is_initial = replace.is_reset, namespace not in self._versions
+        is_initial = namespace not in self._versions
+        floor = _NEWEST if replace.is_reset else replace.version
         self._versions[namespace] = replace.version
         for key in self._parked:
             self._unpark(key)
@@ -306,9 +311,9 @@ class Cache(Generic[T]):
         gone = [key for key in self._known(namespace) if key not in fresh]
         self._outbox = []
         for key in gone:
-            self._forget(key, replace.version, force=force)
+            self._forget(key, floor)
         for snapshot in fresh.values():
-            self._upsert(snapshot, snapshot.metadata, is_initial=is_initial, force=force)
+            self._upsert(snapshot, snapshot.metadata, is_initial=is_initial, floor=floor)
         told, self._outbox = self._outbox, None
         for event in told:
             self._deliver(event)
@@ -317,11 +322,11 @@ class Cache(Generic[T]):
         keys = self._entries.keys() | self._told.keys()
         return tuple(key for key in keys if not namespace or key.namespace == namespace)
 
-    def _forget(self, key: Key, version: int, *, force: bool) -> None:
+    def _forget(self, key: Key, floor: int) -> None:
         """An object is missing from a full list: it was deleted while nobody watched."""
         stored = self._entries.get(key)
         told = self._told.get(key, stored)
-        if stored is not None and stored.version > version and not force:
+        if stored is not None and stored.version > floor:
             self._told[key] = None  # we wrote it after the list was made
         else:
             self._settle(key)
@@ -383,6 +388,23 @@ class Cache(Generic[T]):
 
     def _remember(self, key: Key, write: _Write) -> None:
         self._writes[key] = (*self._writes.get(key, ()), write)[-_MAX_WRITES:]
+
+    def _expire_writes(self) -> None:
+        """Take back writes whose event never came although the watch is past them.
+
+        That happens only when a server lost history after it had answered us.
+        """
+        for key, writes in tuple(self._writes.items()):
+            if key in self._parked or key not in self._entries:
+                continue
+            newest = writes[-1].version
+            if UNORDERED < newest < self.version(key.namespace):
+                told = self._told.get(key)
+                self._settle(key)
+                if told is None:
+                    self._drop(key)
+                else:
+                    self._put(told)
 
     def _is_hidden(self, snapshot: Snapshot) -> bool:
         return any(_is_deletion(write, snapshot) for write in self._writes.get(snapshot.key, ()))
@@ -461,5 +483,5 @@ def _is_deletion(write: _Write, snapshot: Snapshot) -> bool:
     return write.version == UNORDERED and write.uid == snapshot.uid
 
 
-def _is_stale(new: Snapshot, told: Snapshot) -> bool:
-    return not _unordered(new) and new.version < told.version
+def _is_older(new: Snapshot, known: Snapshot) -> bool:
+    return not _unordered(new) and new.version < known.version
