@@ -71,6 +71,8 @@ class _Checker:
     def settle(self) -> None:
         for node in self.seen:
             node.type = substitute(self.bound, node.type, final=True)
+            if isinstance(node, Call) and node.function in ("_+_", "_?_:_"):
+                node.type = _with_list_semantics(node)
 
     def visit(self, node: Expr) -> Type:
         match node:
@@ -371,6 +373,12 @@ class _Checker:
             "found no matching overload for '_?_:_' applied to "
             f"'(bool, {body}, optional_type({body}))'",
         )
+
+
+def _with_list_semantics(node: Call) -> Type:
+    """The type of a sum or choice of lists: it behaves as the lists it was made of do."""
+    special = next((part.type for part in node.args if part.type.special), None)
+    return special if special is not None and special == node.type else node.type
 
 
 def _qualified(node: Expr) -> str:
