@@ -9,6 +9,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.core import Core
 from quarterdeck.server.custom import custom_resources, definition_resources
+from quarterdeck.server.custom.cleanup import DefinitionCleanup
 from quarterdeck.server.custom.definition import bundle_name
 from quarterdeck.server.kinds import builtin_resources
 from quarterdeck.server.pipeline.admission import IMMORTAL_NAMESPACES
@@ -33,6 +34,7 @@ async def bootstrap(core: Core) -> None:
     for entry in core.store.snapshot().range(DEFINITIONS):
         _install(core, entry)
     core.store.subscribe(lambda events: _follow(core, events))
+    DefinitionCleanup(core.store, registry, lambda: core.context("", "")).start()
     await _make_namespaces(core)
 
 
