@@ -32,6 +32,8 @@ def decode(text: bytes | str) -> Any:
         return _decoder.decode(text)
     except msgspec.DecodeError as error:
         raise JsonError(str(error)) from error
+    except UnicodeDecodeError as error:
+        raise JsonError(f"not UTF-8 at byte {error.start}") from error
     except RecursionError as error:
         raise JsonError("nested too deeply") from error
 
