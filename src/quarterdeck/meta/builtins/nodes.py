@@ -34,15 +34,8 @@ def of_type(name: str) -> Node:
     if name in table.SPECIAL:
         return _special(name)
     found = table.go_type(name)
-    if found.alias:
-        return of_expression(found.alias)
-    return _Builder().struct(name)
-
-
-@functools.cache
-def of_expression(expression: str) -> Node:
-    """The node of a type expression of the table."""
-    return _Builder().expression(expression)
+    builder = _Builder()
+    return builder.expression(found.alias) if found.alias else builder.struct(name)
 
 
 class _Builder:

@@ -6,7 +6,6 @@ Each function takes a decoded JSON value and returns it as Go would write it bac
 
 import base64
 import binascii
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +18,7 @@ _ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 _QUANTITY_RULE = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
-_ALPHABET = re.compile(r"[A-Za-z0-9+/]*")
+_ALPHABET = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
 class Mismatch(Exception):
@@ -69,26 +68,41 @@ def decode_bytes(value: Any) -> str:
         raise Mismatch(json_kind(value), "[]uint8")
     text = value.replace("\n", "").replace("\r", "")
     try:
-        return base64.b64encode(base64.b64decode(text, validate=True)).decode()
+        if len(text) % 4 == 0:
+            return base64.b64encode(base64.b64decode(text, validate=True)).decode()
     except (binascii.Error, ValueError):
-        raise Mismatch(text=f"illegal base64 data at input byte {_bad_byte(text)}") from None
+        pass
+    raise Mismatch(text=f"illegal base64 data at input byte {_bad_byte(value)}")
 
 
 def _bad_byte(text: str) -> int:
-    """Where Go stops: the first byte outside the alphabet, or after a group cut short."""
-    match = _ALPHABET.match(text)
-    good = match.end() if match else 0
-    if good == len(text):
-        return good - good % 4 if good % 4 == 1 else good
-    if text[good] != "=" or good % 4 in (0, 1):
-        return good
-    needed = 4 - good % 4
-    padding = len(text[good:]) - len(text[good:].lstrip("="))
-    return (
-        len(text)
-        if padding < needed and good + padding == len(text)
-        else good + min(padding, needed)
-    )
+    """Where Go gives up: a foreign byte, a wrong end, or the start of a group cut short."""
+    data = text.encode()
+    good = 0  # bytes of the alphabet in the group so far
+    for index, byte in enumerate(data):
+        if byte in _ALPHABET:
+            good = (good + 1) % 4
+        elif byte not in b"\r\n":
+            return _bad_end(data, index, good)
+    return len(data) - good
+
+
+def _bad_end(data: bytes, index: int, good: int) -> int:
+    """The same from the first byte that is no digit: padding may stand there, but only so much."""
+    if data[index : index + 1] != b"=" or good < 2:
+        return index
+    after = index + 1
+    if good == 2:
+        while data[after : after + 1] in (b"\r", b"\n"):
+            after += 1
+        if after == len(data):
+            return after
+        if data[after : after + 1] != b"=":
+            return after - 1
+        after += 1
+    while data[after : after + 1] in (b"\r", b"\n"):
+        after += 1
+    return after
 
 
 def decode_time(value: Any) -> str | None:

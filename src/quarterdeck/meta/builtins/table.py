@@ -9,7 +9,7 @@ type, and the scalars `string bool int32 int64 uint32 float64 bytes`.
 
 import functools
 import hashlib
-from importlib import resources as package_files
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -74,7 +74,7 @@ def _file() -> _File:
 
 
 def _read(name: str) -> bytes:
-    return package_files.files(__package__).joinpath(name).read_bytes()
+    return Path(__file__).with_name(name).read_bytes()
 
 
 @functools.cache

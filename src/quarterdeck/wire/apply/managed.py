@@ -73,7 +73,7 @@ def _entry(identity: Identity, owned: Owned, time: str | None) -> dict[str, Any]
         "operation": APPLY if owned.applied else identity.operation,
         "apiVersion": owned.api_version,
     }
-    if time is not None:
+    if time:
         entry["time"] = time
     entry |= {"fieldsType": _FIELDS_TYPE, "fieldsV1": ordered(owned.fields)}
     if identity.subresource:

@@ -83,11 +83,6 @@ class Type:
                 self.list_atomic = False
 
     @property
-    def is_open(self) -> bool:
-        """Whether members that are not declared may stand here."""
-        return self.element is not None
-
-    @property
     def is_deduced_map(self) -> bool:
         """Whether it is an object about which nothing is declared."""
         return self.has_map and self.element is DEDUCED and not (self._node and self._declared())

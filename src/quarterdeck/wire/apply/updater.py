@@ -14,7 +14,6 @@ from quarterdeck.wire.apply.fieldset import (
     Trie,
     difference,
     intersection,
-    paths,
     recursive_difference,
     union,
 )
@@ -43,10 +42,6 @@ class Disagreement(Exception):
     def __init__(self, conflicts: Mapping[Identity, Trie]) -> None:
         super().__init__("apply conflicts")
         self.conflicts = dict(conflicts)
-
-    def count(self) -> int:
-        """How many fields are disputed."""
-        return sum(1 for trie in self.conflicts.values() for _ in paths(trie))
 
 
 class Updater:

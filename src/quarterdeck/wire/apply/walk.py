@@ -18,11 +18,6 @@ class Comparison(NamedTuple):
     modified: Trie
     added: Trie
 
-    @property
-    def is_same(self) -> bool:
-        """Whether nothing differs."""
-        return not (self.removed or self.modified or self.added)
-
 
 def fields_of(value: Mapping[str, Any], kind: Type) -> Trie:
     """Every leaf and list item an object mentions; fields with content are not members."""

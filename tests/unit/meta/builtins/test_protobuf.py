@@ -76,3 +76,109 @@ def test_damaged_bodies_are_errors_and_never_crashes(data: st.DataObject) -> Non
         builtins.decode_protobuf(bytes(body[:cut]))
     except ValueError:
         pass
+
+
+def varint(value: int) -> bytes:
+    if value < 0x80:
+        return bytes([value])
+    return bytes([value & 0x7F | 0x80]) + varint(value >> 7)
+
+
+def field(tag: int, payload: bytes) -> bytes:
+    return varint(tag << 3 | 2) + varint(len(payload)) + payload
+
+
+def number(tag: int, value: int) -> bytes:
+    return varint(tag << 3) + varint(value)
+
+
+def body(api_version: str, kind: str, raw: bytes) -> bytes:
+    envelope = field(1, api_version.encode()) + field(2, kind.encode())
+    return b"k8s\x00" + field(1, envelope) + field(2, raw)
+
+
+def crd(schema: bytes) -> Any:
+    version = field(4, field(1, schema))
+    decoded = builtins.decode_protobuf(
+        body("apiextensions.k8s.io/v1", "CustomResourceDefinition", field(2, field(7, version)))
+    )
+    return decoded["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+
+
+STRING = field(5, b"string")
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        pytest.param(field(24, field(1, STRING)), {"items": {"type": "string"}}, id="one item"),
+        pytest.param(
+            field(24, field(2, STRING)), {"items": [{"type": "string"}]}, id="list of items"
+        ),
+        pytest.param(
+            field(30, number(1, 1)), {"additionalProperties": True}, id="additional allowed"
+        ),
+        pytest.param(
+            field(30, number(1, 1) + field(2, STRING)),
+            {"additionalProperties": {"type": "string"}},
+            id="additional of a schema",
+        ),
+        pytest.param(
+            field(32, field(1, b"a") + field(2, field(2, b"b"))),
+            {"dependencies": {"a": ["b"]}},
+            id="names",
+        ),
+        pytest.param(
+            field(32, field(1, b"a") + field(2, field(1, STRING))),
+            {"dependencies": {"a": {"type": "string"}}},
+            id="dependency of a schema",
+        ),
+        pytest.param(field(8, field(1, b'{"a":1}')), {"default": {"a": 1}}, id="any JSON"),
+        pytest.param(field(8, b""), {"default": None}, id="no JSON"),
+        pytest.param(
+            bytes([9 << 3 | 1]) + b"\x00\x00\x00\x00\x00\x00\xf8\x3f", {"maximum": 1.5}, id="float"
+        ),
+    ],
+)
+def test_json_schemas_in_protobuf_have_their_own_shapes(
+    schema: bytes, expected: dict[str, Any]
+) -> None:
+    assert crd(schema) == expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "problem"),
+    [
+        pytest.param(b"\x0b", "wire type 3", id="group"),
+        pytest.param(b"\x0a\x05ab", "unexpected EOF", id="cut short"),
+        pytest.param(b"\x0a", "unexpected EOF", id="no length"),
+        pytest.param(b"\xff" * 11, "integer overflow", id="endless number"),
+        pytest.param(number(1, 1), "wrong wireType", id="number for a message"),
+        pytest.param(field(2, field(1, b"k") + number(2, 1)), "UTF-8", id="number for a string"),
+        pytest.param(field(2, field(1, b"\xff")), "UTF-8", id="no UTF-8"),
+        pytest.param(number(2, 1), "wrong wireType", id="number for an entry"),
+        pytest.param(field(4, b"x"), "not a varint", id="bytes for a boolean"),
+        pytest.param(field(3, field(1, b"k") + number(2, 1)), "wrong wireType", id="no bytes"),
+    ],
+)
+def test_what_does_not_fit_is_named(raw: bytes, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        builtins.decode_protobuf(body("v1", "ConfigMap", raw))
+
+
+def test_embedded_json_must_be_json() -> None:
+    revision = field(2, field(1, b"{"))
+    with pytest.raises(ValueError, match="embedded JSON"):
+        builtins.decode_protobuf(body("apps/v1", "ControllerRevision", revision))
+
+
+def test_times_out_of_range_are_refused() -> None:
+    huge = b"\x08" + b"\xff" * 8 + b"\x7f"
+    with pytest.raises(ValueError, match="out of range"):
+        builtins.decode_protobuf(body("v1", "ConfigMap", field(1, field(8, huge))))
+
+
+def test_fields_that_are_not_in_the_table_are_skipped() -> None:
+    raw = field(2, field(1, b"k") + field(2, b"v")) + field(15, b"future")
+    decoded = builtins.decode_protobuf(body("v1", "ConfigMap", raw))
+    assert decoded["data"] == {"k": "v"}

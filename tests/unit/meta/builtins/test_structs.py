@@ -178,7 +178,7 @@ CONTAINERS = {"template": {"spec": {"containers": [{"env": [{"name": "A", "value
         pytest.param(
             {"data": {"a": "abc"}},
             SECRET,
-            "illegal base64 data at input byte 3",
+            "illegal base64 data at input byte 0",
             id="base64 without padding",
         ),
         pytest.param(
@@ -235,3 +235,97 @@ def test_json_schemas_in_crds_are_read_to_their_depth() -> None:
 def test_unknown_kind_is_an_error_of_the_caller() -> None:
     with pytest.raises(KeyError, match="Nope"):
         builtins.decode({}, GVK("", "v1", "Nope"))
+
+
+CRD = GVK("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+
+
+def schema_in(**members: Any) -> dict[str, Any]:
+    return {"spec": {"versions": [{"schema": {"openAPIV3Schema": members}}]}}
+
+
+def schema_out(**members: Any) -> Any:
+    decoded = builtins.decode(schema_in(**members), CRD)
+    assert decoded.error is None
+    return decoded.object["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+
+
+def test_json_schemas_take_each_of_their_shapes() -> None:
+    assert schema_out(items=[{"type": "string"}]) == {"items": [{"type": "string"}]}
+    assert schema_out(additionalProperties=True) == {"additionalProperties": True}
+    assert schema_out(dependencies={"a": ["b"]}) == {"dependencies": {"a": ["b"]}}
+    assert schema_out(dependencies={"a": {"type": "string"}}) == {
+        "dependencies": {"a": {"type": "string"}}
+    }
+    assert schema_out(maximum=1.5) == {"maximum": 1.5}
+
+
+def test_wrong_shapes_in_json_schemas_are_errors() -> None:
+    error = builtins.type_errors(schema_in(additionalProperties="x"), CRD)
+    assert error == "boolean or JSON schema expected"
+    error = builtins.type_errors(schema_in(maximum="x"), CRD)
+    assert error is not None and error.endswith("maximum of type float64")
+
+
+@pytest.mark.parametrize(
+    ("text", "byte"),
+    [
+        ("a", 0),
+        ("ab", 0),
+        ("abcdef", 4),
+        ("ab=", 3),
+        ("ab=c", 2),
+        ("a=bc", 1),
+        ("abcd=", 4),
+        ("é", 0),
+        ("ab==c", 4),
+        ("a\nb%", 3),
+        ("ab=\n", 4),
+    ],
+)
+def test_the_byte_where_base64_breaks_is_named(text: str, byte: int) -> None:
+    error = builtins.type_errors({"data": {"a": text}}, SECRET)
+    assert error == f"illegal base64 data at input byte {byte}"
+
+
+def test_base64_may_have_line_breaks() -> None:
+    assert builtins.decode({"data": {"a": "Yg=\n="}}, SECRET).object["data"] == {"a": "Yg=="}
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [(True, "bool"), ([1], "array"), (1.5, "number 1.5"), ({}, "object")]
+)
+def test_integers_or_strings_are_nothing_else(value: object, found: str) -> None:
+    body = {"spec": {"minAvailable": value}}
+    assert builtins.type_errors(body, GVK("policy", "v1", "PodDisruptionBudget")) == (
+        f"json: cannot unmarshal {found} into Go struct field "
+        "PodDisruptionBudgetSpec.spec.minAvailable of type int32"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [("x", "string"), (1.5, "number 1.5"), (True, "bool"), ([], "array")]
+)
+def test_integers_are_integers(value: object, found: str) -> None:
+    error = builtins.type_errors({"spec": {"replicas": value}}, DEPLOYMENT)
+    assert error is not None and error.startswith(f"json: cannot unmarshal {found} into")
+
+
+def test_booleans_and_bytes_are_checked() -> None:
+    error = builtins.type_errors({"immutable": 1, "data": {"a": 1}}, SECRET)
+    assert error is not None and error.endswith("Secret.immutable of type bool")
+    error = builtins.type_errors({"data": {"a": 1}}, SECRET)
+    assert error is not None and error.endswith(
+        "number into Go struct field Secret.data of type []uint8"
+    )
+
+
+def test_the_zero_time_is_null() -> None:
+    body = {"metadata": {"creationTimestamp": "0001-01-01T00:00:00Z"}}
+    assert builtins.decode(body, CONFIG_MAP).object == {"metadata": {"creationTimestamp": None}}
+
+
+def test_null_items_become_zero_values() -> None:
+    body = {"spec": {"containers": [None], "tolerations": [None]}}
+    pod = builtins.decode(body, POD).object["spec"]
+    assert pod == {"containers": [{"name": "", "resources": {}}], "tolerations": [{}]}

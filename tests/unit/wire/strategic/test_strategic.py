@@ -156,6 +156,41 @@ def test_malformed_patches_say_what_is_wrong(patch: dict[str, Any], message: str
         strategic.apply({**LIVE, "metadata": {"finalizers": ["x"]}}, patch, POD)
 
 
+@pytest.mark.parametrize(
+    ("code", "reason"), [(400, "BadRequest"), (422, "Invalid"), (500, "InternalError")]
+)
+def test_errors_know_their_answer(code: int, reason: str) -> None:
+    status = strategic.StrategicMergeError("why", code=code).to_api_error().to_status()
+    assert (status["code"], status["reason"], status["message"]) == (code, reason, "why")
+
+
+def test_maps_without_a_schema_merge_too() -> None:
+    live = {"metadata": {"annotations": {"a": "1"}}, "extra": {"x": {"y": 1}, "l": [1]}}
+    patch = {"extra": {"x": {"z": 2}, "l": [2]}}
+    assert strategic.apply(live, patch, POD)["extra"] == {"x": {"y": 1, "z": 2}, "l": [2]}
+
+
+def test_a_directive_in_something_new_is_not_kept() -> None:
+    patch = {"metadata": {"labels": {"$patch": "delete"}}, "spec": {"x": [{"$patch": "delete"}]}}
+    assert strategic.apply({}, patch, POD) == {"metadata": {}, "spec": {"x": []}}
+    assert strategic.apply({"spec": 1}, {"spec": {"$patch": "delete"}}, POD) == {}
+
+
+def test_new_lists_with_an_order_are_ordered() -> None:
+    patch = pod(
+        **{
+            "$setElementOrder/containers": [{"name": "a"}, {"name": "b"}],
+            "containers": [{"name": "a"}, {"name": "b"}, {"name": "c", "$patch": "delete"}],
+        }
+    )
+    assert names(strategic.apply({"spec": {}}, patch, POD)) == ["a", "b"]
+
+
+def test_an_order_of_nothing_does_nothing() -> None:
+    patch = pod(**{"$setElementOrder/containers": [{"name": "a"}]})
+    assert strategic.apply({"spec": {}}, patch, POD) == {"spec": {}}
+
+
 def test_three_way_patch_drops_what_was_applied_and_keeps_what_others_added() -> None:
     original = pod(containers=[{"name": "a", "env": [{"name": "X", "value": "1"}]}])
     modified = pod(containers=[{"name": "a", "image": "new"}])
