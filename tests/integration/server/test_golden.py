@@ -31,8 +31,6 @@ TOKENS = "there are no service account tokens yet"
 NOT_YET: dict[str, str] = {
     "crd": ESTABLISHED,
     "crd settled": ESTABLISHED,
-    "daemonset": "the annotation of the template generation has no owner",
-    "pod immutable": "Kubernetes prints a difference of Go structs there, we name the fields",
     "alice may get pods": ROLES,
     "token request": TOKENS,
 }
