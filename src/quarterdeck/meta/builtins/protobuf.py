@@ -114,7 +114,6 @@ class _Slot(msgspec.Struct, frozen=True):
     read: Reader
     shape: str  # "one", "list", "map", "inline"
     omit_zero: bool
-    value: Reader | None = None
 
 
 @functools.cache
@@ -125,15 +124,15 @@ def _slots(name: str) -> dict[int, _Slot]:
 def _slot(field: table.Field) -> _Slot:
     expression = _resolve(field.type)
     if not field.name:
-        return _Slot("", _lazy(expression.lstrip("*")), "inline", omit_zero=False)
+        return _Slot("", _reader(expression.lstrip("*")), "inline", omit_zero=False)
     if expression.startswith("[]"):
-        return _Slot(field.name, _lazy(expression[2:]), "list", omit_zero=False)
+        return _Slot(field.name, _reader(expression[2:]), "list", omit_zero=False)
     if expression.startswith("{}"):
-        return _Slot(field.name, _lazy(expression[2:]), "map", omit_zero=False)
+        return _Slot(field.name, _reader(expression[2:]), "map", omit_zero=False)
     pointer = expression.startswith("*")
     return _Slot(
         field.name,
-        _lazy(expression.lstrip("*")),
+        _reader(expression.lstrip("*")),
         "one",
         omit_zero=not pointer and field.omit_empty and not _is_message(expression),
     )
@@ -153,13 +152,6 @@ def _is_message(expression: str) -> bool:
     return expression.startswith("#")
 
 
-def _lazy(expression: str) -> Reader:
-    def first(value: Any) -> Any:
-        return _reader(expression)(value)
-
-    return first
-
-
 @functools.cache
 def _reader(expression: str) -> Reader:
     expression = _resolve(expression).lstrip("*")
@@ -175,7 +167,7 @@ def _reader(expression: str) -> Reader:
 
 @functools.cache
 def _message(name: str) -> Reader:
-    order = {member: index for index, member in enumerate(_json_names(name))}
+    """The reader of a message; its fields are looked up when it is first used."""
 
     def read(data: Any) -> dict[str, Any]:
         slots = _slots(name)
@@ -184,17 +176,9 @@ def _message(name: str) -> Reader:
             slot = slots.get(tag)
             if slot is not None:
                 _store(result, slot, raw)
-        return dict(sorted(result.items(), key=lambda item: order.get(item[0], 0)))
+        return result
 
     return read
-
-
-@functools.cache
-def _json_names(name: str) -> tuple[str, ...]:
-    names: list[str] = []
-    for field in table.go_type(name).fields:
-        names += [field.name] if field.name else _json_names(field.type.lstrip("*#"))
-    return tuple(names)
 
 
 def _store(result: dict[str, Any], slot: _Slot, raw: Any) -> None:

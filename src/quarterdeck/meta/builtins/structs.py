@@ -6,7 +6,7 @@ pass only notices that something is unknown, and paths are computed when they ar
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -16,7 +16,6 @@ from quarterdeck.meta.builtins.special import Mismatch, json_kind
 
 type_ = type
 Decoder = Callable[[Any], Any]
-_MISSING = object()
 _RANGES = {
     "int32": (-(2**31), 2**31 - 1),
     "int64": (-(2**63), 2**63 - 1),
@@ -34,7 +33,6 @@ class Member(msgspec.Struct, frozen=True):
     name: str
     type: str
     omit_empty: bool
-    decode: Decoder
     zero: Callable[[], Any]
     pointer: bool
 
@@ -52,7 +50,6 @@ def members(name: str) -> tuple[Member, ...]:
                 name=field.name,
                 type=field.type,
                 omit_empty=field.omit_empty,
-                decode=_lazy(field.type),
                 zero=_zero(field.type),
                 pointer=field.type.startswith("*"),
             )
@@ -60,18 +57,12 @@ def members(name: str) -> tuple[Member, ...]:
     return tuple(found)
 
 
-def _lazy(expression: str) -> Decoder:
-    """A decoder that is compiled when first used, so that recursive types end."""
-
-    def first(value: Any) -> Any:
-        return decoder(expression)(value)
-
-    return first
-
-
 @functools.cache
 def decoder(expression: str) -> Decoder:
-    """The function that takes a JSON value through a Go type; it raises `Mismatch`."""
+    """The function that takes a JSON value through a Go type; it raises `Mismatch`.
+
+    A struct finds its members when it is first used, so types may hold themselves.
+    """
     if expression.startswith("*"):
         return decoder(expression[1:])
     if expression.startswith("[]"):
@@ -188,7 +179,7 @@ def _integer(expression: str, shown: str) -> Decoder:
 
 
 def _slice(expression: str) -> Decoder:
-    item = _lazy(expression[2:])
+    item = decoder(expression[2:])
     zero = _zero(expression[2:])
     shown = go_expression(expression)
 
@@ -201,7 +192,7 @@ def _slice(expression: str) -> Decoder:
 
 
 def _map(expression: str) -> Decoder:
-    item = _lazy(expression[2:])
+    item = decoder(expression[2:])
     zero = _zero(expression[2:])
     shown = go_expression(expression)
 
@@ -215,23 +206,33 @@ def _map(expression: str) -> Decoder:
 
 def _struct(name: str) -> Decoder:
     shown = table.go_name(name)
+    plan: list[tuple[str, Decoder, bool, bool, Callable[[], Any]]] = []
 
     def decode(value: Any) -> Any:
         if type_(value) is not dict:
             raise Mismatch(json_kind(value), shown)
+        if not plan:
+            plan.extend(_plan(name))
         result: dict[str, Any] = {}
-        for member in members(name):
-            part = value.get(member.name, _MISSING)
-            if part is _MISSING or part is None:
-                if not member.omit_empty or _is_struct(member.type):
-                    result[member.name] = member.zero()
+        for key, decode_member, always, keeps_zero, zero in plan:
+            part = value.get(key)
+            if part is None:
+                if always:
+                    result[key] = zero()
                 continue
-            decoded = member.decode(part)
-            if not (member.omit_empty and _is_empty(decoded, member)):
-                result[member.name] = decoded
+            decoded = decode_member(part)
+            if always or decoded or (keeps_zero and decoded is not None):
+                result[key] = decoded
         return result
 
     return decode
+
+
+def _plan(name: str) -> Iterator[tuple[str, Decoder, bool, bool, Callable[[], Any]]]:
+    """What decoding a struct does with each member: always written, written even when zero."""
+    for member in members(name):
+        always = not member.omit_empty or _is_struct(member.type)
+        yield member.name, decoder(member.type), always, member.pointer, member.zero
 
 
 @functools.cache
@@ -241,14 +242,6 @@ def _is_struct(expression: str) -> bool:
         return False
     name = expression[1:]
     return name in table.SPECIAL or not table.go_type(name).alias
-
-
-def _is_empty(value: Any, member: Member) -> bool:
-    if member.pointer:
-        return value is None
-    if _is_struct(member.type):
-        return False
-    return not value
 
 
 def _zero(expression: str) -> Callable[[], Any]:
