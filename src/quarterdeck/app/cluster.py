@@ -1,7 +1,7 @@
 """An API server of one's own, in this process.
 
     async with Cluster() as cluster:
-        ...  # cluster.url, cluster.kubeconfig
+        ...  # cluster.url, cluster.kubeconfig, cluster.client
 
 It starts in milliseconds, listens on loopback only and leaves nothing behind: hundreds of them in
 one test run are fine. Imports no operator.
@@ -13,7 +13,7 @@ import random
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
@@ -22,6 +22,9 @@ from quarterdeck.server.api import ApiServer
 from quarterdeck.server.facts import derive
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.storage import Store
+
+if TYPE_CHECKING:
+    from quarterdeck.client import Client
 
 DATABASE = "state.db"
 _HOST = "127.0.0.1"
@@ -57,6 +60,7 @@ class Cluster:
         self._api: ApiServer | None = None
         self._address = ""
         self._kubeconfig: Path | None = None
+        self._client: Client | None = None
 
     @property
     def api(self) -> ApiServer:
@@ -83,6 +87,16 @@ class Cluster:
             write_plain(self._kubeconfig, self.url)
         return self._kubeconfig
 
+    @property
+    def client(self) -> "Client":
+        """A client of it, made when asked for, closed at the end."""
+        if self._client is None:
+            from quarterdeck.client import Client, ClusterConfig
+
+            self._client = Client(ClusterConfig(server=self.url), clock=self._clock)
+            self._stack.push_async_callback(self._client.aclose)
+        return self._client
+
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as stack:
             await self._start(stack)
@@ -101,6 +115,7 @@ class Cluster:
         """End watches, let requests finish, close the store. Stopping twice is fine."""
         stack, self._stack = self._stack, contextlib.AsyncExitStack()
         self._kubeconfig = None
+        self._client = None
         await stack.aclose()
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> None:
