@@ -88,7 +88,7 @@ def test_apply_diff_edit_and_wait(kubectl: Kubectl) -> None:
     kubectl("wait", "--for=jsonpath={.spec.replicas}=1", "deploy/web", "--timeout=10s")
     assert "FIELD: data" in kubectl("explain", "configmap.data")
     assert "unknown field" in kubectl(
-        "apply", "-f", "-", text=MANIFEST.replace("data:", "dota:"), code=1
+        "apply", "-f", "-", text=MANIFEST.replace("\ndata:", "\ndota:"), code=1
     )
     deleted = kubectl("delete", "-f", "-", text=MANIFEST)
     assert deleted.count("deleted") == 2
