@@ -1,13 +1,15 @@
 """Pruning and defaulting, compiled into one walk over the objects and lists of a value.
 
 A walk changes the value in place and answers the paths it dropped, relative to where it stands
-(`.foo`, `[0].bar`), or None when it dropped nothing; scalars are never visited. Parents put their
-own step in front, so a clean object builds no path at all.
+(`.foo`, `[0].bar`), or None when it dropped nothing. Parents put their own step in front, so a
+clean object builds no path at all.
 """
 
 import enum
 from collections.abc import Callable
 from typing import Any
+
+import msgspec
 
 from quarterdeck.meta.schema import Node
 
@@ -78,93 +80,97 @@ class _ListWalk:
         return dropped
 
 
-class _ObjectWalk:
-    """Members of an object or of a map."""
+class _Unknown:
+    """Stands in the table of walks for members that are not declared."""
 
-    __slots__ = ("defaults", "extra", "extra_null", "known", "nested", "own", "refuses_null")
 
-    def __init__(self) -> None:
-        self.known: frozenset[str] | None = None
-        """Members that stay; None where all do."""
-        self.defaults: tuple[tuple[str, Factory], ...] = ()
-        self.nested: tuple[tuple[str, Walk], ...] = ()
-        self.own: frozenset[str] = frozenset()
-        self.extra: Walk | None = None
-        """For members without a schema of their own: those of a map."""
-        self.extra_null: Factory | None = None
-        self.refuses_null: Callable[[str], bool] | None = None
+_UNKNOWN = _Unknown()
+
+
+class _Members(msgspec.Struct, frozen=True, eq=False):
+    """What a node says about the members of its objects."""
+
+    known: frozenset[str] | None
+    """Members that stay; None where all do."""
+    walks: dict[str, Walk | None]
+    other: Walk | _Unknown | None
+    """For members without a schema of their own: those of a map, and unknown ones."""
+    defaults: tuple[tuple[str, Factory], ...]
+    refuses_null: Callable[[str], bool] | None
+    other_null: Factory | None
 
     def is_idle(self) -> bool:
         """Whether there is nothing to do for any object."""
         return not (
             self.known is not None
             or self.defaults
-            or self.nested
-            or self.extra
+            or self.other
             or self.refuses_null
+            or any(self.walks.values())
         )
 
-    def run(self, value: Any) -> list[str] | None:
-        if type(value) is not dict:
-            return None
-        dropped: list[str] | None = None
-        known = self.known
-        if known is not None and not value.keys() <= known:
-            dropped = [f".{key}" for key in value if key not in known]
-            for path in dropped:
-                del value[path[1:]]
-        if self.refuses_null is not None and None in value.values():
-            self._settle_nulls(value, self.refuses_null)
-        for key, factory in self.defaults:
-            if key not in value:
-                value[key] = factory()
-        for key, walk in self.nested:
-            member = value.get(key)
-            if member is not None and (found := walk(member)) is not None:
-                dropped = dropped or []
-                dropped += [f".{key}{path}" for path in found]
-        if self.extra is not None:
-            dropped = self._walk_rest(value, self.extra, dropped)
-        return dropped
-
-    def _settle_nulls(self, value: dict[str, Any], refuses: Callable[[str], bool]) -> None:
-        """A null where none may stand gives way: to the default, or to nothing."""
-        for key in [key for key, member in value.items() if member is None and refuses(key)]:
-            if self.extra_null is not None and key not in self.own:
-                value[key] = self.extra_null()
-            else:
+    def tidy(self, value: dict[str, Any]) -> list[str]:
+        """Drop unknown members, and let nulls give way: to the default, or to nothing."""
+        dropped: list[str] = []
+        for key in list(value):
+            if self.known is not None and key not in self.known:
+                dropped.append(f".{key}")
                 del value[key]
-
-    def _walk_rest(
-        self, value: dict[str, Any], walk: Walk, dropped: list[str] | None
-    ) -> list[str] | None:
-        own = self.own
-        for key, member in value.items():
-            if key not in own and (found := walk(member)) is not None:
-                dropped = dropped or []
-                dropped += [f".{key}{path}" for path in found]
+            elif value[key] is None and self.refuses_null is not None and self.refuses_null(key):
+                if self.other_null is not None and key not in self.walks:
+                    value[key] = self.other_null()
+                else:
+                    del value[key]
         return dropped
 
 
 def _object_walk(node: Node, task: Task, *, is_root: bool, keeps: bool) -> Walk | None:
-    walk = _ObjectWalk()
-    walk.own = frozenset(node.properties)
+    members = _members(node, task, is_root=is_root, keeps=keeps)
+    if members.is_idle():
+        return None
+    walk_of, other, defaults = members.walks.get, members.other, members.defaults
+
+    def walk_object(value: Any) -> list[str] | None:
+        if type(value) is not dict:
+            return None
+        dropped: list[str] | None = None
+        is_tidy = True
+        for key, member in value.items():
+            walk = walk_of(key, other)
+            if member is None or walk is _UNKNOWN:
+                is_tidy = False
+            elif walk is not None and (found := walk(member)) is not None:  # type: ignore[operator] # not unknown
+                dropped = dropped or []
+                dropped += [f".{key}{path}" for path in found]
+        if not is_tidy:
+            dropped = members.tidy(value) + (dropped or []) or None
+        for key, factory in defaults:
+            if key not in value:
+                value[key] = factory()
+        return dropped
+
+    return walk_object
+
+
+def _members(node: Node, task: Task, *, is_root: bool, keeps: bool) -> _Members:
     is_resource = is_root or node.embedded_resource
-    if Task.PRUNE in task and not keeps and node.additional is None:
-        walk.known = walk.own | META if is_resource else walk.own
-    if Task.DEFAULT in task:
-        walk.defaults = _defaults(node)
-        walk.refuses_null = _null_rule(node)
-        if isinstance(node.additional, Node):
-            walk.extra_null = _null_factory(node.additional)
-    walk.nested = tuple(
-        (key, below)
+    prunes, fills = Task.PRUNE in task, Task.DEFAULT in task
+    walks: dict[str, Walk | None] = {
+        key: None if is_resource and key in META else _compile(child, task, keeps=False)
         for key, child in node.properties.items()
-        if not (is_resource and key in META)
-        and (below := _compile(child, task, keeps=False)) is not None
+    }
+    if is_resource:
+        walks |= dict.fromkeys(META)
+    closed = prunes and not keeps and node.additional is None
+    null = _null_factory(node.additional) if isinstance(node.additional, Node) else None
+    return _Members(
+        known=frozenset(walks) if closed else None,
+        walks=walks,
+        other=_UNKNOWN if closed else _extra(node, task),
+        defaults=_defaults(node) if fills else (),
+        refuses_null=_null_rule(node) if fills else None,
+        other_null=null if fills else None,
     )
-    walk.extra = _extra(node, task)
-    return None if walk.is_idle() else walk.run
 
 
 def _extra(node: Node, task: Task) -> Walk | None:
@@ -193,7 +199,7 @@ def _empty_objects(value: Any) -> list[str] | None:
 
 def _defaults(node: Node) -> tuple[tuple[str, Factory], ...]:
     return tuple(
-        (key, _factory(child.default))
+        (key, _factory(_filled(child)))
         for key, child in node.properties.items()
         if child.has_default and child.default is not None
     )
@@ -203,6 +209,15 @@ def _factory(default: Any) -> Factory:
     if isinstance(default, dict | list):
         return lambda: copy_value(default)
     return lambda: default
+
+
+def _filled(child: Node) -> Any:
+    """The default of a node, itself filled in with the defaults below it."""
+    default = copy_value(child.default)
+    walk = _compile(child, Task.DEFAULT, keeps=False)
+    if walk is not None:
+        walk(default)
+    return default
 
 
 def copy_value(value: Any) -> Any:
@@ -227,4 +242,4 @@ def _null_factory(node: Node) -> Factory | None:
     """What takes the place of a null item or map member; None to leave it."""
     if node.nullable or not node.has_default or node.default is None:
         return None
-    return _factory(node.default)
+    return _factory(_filled(node))

@@ -72,13 +72,13 @@ def _own_finder(node: Node) -> Finder | None:
 
 
 def _find_in_set(value: Any, path: str) -> list[FieldError]:
-    if type(value) is not list or len(value) < 2:
+    if type(value) is not list or _are_different(value):
         return []
     return [duplicate(f"{path}[{index}]", value[index]) for index in _doubled(value)]
 
 
 def _find_in_map(value: Any, path: str, keys: tuple[str, ...]) -> list[FieldError]:
-    if type(value) is not list:
+    if type(value) is not list or _have_different_keys(value, keys):
         return []
     for index, member in enumerate(value):
         if member is not None and type(member) is not dict:
@@ -90,6 +90,21 @@ def _find_in_map(value: Any, path: str, keys: tuple[str, ...]) -> list[FieldErro
         {key: member[key] for key in keys if key in member} if member else {} for member in value
     ]
     return [duplicate(f"{path}[{index}]", identities[index]) for index in _doubled(identities)]
+
+
+def _are_different(values: list[Any]) -> bool:
+    """A quick yes; what it denies is looked at closely."""
+    try:
+        return len(set(values)) == len(values)
+    except TypeError:  # objects and lists are compared as JSON
+        return len(values) < 2
+
+
+def _have_different_keys(values: list[Any], keys: tuple[str, ...]) -> bool:
+    try:
+        return len({tuple([value[key] for key in keys]) for value in values}) == len(values)
+    except (TypeError, KeyError):
+        return False
 
 
 def _doubled(values: list[Any]) -> list[int]:

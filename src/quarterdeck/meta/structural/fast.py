@@ -25,7 +25,8 @@ def _leaf(node: Node) -> _Leaf:
     tests = [*_value_tests(node)]
     tests += [test for test in (_enum_test(node), _junctor_test(node)) if test]
     kind = None if tests or node.int_or_string else _PLAIN.get(node.type)
-    return kind, _with_null(node, _type_test(node), tests)
+    typed = None if scalars.knows_type(node) else _type_test(node)
+    return kind, _with_null(node, typed, tests)
 
 
 _PLAIN: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
@@ -35,6 +36,8 @@ def _with_null(node: Node, typed: Test | None, tests: list[Test]) -> Test:
     """Null is settled by type and enumeration alone."""
     null_allowed = scalars.allows_null(node)
     checks = ([typed] if typed else []) + tests
+    if len(checks) == 1 and not null_allowed and node.type in _REFUSES_NULL:
+        return checks[0]
     match checks:
         case []:
             return lambda value: value is not None or null_allowed
@@ -48,6 +51,10 @@ def _with_null(node: Node, typed: Test | None, tests: list[Test]) -> Test:
             return lambda value: (
                 all(check(value) for check in checks) if value is not None else null_allowed
             )
+
+
+_REFUSES_NULL = frozenset({"object", "array", "string", "integer", "number", "boolean"})
+"""Types whose own test already refuses null."""
 
 
 def _type_test(node: Node) -> Test | None:
@@ -93,42 +100,50 @@ def _speaks_of_items(node: Node) -> bool:
 
 
 def _object_test(node: Node) -> Test:
-    table = {key: _leaf(child) for key, child in node.properties.items()}
+    """Members by one look at their type where that is all there is to them, else by their test."""
+    leaves = {key: _leaf(child) for key, child in node.properties.items()}
+    kind_of = {key: kind for key, (kind, _) in leaves.items()}.get
+    test_of = {key: test for key, (_, test) in leaves.items()}.get
     required = frozenset(node.required)
-    other = _other_members(node)
-    low, high = node.min_properties or 0, node.max_properties
+    other_kind, other_test = _other_members(node)
     must_be_object = node.type == "object"
-    if other is None and node.additional is not False:
-        other = (None, _anything)
-    get = table.get
 
     def test(value: Any) -> bool:
         if type(value) is not dict:
             return not must_be_object
         for key, member in value.items():
-            if (leaf := get(key, other)) is None:
-                return False
-            kind, check = leaf
-            if type(member) is not kind and not check(member):
+            if kind_of(key, other_kind) is not type(member) and not test_of(key, other_test)(
+                member
+            ):
                 return False
         return required <= value.keys()
 
-    if not low and high is None:
-        return test
-    return lambda value: (
-        test(value)
-        and (
-            type(value) is not dict or (low <= len(value) and (high is None or len(value) <= high))
-        )
-    )
+    return _sized(test, node) if node.min_properties or node.max_properties is not None else test
+
+
+def _sized(test: Test, node: Node) -> Test:
+    low, high = node.min_properties or 0, node.max_properties
+
+    def sized(value: Any) -> bool:
+        if type(value) is not dict:
+            return test(value)
+        return low <= len(value) and (high is None or len(value) <= high) and test(value)
+
+    return sized
 
 
 def _anything(value: Any) -> bool:
     return True
 
 
-def _other_members(node: Node) -> _Leaf | None:
-    return _leaf(node.additional) if isinstance(node.additional, Node) else None
+def _nothing(value: Any) -> bool:
+    return False
+
+
+def _other_members(node: Node) -> _Leaf:
+    if isinstance(node.additional, Node):
+        return _leaf(node.additional)
+    return None, _nothing if node.additional is False else _anything
 
 
 def _array_test(node: Node) -> Test:

@@ -101,15 +101,22 @@ def compile_test(node: Node) -> Test | None:
     return lambda value: first(value) and second(value)
 
 
+def knows_type(node: Node) -> bool:
+    """Whether the test of a string node's limits asks for a string itself."""
+    return node.type == "string" and _string_test(node) is not None
+
+
 def _string_test(node: Node) -> Test | None:
     low, high, pattern = node.min_length or 0, node.max_length, node.pattern
     known_format = format_test(node.format)
     if not low and high is None and not pattern and known_format is None:
         return None
 
+    is_string = node.type == "string"
+
     def test(value: Any) -> bool:
         if type(value) is not str:
-            return True
+            return not is_string
         if len(value) < low or (high is not None and len(value) > high):
             return False
         if pattern and not matches(pattern, value):

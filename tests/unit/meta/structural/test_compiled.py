@@ -254,6 +254,8 @@ leaves = st.one_of(
     st.builds(lambda low: {"type": "number", "maximum": low}, st.integers(-3, 3)),
     st.builds(lambda n: {"type": "string", "maxLength": n}, st.integers(0, 2)),
     st.just({"type": "string", "enum": ["a", ""]}),
+    st.just({"type": "string", "anyOf": [{"minimum": 1}, {"maxLength": 1}]}),
+    st.just({"type": "string", "minimum": 1}),
     st.just({"type": "boolean", "nullable": True}),
     st.just({"x-kubernetes-int-or-string": True}),
     st.just({"x-kubernetes-preserve-unknown-fields": True}),
