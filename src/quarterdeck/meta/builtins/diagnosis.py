@@ -4,6 +4,7 @@ Decoding itself only finds out that something is wrong; these walks are for bad 
 time does not matter and the exact message does.
 """
 
+import functools
 from typing import Any
 
 from quarterdeck.meta.builtins import table
@@ -47,7 +48,7 @@ def _walk(
 def _walk_members(
     value: dict[str, Any], name: str, found: list[str], path: tuple[str, ...]
 ) -> None:
-    types = {member.name: member.type for member in members(name)}
+    types = _types(name)
     struct = name.rpartition(".")[2]
     for key, part in value.items():
         if key in types:
@@ -81,38 +82,43 @@ def _is_struct(expression: str) -> bool:
     return not table.go_type(expression[1:]).alias
 
 
+@functools.cache
+def _types(name: str) -> dict[str, str]:
+    return {member.name: member.type for member in members(name)}
+
+
 def unknown_fields(value: Any, expression: str, *, path: str = "") -> list[str]:
     """Paths of members no field takes, in the order of the document: `spec.ports[0].foo`."""
-    expression = expression.lstrip("*")
-    if expression.startswith("[]") and isinstance(value, list):
-        return [
-            found
-            for index, part in enumerate(value)
-            for found in unknown_fields(part, expression[2:], path=f"{path}[{index}]")
-        ]
-    if expression.startswith("{}") and isinstance(value, dict):
-        return [
-            found
-            for key, part in value.items()
-            for found in unknown_fields(part, expression[2:], path=_join(path, key))
-        ]
-    if not expression.startswith("#") or expression[1:] in table.SPECIAL:
-        return []
-    named = table.go_type(expression[1:])
-    if named.alias:
-        return unknown_fields(value, named.alias, path=path)
-    return _unknown_members(value, named.name, path) if isinstance(value, dict) else []
-
-
-def _unknown_members(value: dict[str, Any], name: str, path: str) -> list[str]:
-    types = {member.name: member.type for member in members(name)}
     found: list[str] = []
-    for key, part in value.items():
-        if key in types:
-            found += unknown_fields(part, types[key], path=_join(path, key))
-        else:
-            found.append(_join(path, key))
+    _collect(value, expression, path, found)
     return found
+
+
+def _collect(value: Any, expression: str, path: str, found: list[str]) -> None:
+    if not isinstance(value, dict | list) or not _has_members(expression):
+        return
+    expression = _resolve(expression.lstrip("*"))
+    if expression.startswith("[]"):
+        if isinstance(value, list):
+            for index, part in enumerate(value):
+                _collect(part, expression[2:], f"{path}[{index}]", found)
+    elif isinstance(value, dict):
+        types = None if expression.startswith("{}") else _types(expression[1:])
+        for key, part in value.items():
+            inner = expression[2:] if types is None else types.get(key)
+            if inner is None:
+                found.append(_join(path, key))
+            elif isinstance(part, dict | list):
+                _collect(part, inner, _join(path, key), found)
+
+
+@functools.cache
+def _has_members(expression: str) -> bool:
+    """Whether a struct stands somewhere in the type, so that members can be unknown."""
+    expression = _resolve(expression.lstrip("*"))
+    if expression.startswith(("[]", "{}")):
+        return _has_members(expression[2:])
+    return _is_struct(expression)
 
 
 def _join(path: str, key: str) -> str:
