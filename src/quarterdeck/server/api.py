@@ -37,6 +37,7 @@ from quarterdeck.wire.status import (
 )
 
 if TYPE_CHECKING:
+    from quarterdeck.server.lifecycle import Lifecycle
     from quarterdeck.server.openapi.documents import OpenApiDocuments
 
 _NO_RESOURCE = ("", "", "", "", "")
@@ -85,6 +86,8 @@ class ApiServer:
             field_managers=FieldManagers(),
             streams=set(),
         )
+        self.lifecycle: Lifecycle | None = None
+        """What happens by itself; there once the server has started, unless switched off."""
         self._is_ready = False
         self._is_stopping = False
         self._discovery = DiscoveryDocuments(self.core.registry)
@@ -98,11 +101,18 @@ class ApiServer:
     async def start(self) -> None:
         """Register what is served and make the objects every cluster has."""
         await bootstrap(self.core)
+        if self.core.options.lifecycle:
+            from quarterdeck.server.lifecycle import Lifecycle
+
+            self.lifecycle = Lifecycle(self.core)
         self._is_ready = True
 
     async def run(self) -> None:
-        """Keep the deadlines of watches, until cancelled."""
-        await self.core.timers.run()
+        """Keep deadlines, and do what a cluster does by itself, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.core.timers.run(), name="server-timers")
+            if self.lifecycle is not None:
+                group.create_task(self.lifecycle.run(), name="server-lifecycle")
 
     def stop(self) -> None:
         """End all watches cleanly and refuse new ones; requests that run are not touched."""

@@ -43,6 +43,19 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether pods need a service account that exists, and get its token mounted. Something must
     then make the account `default` of each namespace: the life cycle does."""
 
+    lifecycle: bool = True
+    """Whether owners, namespaces and events end as in a cluster. Without it nothing happens by
+    itself, as with a bare kube-apiserver: for tests that play the controllers themselves."""
+
+    simulate_workloads: bool = False
+    """Whether workloads make pods and pods become ready. Without it pods stay Pending."""
+
+    simulated_nodes: int = 1
+    """How many nodes there are for simulated pods, at least."""
+
+    certificate_authority: str = ""
+    """The PEM certificate clients should trust; every namespace has it as `kube-root-ca.crt`."""
+
     advertise_address: str = ""
     """`host:port` that legacy discovery names; empty for what the request was sent to."""
 

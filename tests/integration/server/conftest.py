@@ -7,10 +7,12 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
+from quarterdeck.server.options import ServerOptions
 
 MERGE = "application/merge-patch+json"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -140,10 +142,12 @@ Serving = Callable[..., AbstractAsyncContextManager[Api]]
 
 @pytest.fixture
 def serving() -> Serving:
-    """Starts a server; arguments are those of `Cluster`."""
+    """Starts a server in which nothing happens by itself; arguments are those of `Cluster`."""
 
     @contextlib.asynccontextmanager
     async def start(**arguments: Any) -> AsyncIterator[Api]:
+        options = arguments.get("options") or ServerOptions()
+        arguments["options"] = msgspec.structs.replace(options, lifecycle=False)
         async with Cluster(**arguments) as cluster, http.Client(pool=2048) as client:
             yield Api(cluster, client)
 

@@ -62,7 +62,7 @@ def replayed() -> dict[str, tuple[int, dict[str, str], Any]]:
 async def _replay() -> dict[str, tuple[int, dict[str, str], Any]]:
     results: dict[str, tuple[int, dict[str, str], Any]] = {}
     known: dict[str, str] = {}
-    options = ServerOptions(future_revision_wait_s=0.1, service_accounts=True)
+    options = ServerOptions(future_revision_wait_s=0.1, service_accounts=True, lifecycle=False)
     async with (
         Cluster(options=options, authenticators=(RecordedIdentities(),)) as cluster,
         http.Client() as client,
