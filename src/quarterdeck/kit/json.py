@@ -22,6 +22,11 @@ def encode(value: object) -> bytes:
     return _encoder.encode(value)
 
 
+def indent(text: bytes) -> bytes:
+    """JSON for people: two spaces a level."""
+    return msgspec.json.format(text, indent=2)
+
+
 def decode(text: bytes | str) -> Any:
     """Read JSON; integers stay integers.
 

@@ -15,6 +15,7 @@ from quarterdeck.server.core import Core
 from quarterdeck.server.negotiation import Choice, Form
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire.media import YAML
+from quarterdeck.wire.query import parse_query, truth
 from quarterdeck.wire.status import ApiError
 
 Headers = list[tuple[str, str]]
@@ -23,6 +24,10 @@ Answer = http.Response | http.StreamResponse
 _NO_CACHE = ("Cache-Control", "no-cache, private")
 _JSON_TYPE = ("Content-Type", "application/json")
 JSON_HEADERS: Headers = [_NO_CACHE, _JSON_TYPE]
+METRICS_HEADERS: Headers = [
+    _NO_CACHE,
+    ("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),
+]
 TEXT_HEADERS: Headers = [_NO_CACHE, ("Content-Type", "text/plain; charset=utf-8")]
 _GZIP_LEVEL = 1
 
@@ -44,10 +49,16 @@ def document(core: Core, call: Call, body: bytes, status: int = 200) -> http.Res
     headers = headers_of(call)
     if call.choice.media == YAML:
         body, headers = as_yaml(body, headers)
+    elif "pretty" in call.request.query and _wants_pretty(call.request):
+        body = kit_json.indent(body)
     if len(body) > core.options.gzip_bytes and accepts_gzip(call.request):
         body = gzip(body)
         headers = [*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
     return http.Response(status, headers, body)
+
+
+def _wants_pretty(request: http.Request) -> bool:
+    return truth(parse_query(request.query).get("pretty", ["false"])[0])
 
 
 def failure(error: ApiError, warnings: list[str] | None = None) -> http.Response:

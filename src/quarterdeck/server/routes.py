@@ -25,10 +25,13 @@ from quarterdeck.server.handlers import (
 from quarterdeck.server.handlers import list as listing
 from quarterdeck.server.identity import User
 from quarterdeck.server.pipeline import authz
-from quarterdeck.server.registry.resource import SCALE, Resource
+from quarterdeck.server.registry.resource import SCALE, STATUS, Resource
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import MethodNotAllowed, NotFound
+
+_PARTS = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
+"""Subresources that are the object itself with rules of their own about what may change."""
 
 Verb = Callable[[Core, Call], Awaitable[answers.Answer]]
 
@@ -126,6 +129,8 @@ async def answer(
 def _handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
     if path.subresource == SCALE:
         return _SCALE_VERBS[verb]
+    if path.subresource and path.subresource not in _PARTS and path.subresource != "eviction":
+        raise _not_served(path)
     if verb != "create":
         return _VERBS[verb]
     if not path.subresource:
@@ -133,6 +138,12 @@ def _handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
     if path.subresource == "eviction":
         return eviction.handle
     raise NotFound.resource()
+
+
+def _not_served(path: paths.ResourcePath) -> NotFound:
+    """What needs a kubelet or a token issuer; said plainly, so that nobody searches for long."""
+    full = f"{path.resource}/{path.subresource}"
+    return NotFound(f"{full} is not served here: no container runs behind this API")
 
 
 def _attributes(verb: str, path: paths.ResourcePath) -> authz.Attributes:

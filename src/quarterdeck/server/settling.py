@@ -4,12 +4,19 @@ import asyncio
 
 from quarterdeck.server.core import Core
 from quarterdeck.storage import Entry
+from quarterdeck.wire.status import Timeout
 
 
 async def settled(core: Core, entry: Entry) -> None:
-    """Wait until an entry that was decided is durable, so that an answer may show it."""
-    if core.store.revision < entry.revision:
-        await reached(core, entry.revision, timeout_s=core.options.request_timeout_s)
+    """Wait until an entry that was decided is durable, so that an answer may show it.
+
+    Raises:
+        Timeout: if it is not in time.
+    """
+    if core.store.revision < entry.revision and not await reached(
+        core, entry.revision, timeout_s=core.options.request_timeout_s
+    ):
+        raise Timeout("the object did not become durable in time")
 
 
 async def reached(core: Core, revision: int, *, timeout_s: float) -> bool:
