@@ -165,3 +165,22 @@ class OptionalMap(Expr):
         self.var = var
         self.body = body
         self.flat = flat
+
+
+def children(node: Expr) -> list[Expr]:
+    """The nodes directly below."""
+    match node:
+        case Select():
+            return [node.operand] if node.ident is None else []
+        case Call():
+            return node.operands
+        case ListExpr():
+            return node.elements
+        case MapExpr() | MessageExpr():
+            return [part for entry in node.entries for part in (entry.key, entry.value)]
+        case Comprehension():
+            parts = (node.range, node.condition, node.step)
+            return [part for part in parts if part is not None]
+        case OptionalMap():
+            return [node.target, node.body]
+    return []

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from quarterdeck.cel.errors import CelError
 from quarterdeck.cel.interpreter import Meter
 from quarterdeck.cel.program import Environment
+from quarterdeck.cel.runtime import PER_CALL_LIMIT
 from quarterdeck.cel.types import DYN, Type
 from quarterdeck.cel.values import Duration, Optional, Timestamp
 
@@ -17,7 +17,7 @@ def explain(text: str, self_value: object) -> dict[str, Any]:
         EvaluationError: when the expression has no value.
     """
     program = Environment({"self": DYN}).compile(text, result=None)
-    meter = Meter(10_000_000)
+    meter = Meter(PER_CALL_LIMIT)
     value = program.trace({"self": self_value}, meter)
     return {"type": str(program.type), "cost": meter.cost, "value": to_json(value)}
 
@@ -51,6 +51,3 @@ def _key(key: Any) -> str:
     if isinstance(key, bool):
         return "true" if key else "false"
     return str(key)
-
-
-__all__ = ["CelError", "explain", "to_json"]

@@ -17,6 +17,7 @@ from quarterdeck.cel.ast import (
     MapExpr,
     MessageExpr,
     Select,
+    children,
 )
 from quarterdeck.cel.errors import CompileError, Issue
 from quarterdeck.cel.lexer import Token, tokenize
@@ -28,6 +29,9 @@ MAX_CODE_POINTS = 100_000
 """The longest text that is looked at."""
 MAX_DEPTH = 120
 """How deep expressions may nest."""
+_MARGIN = 30
+_MAX_DIGITS = 4000
+_TOO_DEEP = "expression recursion limit exceeded"
 
 _RESERVED = frozenset(
     [
@@ -146,10 +150,12 @@ class _Parser:
         try:
             tree = self.expression()
             self.finish()
+            if _depth(tree) > MAX_DEPTH + _MARGIN:
+                self.too_deep(0)
         except _Abort:
             pass
         except RecursionError:
-            self.report(0, f"expression recursion limit exceeded: {MAX_DEPTH}")
+            self.report(0, f"{_TOO_DEEP}: {MAX_DEPTH}")
         if self.issues or tree is None:
             raise CompileError(self.source, self.issues)
         return tree
@@ -200,13 +206,16 @@ class _Parser:
     def syntax(self, token: Token, message: str) -> None:
         self.issues.append(self.issue(token.pos, f"Syntax error: {message}"))
 
+    def too_deep(self, pos: int) -> NoReturn:
+        self.report(pos, f"{_TOO_DEEP}: {MAX_DEPTH}")
+        raise _Abort
+
     # expressions
 
     def expression(self) -> Expr:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self.report(self.token.pos, f"expression recursion limit exceeded: {MAX_DEPTH}")
-            raise _Abort
+            self.too_deep(self.token.pos)
         tree = self.binary(1)
         if self.token.kind == "?":
             question = self.take()
@@ -225,8 +234,7 @@ class _Parser:
                 continue
             chain += 1
             if chain > MAX_DEPTH:
-                self.report(self.token.pos, f"expression recursion limit exceeded: {MAX_DEPTH}")
-                raise _Abort
+                self.too_deep(self.token.pos)
             operator = self.take()
             right = self.binary(strength + 1)
             left = Call(operator.pos, _FUNCTIONS[operator.kind], [left, right])
@@ -268,8 +276,7 @@ class _Parser:
                 return operand
             chain += 1
             if chain > MAX_DEPTH:
-                self.report(self.token.pos, f"expression recursion limit exceeded: {MAX_DEPTH}")
-                raise _Abort
+                self.too_deep(self.token.pos)
 
     def select(self, operand: Expr) -> Expr:
         dot = self.take()
@@ -443,8 +450,8 @@ class _Parser:
         token = self.take()
         sign = "-" if negative else ""
         if token.kind == "NUM_INT":
-            value = int(sign + token.text, 16 if token.text.startswith("0x") else 10)
-            if not INT_MIN <= value <= INT_MAX:
+            value = _integer(sign + token.text)
+            if value is None or not INT_MIN <= value <= INT_MAX:
                 return self.report(pos, "invalid int literal")
             return Literal_(pos, value, INT)
         number = float(sign + token.text)
@@ -453,9 +460,8 @@ class _Parser:
         return Literal_(pos, number, DOUBLE)
 
     def unsigned(self, token: Token) -> Expr:
-        text = token.text[:-1]
-        value = int(text, 16 if text.startswith("0x") else 10)
-        if value > UINT_MAX:
+        value = _integer(token.text[:-1])
+        if value is None or value > UINT_MAX:
             return self.report(token.pos, "invalid uint literal")
         return Literal_(token.pos, UInt(value), UINT)
 
@@ -465,6 +471,24 @@ class _Parser:
         except LiteralError as error:
             return self.report(token.pos, str(error))
         return Literal_(token.pos, value, BYTES if isinstance(value, bytes) else STRING)
+
+
+def _integer(text: str) -> int | None:
+    """The number, unless it has more digits than any that fits."""
+    if len(text) > _MAX_DIGITS:
+        return None
+    return int(text, 16 if "x" in text else 10)
+
+
+def _depth(tree: Expr) -> int:
+    """How deep the tree is; without recursion, for it may be very deep."""
+    deepest = 0
+    todo = [(tree, 1)]
+    while todo:
+        node, depth = todo.pop()
+        deepest = max(deepest, depth)
+        todo += [(part, depth + 1) for part in children(node)]
+    return deepest
 
 
 def _balance(function: str, terms: list[Expr], positions: list[int], low: int, high: int) -> Expr:

@@ -4,17 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quarterdeck.cel import cost
-from quarterdeck.cel.ast import (
-    Call,
-    Comprehension,
-    Expr,
-    Ident,
-    ListExpr,
-    Literal_,
-    MapExpr,
-    OptionalMap,
-    Select,
-)
+from quarterdeck.cel.ast import Call, Comprehension, Expr, Ident, Literal_, OptionalMap, children
 from quarterdeck.cel.checker import check
 from quarterdeck.cel.compile import Function, NotCompilable, compile_function
 from quarterdeck.cel.errors import BudgetExceeded, CelError, CompileError, Issue
@@ -183,7 +173,7 @@ class InstantiationError(CompileError):
 
 def _bad_pattern(tree: Expr) -> str:
     """What is wrong with a constant pattern, if anything."""
-    for node in _walk(tree):
+    for node, _ in _scoped(tree):
         if isinstance(node, Call) and node.function in ("find", "findAll") and node.args:
             pattern = node.args[0]
             if isinstance(pattern, Literal_) and isinstance(pattern.value, str):
@@ -203,10 +193,6 @@ def _used(tree: Expr) -> set[str]:
     }
 
 
-def _walk(tree: Expr) -> Iterator[Expr]:
-    return (node for node, _ in _scoped(tree))
-
-
 def _scoped(tree: Expr) -> Iterator[tuple[Expr, frozenset[str]]]:
     """Every node with the names that macros have bound around it."""
     todo: list[tuple[Expr, frozenset[str]]] = [(tree, frozenset())]
@@ -214,23 +200,15 @@ def _scoped(tree: Expr) -> Iterator[tuple[Expr, frozenset[str]]]:
         node, hidden = todo.pop()
         yield node, hidden
         match node:
-            case Select():
-                if node.ident is None:
-                    todo.append((node.operand, hidden))
-            case Call():
-                todo += [(part, hidden) for part in node.operands]
-            case ListExpr():
-                todo += [(part, hidden) for part in node.elements]
-            case MapExpr():
-                for entry in node.entries:
-                    todo += [(entry.key, hidden), (entry.value, hidden)]
             case Comprehension():
-                todo.append((node.range, hidden))
                 inner = hidden | {node.var, node.var2}
                 parts = (node.condition, node.step)
+                todo.append((node.range, hidden))
                 todo += [(part, inner) for part in parts if part is not None]
             case OptionalMap():
                 todo += [(node.target, hidden), (node.body, hidden | {node.var})]
+            case _:
+                todo += [(part, hidden) for part in children(node)]
 
 
 __all__ = ["Environment", "InstantiationError", "Program", "ResultTypeError"]
