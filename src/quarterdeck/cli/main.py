@@ -8,6 +8,7 @@ import sys
 
 COMMANDS: dict[str, str] = {
     "server": "run the API server alone",
+    "up": "run everything on this machine: API server and operators",
 }
 """Commands and their summaries; the module is `quarterdeck.cli.<name>`, dashes as underscores."""
 

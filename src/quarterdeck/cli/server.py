@@ -1,53 +1,43 @@
 """`quarterdeck server`: the API server alone, on this machine."""
 
 import argparse
-import asyncio
-import sys
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
 
+from quarterdeck.cli.loop import INTERRUPTED, OK, REFUSED, complain, run_loop
 from quarterdeck.kit.clock import SystemClock
 
 _DEFAULT_DATA_DIR = ".quarterdeck"
-_FAILED = 2
 
 
 def run(arguments: list[str]) -> int:
     """Serve until a signal; 0 after a clean end, 2 if the server cannot start."""
     started = SystemClock().monotonic()
     options = _parser().parse_args(arguments)
-    from quarterdeck.app.serve import ServeError, ServeSettings, serve
+    from quarterdeck.app.serve import Interrupted, ServeSettings, StartError, serve
+    from quarterdeck.server.options import ServerOptions
 
     settings = ServeSettings(
         data_dir=None if options.in_memory else Path(options.data_dir),
         port=options.port,
         http_port=options.http_port,
         kubeconfig=Path(options.write_kubeconfig) if options.write_kubeconfig else None,
+        options=ServerOptions(
+            simulate_workloads=options.simulate_workloads, lifecycle=not options.no_lifecycle
+        ),
     )
     try:
-        _run(serve(settings, say=_say, started=started))
-    except ServeError as error:
-        print(f"quarterdeck server: {error}", file=sys.stderr)
-        return _FAILED
-    except KeyboardInterrupt:
-        return 0
-    return 0
+        run_loop(serve(settings, say=_say, started=started))
+    except StartError as error:
+        complain("server", error)
+        return REFUSED
+    except (Interrupted, KeyboardInterrupt):
+        complain("server", "stopped before it was ready; start it again when you like")
+        return INTERRUPTED
+    return OK
 
 
 def _say(line: str) -> None:
     print(line, flush=True)
-
-
-def _run(main: Coroutine[Any, Any, None]) -> None:
-    """Run on uvloop where it is installed."""
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(main)
-        return
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -83,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--simulate-workloads",
         action="store_true",
-        help="pretend that pods run (nothing does so yet)",
+        help="pretend that pods run: they become ready without any kubelet",
     )
     parser.add_argument(
         "--no-lifecycle",

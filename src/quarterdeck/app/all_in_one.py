@@ -1,0 +1,191 @@
+"""`quarterdeck up`: API server, simulated workloads, every operator, in one process.
+
+Read it from top to bottom: what is constructed, and in which order.
+"""
+
+import contextlib
+import os
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import quarterdeck
+from quarterdeck.app import definitions, embedded
+from quarterdeck.app.binding import bind_of
+from quarterdeck.app.embedded import Embedded, Plan, StartError, check_port, port_error
+from quarterdeck.app.host import Endpoint, Host
+from quarterdeck.app.narrator import Narrator
+from quarterdeck.app.parts import Part, choose, kinds_of
+from quarterdeck.app.screen import Screen, Started
+from quarterdeck.app.settings import Settings
+from quarterdeck.app.stopping import Stop
+from quarterdeck.client.client import Client
+from quarterdeck.client.config.cluster import ClusterConfig
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.runtime.manager import Bind, Manager, MetricsPage
+from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.options import ServerOptions
+from quarterdeck.server.pipeline import authn
+
+TOKEN_FILE = "token"
+_MEMORY_HOST = "localhost"
+_GRACE_S = 5.0
+_ADMINISTRATOR = User(name="kubernetes-admin", groups=(MASTERS, AUTHENTICATED))
+
+
+async def up(settings: Settings, *, screen: Screen, started: float) -> None:
+    """Run everything until a signal; `started` is when the process began.
+
+    Raises:
+        StartError: if something cannot start; what had been started is undone.
+        SettingError: if a setting makes no sense.
+        Interrupted: if a signal came before everything was ready.
+    """
+    clock = SystemClock()
+    parts = choose(settings.operators)
+    health = bind_of(settings.health_bind_address, settings.health_port, flag="--health-port")
+    metrics = bind_of(settings.metrics_bind_address, settings.metrics_port, flag="--metrics-port")
+    _check_ports(settings, health, metrics)
+    async with Stop() as stop, contextlib.AsyncExitStack() as stack:
+        with stop.starting():
+            server = await _start_server(settings, stack, clock)
+            client = await stack.enter_async_context(_client(server, clock))
+            await definitions.install(client.raw, kinds_of(parts))
+            manager = Manager(
+                client,
+                health=health,
+                metrics=MetricsPage(metrics) if metrics is not None else None,
+                grace_s=_GRACE_S,
+                clock=clock,
+                watch_loop=True,
+            )
+            host = Host(
+                settings=settings,
+                client=client,
+                manager=manager,
+                clock=clock,
+                stack=stack,
+                api=server.api.handle,
+            )
+            host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
+            for part in parts:
+                await part.attach(host)
+            await stack.enter_async_context(_running(manager, health, metrics))
+        _show(host, server, parts, screen=screen, took_s=clock.monotonic() - started)
+        await _narrate(server, parts, stack, screen=screen, clock=clock)
+        await stop.wait()
+        screen.line("stopping")
+
+
+async def _start_server(
+    settings: Settings, stack: contextlib.AsyncExitStack, clock: Clock
+) -> Embedded:
+    token = secrets.token_urlsafe(32)
+    server = await embedded.start(
+        Plan(
+            data_dir=None if settings.in_memory else settings.data_dir,
+            port=settings.port,
+            kubeconfig=settings.kubeconfig,
+            options=ServerOptions(simulate_workloads=True),
+        ),
+        stack,
+        clock=clock,
+        authenticators=(
+            authn.Certificates(),
+            authn.Tokens({token: _ADMINISTRATOR}),
+            authn.PlainPort(),
+        ),
+    )
+    _write_private(server.folder / TOKEN_FILE, token)
+    return server
+
+
+def _client(server: Embedded, clock: Clock) -> Client:
+    """A client that reaches the server without a socket."""
+    network = http.MemoryNetwork(clock=clock)
+    url = network.serve(server.server, _MEMORY_HOST)
+    return Client(ClusterConfig(server=url), clock=clock, network=network)
+
+
+@contextlib.asynccontextmanager
+async def _running(
+    manager: Manager, health: Bind | None, metrics: Bind | None
+) -> AsyncIterator[None]:
+    """The manager at work; a port that was taken meanwhile is named by its flag."""
+    try:
+        async with manager.running():
+            yield
+    except OSError as error:
+        raise _page_error(error, health, metrics) from error
+
+
+def _page_error(error: OSError, health: Bind | None, metrics: Bind | None) -> StartError:
+    port, flag = (health.port, "--health-port") if health is not None else (0, "--health-port")
+    if metrics is not None and str(metrics.port) in str(error):
+        port, flag = metrics.port, "--metrics-port"
+    return port_error(error, port, flag)
+
+
+def _check_ports(settings: Settings, health: Bind | None, metrics: Bind | None) -> None:
+    """Refuse before anything is touched."""
+    check_port(settings.port, "--port")
+    check_port(settings.http_port or 0, "--http-port")
+    if health is not None:
+        check_port(health.port, "--health-port", host=health.host)
+    if metrics is not None:
+        check_port(metrics.port, "--metrics-port", host=metrics.host)
+
+
+def _show(
+    host: Host, server: Embedded, parts: Sequence[Part], *, screen: Screen, took_s: float
+) -> None:
+    manager, settings = host.manager, host.settings
+    endpoints = list(host.endpoints)
+    if manager.health_url:
+        endpoints.append(Endpoint("health", manager.health_url, "health, and why by /explain"))
+    if manager.metrics_url:
+        endpoints.append(
+            Endpoint("metrics", manager.metrics_url, "metrics, for bearers of a token")
+        )
+    kept_in = "nothing is kept (--in-memory)" if settings.in_memory else str(settings.data_dir)
+    facade = next((each.url for each in endpoints if each.name == "applications"), "")
+    screen.show(
+        Started(
+            version=quarterdeck.__version__,
+            took_s=took_s,
+            endpoints=endpoints,
+            operators=[part.name for part in parts],
+            kubeconfig=server.kubeconfig.resolve(),
+            kept_in=kept_in,
+            tries=[
+                "quarterdeck manifests --samples | kubectl apply -f -",
+                "kubectl get applications,deployments,pods",
+                *([f"curl -N {facade}/watch"] if facade else ["kubectl get events -w"]),
+            ],
+        )
+    )
+
+
+async def _narrate(
+    server: Embedded,
+    parts: Sequence[Part],
+    stack: contextlib.AsyncExitStack,
+    *,
+    screen: Screen,
+    clock: Clock,
+) -> None:
+    """Tell what happens from now on."""
+    kinds = {kind.KIND.gvr.group_resource: kind.KIND.kind for kind in kinds_of(parts)}
+    narrator = Narrator(kinds=kinds, clock=clock, tell=screen.line)
+    tasks = await stack.enter_async_context(Supervisor("narrator"))
+    tasks.spawn(narrator.run(), name="narrator")
+    server.api.core.store.subscribe(narrator.hear)
+
+
+def _write_private(path: Path, text: str) -> None:
+    """A file only its owner can read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)

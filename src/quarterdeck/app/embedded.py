@@ -1,0 +1,202 @@
+"""The API server inside this process: store, certificates, listeners, kubeconfig.
+
+What `quarterdeck server` and `quarterdeck up` share. Everything that can be refused is checked
+before anything is touched, and everything started is undone by the caller's exit stack.
+"""
+
+import contextlib
+import errno
+import random
+import socket
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.app import certificates
+from quarterdeck.app.cluster import DATABASE
+from quarterdeck.app.kubeconfig import write_certificate
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.server.api import ApiServer
+from quarterdeck.server.facts import derive
+from quarterdeck.server.options import ServerOptions
+from quarterdeck.server.pipeline import authn
+from quarterdeck.storage import Store
+from quarterdeck.storage.errors import OpenFailed
+
+HOST = "127.0.0.1"
+DRAIN_S = 5.0
+
+
+class StartError(Exception):
+    """Raised when something cannot start; the message is one line for the user, with the fix."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to start."""
+
+    data_dir: Path | None
+    """Where everything is kept; None keeps nothing."""
+    port: int
+    """HTTPS; 0 takes any free port."""
+    kubeconfig: Path | None = None
+    """Where the kubeconfig goes; by default beside the data."""
+    kubeconfig_flag: str = "--kubeconfig"
+    """The flag that changes it, for messages."""
+    options: ServerOptions = ServerOptions()
+
+
+class Embedded:
+    """A running API server."""
+
+    def __init__(self, api: ApiServer, server: http.Server, folder: Path) -> None:
+        self.api = api
+        self.server = server
+        self.folder = folder
+        """Where certificates and, by default, the kubeconfig are."""
+        self.url = ""
+        self.kubeconfig = Path()
+
+
+async def start(
+    plan: Plan,
+    stack: contextlib.AsyncExitStack,
+    *,
+    clock: Clock,
+    authenticators: Iterable[authn.Authenticator] | None = None,
+) -> Embedded:
+    """Open the store, start the server, listen on HTTPS and write the kubeconfig.
+
+    Raises:
+        StartError: if the data, the port or the kubeconfig cannot be used.
+    """
+    store = _open(plan)
+    stack.push_async_callback(store.close)
+    folder = _folder(plan, stack)
+    authority = _certificates(folder, clock)
+    tasks = await stack.enter_async_context(Supervisor("server"))
+    pem = authority.certificate("authority").read_text()
+    api = ApiServer(
+        store,
+        msgspec.structs.replace(plan.options, certificate_authority=pem),
+        clock=clock,
+        rng=random.Random(),
+        authenticators=tuple(authenticators) if authenticators is not None else None,
+    )
+    await api.start()
+    tasks.spawn(api.run(), name="api-server")
+    server = http.Server(api.handle, clock=clock)
+    stack.push_async_callback(_shut_down, api, server)
+    embedded = Embedded(api, server, folder)
+    listener = await listen(server, plan.port, "--port", authority=authority)
+    embedded.url = f"https://{HOST}:{listener.port}"
+    embedded.kubeconfig = plan.kubeconfig or folder / "kubeconfig"
+    _write_kubeconfig(embedded, authority, flag=plan.kubeconfig_flag)
+    return embedded
+
+
+async def listen(
+    server: http.Server,
+    port: int,
+    flag: str,
+    *,
+    authority: certificates.Certificates | None = None,
+    host: str = HOST,
+) -> http.Listener:
+    """Listen on a port; with an authority, on TLS.
+
+    Raises:
+        StartError: naming the flag.
+    """
+    tls = authority.server_context() if authority is not None else None
+    try:
+        return await server.listen(host, port, tls=tls)
+    except OSError as error:
+        raise port_error(error, port, flag) from error
+
+
+def check_port(port: int, flag: str, *, host: str = HOST) -> None:
+    """Find out before anything is touched.
+
+    Raises:
+        StartError: if nobody can listen there.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise port_error(error, port, flag) from error
+
+
+def port_error(error: OSError, port: int, flag: str) -> StartError:
+    """What is wrong with a port, and the flag that changes it."""
+    if error.errno == errno.EADDRINUSE:
+        return StartError(f"port {port} is taken; choose another one with {flag} (0 for any)")
+    if error.errno == errno.EACCES:
+        return StartError(f"port {port} needs more rights; choose one above 1023 with {flag}")
+    return StartError(f"cannot listen on port {port} ({flag}): {error.strerror or error}")
+
+
+async def _shut_down(api: ApiServer, server: http.Server) -> None:
+    api.stop()
+    await server.drain(DRAIN_S)
+
+
+def _open(plan: Plan) -> Store:
+    if plan.data_dir is None:
+        from quarterdeck.storage.memory import open_memory
+
+        return open_memory(derive=derive)
+    from quarterdeck.storage.sqlite import open_sqlite
+
+    try:
+        plan.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return open_sqlite(plan.data_dir / DATABASE, derive=derive)
+    except OpenFailed as error:
+        raise StartError(str(error)) from error
+    except OSError as error:
+        raise _data_error(plan.data_dir, error) from error
+
+
+def _data_error(folder: Path, error: OSError) -> StartError:
+    reason = error.strerror or str(error)
+    return StartError(
+        f"cannot use {folder}: {reason}; choose another place with --data-dir, "
+        "or keep nothing with --in-memory"
+    )
+
+
+def _folder(plan: Plan, stack: contextlib.AsyncExitStack) -> Path:
+    """Where certificates live: beside the data, or in a private folder that goes at the end."""
+    if plan.data_dir is not None:
+        return plan.data_dir
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quarterdeck-")))
+
+
+def _certificates(folder: Path, clock: Clock) -> certificates.Certificates:
+    try:
+        return certificates.ensure(folder / "pki", clock.now())
+    except OSError as error:
+        raise _data_error(folder, error) from error
+
+
+def _write_kubeconfig(server: Embedded, authority: certificates.Certificates, *, flag: str) -> None:
+    path = server.kubeconfig
+    try:
+        write_certificate(
+            path,
+            server.url,
+            authority=authority.encoded(authority.certificate("authority")),
+            certificate=authority.encoded(authority.certificate("administrator")),
+            key=authority.encoded(authority.key("administrator")),
+        )
+    except OSError as error:
+        raise StartError(
+            f"cannot write the kubeconfig {path}: {error.strerror or error}; "
+            f"choose another place with {flag}"
+        ) from error

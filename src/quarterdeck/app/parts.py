@@ -1,0 +1,66 @@
+"""Which operators there are. Adding one is one entry here and one module that attaches it.
+
+The module has `async def attach(host: Host) -> None`: it registers controllers with
+`host.manager` and, where the operator has a service for people or agents, starts it by
+`host.serve`. Modules are named, not imported: a process pays only for the operators it runs.
+"""
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+from quarterdeck.app.host import Host
+from quarterdeck.app.resolving import SettingError
+from quarterdeck.meta.objects import Object
+
+
+class Part(NamedTuple):
+    """One operator and what belongs to it."""
+
+    name: str
+    """What `--operators` calls it."""
+    summary: str
+    apis: str
+    """The module whose `KINDS` need a CRD."""
+    module: str
+    """The module that attaches it."""
+
+    def kinds(self) -> Sequence[type[Object]]:
+        """The kinds whose CRDs it needs."""
+        kinds: Sequence[type[Object]] = import_module(self.apis).KINDS
+        return kinds
+
+    async def attach(self, host: Host) -> None:
+        """Register its controllers and start its services."""
+        await import_module(self.module).attach(host)
+
+
+PARTS: tuple[Part, ...] = (
+    Part(
+        "applications",
+        "container images kept running",
+        "quarterdeck.apis.applications.v1",
+        "quarterdeck.app.applications",
+    ),
+)
+
+
+def choose(names: Sequence[str]) -> tuple[Part, ...]:
+    """The operators of these names, all of them if none is named.
+
+    Raises:
+        SettingError: naming the ones there are.
+    """
+    known = {part.name: part for part in PARTS}
+    for name in names:
+        if name not in known:
+            raise SettingError(
+                f"there is no operator {name!r} (--operators); there are: {', '.join(known)}"
+            )
+    return tuple(part for part in PARTS if not names or part.name in names)
+
+
+def kinds_of(parts: Sequence[Part]) -> Iterator[type[Object]]:
+    """Every kind that these operators need."""
+    for part in parts:
+        yield from part.kinds()

@@ -1,0 +1,73 @@
+"""What `quarterdeck up` shows: the start screen, and a line for what happens.
+
+Written by hand instead of by a library: it appears before anything else is loaded.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+from quarterdeck.app.host import Endpoint
+
+_BOLD, _DIM, _CYAN, _YELLOW, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1b[0m"
+
+
+class Started(NamedTuple):
+    """What the start screen tells."""
+
+    version: str
+    took_s: float
+    endpoints: Sequence[Endpoint]
+    operators: Sequence[str]
+    kubeconfig: Path
+    kept_in: str
+    tries: Sequence[str]
+
+
+def start_screen(started: Started) -> list[str]:
+    """The start screen, line by line, without colours: headings end in a colon."""
+    width = max(len(each.url) for each in started.endpoints)
+    lines = [f"Quarterdeck {started.version} is ready ({started.took_s:.2f} s)", ""]
+    lines += [f"  {each.url.ljust(width)}  {each.what}" for each in started.endpoints]
+    lines += [
+        "",
+        f"  operators  {', '.join(started.operators)}",
+        f"  data       {started.kept_in}",
+        "",
+        "  Try, in another terminal:",
+        "",
+        f"    export KUBECONFIG={started.kubeconfig}",
+    ]
+    lines += [f"    {each}" for each in started.tries]
+    lines += ["", "  Ctrl-C stops. What happens:", ""]
+    return lines
+
+
+class Screen:
+    """Writes for people: colours on a terminal, none elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._is_coloured = stream.isatty() and not os.environ.get("NO_COLOR")
+
+    def show(self, started: Started) -> None:
+        """The start screen."""
+        first, *rest = start_screen(started)
+        self._write("\n".join([self._in(_BOLD, first), *map(self._decorate, rest)]))
+
+    def line(self, text: str, is_warning: bool = False) -> None:  # noqa: FBT001, FBT002
+        """One line of what happens."""
+        self._write(self._in(_YELLOW, text) if is_warning else text)
+
+    def _decorate(self, line: str) -> str:
+        if line.startswith("    "):
+            return self._in(_CYAN, line)
+        return self._in(_DIM, line) if line.startswith("  Ctrl-C") else line
+
+    def _in(self, colour: str, text: str) -> str:
+        return f"{colour}{text}{_OFF}" if self._is_coloured and text else text
+
+    def _write(self, text: str) -> None:
+        self._stream.write(f"{text}\n")
+        self._stream.flush()

@@ -1,0 +1,38 @@
+"""`quarterdeck up`: everything in one process, on this machine."""
+
+import sys
+
+from quarterdeck.cli.loop import FAILED, INTERRUPTED, OK, REFUSED, complain, run_loop
+from quarterdeck.cli.settings import effective, parser
+from quarterdeck.kit.clock import SystemClock
+
+
+def run(arguments: list[str]) -> int:
+    """Run until a signal; 0 after a clean end."""
+    started = SystemClock().monotonic()
+    flags = parser("up", "Run the API server and every operator, on loopback.").parse_args(
+        arguments
+    )
+    from quarterdeck.app.all_in_one import up
+    from quarterdeck.app.embedded import StartError
+    from quarterdeck.app.resolving import SettingError
+    from quarterdeck.app.screen import Screen
+    from quarterdeck.app.stopping import Interrupted
+    from quarterdeck.runtime import logging
+
+    try:
+        settings = effective("up", flags).settings
+        logging.configure(settings.log_level, form=settings.log_format or None)
+        run_loop(up(settings, screen=Screen(sys.stdout), started=started))
+    except (StartError, SettingError) as error:
+        complain("up", error)
+        return REFUSED
+    except (Interrupted, KeyboardInterrupt):
+        complain("up", "stopped before it was ready; start it again when you like")
+        return INTERRUPTED
+    except Exception as error:
+        if flags.debug:
+            raise
+        complain("up", f"{type(error).__name__}: {error}; run it with --debug to see where")
+        return FAILED
+    return OK

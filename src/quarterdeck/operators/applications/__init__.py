@@ -1,0 +1,9 @@
+"""The applications operator: an Application becomes a Deployment or a Job, and stays one.
+
+Imports `runtime`, `apis`, `meta`, `kit`. Start at `application` (the steps), then `plan` (what
+should exist), `observed` and `conditions` (what is true).
+"""
+
+from quarterdeck.operators.applications.application import controller, register
+
+__all__ = ["controller", "register"]

@@ -1,0 +1,49 @@
+"""What an Application says of itself: condition types and reasons, each reason once."""
+
+import enum
+
+READY = "Ready"
+PROGRESSING = "Progressing"
+TYPES = (READY, PROGRESSING)
+
+
+class Reason(enum.StrEnum):
+    """Why a condition is as it is; events carry the same words."""
+
+    RECONCILIATION_SUCCEEDED = "ReconciliationSucceeded"
+    """Everything is as the spec says."""
+    RECONCILIATION_FAILED = "ReconciliationFailed"
+    """The API refused something; the message says what."""
+    REPLICAS_NOT_READY = "ReplicasNotReady"
+    """Replicas are still starting, and nothing is known to be wrong."""
+    NAME_TAKEN = "NameTaken"
+    """An object of that name exists and belongs to somebody else."""
+    INVALID_NAME = "InvalidName"
+    """A child cannot have the name it would need."""
+
+    IMAGE_CANNOT_BE_PULLED = "ImagePullBackOff"
+    """The image does not exist, or may not be pulled."""
+    CRASH_LOOP = "CrashLoopBackOff"
+    """The container starts and ends again and again."""
+    CANNOT_START = "ContainerCannotStart"
+    """The container cannot be created or started."""
+    UNSCHEDULABLE = "Unschedulable"
+    """No node has room for a replica."""
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    """The namespace's quota does not allow another replica."""
+    REPLICA_REFUSED = "ReplicaFailure"
+    """Replicas cannot be created, for another reason."""
+    DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
+    """The update made no progress for too long."""
+
+    JOB_RUNNING = "JobRunning"
+    """The one run has not ended."""
+    JOB_SUCCEEDED = "JobSucceeded"
+    """The one run has ended well."""
+    JOB_FAILED = "JobFailed"
+    """The one run was given up."""
+
+    UPDATING = "ReplicaSetUpdated"
+    """Replicas are being replaced or added."""
+    AVAILABLE = "NewReplicaSetAvailable"
+    """All replicas run the current spec."""

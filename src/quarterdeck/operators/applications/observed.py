@@ -1,0 +1,195 @@
+"""From what is observed to what an Application's status says. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from quarterdeck.apis.applications.v1 import Application, Phase
+from quarterdeck.apis.apps import Deployment, DeploymentCondition
+from quarterdeck.apis.batch import Job, JobCondition
+from quarterdeck.apis.core.pods import ContainerStatus, Pod
+from quarterdeck.operators.applications.conditions import Reason
+
+_PULLING = frozenset(
+    {"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ErrImageInspect"}
+)
+_STARTING = frozenset(
+    {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
+)
+
+
+class Trouble(NamedTuple):
+    """Something that will not pass by waiting."""
+
+    reason: Reason
+    message: str
+
+
+class Verdict(NamedTuple):
+    """What the status will say."""
+
+    replicas: int
+    ready: int
+    phase: Phase
+    is_ready: bool
+    reason: Reason
+    message: str
+    is_progressing: bool
+    progress: str
+
+
+def judge_deployment(
+    app: Application, deployment: Deployment | None, pods: Sequence[Pod]
+) -> Verdict:
+    """How an application that runs for ever is doing."""
+    wanted = app.spec.replicas
+    if deployment is None:
+        return _waiting(app, 0, 0, "the Deployment does not exist yet")
+    status = deployment.status
+    is_current = status.observed_generation >= deployment.metadata.generation
+    replicas, ready = status.replicas, min(status.ready_replicas, status.replicas)
+    updated = status.updated_replicas
+    if is_current and replicas == updated == ready == wanted:
+        return Verdict(
+            replicas=replicas,
+            ready=ready,
+            phase="Running",
+            is_ready=True,
+            reason=Reason.RECONCILIATION_SUCCEEDED,
+            message=_all_ready(wanted),
+            is_progressing=False,
+            progress="all replicas run the current spec",
+        )
+    trouble = _deployment_trouble(deployment.status.conditions) or pod_trouble(pods)
+    progress = f"{updated} of {wanted} replicas updated, {ready} ready"
+    if trouble is not None:
+        return Verdict(
+            replicas=replicas,
+            ready=ready,
+            phase="Failed",
+            is_ready=False,
+            reason=trouble.reason,
+            message=f"{ready} of {wanted} replicas are ready: {trouble.message}",
+            is_progressing=trouble.reason is not Reason.DEADLINE_EXCEEDED,
+            progress=progress,
+        )
+    return _waiting(app, replicas, ready, progress)
+
+
+def _waiting(app: Application, replicas: int, ready: int, progress: str) -> Verdict:
+    """Not there yet, and nothing wrong; what served before still counts as running."""
+    was_running = app.status.phase == "Running" and ready > 0
+    return Verdict(
+        replicas=replicas,
+        ready=ready,
+        phase="Running" if was_running else "Pending",
+        is_ready=False,
+        reason=Reason.REPLICAS_NOT_READY,
+        message=f"{ready} of {app.spec.replicas} replicas are ready",
+        is_progressing=True,
+        progress=progress,
+    )
+
+
+def _all_ready(wanted: int) -> str:
+    if wanted == 0:
+        return "scaled to zero"
+    return "the replica is ready" if wanted == 1 else f"all {wanted} replicas are ready"
+
+
+def judge_job(app: Application, job: Job | None, pods: Sequence[Pod]) -> Verdict:
+    """How an application that runs once is doing."""
+    status = job.status if job is not None else None
+    done = status.succeeded if status is not None else 0
+    active = status.active if status is not None else 0
+    ready = (status.ready or 0) if status is not None else 0
+    conditions = status.conditions if status is not None else ()
+    counted = f"{done} of {app.spec.replicas} runs succeeded"
+    if _job_condition(conditions, "Complete") is not None:
+        return _job_verdict(active, ready, "Succeeded", Reason.JOB_SUCCEEDED, counted)
+    if (failed := _job_condition(conditions, "Failed")) is not None:
+        why = failed.message or failed.reason or "the Job was given up"
+        return _job_verdict(active, ready, "Failed", Reason.JOB_FAILED, f"{counted}: {why}")
+    if (trouble := pod_trouble(pods)) is not None:
+        text = f"{counted}: {trouble.message}"
+        return _job_verdict(active, ready, "Failed", trouble.reason, text)
+    phase: Phase = "Running" if active else "Pending"
+    return _job_verdict(active, ready, phase, Reason.JOB_RUNNING, counted)
+
+
+def _job_verdict(active: int, ready: int, phase: Phase, reason: Reason, message: str) -> Verdict:
+    has_ended = reason in (Reason.JOB_SUCCEEDED, Reason.JOB_FAILED)
+    return Verdict(
+        replicas=active,
+        ready=ready,
+        phase=phase,
+        is_ready=phase == "Succeeded",
+        reason=reason,
+        message=message,
+        is_progressing=not has_ended,
+        progress=message,
+    )
+
+
+def _job_condition(conditions: Iterable[JobCondition], type_: str) -> JobCondition | None:
+    return next((c for c in conditions if c.type == type_ and c.status == "True"), None)
+
+
+def _deployment_trouble(conditions: Iterable[DeploymentCondition]) -> Trouble | None:
+    for condition in conditions:
+        match (condition.type, condition.status):
+            case ("ReplicaFailure", "True"):
+                is_quota = "exceeded quota" in condition.message
+                reason = Reason.QUOTA_EXCEEDED if is_quota else Reason.REPLICA_REFUSED
+                return Trouble(reason, condition.message or condition.reason)
+            case ("Progressing", "False"):
+                text = condition.message or "the update makes no progress"
+                return Trouble(Reason.DEADLINE_EXCEEDED, text)
+    return None
+
+
+def pod_trouble(pods: Iterable[Pod]) -> Trouble | None:
+    """The first thing that keeps a replica from running, of pods in order of their names."""
+    for pod in sorted(pods, key=lambda each: each.metadata.name):
+        if pod.is_deleting:
+            continue
+        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+            if (trouble := _container_trouble(status)) is not None:
+                return trouble
+        if (trouble := _scheduling_trouble(pod)) is not None:
+            return trouble
+    return None
+
+
+def _container_trouble(status: ContainerStatus) -> Trouble | None:
+    waiting = status.state.waiting
+    if waiting is None:
+        return None
+    if waiting.reason in _PULLING:
+        text = waiting.message or "the registry does not hand it out"
+        return Trouble(
+            Reason.IMAGE_CANNOT_BE_PULLED,
+            f"image {status.image} cannot be pulled ({text}); check spec.image",
+        )
+    if waiting.reason == "CrashLoopBackOff":
+        return Trouble(Reason.CRASH_LOOP, _crash(status))
+    if waiting.reason in _STARTING:
+        return Trouble(Reason.CANNOT_START, waiting.message or waiting.reason)
+    return None
+
+
+def _crash(status: ContainerStatus) -> str:
+    ended = status.last_state.terminated
+    times = f"the container ended {status.restart_count} times"
+    if ended is None:
+        return f"{times}; see its log"
+    how = f"exit code {ended.exit_code}"
+    if ended.reason and ended.reason != "Error":
+        how = f"{ended.reason}, {how}"
+    return f"{times}, last with {how}; see its log"
+
+
+def _scheduling_trouble(pod: Pod) -> Trouble | None:
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.reason == "Unschedulable":
+            return Trouble(Reason.UNSCHEDULABLE, condition.message or "no node has room")
+    return None
