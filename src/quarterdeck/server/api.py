@@ -174,7 +174,7 @@ class ApiServer:
             case "/version":
                 return http.Response(200, answers.JSON_HEADERS, self._version)
             case "/metrics":
-                return http.Response(200, answers.TEXT_HEADERS, self._metrics_text())
+                return http.Response(200, answers.METRICS_HEADERS, self._metrics_text())
             case _:
                 return _not_found()
 

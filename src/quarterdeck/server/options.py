@@ -37,7 +37,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How long a read at a revision that has not happened yet waits for it."""
 
     request_timeout_s: float = 60.0
-    """Requests other than watches that take longer are answered with 504."""
+    """How long an answer waits for what it shows to become durable; then it is a 504."""
 
     service_accounts: bool = False
     """Whether pods need a service account that exists, and get its token mounted. Something must
