@@ -302,6 +302,8 @@ class Cache(Generic[T]):
         """R2: readers see the whole new state before any handler is told."""
         is_initial = namespace not in self._versions
         floor = _NEWEST if replace.is_reset else replace.version
+        if replace.is_reset:
+            self._writes.clear()  # made in a history that is no more
         self._versions[namespace] = replace.version
         for key in self._parked:
             self._unpark(key)

@@ -1,1 +1,105 @@
-"""The pytest plugin that `pip install quarterdeck` registers."""
+"""The pytest plugin that `pip install quarterdeck` registers.
+
+Fixtures: `cluster` (an API server of this test's own), `kubeconfig` (a file for it), `namespace`
+(a fresh one), `client` (a typed client, closed when the test ends). Tests may be `async def`;
+where no other plugin runs coroutines, this one does.
+"""
+
+import asyncio
+import functools
+import inspect
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from quarterdeck.client import Client
+    from quarterdeck.testing.background import BackgroundCluster
+
+_FIXTURES = frozenset({"cluster", "client", "namespace", "kubeconfig"})
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def cluster() -> "Iterator[BackgroundCluster]":
+    """An embedded API server with `url` and `kubeconfig`; nothing is shared between tests."""
+    from quarterdeck.testing.background import BackgroundCluster
+
+    with BackgroundCluster() as running:
+        yield running
+
+
+@pytest.fixture
+def kubeconfig(cluster: "BackgroundCluster") -> Path:
+    """The path of a kubeconfig for `cluster`."""
+    return cluster.kubeconfig
+
+
+@pytest.fixture
+def client(cluster: "BackgroundCluster") -> "Client":
+    """A typed client of `cluster`, for `async def` tests."""
+    from quarterdeck.client import Client, load_config
+
+    return Client(load_config(cluster.kubeconfig))
+
+
+@pytest.fixture
+def namespace(cluster: "BackgroundCluster") -> str:
+    """The name of a namespace made for this test."""
+    import json
+    import urllib.request
+
+    name = f"test-{next(_numbers)}"
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    request = urllib.request.Request(
+        f"{cluster.url}/api/v1/namespaces",
+        data=json.dumps(body).encode(),
+        headers={"content-type": "application/json"},
+    )
+    with urllib.request.urlopen(request) as answer:
+        answer.read()
+    return name
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Close the `client` of a test on the event loop it was used on."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "client" in item.fixturenames:
+            if inspect.iscoroutinefunction(item.obj) and client_is_ours(item):
+                item.obj = _closing_client(item.obj)
+
+
+def client_is_ours(item: pytest.Function) -> bool:
+    """Whether a test's `client` is this plugin's fixture, not one of the same name."""
+    definitions = item._fixtureinfo.name2fixturedefs.get("client", ())
+    return bool(definitions) and inspect.unwrap(definitions[-1].func).__module__ == __name__
+
+
+def _closing_client(test: Any) -> Any:
+    @functools.wraps(test)
+    async def closing(**arguments: Any) -> None:
+        if "client" not in arguments:
+            await test(**arguments)
+            return
+        async with arguments["client"]:
+            await test(**arguments)
+
+    return closing
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run `async def` tests that use our fixtures, unless they are marked for another plugin."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    if not _FIXTURES & set(pyfuncitem.fixturenames):
+        return None
+    if any(pyfuncitem.get_closest_marker(name) for name in ("asyncio", "anyio", "trio")):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    with asyncio.Runner() as runner:
+        runner.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True

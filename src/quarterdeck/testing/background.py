@@ -1,0 +1,69 @@
+"""A cluster in a thread of its own, for synchronous tests and for programs under test."""
+
+import asyncio
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from quarterdeck.app.cluster import Cluster
+
+_START_S = 30.0
+
+
+class BackgroundCluster:
+    """Starts an embedded API server beside the test; stop it, or use it as a context manager."""
+
+    def __init__(self, **options: Any) -> None:
+        """`options` are those of `quarterdeck.app.cluster.Cluster`."""
+        self._options = options
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._run, name="quarterdeck-cluster", daemon=True)
+        self.url = ""
+        self.kubeconfig = Path()
+
+    def start(self) -> Self:
+        """Start and wait until requests are answered."""
+        self._thread.start()
+        if not self._ready.wait(_START_S):
+            raise TimeoutError("the embedded cluster did not start")
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def stop(self) -> None:
+        """End it and wait."""
+        if self._loop is not None and self._stop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        runner = asyncio.Runner()
+        try:
+            with runner:
+                runner.run(self._serve())
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        async with Cluster(**self._options) as cluster:
+            self.url, self.kubeconfig = cluster.url, cluster.kubeconfig
+            self._ready.set()
+            await self._stop.wait()

@@ -1,0 +1,114 @@
+"""Fault rules: what can go wrong between a client and a server, by rule and by seed.
+
+Each function makes an `Intercept` for `quarterdeck.client.InterceptingApi`; `chaos` makes a set
+that strikes at random, the same for the same seed.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from typing import Any
+
+from quarterdeck.client.errors import ConnectionFailed
+from quarterdeck.client.intercept import Call, Intercept
+from quarterdeck.kit.clock import Clock
+from quarterdeck.wire.status import ApiError, Expired, from_status
+
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
+
+
+def fail(verb: str, code: int, *, resource: str = "", times: int | None = 1) -> Intercept:
+    """The server answers with a failure instead of doing it."""
+
+    async def replace(call: Call) -> Any:
+        raise _error(code)
+
+    return Intercept(verb, replace, resource=resource, times=times)
+
+
+def lose_reply(verb: str, *, resource: str = "", times: int | None = 1) -> Intercept:
+    """The server does it, but its answer never arrives."""
+
+    async def replace(call: Call) -> Any:
+        await call.proceed()
+        raise ConnectionFailed("the reply was lost")
+
+    return Intercept(verb, replace, resource=resource, times=times)
+
+
+def delay(
+    verb: str, seconds: float, clock: Clock, *, resource: str = "", times: int | None = None
+) -> Intercept:
+    """The request takes its time."""
+
+    async def replace(call: Call) -> Any:
+        await clock.sleep(seconds)
+        return await call.proceed()
+
+    return Intercept(verb, replace, resource=resource, times=times)
+
+
+def cut_watch(after_lines: int, *, resource: str = "", times: int | None = None) -> Intercept:
+    """Streams break after so many lines."""
+
+    async def replace(call: Call) -> AsyncIterator[bytes]:
+        return _cut(await call.proceed(), after_lines)
+
+    return Intercept("watch", replace, resource=resource, times=times)
+
+
+def freeze_watch(after_lines: int, *, resource: str = "", times: int | None = 1) -> Intercept:
+    """Streams stay open but deliver nothing more after so many lines."""
+
+    async def replace(call: Call) -> AsyncIterator[bytes]:
+        return _freeze(await call.proceed(), after_lines)
+
+    return Intercept("watch", replace, resource=resource, times=times)
+
+
+def expire_watch(*, resource: str = "", times: int | None = 1) -> Intercept:
+    """The server has forgotten the version a watch asks for."""
+    return fail("watch", 410, resource=resource, times=times)
+
+
+def chaos(seed: int, probability: float) -> list[Intercept]:
+    """Each call of any verb fails, loses its reply or is cut, with a probability, by a seed."""
+    rng = random.Random(seed)
+
+    async def strike(call: Call) -> Any:
+        if rng.random() >= probability:
+            return await call.proceed()
+        if call.verb == "watch":
+            return _cut(await call.proceed(), rng.randrange(4))
+        match rng.choice(("before", "after", "429", "500")):
+            case "before":
+                raise ConnectionFailed("the connection was refused")
+            case "after":
+                await call.proceed()
+                raise ConnectionFailed("the reply was lost")
+            case code:
+                raise _error(int(code))
+
+    return [Intercept(verb, strike) for verb in VERBS]
+
+
+async def _cut(lines: AsyncIterator[bytes], after: int) -> AsyncIterator[bytes]:
+    async for line in lines:
+        if after <= 0:
+            raise ConnectionFailed("the stream was cut")
+        after -= 1
+        yield line
+
+
+async def _freeze(lines: AsyncIterator[bytes], after: int) -> AsyncIterator[bytes]:
+    async for line in lines:
+        if after <= 0:
+            await asyncio.Event().wait()
+        after -= 1
+        yield line
+
+
+def _error(code: int) -> ApiError:
+    if code == 410:
+        return Expired("too old resource version (injected)")
+    return from_status({"message": f"injected failure {code}", "code": code}, code)
