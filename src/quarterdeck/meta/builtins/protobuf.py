@@ -9,24 +9,20 @@ pointer are kept.
 import base64
 import functools
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from quarterdeck.kit import duration, rfc3339
-from quarterdeck.meta.builtins import table
+from quarterdeck.meta.builtins import protowire, table
+from quarterdeck.meta.builtins.protowire import ProtobufError
 
 MAGIC = b"k8s\x00"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 Reader = Callable[[Any], Any]
-
-
-class ProtobufError(ValueError):
-    """Raised when bytes are not what they are declared to be."""
 
 
 def decode(body: bytes) -> dict[str, Any]:
@@ -46,67 +42,20 @@ def _decode(body: bytes) -> dict[str, Any]:
         raise ProtobufError("provided data does not appear to be a protobuf message, expected k8s")
     api_version = kind = ""
     raw = b""
-    for tag, value in _fields(memoryview(body)[4:]):
+    for tag, value in protowire.fields(memoryview(body)[4:]):
         if tag == 1:
-            for part, text in _fields(value):
+            for part, text in protowire.fields(value):
                 if part == 1:
-                    api_version = _text(text)
+                    api_version = protowire.text(text)
                 elif part == 2:
-                    kind = _text(text)
+                    kind = protowire.text(text)
         elif tag == 2:
-            raw = _raw(value)
+            raw = protowire.raw_bytes(value)
     name = table.kind_type(api_version, kind)
     if name is None:
         raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
     decoded: dict[str, Any] = _message(name)(memoryview(raw))
     return {"kind": kind, "apiVersion": api_version} | decoded
-
-
-def _fields(data: Any) -> Iterator[tuple[int, Any]]:
-    """Tag and raw value of each field; a varint as int, everything else as a view."""
-    if isinstance(data, int):
-        raise ProtobufError("proto: wrong wireType: a message stands where a number is")
-    view = memoryview(data)
-    position, end = 0, len(view)
-    while position < end:
-        key, position = _varint(view, position)
-        wire = key & 7
-        if wire == _VARINT:
-            value, position = _varint(view, position)
-            yield key >> 3, value
-            continue
-        if wire == _BYTES:
-            size, position = _varint(view, position)
-        elif wire in (_FIXED64, _FIXED32):
-            size = 8 if wire == _FIXED64 else 4
-        else:
-            raise ProtobufError(f"protobuf: wire type {wire} is not supported")
-        if position + size > end:
-            raise ProtobufError("unexpected EOF")
-        yield key >> 3, view[position : position + size]
-        position += size
-
-
-def _varint(view: memoryview, position: int) -> tuple[int, int]:
-    result = shift = 0
-    while True:
-        if position >= len(view):
-            raise ProtobufError("unexpected EOF")
-        byte = view[position]
-        position += 1
-        result |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return result, position
-        shift += 7
-        if shift > 63:
-            raise ProtobufError("proto: integer overflow")
-
-
-def _text(value: Any) -> str:
-    try:
-        return str(value, "utf-8")
-    except (TypeError, UnicodeDecodeError):
-        raise ProtobufError("proto: a string field does not hold a UTF-8 string") from None
 
 
 class _Slot(msgspec.Struct, frozen=True):
@@ -172,7 +121,7 @@ def _message(name: str) -> Reader:
     def read(data: Any) -> dict[str, Any]:
         slots = _slots(name)
         result: dict[str, Any] = {}
-        for tag, raw in _fields(data):
+        for tag, raw in protowire.fields(data):
             slot = slots.get(tag)
             if slot is not None:
                 _store(result, slot, raw)
@@ -198,41 +147,16 @@ def _store(result: dict[str, Any], slot: _Slot, raw: Any) -> None:
 
 def _entry(raw: Any, read: Reader) -> tuple[str, Any]:
     key, value = "", None
-    for tag, part in _fields(raw):
+    for tag, part in protowire.fields(raw):
         if tag == 1:
-            key = _text(part)
+            key = protowire.text(part)
         elif tag == 2:
             value = read(part)
     return key, value
 
 
-def _unsigned(value: Any) -> int:
-    if not isinstance(value, int):
-        raise ProtobufError("proto: wrong wireType: a number is not a varint")
-    return value
-
-
-def _signed(value: Any) -> int:
-    number = _unsigned(value)
-    return number - 2**64 if number >= 2**63 else number
-
-
-def _bool(value: Any) -> bool:
-    return _unsigned(value) != 0
-
-
-def _raw(value: Any) -> bytes:
-    if isinstance(value, int):
-        raise ProtobufError("proto: wrong wireType: a number stands where bytes are")
-    return bytes(value)
-
-
-def _float(value: Any) -> float:
-    return float(struct.unpack("<d", _raw(value))[0])
-
-
 def _base64(value: Any) -> str:
-    return base64.b64encode(_raw(value)).decode()
+    return base64.b64encode(protowire.raw_bytes(value)).decode()
 
 
 def _opaque(value: Any) -> Any:
@@ -240,26 +164,26 @@ def _opaque(value: Any) -> Any:
 
 
 _SCALARS: dict[str, Reader] = {
-    "string": _text,
-    "bool": _bool,
-    "int": _signed,
-    "int16": _signed,
-    "int32": _signed,
-    "int64": _signed,
-    "uint16": _unsigned,
-    "uint32": _unsigned,
-    "uint64": _unsigned,
-    "float64": _float,
+    "string": protowire.text,
+    "bool": protowire.boolean,
+    "int": protowire.signed,
+    "int16": protowire.signed,
+    "int32": protowire.signed,
+    "int64": protowire.signed,
+    "uint16": protowire.unsigned,
+    "uint32": protowire.unsigned,
+    "uint64": protowire.unsigned,
+    "float64": protowire.double,
     "bytes": _base64,
 }
 
 
 def _wrapped_list(data: Any) -> list[str]:
-    return [_text(value) for tag, value in _fields(data) if tag == 1]
+    return [protowire.text(value) for tag, value in protowire.fields(data) if tag == 1]
 
 
 def _numbers(data: Any) -> dict[int, int]:
-    return {tag: _signed(value) for tag, value in _fields(data)}
+    return {tag: protowire.signed(value) for tag, value in protowire.fields(data)}
 
 
 def _moment(data: Any) -> datetime | None:
@@ -284,16 +208,22 @@ def _duration(data: Any) -> str:
 
 
 def _quantity(data: Any) -> str:
-    return next((_text(value) for tag, value in _fields(data) if tag == 1), "0")
+    return next((protowire.text(value) for tag, value in protowire.fields(data) if tag == 1), "0")
 
 
 def _int_or_string(data: Any) -> int | str:
-    parts = dict(_fields(data))
-    return _text(parts.get(3, b"")) if parts.get(1, 0) == 1 else _signed(parts.get(2, 0))
+    parts = dict(protowire.fields(data))
+    return (
+        protowire.text(parts.get(3, b""))
+        if parts.get(1, 0) == 1
+        else protowire.signed(parts.get(2, 0))
+    )
 
 
 def _json(data: Any) -> Any:
-    raw = next((_raw(value) for tag, value in _fields(data) if tag == 1), b"")
+    raw = next(
+        (protowire.raw_bytes(value) for tag, value in protowire.fields(data) if tag == 1), b""
+    )
     if not raw:
         return None
     try:
@@ -303,7 +233,7 @@ def _json(data: Any) -> Any:
 
 
 def _schema_or_array(data: Any) -> Any:
-    parts = list(_fields(data))
+    parts = list(protowire.fields(data))
     schema = [value for tag, value in parts if tag == 1]
     if schema:
         return _message("apiextensions/v1.JSONSchemaProps")(schema[0])
@@ -311,18 +241,18 @@ def _schema_or_array(data: Any) -> Any:
 
 
 def _schema_or_bool(data: Any) -> Any:
-    parts = dict(_fields(data))
+    parts = dict(protowire.fields(data))
     if 2 in parts:
         return _message("apiextensions/v1.JSONSchemaProps")(parts[2])
     return bool(parts.get(1, 0))
 
 
 def _schema_or_strings(data: Any) -> Any:
-    parts = list(_fields(data))
+    parts = list(protowire.fields(data))
     schema = [value for tag, value in parts if tag == 1]
     if schema:
         return _message("apiextensions/v1.JSONSchemaProps")(schema[0])
-    return [_text(value) for tag, value in parts if tag == 2]
+    return [protowire.text(value) for tag, value in parts if tag == 2]
 
 
 _SPECIALS: dict[str, Reader] = {

@@ -1,16 +1,11 @@
-"""Conflicts between appliers: the answer they get, and what kubectl may take over."""
+"""Conflicts between appliers, and the answer they get."""
 
 from collections.abc import Mapping
-from typing import Any
-
-import msgspec
 
 from quarterdeck.meta.field import quote
 from quarterdeck.wire.apply.fieldset import Trie, difference, paths
 from quarterdeck.wire.apply.identity import UPDATE, Identity
-from quarterdeck.wire.apply.typed import ItemError, Type
 from quarterdeck.wire.apply.updater import Disagreement
-from quarterdeck.wire.apply.walk import compare, fields_of, problems
 from quarterdeck.wire.status import Cause, Conflict, Details
 
 
@@ -48,28 +43,6 @@ def show_manager(identity: Identity) -> str:
     if identity.operation == UPDATE:
         text += f" using {identity.api_version}"
     return text
-
-
-def last_applied_allows(
-    text: str, live: Mapping[str, Any], kind: Type, api_version: str
-) -> Trie | None:
-    """Fields client-side apply set and nobody changed since; `None` if that cannot be told."""
-    try:
-        last = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return None
-    if not isinstance(last, dict) or last.get("apiVersion") != api_version:
-        return None
-    if problems(last, kind, unique=True):
-        return None
-    try:
-        change = compare(last, live, kind)
-        fields = fields_of(last, kind)
-    except ItemError:
-        return None
-    for changed in change:
-        fields = difference(fields, changed)
-    return fields
 
 
 def without_allowed(conflicts: Mapping[Identity, Trie], allowed: Trie) -> dict[Identity, Trie]:

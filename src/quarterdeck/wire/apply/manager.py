@@ -7,25 +7,23 @@ other than apply), `apply` merges a configuration itself.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from quarterdeck.meta.schema import Node
 from quarterdeck.wire.apply import managed as entries
-from quarterdeck.wire.apply.conflicts import conflict_error, last_applied_allows, without_allowed
+from quarterdeck.wire.apply.capping import capped
+from quarterdeck.wire.apply.conflicts import conflict_error, without_allowed
 from quarterdeck.wire.apply.fieldset import LEAF, FieldSet, Trie, difference, union
 from quarterdeck.wire.apply.identity import APPLY, UPDATE, Identity
+from quarterdeck.wire.apply.last_applied import allowed_conflicts, with_last_applied
 from quarterdeck.wire.apply.managed import Managed, ManagedFieldsError
+from quarterdeck.wire.apply.nulls import without_new_nulls
 from quarterdeck.wire.apply.typed import ItemError, Type, root_of
 from quarterdeck.wire.apply.updater import Convert, Disagreement, Owned, Updater
 from quarterdeck.wire.apply.walk import problems
 from quarterdeck.wire.status import BadRequest, InternalError
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-MAX_UPDATE_MANAGERS = 10
-_ANNOTATIONS_LIMIT = 256 * 1024
 _SELF = Identity("current-operation", "")
-_ANCIENT = "ancient-changes"
 _BEFORE_APPLY = "before-first-apply"
+_KUBECTL = "kubectl"
 
 _STRIPPED: Trie = {
     "f:apiVersion": LEAF,
@@ -103,7 +101,7 @@ class FieldManager:
         empty entry forgets everything), except through a subresource.
         """
         managed = self._decode_live_or_new(live, new)
-        before = _bare(live) if live is not None else self._empty()
+        before = _bare(live) if live is not None else self._empty({})
         after = _bare(new)
         if not managed.owners and _metadata(live).get("uid"):
             return after
@@ -132,7 +130,7 @@ class FieldManager:
                 mine = Owned(fields, mine.api_version, applied=mine.applied)
             owners[key] = mine
             times[key] = now
-        return _capped(Managed(owners, times))
+        return capped(Managed(owners, times))
 
     def apply(
         self,
@@ -163,8 +161,8 @@ class FieldManager:
             raise conflict_error(error) from None
         except ItemError as error:
             raise InternalError(f"failed to merge config: {error}") from None
-        if manager == "kubectl":
-            merged = _with_last_applied(merged, config)
+        if manager == _KUBECTL:
+            merged = with_last_applied(merged, config)
         return _with_entries(self._normal(merged, before), managed)
 
     def _apply_allowing_kubectl(
@@ -181,18 +179,15 @@ class FieldManager:
         try:
             return self._apply(live, config, managed, manager, force=force, now=now)
         except Disagreement as error:
-            allowed = self._last_applied(live) if manager == "kubectl" else None
+            allowed = self._allowed(live) if manager == _KUBECTL else None
             if allowed is None:
                 raise
             if rest := without_allowed(error.conflicts, allowed):
                 raise Disagreement(rest) from None
         return self._apply(live, config, managed, manager, force=True, now=now)
 
-    def _last_applied(self, live: dict[str, Any]) -> Trie | None:
-        text = (_metadata(live).get("annotations") or {}).get(LAST_APPLIED)
-        if not text:
-            return None
-        return last_applied_allows(text, live, self._updater.type, self._api_version)
+    def _allowed(self, live: dict[str, Any]) -> Trie | None:
+        return allowed_conflicts(live, self._updater.type, self._api_version)
 
     def _apply(
         self,
@@ -261,9 +256,9 @@ class FieldManager:
             manager, operation, api_version=self._api_version, subresource=self._subresource
         )
 
-    def _empty(self, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def _empty(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The object before its creation: Go's zero values for a built-in kind."""
-        kind = {name: config[name] for name in ("apiVersion", "kind")} if config else {}
+        kind = {name: config[name] for name in ("apiVersion", "kind") if name in config}
         if not self._type_name:
             return kind
         from quarterdeck.meta import builtins
@@ -273,7 +268,7 @@ class FieldManager:
     def _normal(self, merged: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
         """A built-in object as its Go type writes it; others without the nulls merging left."""
         if not self._type_name:
-            return _without_new_nulls(merged, live, self._node)
+            return without_new_nulls(merged, live, self._node)
         from quarterdeck.meta import builtins
 
         decoded = builtins.decode_type(merged, self._type_name)
@@ -305,94 +300,11 @@ def _with_entries(value: dict[str, Any], managed: Managed) -> dict[str, Any]:
     return {**value, "metadata": metadata}
 
 
-def _without_new_nulls(
-    value: dict[str, Any], live: Mapping[str, Any], node: Node | None
-) -> dict[str, Any]:
-    """Nulls the merge made where the schema allows none; untouched parts are not walked."""
-    if value is live:
-        return value
-    result: dict[str, Any] = {}
-    for name, part in value.items():
-        schema = _member(node, name)
-        before = live.get(name)
-        if part is None and before is not None and not (schema is not None and schema.nullable):
-            continue
-        if isinstance(part, dict) and part is not before:
-            part = _without_new_nulls(part, before if isinstance(before, dict) else {}, schema)
-        result[name] = part
-    return result
-
-
-def _member(node: Node | None, name: str) -> Node | None:
-    if node is None:
-        return None
-    found = node.properties.get(name)
-    return found if found is not None else _additional(node)
-
-
-def _additional(node: Node) -> Node | None:
-    return node.additional if isinstance(node.additional, Node) else None
-
-
 def _stripped(owned: Owned | None) -> Owned | None:
     if owned is None:
         return None
     fields = difference(owned.fields, _STRIPPED)
     return Owned(fields, owned.api_version, applied=owned.applied) if fields else None
-
-
-def _capped(managed: Managed) -> Managed:
-    """Merge the oldest update managers of a version into one when there are too many."""
-    owners, times = managed
-    updaters = [key for key, owned in owners.items() if not owned.applied]
-    surplus = len(updaters) - MAX_UPDATE_MANAGERS
-    if surplus <= 0:
-        return managed
-    updaters.sort(key=lambda identity: (times.get(identity, ""), identity.key()))
-    first: dict[str, Identity] = {}
-    for key in updaters:
-        if surplus <= 0:
-            break
-        owned = owners[key]
-        if owned.api_version not in first:
-            first[owned.api_version] = key
-            continue
-        bucket = Identity(_ANCIENT, UPDATE, owned.api_version)
-        if bucket not in owners:
-            owners[bucket] = owners.pop(first[owned.api_version])
-        owners[bucket] = Owned(
-            union(owned.fields, owners[bucket].fields), owned.api_version, applied=False
-        )
-        del owners[key]
-        surplus -= 1
-        if key in times:
-            times[bucket] = times[key]
-    return managed
-
-
-def _with_last_applied(value: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Refresh kubectl's annotation where the object carries one."""
-    metadata = _metadata(value)
-    annotations = metadata.get("annotations") or {}
-    if not annotations.get(LAST_APPLIED):
-        return value
-    refreshed = {**annotations, LAST_APPLIED: _as_annotation(config)}
-    size = sum(len(name.encode()) + len(text.encode()) for name, text in refreshed.items())
-    if size > _ANNOTATIONS_LIMIT:
-        del refreshed[LAST_APPLIED]
-    return {**value, "metadata": {**metadata, "annotations": refreshed}}
-
-
-def _as_annotation(config: Mapping[str, Any]) -> str:
-    result = dict(config)
-    metadata = dict(_metadata(config))
-    if isinstance(annotations := metadata.get("annotations"), dict):
-        metadata["annotations"] = {
-            name: text for name, text in annotations.items() if name != LAST_APPLIED
-        }
-    if metadata:
-        result["metadata"] = metadata
-    return msgspec.json.encode(result, order="sorted").decode() + "\n"
 
 
 def _joined(problems_found: list[str]) -> str:

@@ -1,0 +1,35 @@
+"""Nulls a merge leaves behind, where the schema allows none."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from quarterdeck.meta.schema import Node
+
+
+def without_new_nulls(
+    value: dict[str, Any], live: Mapping[str, Any], node: Node | None
+) -> dict[str, Any]:
+    """Nulls the merge made where the schema allows none; untouched parts are not walked."""
+    if value is live:
+        return value
+    result: dict[str, Any] = {}
+    for name, part in value.items():
+        schema = _member(node, name)
+        before = live.get(name)
+        if part is None and before is not None and not (schema is not None and schema.nullable):
+            continue
+        if isinstance(part, dict) and part is not before:
+            part = without_new_nulls(part, before if isinstance(before, dict) else {}, schema)
+        result[name] = part
+    return result
+
+
+def _member(node: Node | None, name: str) -> Node | None:
+    if node is None:
+        return None
+    found = node.properties.get(name)
+    return found if found is not None else _additional(node)
+
+
+def _additional(node: Node) -> Node | None:
+    return node.additional if isinstance(node.additional, Node) else None
