@@ -1,6 +1,7 @@
 """Types for every node, or the reasons there are none, in cel-go's words."""
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 
 from quarterdeck.cel.ast import (
     Call,
@@ -173,9 +174,11 @@ class _Checker:
         for overload in overloads:
             if overload.member != member or len(overload.params) != len(given):
                 continue
+            if not all(map(_may_fit, given, overload.params)):
+                continue
             params, returns = self.instantiate(overload)
             attempt = dict(self.bound)
-            if not all(map(lambda a, p: assignable(attempt, a, p), given, params)):
+            if not all(map(assignable, repeat(attempt), given, params)):
                 continue
             self.bound = attempt
             matching.append(overload.id)
@@ -208,6 +211,8 @@ class _Checker:
         )
 
     def instantiate(self, overload: Overload) -> tuple[Sequence[Type], Type]:
+        if not overload.generic:
+            return overload.params, overload.result
         fresh: Mapping_ = {}
         params = [self.renew(part, fresh) for part in overload.params]
         return params, self.renew(overload.result, fresh)
@@ -373,6 +378,14 @@ class _Checker:
             "found no matching overload for '_?_:_' applied to "
             f"'(bool, {body}, optional_type({body}))'",
         )
+
+
+_OPEN = frozenset({Kind.PARAM, Kind.DYN, Kind.ERROR, Kind.NULL})
+
+
+def _may_fit(given: Type, wanted: Type) -> bool:
+    """A quick look that spares most overloads the full comparison."""
+    return given.kind is wanted.kind or given.kind in _OPEN or wanted.kind in _OPEN
 
 
 def _with_list_semantics(node: Call) -> Type:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from quarterdeck.cel import types
-from quarterdeck.cel.types import Type
+from quarterdeck.cel.types import Kind, Type
 
 _STANDARD = """
 _?_:_ conditional (bool, A, A) A
@@ -144,6 +144,8 @@ class Overload(NamedTuple):
     member: bool
     params: tuple[Type, ...]
     result: Type
+    generic: bool
+    """Whether type parameters occur."""
 
 
 def _comparisons() -> str:
@@ -203,7 +205,13 @@ def _read(line: str) -> tuple[str, Overload]:
     args = [_type(part) for part in _split(params[1:-1])]
     if target is not None:
         args.insert(0, _type(target))
-    return name, Overload(overload, target is not None, tuple(args), _type(result))
+    returned = _type(result)
+    generic = any(map(_has_params, [*args, returned]))
+    return name, Overload(overload, target is not None, tuple(args), returned, generic)
+
+
+def _has_params(type_: Type) -> bool:
+    return type_.kind is Kind.PARAM or any(map(_has_params, type_.params))
 
 
 def _split(text: str) -> list[str]:

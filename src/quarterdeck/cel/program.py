@@ -47,12 +47,9 @@ class Program:
         """Names of the arguments `run` takes."""
         self.estimated_cost: cost.Range = cost.estimate(tree, root=variables.get("self"))
         self._bounds: dict[int, int] = {}
-        self.by_position: Function
+        self.by_position: Function = self._first_by_position
         """The compiled code itself: it raises anything when it does not know."""
-        try:
-            self.by_position, self._by_name = compile_function(tree, self.parameters)
-        except NotCompilable:
-            self.by_position = self._by_name = _undecided
+        self._by_name: Function = self._first_by_name
 
     def evaluate(self, variables: Mapping[str, Any], *, budget: Budget | None = None) -> Any:
         """The expression's value.
@@ -79,6 +76,21 @@ class Program:
             return self.by_position(*args)
         except Exception:  # whatever it is, the interpreter explains it
             return interpret(self._tree, dict(zip(self.parameters, args, strict=True)))
+
+    def _generate(self) -> None:
+        """Make Python code of it, now that it is needed."""
+        try:
+            self.by_position, self._by_name = compile_function(self._tree, self.parameters)
+        except NotCompilable:
+            self.by_position = self._by_name = _undecided
+
+    def _first_by_position(self, *args: Any) -> Any:
+        self._generate()
+        return self.by_position(*args)
+
+    def _first_by_name(self, variables: Mapping[str, Any]) -> Any:
+        self._generate()
+        return self._by_name(variables)
 
     def measure(self, variables: Mapping[str, Any], budget: Budget) -> Any:
         """The value, with every step paid for."""
