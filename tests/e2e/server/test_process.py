@@ -178,7 +178,8 @@ def test_watches_end_cleanly_when_it_stops(start: Start) -> None:
         process.process.send_signal(signal.SIGTERM)
         rest = stream.read()  # a cut would raise IncompleteRead
         assert rest.endswith(b"\n")
-    assert process.end() == (0, "")
+    _, errors = process.process.communicate(timeout=15)
+    assert (process.process.returncode, errors) == (0, "")
 
 
 def test_taken_port_is_named(tmp_path: Path) -> None:
