@@ -42,6 +42,13 @@ _GROUPS = (
     "flowcontrol.apiserver.k8s.io",
 )
 """The groups of Kubernetes in the order its discovery lists them."""
+_STORED_AS = {
+    GVK("events.k8s.io", "v1", "Event"): GVK("", "v1", "Event"),
+    GVK("autoscaling", "v1", "HorizontalPodAutoscaler"): GVK(
+        "autoscaling", "v2", "HorizontalPodAutoscaler"
+    ),
+}
+"""Kinds that Kubernetes stores as another one."""
 _STAGES = {"alpha": 0, "beta": 1, None: 2}
 
 
@@ -232,6 +239,7 @@ def _response_kind(resource: Resource, gvk: GVK) -> Document:
 
 def storage_hash(gvk: GVK) -> str:
     """The hash that tells clients whether two resources are stored as the same kind."""
+    gvk = _STORED_AS.get(gvk, gvk)
     digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
