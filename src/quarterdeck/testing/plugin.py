@@ -67,13 +67,14 @@ def namespace(cluster: "BackgroundCluster") -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Close the `client` of a test on the event loop it was used on."""
     for item in items:
-        if isinstance(item, pytest.Function) and "client" in item.fixturenames:
-            if inspect.iscoroutinefunction(item.obj) and client_is_ours(item):
-                item.obj = _closing_client(item.obj)
+        if isinstance(item, pytest.Function) and _uses_our_client(item):
+            item.obj = _closing_client(item.obj)
 
 
-def client_is_ours(item: pytest.Function) -> bool:
-    """Whether a test's `client` is this plugin's fixture, not one of the same name."""
+def _uses_our_client(item: pytest.Function) -> bool:
+    """Whether an `async def` test uses this plugin's `client`, not one of the same name."""
+    if not inspect.iscoroutinefunction(item.obj):
+        return False
     definitions = item._fixtureinfo.name2fixturedefs.get("client", ())
     return bool(definitions) and inspect.unwrap(definitions[-1].func).__module__ == __name__
 

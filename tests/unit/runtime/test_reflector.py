@@ -92,7 +92,7 @@ class Model:
         self.history.clear()
 
     def restore_older(self) -> None:
-        """The server comes back from a backup: its history ends earlier, and goes on differently."""
+        """The server comes back from a backup: its history ends earlier and goes on differently."""
         self.epoch += 1
         self.highest = max(self.highest, self.version + 1)
         self.version = max(10, self.version - 5)
