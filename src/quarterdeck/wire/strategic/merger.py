@@ -119,7 +119,23 @@ def _order(
         merged = without_directives(changes)
     else:
         merged = _merge_lists(live, changes, schema, mode=mode)
+        live = _with_room_reused(live, changes, key)
     result[field] = _arrange_keeping_deletions(merged, wanted, live or [], key)
+
+
+def _with_room_reused(live: list[Any], changes: list[Any], key: str) -> list[Any]:
+    """The live order as Kubernetes sees it after a patch deleted items.
+
+    There, new items take the places that deletions left at the end of the list, and count as
+    live ones from then on: so a renamed container stands behind those only the server has.
+    """
+    gone = [item[key] for item in changes if _is_deletion(item) and key in item]
+    if not gone:
+        return live
+    kept = [item for item in live if item.get(key) not in gone]
+    known = [item.get(key) for item in kept]
+    new = [item for item in changes if DIRECTIVE not in item and item.get(key) not in known]
+    return (kept + new)[: len(live)]
 
 
 def _is_list_or_none(value: Any) -> bool:
@@ -140,16 +156,21 @@ def _is_deletion(item: Any) -> bool:
 
 
 def _check_order(changes: Sequence[Any], wanted: Sequence[Any], key: str) -> None:
-    """What the patch changes must be listed in its `$setElementOrder`, in the same order."""
+    """What the patch changes must be listed in its `$setElementOrder`, in the same order.
+
+    A `$patch: replace` must stand before the last of them: that is how Kubernetes reads it.
+    """
     if not wanted or not changes:
         return
-    pending = [
-        key_of(item, key) for item in changes if not (isinstance(item, dict) and DIRECTIVE in item)
-    ]
-    index = 0
-    for item in wanted:
-        if index < len(pending) and key_of(item, key) == pending[index]:
+    pending = [item for item in changes if not _is_deletion(item)]
+    index = place = 0
+    while index < len(pending) and place < len(wanted):
+        item = pending[index]
+        if isinstance(item, dict) and DIRECTIVE in item:
             index += 1
+            continue
+        index += key_of(item, key) == key_of(wanted[place], key)
+        place += 1
     if index < len(pending):
         raise errors.StrategicMergeError(
             f"The order in patch list:\n{list(changes)}\n doesn't match {ELEMENT_ORDER} list:\n"

@@ -91,6 +91,16 @@ def test_items_outside_the_order_keep_their_place() -> None:
     assert names(strategic.apply(live, patch, POD)) == ["x", "b", "a"]
 
 
+def test_a_renamed_item_stands_behind_those_only_the_server_has() -> None:
+    patch = pod(
+        **{
+            "$setElementOrder/containers": [{"name": "c"}],
+            "containers": [{"name": "c"}, {"name": "a", "$patch": "delete"}],
+        }
+    )
+    assert names(strategic.apply(LIVE, patch, POD)) == ["b", "c"]
+
+
 def test_an_order_that_contradicts_the_patch_is_refused() -> None:
     patch = pod(
         **{
