@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
-from quarterdeck.cel import library, operations, values
+from quarterdeck.cel import emitted, library, operations, values
 from quarterdeck.cel.adapt import converter, leaf, needs_whole
 from quarterdeck.cel.ast import (
     Call,
@@ -25,6 +25,7 @@ from quarterdeck.cel.ast import (
 )
 from quarterdeck.cel.calls import OPERATORS, dispatcher
 from quarterdeck.cel.patterns import searcher
+from quarterdeck.cel.shapes import comparable, directly_equal, is_path, is_small
 from quarterdeck.cel.types import Kind, Type, is_optional
 
 Function = Callable[..., Any]
@@ -42,8 +43,6 @@ _CLASSES: Mapping[Kind, type] = {
     Kind.DURATION: values.Duration,
     Kind.TIMESTAMP: values.Timestamp,
 }
-_NUMERIC = frozenset({Kind.INT, Kind.UINT, Kind.DOUBLE})
-_PLAIN = frozenset({Kind.INT, Kind.STRING, Kind.BOOL, Kind.BYTES, Kind.UINT, Kind.DOUBLE})
 _INFALLIBLE = frozenset({"size_string", "string_size", "size_list", "list_size", "size_map",
                          "map_size", "size_bytes", "bytes_size"})  # fmt: skip
 
@@ -117,9 +116,9 @@ class _Emitter:
     def boolean(self, node: Expr) -> str:
         """A value that must be a bool: checked where nothing proves it."""
         code = self.emit(node)
-        if node.type.kind is Kind.BOOL and not (node.type.nullable and _is_path(node)):
+        if node.type.kind is Kind.BOOL and not (node.type.nullable and is_path(node)):
             return code
-        return f"{self.bind(_bool)}({code})"
+        return f"{self.bind(emitted.boolean)}({code})"
 
     def emit(self, node: Expr) -> str:
         match node:
@@ -173,7 +172,7 @@ class _Emitter:
                 return f"({operand}.get({node.member!r}) is not None)"
             code = f"{operand}[{node.member!r}]"
             if node.type.nullable:
-                code = f"{self.bind(_present)}({code})"
+                code = f"{self.bind(emitted.present)}({code})"
             return self.scalar(node.type, code)
         if node.operand.type.kind is Kind.MAP:
             if node.test:
@@ -208,7 +207,7 @@ class _Emitter:
                 return self.whole(args[0])
             case "_[_]" | "_[?_]" | "_?._":
                 return self.index(node)
-        if node.function in _COMPARE and _comparable(args[0].type, args[1].type):
+        if node.function in _COMPARE and comparable(args[0].type, args[1].type):
             return self.comparison(node)
         if len(node.overloads) == 1 and (code := self.inline(node)) is not None:
             return code
@@ -239,7 +238,7 @@ class _Emitter:
     def arithmetic(self, template: str, check: Function | None, operands: list[Expr]) -> str:
         parts = [self.emit(part) for part in operands]
         code = template.format(*parts)
-        if check is None or (check is operations.checked_int and all(map(_is_small, operands))):
+        if check is None or (check is operations.checked_int and all(map(is_small, operands))):
             return code
         return f"{self.bind(check)}({code})"
 
@@ -262,20 +261,20 @@ class _Emitter:
             table = library.functions()[node.function]
             kind = operands[0].type.kind
             function = table.get(_CLASSES.get(kind, _Nothing))
-            if operands[0].type.nullable and _is_path(operands[0]):
+            if operands[0].type.nullable and is_path(operands[0]):
                 function = None
         if function is None:
             function = dispatcher(node.function)
         code = f"{self.bind(function)}({', '.join(args)})"
         if node.function == "sum" and node.type.kind is not Kind.INT:
-            return f"{self.bind(_nonzero)}({code})"
+            return f"{self.bind(emitted.nonzero)}({code})"
         return code
 
     def equality(self, node: Call) -> str:
         left, right = node.args
         sign = "==" if node.function == "_==_" else "!="
         same = left.type.kind is right.type.kind
-        if same and _directly_equal(left.type) and _directly_equal(right.type):
+        if same and directly_equal(left.type) and directly_equal(right.type):
             return f"({self.emit(left)} {sign} {self.emit(right)})"
         function = operations.equal if sign == "==" else operations.not_equal
         return f"{self.bind(function)}({self.whole(left)}, {self.whole(right)})"
@@ -285,9 +284,9 @@ class _Emitter:
         kind = container.type.kind
         if kind is Kind.MAP and item.type.kind in (Kind.STRING, Kind.INT):
             return f"({self.emit(item)} in {self.emit(container)})"
-        if kind is Kind.LIST and _directly_equal(item.type) and not container.type.convert:
+        if kind is Kind.LIST and directly_equal(item.type) and not container.type.convert:
             element = container.type.params[0]
-            if element.kind is item.type.kind and _directly_equal(element):
+            if element.kind is item.type.kind and directly_equal(element):
                 return f"({self.emit(item)} in {self.constant_list(container)})"
         return f"{self.bind(operations.is_in)}({self.whole(item)}, {self.whole(container)})"
 
@@ -312,20 +311,20 @@ class _Emitter:
             if isinstance(key, Literal_) and type(key.value) is int and key.value >= 0:
                 return self.scalar(node.type, f"{code}[{key.value}]")
             if key.type.kind is Kind.INT:
-                place = f"{self.bind(_position)}({self.emit(key)})"
+                place = f"{self.bind(emitted.position)}({self.emit(key)})"
                 return self.scalar(node.type, f"{code}[{place}]")
         if container.type.convert or node.type.convert:
             raise NotCompilable("conversion inside an optional")
         inner = container.type.params[0] if is_optional(container.type) else container.type
         if node.function == "_?._" and inner.kind is Kind.STRUCT:
-            function: Function = _optional_member
+            function: Function = emitted.optional_member
         else:
             function = OPERATORS[node.function]
         return f"{self.bind(function)}({code}, {self.emit(key)})"
 
     def fallback(self, node: Call, target: Expr) -> str:
         name = "or_" if node.function == "or" else "or_value"
-        function = _or if name == "or_" else _or_value
+        function = emitted.or_ if name == "or_" else emitted.or_value
         other = self.emit(node.args[0])
         return f"{self.bind(function)}({self.emit(target)}, lambda: {other})"
 
@@ -401,7 +400,7 @@ class _Emitter:
         self.functions.append(f"def {name}({params}):\n    r = {body}\n    return {wrap}\n")
         passed = [f"v_{variable}" for variable in outer if variable != node.var]
         named = ", ".join([f"v_{node.var}=x", *(f"{one}={one}" for one in passed)])
-        return f"{self.bind(_map_optional)}({target}, lambda x: {name}({named}))"
+        return f"{self.bind(emitted.map_optional)}({target}, lambda x: {name}({named}))"
 
 
 Lines = tuple[list[str], list[str], list[str]]
@@ -478,85 +477,3 @@ _BUILTINS = {
 
 class _Nothing:
     """No value has this class."""
-
-
-def _is_path(node: Expr) -> bool:
-    """Whether a value comes straight from data, where null may stand for it."""
-    return isinstance(node, Ident | Select) or (isinstance(node, Call) and node.function == "_[_]")
-
-
-def _is_small(node: Expr) -> bool:
-    """Whether an integer is so small that one operation cannot overflow."""
-    if isinstance(node, Literal_):
-        return isinstance(node.value, int) and abs(node.value) < 1 << 31
-    return isinstance(node, Call) and node.function == "size"
-
-
-def _comparable(left: Type, right: Type) -> bool:
-    ordered = _PLAIN | {Kind.DURATION, Kind.TIMESTAMP}
-    if left.kind is right.kind:
-        return left.kind in ordered
-    return left.kind in _NUMERIC and right.kind in _NUMERIC
-
-
-def _directly_equal(type_: Type) -> bool:
-    """Whether Python's equality is CEL's for values of this type."""
-    match type_.kind:
-        case Kind.INT | Kind.STRING | Kind.BOOL | Kind.BYTES | Kind.UINT | Kind.DOUBLE:
-            return True
-        case Kind.TIMESTAMP | Kind.DURATION | Kind.NULL:
-            return True
-        case Kind.LIST:
-            return not type_.special and not type_.convert and _exact(type_.params[0])
-        case Kind.MAP:
-            return not type_.special and not type_.convert and _exact(type_.params[1])
-    return False
-
-
-def _exact(type_: Type) -> bool:
-    return type_.kind in (Kind.INT, Kind.STRING, Kind.BOOL)
-
-
-def _bool(value: Any) -> bool:
-    if value is True or value is False:
-        return value
-    raise TypeError("not a bool")
-
-
-def _nonzero(value: Any) -> Any:
-    """A sum whose zero depends on a type is left to the interpreter."""
-    if value == 0:
-        raise TypeError("which zero?")
-    return value
-
-
-def _present(value: Any) -> Any:
-    if value is None:
-        raise KeyError("null")
-    return value
-
-
-def _position(value: int) -> int:
-    if value < 0:
-        raise IndexError(value)
-    return value
-
-
-def _or(target: values.Optional, other: Callable[[], Any]) -> Any:
-    return target if target.present else other()
-
-
-def _or_value(target: values.Optional, other: Callable[[], Any]) -> Any:
-    return target.value if target.present else other()
-
-
-def _optional_member(operand: Any, field: str) -> values.Optional:
-    found = operations.optional_select(operand, field)
-    return found if found.value is not None else values.NONE
-
-
-def _map_optional(target: values.Optional, body: Callable[[Any], Any]) -> values.Optional:
-    result = body(target.value) if target.present else values.NONE
-    if not isinstance(result, values.Optional):
-        raise TypeError("not an optional")
-    return result

@@ -1,12 +1,11 @@
-"""What an expression may cost, and what a call did cost.
+"""What an expression may cost, at least and at most.
 
-The units, factors and sizes are those of cel-go and Kubernetes: they decide which rules a CRD may
-carry, so they are part of the API. Sizes and costs are ranges; both saturate at 64 bits.
+Kubernetes refuses a CRD whose rules could be too expensive; sizes come from the schema, and where
+it says nothing, from the largest request there can be. Ranges saturate at 64 bits.
 """
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from quarterdeck.cel.ast import (
     Call,
@@ -21,42 +20,24 @@ from quarterdeck.cel.ast import (
     Select,
 )
 from quarterdeck.cel.types import SCALARS, Kind, Type, is_optional
-
-MAX = (1 << 64) - 1
-LIST_COST, MAP_COST, STRUCT_COST = 10, 30, 40
-STRING_FACTOR, REGEX_FACTOR = 0.1, 0.25
-
-
-class Range(NamedTuple):
-    """A smallest and a largest amount."""
-
-    min: int
-    max: int
-
-    def plus(self, other: "Range") -> "Range":
-        """The sum."""
-        return Range(min(self.min + other.min, MAX), min(self.max + other.max, MAX))
-
-    def times(self, other: "Range") -> "Range":
-        """The product."""
-        return Range(min(self.min * other.min, MAX), min(self.max * other.max, MAX))
-
-    def scaled(self, factor: float) -> "Range":
-        """Multiplied and rounded up."""
-        return Range(_scale(self.min, factor), _scale(self.max, factor))
-
-    def union(self, other: "Range") -> "Range":
-        """The range that covers both."""
-        return Range(min(self.min, other.min), max(self.max, other.max))
-
-
-ZERO, ONE = Range(0, 0), Range(1, 1)
-UNKNOWN = Range(0, MAX)
-
-
-def _scale(amount: int, factor: float) -> int:
-    scaled = float(amount) * factor
-    return MAX if scaled >= float(1 << 64) else math.ceil(scaled)
+from quarterdeck.cel.units import (
+    BY_SIZE,
+    LIST_COST,
+    MAP_COST,
+    MAX,
+    NOMINAL,
+    ONE,
+    PARSERS,
+    REGEX_FACTOR,
+    SEARCHES,
+    STRING_FACTOR,
+    STRUCT_COST,
+    UNIT_EQUALITY,
+    UNKNOWN,
+    ZERO,
+    Range,
+    selector_cost,
+)
 
 
 def estimate(tree: Expr, *, root: Type | None = None, cap: int | None = None) -> Range:
@@ -67,6 +48,10 @@ def estimate(tree: Expr, *, root: Type | None = None, cap: int | None = None) ->
     """
     declared = root is not None and root.min_size > 0
     return _Estimator(root if declared and cap is None else None, cap).visit(tree)
+
+
+_GROWTH = 32
+"""How much longer than its arguments we assume the result of an unknown function to be."""
 
 
 class _Estimator:
@@ -119,16 +104,15 @@ class _Estimator:
 
     def size(self, node: Expr) -> Range:
         """How large a value may be."""
-        size = self.exact(node)
-        if size is None:
-            declared = self.known.get(id(node))
-            if declared is not None and declared.min_size:
-                size = self.declared_size(declared)
-            elif _is_scalar(node.type):
-                size = ONE
-            else:
-                size = UNKNOWN
-        return self.capped(size)
+        if (size := self.exact(node)) is not None:
+            return size
+        declared = self.known.get(id(node))
+        if declared is not None and declared.min_size:
+            return self.capped(self.declared_size(declared))
+        if _is_scalar(node.type):
+            return ONE
+        made = isinstance(node, Call) and node.function not in ("_[_]", "_[?_]", "_?._")
+        return self.capped(UNKNOWN, growth=_GROWTH if made else 1)
 
     def declared_size(self, declared: Type) -> Range:
         """What a declaration says; Kubernetes counts keys and objects as nothing."""
@@ -136,8 +120,12 @@ class _Estimator:
             return UNKNOWN
         return Range(0, declared.max_elements)
 
-    def capped(self, size: Range) -> Range:
-        return size if self.cap is None else Range(min(size.min, self.cap), min(size.max, self.cap))
+    def capped(self, size: Range, growth: int = 1) -> Range:
+        """No larger than the data, or than what a function may make of it."""
+        if self.cap is None:
+            return size
+        most = self.cap * growth
+        return Range(min(size.min, most), min(size.max, most))
 
     def exact(self, node: Expr) -> Range | None:
         if (computed := self.sizes.get(id(node))) is not None:
@@ -258,7 +246,7 @@ class _Estimator:
             twice = overload == "list_sets_equivalent_list"
             work = product.plus(product) if twice else product
             return work.plus(ONE).plus(sum_), None
-        if overload in _BY_SIZE:
+        if overload in BY_SIZE:
             smaller = min(self.size(args[0]).max, self.size(args[1]).max)
             bound = Range(1 if smaller else 0, smaller).scaled(STRING_FACTOR)
             return bound.plus(sum_), None
@@ -271,9 +259,9 @@ class _Estimator:
     def kubernetes(self, node: Call, overload: str) -> tuple[Range, Range | None] | None:
         """Kubernetes' own functions."""
         function, args, target = node.function, node.args, node.target
-        if function in _NOMINAL or overload == "cidr_ip":
+        if function in NOMINAL or overload == "cidr_ip":
             return ONE, None
-        if function in _PARSERS and args:
+        if function in PARSERS and args:
             size = self.size(args[0])
             return size.scaled(STRING_FACTOR), size if function == "url" else None
         if function == "check":
@@ -281,7 +269,7 @@ class _Estimator:
         if function == "ip.isCanonical":
             return self.size(args[0]).scaled(2 * STRING_FACTOR), None
         if function in ("fieldSelector", "labelSelector"):
-            return _selector(self.size(args[0])), None
+            return selector_cost(self.size(args[0])), None
         if function in ("containsIP", "containsCIDR"):
             return self.contains_address(node, overload), None
         if function == "validate":
@@ -289,7 +277,7 @@ class _Estimator:
             return size.scaled(STRING_FACTOR).scaled(128 * REGEX_FACTOR), None
         if target is None:
             return None
-        if function in _SEARCHES:
+        if function in SEARCHES:
             return self.search(target), None
         if function in ("lowerAscii", "upperAscii", "substring", "trim"):
             size = self.size(target)
@@ -430,157 +418,4 @@ def _is_scalar(type_: Type) -> bool:
 
 
 def _compares_in_one_step(left: Type, right: Type) -> bool:
-    return left.name in _UNIT_EQUALITY and left == right
-
-
-def _selector(size: Range) -> Range:
-    requirements = size.scaled(0.5).scaled(LIST_COST + STRUCT_COST)
-    return Range(LIST_COST, LIST_COST).plus(size.scaled(STRING_FACTOR)).plus(requirements)
-
-
-_WORDS = ("less", "less_equals", "greater", "greater_equals")
-_BY_SIZE = frozenset(
-    {"equals", "not_equals"} | {f"{word}_{kind}" for word in _WORDS for kind in ("string", "bytes")}
-)
-_NOMINAL = frozenset(
-    [
-        "serviceAccount",
-        "path",
-        "group",
-        "resource",
-        "subresource",
-        "namespace",
-        "name",
-        "allowed",
-        "reason",
-        "error",
-        "errored",
-        "masked",
-        "prefixLength",
-        "family",
-        "isUnspecified",
-        "isLoopback",
-        "isLinkLocalMulticast",
-        "isLinkLocalUnicast",
-        "isGlobalUnicast",
-        "format.named",
-        "sign",
-        "asInteger",
-        "isInteger",
-        "asApproximateFloat",
-        "isGreaterThan",
-        "isLessThan",
-        "compareTo",
-        "add",
-        "sub",
-        "major",
-        "minor",
-        "patch",
-        "getScheme",
-        "getHostname",
-        "getHost",
-        "getPort",
-        "getEscapedPath",
-        "getQuery",
-    ]
-)
-_UNIT_EQUALITY = frozenset(
-    {
-        "kubernetes.Quantity",
-        "kubernetes.Semver",
-        "net.IP",
-        "net.CIDR",
-        "kubernetes.authorization.Authorizer",
-        "kubernetes.authorization.PathCheck",
-        "kubernetes.authorization.GroupCheck",
-        "kubernetes.authorization.ResourceCheck",
-        "kubernetes.authorization.Decision",
-    }
-)
-_PARSERS = frozenset(
-    ["url", "cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"]
-)
-_SEARCHES = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
-
-
-def actual(function: str, args: Sequence[Any], result: Any) -> int:
-    """What a call cost, now that its arguments are known."""
-    if function in _NOMINAL:
-        return 1
-    if function in ("_[_]", "_[?_]", "_?._", "size", "type", "dyn"):
-        return 1
-    if function == "check":
-        return 350_000
-    if function in _SEARCHES:
-        return _traversal(args[0])
-    if function in _TEXTS:
-        factor = 2 if function in ("replace", "split", "ip.isCanonical") else 1
-        return math.ceil(_size(args[0]) * factor * STRING_FACTOR)
-    match function:
-        case "startsWith" | "endsWith":
-            return math.ceil(_size(args[1]) * STRING_FACTOR)
-        case "strings.quote" | "format":
-            return math.ceil(_size(args[0]) * STRING_FACTOR)
-        case "bytes" | "string" if isinstance(args[0], str | bytes):
-            return math.ceil(len(args[0]) * STRING_FACTOR)
-        case "join":
-            return math.ceil(_size(result) * 2 * STRING_FACTOR)
-        case "@in" if isinstance(args[1], list):
-            return len(args[1])
-        case "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_":
-            return math.ceil(min(_size(args[0]), _size(args[1])) * STRING_FACTOR)
-        case "_+_" if isinstance(args[0], str | bytes):
-            return math.ceil((_size(args[0]) + _size(args[1])) * STRING_FACTOR)
-        case "matches" | "find" | "findAll":
-            text = math.ceil((1 + _size(args[0])) * STRING_FACTOR)
-            return text * math.ceil(_size(args[1]) * REGEX_FACTOR)
-        case "contains":
-            text = math.ceil(_size(args[0]) * STRING_FACTOR)
-            return text * math.ceil(_size(args[1]) * STRING_FACTOR)
-        case "containsIP" | "containsCIDR":
-            return _address_cost(function, args)
-        case "sets.contains" | "sets.intersects":
-            return 1 + len(args[0]) * len(args[1])
-        case "sets.equivalent":
-            return 1 + 2 * len(args[0]) * len(args[1])
-        case "validate":
-            text = math.ceil((1 + _size(args[1])) * STRING_FACTOR)
-            return int(text * math.ceil(args[0].regex_size * REGEX_FACTOR))
-        case "fieldSelector" | "labelSelector":
-            size = _size(args[1])
-            return _selector(Range(size, size)).max
-    return 1
-
-
-_TEXTS = _PARSERS | frozenset(
-    ["lowerAscii", "upperAscii", "substring", "trim", "replace", "split", "ip.isCanonical"]
-)
-
-
-def _size(value: Any) -> int:
-    if isinstance(value, str | bytes | list | dict):
-        return len(value)
-    inner = getattr(value, "value", None) if getattr(value, "present", False) else None
-    if inner is not None:
-        return _size(inner)
-    return len(value) if hasattr(type(value), "__len__") else 1
-
-
-def _traversal(value: Any) -> int:
-    if isinstance(value, str | bytes):
-        return int(len(value) * STRING_FACTOR)
-    if isinstance(value, list):
-        return sum(_traversal(item) for item in value)
-    if isinstance(value, dict):
-        return sum(_traversal(key) + _traversal(item) for key, item in value.items())
-    return 1
-
-
-def _address_cost(function: str, args: Sequence[Any]) -> int:
-    size = _size(args[0])
-    cost = math.ceil(2 * size * STRING_FACTOR)
-    if function == "containsCIDR":
-        cost += math.ceil(size * STRING_FACTOR) + 1
-    if isinstance(args[1], str):
-        cost += math.ceil(len(args[1]) * STRING_FACTOR)
-    return cost
+    return left.name in UNIT_EQUALITY and left == right

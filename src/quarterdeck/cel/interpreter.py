@@ -7,7 +7,6 @@ interpreter says what the answer, the error, or the price really is.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from quarterdeck.cel import cost
 from quarterdeck.cel.adapt import converter, leaf, needs_whole
 from quarterdeck.cel.ast import (
     Call,
@@ -21,8 +20,10 @@ from quarterdeck.cel.ast import (
     Select,
 )
 from quarterdeck.cel.calls import dispatcher
+from quarterdeck.cel.charges import actual
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.operations import class_of, has, no_overload, select
+from quarterdeck.cel.shapes import is_constant, is_path
 from quarterdeck.cel.types import Kind, Type, is_optional
 from quarterdeck.cel.values import NONE, Duration, Optional, UInt, some
 
@@ -79,7 +80,7 @@ class _Interpreter:
         match node:
             case Literal_():
                 return node.value
-            case ListExpr() | MapExpr() | Call() if _is_constant(node):
+            case ListExpr() | MapExpr() | Call() if is_constant(node):
                 return self.free(node)
             case Ident():
                 return self.ident(node)
@@ -151,7 +152,7 @@ class _Interpreter:
                 if type(condition) is not bool:
                     raise no_overload()
                 branch = node.args[1] if condition else node.args[2]
-                if _is_path(branch):
+                if is_path(branch):
                     self.charge(-1)
                 return self.visit(branch)
             case "!_":
@@ -180,7 +181,7 @@ class _Interpreter:
         if node.function == "sum" and not args[0]:
             result = _ZEROS.get(node.type.kind, 0)
         if not self.is_free(node, result):
-            self.charge(cost.actual(node.function, args, result))
+            self.charge(actual(node.function, args, result))
         if node.function == "_?._" and _is_struct(node.args[0].type) and result.value is None:
             return NONE
         return _settled(node.type, result) if looks_into else result
@@ -188,7 +189,7 @@ class _Interpreter:
     def arguments(self, node: Call, *, looks_into: bool) -> list[Any]:
         args: list[Any] = []
         for at, part in enumerate(node.operands):
-            if at == 1 and node.function == "_[_]" and _is_path(part):
+            if at == 1 and node.function == "_[_]" and is_path(part):
                 args.append(self.unpaid(part))
             elif at == 0 and looks_into:
                 args.append(self.visit(part))
@@ -208,7 +209,7 @@ class _Interpreter:
         """Looking up a constant set costs nothing, nor does finding nothing."""
         if node.function == "@in":
             container = node.args[1]
-            return isinstance(container, ListExpr) and _is_constant(container)
+            return isinstance(container, ListExpr) and is_constant(container)
         return node.function == "_?._" and isinstance(result, Optional) and not result.present
 
     def logical(self, node: Call, *, decisive: bool) -> bool:
@@ -429,37 +430,6 @@ _ZEROS: Mapping[Kind, Any] = {
 
 def _no_charge(amount: int) -> None:
     del amount
-
-
-def _is_path(node: Expr) -> bool:
-    """Whether a value is read straight from the data."""
-    return isinstance(node, Ident | Select) or (isinstance(node, Call) and node.function == "_[_]")
-
-
-_CONVERSIONS = frozenset({"bool", "bytes", "double", "duration", "int", "string", "timestamp",
-                          "uint"})  # fmt: skip
-
-
-def _is_constant(node: Expr) -> bool:
-    """Whether an expression is the same whatever the data."""
-    match node:
-        case Literal_():
-            return True
-        case ListExpr():
-            return not node.optional and all(map(_is_constant, node.elements))
-        case MapExpr():
-            return all(
-                not entry.optional and _is_constant(entry.key) and _is_constant(entry.value)
-                for entry in node.entries
-            )
-        case Call():
-            return (
-                node.function in _CONVERSIONS
-                and len(node.args) == 1
-                and node.target is None
-                and _is_constant(node.args[0])
-            )
-    return False
 
 
 def _scalar(type_: Type, value: Any) -> Any:

@@ -13,6 +13,7 @@ from quarterdeck.cel.parser import parse
 from quarterdeck.cel.runtime import Budget
 from quarterdeck.cel.schema_types import declared_type
 from quarterdeck.cel.types import BOOL, Kind, Type, optional_of
+from quarterdeck.cel.units import Range
 from quarterdeck.meta.schema import Node
 
 OUT_OF_BUDGET = (
@@ -45,7 +46,7 @@ class Program:
             name for name in variables if name in used or name in ("self", "oldSelf")
         )
         """Names of the arguments `run` takes."""
-        self.estimated_cost: cost.Range = cost.estimate(tree, root=variables.get("self"))
+        self.estimated_cost: Range = cost.estimate(tree, root=variables.get("self"))
         self._bounds: dict[int, int] = {}
         self.by_position: Function = self._first_by_position
         """The compiled code itself: it raises anything when it does not know."""

@@ -1,0 +1,61 @@
+"""What generated code calls where one Python operation is not enough.
+
+All of them raise when an assumption does not hold; the interpreter then takes over.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.cel import operations, values
+
+
+def boolean(value: Any) -> bool:
+    """A value that must be true or false."""
+    if value is True or value is False:
+        return value
+    raise TypeError("not a bool")
+
+
+def nonzero(value: Any) -> Any:
+    """A sum whose zero depends on a type is left to the interpreter."""
+    if value == 0:
+        raise TypeError("which zero?")
+    return value
+
+
+def present(value: Any) -> Any:
+    """A member that must not be null."""
+    if value is None:
+        raise KeyError("null")
+    return value
+
+
+def position(value: int) -> int:
+    """An index that must not count from the end."""
+    if value < 0:
+        raise IndexError(value)
+    return value
+
+
+def or_(target: values.Optional, other: Callable[[], Any]) -> Any:
+    """`target.or(other)`, lazily."""
+    return target if target.present else other()
+
+
+def or_value(target: values.Optional, other: Callable[[], Any]) -> Any:
+    """`target.orValue(other)`, lazily."""
+    return target.value if target.present else other()
+
+
+def optional_member(operand: Any, field: str) -> values.Optional:
+    """`operand.?field` of an object: null counts as absent."""
+    found = operations.optional_select(operand, field)
+    return found if found.value is not None else values.NONE
+
+
+def map_optional(target: values.Optional, body: Callable[[Any], Any]) -> values.Optional:
+    """`target.optMap(…)` and `optFlatMap`."""
+    result = body(target.value) if target.present else values.NONE
+    if not isinstance(result, values.Optional):
+        raise TypeError("not an optional")
+    return result

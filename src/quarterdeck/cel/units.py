@@ -1,0 +1,120 @@
+"""Units of cost: ranges, factors, and which functions cost what.
+
+The numbers are those of cel-go and Kubernetes: they decide which rules a CRD may carry, so they
+are part of the API.
+"""
+
+import math
+from typing import NamedTuple
+
+MAX = (1 << 64) - 1
+LIST_COST, MAP_COST, STRUCT_COST = 10, 30, 40
+STRING_FACTOR, REGEX_FACTOR = 0.1, 0.25
+
+
+class Range(NamedTuple):
+    """A smallest and a largest amount."""
+
+    min: int
+    max: int
+
+    def plus(self, other: "Range") -> "Range":
+        """The sum."""
+        return Range(min(self.min + other.min, MAX), min(self.max + other.max, MAX))
+
+    def times(self, other: "Range") -> "Range":
+        """The product."""
+        return Range(min(self.min * other.min, MAX), min(self.max * other.max, MAX))
+
+    def scaled(self, factor: float) -> "Range":
+        """Multiplied and rounded up."""
+        return Range(_scale(self.min, factor), _scale(self.max, factor))
+
+    def union(self, other: "Range") -> "Range":
+        """The range that covers both."""
+        return Range(min(self.min, other.min), max(self.max, other.max))
+
+
+ZERO, ONE = Range(0, 0), Range(1, 1)
+UNKNOWN = Range(0, MAX)
+
+
+def _scale(amount: int, factor: float) -> int:
+    scaled = float(amount) * factor
+    return MAX if scaled >= float(1 << 64) else math.ceil(scaled)
+
+
+def selector_cost(size: Range) -> Range:
+    """What reading a selector of so many characters costs."""
+    requirements = size.scaled(0.5).scaled(LIST_COST + STRUCT_COST)
+    return Range(LIST_COST, LIST_COST).plus(size.scaled(STRING_FACTOR)).plus(requirements)
+
+
+_WORDS = ("less", "less_equals", "greater", "greater_equals")
+BY_SIZE = frozenset(
+    {"equals", "not_equals"} | {f"{word}_{kind}" for word in _WORDS for kind in ("string", "bytes")}
+)
+"""Overloads that compare two values of any length."""
+NOMINAL = frozenset(
+    [
+        "serviceAccount",
+        "path",
+        "group",
+        "resource",
+        "subresource",
+        "namespace",
+        "name",
+        "allowed",
+        "reason",
+        "error",
+        "errored",
+        "masked",
+        "prefixLength",
+        "family",
+        "isUnspecified",
+        "isLoopback",
+        "isLinkLocalMulticast",
+        "isLinkLocalUnicast",
+        "isGlobalUnicast",
+        "format.named",
+        "sign",
+        "asInteger",
+        "isInteger",
+        "asApproximateFloat",
+        "isGreaterThan",
+        "isLessThan",
+        "compareTo",
+        "add",
+        "sub",
+        "major",
+        "minor",
+        "patch",
+        "getScheme",
+        "getHostname",
+        "getHost",
+        "getPort",
+        "getEscapedPath",
+        "getQuery",
+    ]
+)
+"""Functions that cost one unit whatever they are given."""
+UNIT_EQUALITY = frozenset(
+    {
+        "kubernetes.Quantity",
+        "kubernetes.Semver",
+        "net.IP",
+        "net.CIDR",
+        "kubernetes.authorization.Authorizer",
+        "kubernetes.authorization.PathCheck",
+        "kubernetes.authorization.GroupCheck",
+        "kubernetes.authorization.ResourceCheck",
+        "kubernetes.authorization.Decision",
+    }
+)
+"""Types whose values are compared in one step."""
+PARSERS = frozenset(
+    ["url", "cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"]
+)
+"""Functions that read a text once."""
+SEARCHES = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
+"""Functions that walk a list once."""
