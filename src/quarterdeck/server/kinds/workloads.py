@@ -279,10 +279,9 @@ def _controller_problems(value: Object, context: Context) -> Iterator[FieldError
 
 
 def _controller_cells(value: Object, now: datetime) -> Sequence[object]:
-    as_labels = {
-        "spec": {**value["spec"], "selector": {"matchLabels": at(value, "spec", "selector")}}
-    }
-    return _replica_cells({**value, **as_labels}, now)
+    spec = mapping(value, "spec")
+    selector = {"matchLabels": spec.get("selector")}
+    return _replica_cells({**value, "spec": {**spec, "selector": selector}}, now)
 
 
 REPLICATION_CONTROLLER = Rules(

@@ -1,0 +1,56 @@
+"""Paths of printer columns."""
+
+from typing import Any
+
+import pytest
+
+from quarterdeck.server.custom.jsonpath import JsonPathError, compile_path, show
+
+OBJECT: dict[str, Any] = {
+    "spec": {"size": 3, "a.b": "dotted", "list": [1, 2, 3], "on": True},
+    "status": {
+        "conditions": [
+            {"type": "Ready", "status": "True", "weight": 5},
+            {"type": "Synced", "status": "False", "weight": 1},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (".spec.size", [3]),
+        ("spec.size", [3]),
+        (".spec['a.b']", ["dotted"]),
+        (r".spec.a\.b", ["dotted"]),
+        (".spec.list[0]", [1]),
+        (".spec.list[-1]", [3]),
+        (".spec.list[1:]", [2, 3]),
+        (".spec.list[*]", [1, 2, 3]),
+        (".status.conditions[*].type", ["Ready", "Synced"]),
+        ('.status.conditions[?(@.type=="Ready")].status', ["True"]),
+        (".status.conditions[?(@.type == 'Synced')].status", ["False"]),
+        (".status.conditions[?(@.weight>2)].type", ["Ready"]),
+        ('.status.conditions[?(@.weight>"x")].type', []),
+        (".nope.deeper", []),
+        (".spec.size.deeper", []),
+        (".spec.list[9]", []),
+    ],
+)
+def test_a_path_leads_to_values(path: str, found: list[Any]) -> None:
+    assert compile_path(path)(OBJECT) == found
+
+
+@pytest.mark.parametrize("path", [".a[", ".a[?(@.b)]", ".a..b", ".a[?(@.b==c)]"])
+def test_a_path_of_another_form_is_refused(path: str) -> None:
+    with pytest.raises(JsonPathError, match="unrecognized"):
+        compile_path(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("x", "x"), (True, "true"), (3, "3"), (None, "<nil>"), ({"a": [1]}, '{"a":[1]}')],
+)
+def test_values_are_printed_as_text(value: Any, text: str) -> None:
+    assert show(value) == text
