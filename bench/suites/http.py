@@ -35,9 +35,9 @@ LOOPS = ("asyncio", "uvloop")
 
 
 def cases(scale: Scale) -> Sequence[Case]:
-    requests = scale.pick(500, 8_000, 30_000)
-    asked = scale.pick(200, 3_000, 10_000)
-    streams = scale.pick(1, 8, 30)
+    requests = scale.pick(500, 3_000, 20_000)
+    asked = scale.pick(200, 1_000, 5_000)
+    streams = scale.pick(1, 4, 20)
     return [
         *(_server_case("small GET", loop, GET, requests) for loop in LOOPS),
         *(_server_case("POST of 1 KiB", loop, POST, requests) for loop in LOOPS),

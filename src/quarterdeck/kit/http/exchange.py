@@ -15,6 +15,7 @@ from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.response import ClientResponse
 
 _NEVER = float("inf")
+_NAMES_KEPT = 64
 
 
 class ClientConnection(asyncio.Protocol):
@@ -36,6 +37,7 @@ class ClientConnection(asyncio.Protocol):
         "_limits",
         "_loop",
         "_lost",
+        "_names",
         "_on_free",
         "_on_gone",
         "_pairs",
@@ -70,6 +72,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._parser = HttpResponseParser(self)
         self._pairs: list[tuple[str, str]] = []
+        self._names: dict[bytes, str] = {}
         self._waiter: asyncio.Future[ClientResponse] | None = None
         self._response: ClientResponse | None = None
         self._inflow: Inflow | None = None
@@ -220,7 +223,8 @@ class ClientConnection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header field, or a trailer after the body."""
-        self._pairs.append((name.decode("latin-1").lower(), value.decode("latin-1").rstrip(" \t")))
+        lower = self._names.get(name) or self._lower(name)
+        self._pairs.append((lower, value.decode("latin-1").rstrip(" \t")))
 
     def on_headers_complete(self) -> None:
         """A head is complete: interim answers are skipped, the final one is handed out."""
@@ -268,6 +272,12 @@ class ClientConnection(asyncio.Protocol):
         elif self._inflow is not None:
             self._inflow.finish()
             self._complete()
+
+    def _lower(self, name: bytes) -> str:
+        lower = name.decode("latin-1").lower()
+        if len(self._names) < _NAMES_KEPT and len(name) < 64:
+            self._names[name] = lower
+        return lower
 
     def _has_no_length(self, status: int, headers: Headers) -> bool:
         if self._is_head or status in (204, 304) or headers.get("content-length") is not None:

@@ -94,6 +94,8 @@ class Inflow:
         Raises:
             BodyTooLarge: the body is longer than `limit`.
         """
+        if self._done and len(self._chunks) <= 1 and self.size <= limit:
+            return self._take_last()
         parts: list[bytes] = []
         total = 0
         while data := await self.take():
@@ -102,6 +104,15 @@ class Inflow:
                 raise BodyTooLarge(limit)
             parts.append(data)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _take_last(self) -> bytes:
+        """The common case, a small body that arrived in one piece."""
+        was_full = self.size > self._high
+        self.size = 0
+        data = self._chunks.popleft() if self._chunks else b""
+        if was_full:
+            self._on_room()
+        return data
 
     async def _wait(self) -> None:
         if self._waiter is not None:
