@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -16,8 +16,10 @@ from quarterdeck.server.registry.resource import Context, Resource
 from quarterdeck.server.registry.table import Registry
 from quarterdeck.server.timers import Timers
 from quarterdeck.storage import Store
-from quarterdeck.wire.apply import FieldManager
 from quarterdeck.wire.frame import EventType
+
+if TYPE_CHECKING:
+    from quarterdeck.wire.apply import FieldManager
 
 
 class Stream(Protocol):
@@ -39,7 +41,7 @@ class FrameCache(Protocol):
 class FieldManagers(Protocol):
     """The field managers of all endpoints; see `server.managed`."""
 
-    def get(self, core: "Core", resource: Resource, subresource: str) -> FieldManager:
+    def get(self, core: "Core", resource: Resource, subresource: str) -> "FieldManager":
         """The field manager of an endpoint."""
         ...
 

@@ -4,11 +4,15 @@ One field manager per resource and endpoint, made when first needed and made ane
 changes (a definition with another schema is another resource).
 """
 
+from typing import TYPE_CHECKING
+
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.call import Call
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry.resource import SCALE, Object, Resource
-from quarterdeck.wire.apply import FieldManager
+
+if TYPE_CHECKING:
+    from quarterdeck.wire.apply import FieldManager
 
 
 class FieldManagers:
@@ -17,7 +21,7 @@ class FieldManagers:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, str], tuple[Resource, FieldManager]] = {}
 
-    def get(self, core: Core, resource: Resource, subresource: str) -> FieldManager:
+    def get(self, core: Core, resource: Resource, subresource: str) -> "FieldManager":
         """The field manager of an endpoint."""
         key = (resource.gvr.group_resource, resource.gvr.version, subresource)
         known = self._known.get(key)
@@ -28,7 +32,9 @@ class FieldManagers:
         return manager
 
 
-def _manager(core: Core, resource: Resource, subresource: str) -> FieldManager:
+def _manager(core: Core, resource: Resource, subresource: str) -> "FieldManager":
+    from quarterdeck.wire.apply import FieldManager  # loaded by the first write
+
     relatives = {
         each.api_version: each for each in core.registry if each.stored_name == resource.stored_name
     }
