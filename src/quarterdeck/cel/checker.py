@@ -17,7 +17,7 @@ from quarterdeck.cel.ast import (
 )
 from quarterdeck.cel.declarations import Overload, functions
 from quarterdeck.cel.errors import CompileError, Issue
-from quarterdeck.cel.parser import locate
+from quarterdeck.cel.stream import locate
 from quarterdeck.cel.types import (
     BOOL,
     DYN,

@@ -4,7 +4,6 @@
 `MAX_DEPTH` deep, which keeps the later, recursive stages inside Python's own limit.
 """
 
-from typing import NoReturn
 
 from quarterdeck.cel import macros
 from quarterdeck.cel.ast import (
@@ -20,18 +19,16 @@ from quarterdeck.cel.ast import (
     children,
 )
 from quarterdeck.cel.errors import CompileError, Issue
-from quarterdeck.cel.lexer import Token, tokenize
+from quarterdeck.cel.lexer import Token
 from quarterdeck.cel.literals import LiteralError, unescape
+from quarterdeck.cel.stream import MAX_DEPTH, Abort, TokenStream
 from quarterdeck.cel.types import BOOL, BYTES, DOUBLE, ERROR, INT, NULL, STRING, UINT
 from quarterdeck.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
 
 MAX_CODE_POINTS = 100_000
 """The longest text that is looked at."""
-MAX_DEPTH = 120
-"""How deep expressions may nest."""
 _MARGIN = 30
 _MAX_DIGITS = 4000
-_TOO_DEEP = "expression recursion limit exceeded"
 
 _RESERVED = frozenset(
     [
@@ -127,24 +124,7 @@ def parse(source: str) -> Expr:
     return _Parser(source).run()
 
 
-def locate(source: str, pos: int) -> tuple[int, int]:
-    """Line and column, counted from 1, of an offset."""
-    line = source.count("\n", 0, pos) + 1
-    return line, pos - (source.rfind("\n", 0, pos) + 1) + 1
-
-
-class _Abort(Exception):
-    """Parsing cannot go on; what is wrong has been noted."""
-
-
-class _Parser:
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.tokens, skipped = tokenize(source)
-        self.issues = [self.issue(pos, f"Syntax error: {message}") for pos, message in skipped]
-        self.at = 0
-        self.depth = 0
-
+class _Parser(TokenStream):
     def run(self) -> Expr:
         tree: Expr | None = None
         try:
@@ -152,63 +132,13 @@ class _Parser:
             self.finish()
             if _depth(tree) > MAX_DEPTH + _MARGIN:
                 self.too_deep(0)
-        except _Abort:
+        except Abort:
             pass
         except RecursionError:
-            self.report(0, f"{_TOO_DEEP}: {MAX_DEPTH}")
+            self.report(0, f"expression recursion limit exceeded: {MAX_DEPTH}")
         if self.issues or tree is None:
             raise CompileError(self.source, self.issues)
         return tree
-
-    # tokens
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.at]
-
-    def take(self) -> Token:
-        token = self.tokens[self.at]
-        self.at += 1
-        return token
-
-    def accept(self, kind: str) -> Token | None:
-        return self.take() if self.tokens[self.at].kind == kind else None
-
-    def expect(self, kind: str) -> Token:
-        if (token := self.accept(kind)) is not None:
-            return token
-        text = self.token.text
-        if self.token.kind == "EOF":
-            self.syntax(self.token, f"missing '{kind}' at '<EOF>'")
-        elif self.tokens[self.at + 1].kind == kind:
-            self.syntax(self.token, f"extraneous input '{text}' expecting '{kind}'")
-            self.at += 1
-            return self.take()
-        else:
-            self.syntax(self.token, f"mismatched input '{text}' expecting '{kind}'")
-        raise _Abort
-
-    def finish(self) -> None:
-        token = self.token
-        if token.kind == "EOF":
-            return
-        single = self.tokens[self.at + 1].kind == "EOF"
-        word = "extraneous" if single else "mismatched"
-        self.syntax(token, f"{word} input '{token.text}' expecting <EOF>")
-
-    def issue(self, pos: int, message: str) -> Issue:
-        return Issue(*locate(self.source, pos), message)
-
-    def report(self, pos: int, message: str) -> Expr:
-        self.issues.append(self.issue(pos, message))
-        return Literal_(pos, None, ERROR)
-
-    def syntax(self, token: Token, message: str) -> None:
-        self.issues.append(self.issue(token.pos, f"Syntax error: {message}"))
-
-    def too_deep(self, pos: int) -> NoReturn:
-        self.report(pos, f"{_TOO_DEEP}: {MAX_DEPTH}")
-        raise _Abort
 
     # expressions
 
@@ -296,14 +226,6 @@ class _Parser:
             return Call(dot.pos, "_?._", [operand, field])
         return Select(dot.pos, operand, name.text)
 
-    def stray_dot(self, seen: str) -> NoReturn:
-        shown = "" if self.token.kind == "EOF" else self.token.text
-        if self.token.kind in ("true", "false", "null", "in"):
-            self.syntax(self.token, f"mismatched input '{shown}' expecting IDENTIFIER")
-            raise _Abort
-        self.syntax(self.token, f"no viable alternative at input '{seen}{shown}'")
-        raise _Abort
-
     def member_call(self, operand: Expr, name: Token) -> Expr:
         opening = self.take()
         args = self.arguments()
@@ -375,7 +297,7 @@ class _Parser:
         self.syntax(token, f"mismatched input '{token.text}' expecting {expecting}")
         if token.kind in _BINARY:
             return Literal_(token.pos, None, ERROR)
-        raise _Abort
+        raise Abort
 
     def name(self, token: Token, *, absolute: bool) -> Expr:
         if (message := self.message(token, absolute=absolute)) is not None:

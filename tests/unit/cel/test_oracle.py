@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from quarterdeck import cel
-from quarterdeck.cel.interpreter import interpret
+from quarterdeck.cel.interpreter import Meter, interpret
 
 _VARIABLES: dict[str, Any] = {
     "a": 3,
@@ -176,3 +176,16 @@ def test_we_agree_with_googles_implementation(text: str) -> None:
     answer = program.eval(data=_VARIABLES)
     expected = _FAILED if answer.type().name() == "ERROR" else answer.plain_value()
     assert _same(_evaluated(text), expected), text
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=_expressions())
+def test_no_expression_costs_more_than_its_bound(text: str) -> None:
+    program = _ENVIRONMENT.compile(text, result=None)
+    meter = Meter()
+    try:
+        program.trace(_VARIABLES, meter)
+    except cel.EvaluationError:
+        assert meter.cost >= 0
+    assert program.estimated_cost.min <= program.estimated_cost.max
+    assert meter.cost <= program.bound(128), text
