@@ -196,7 +196,7 @@ class Reflector:
             return OpenStream(self._stream_options(self._version))
         if self._phase is _Phase.PAGES or not self._may_stream(now):
             return FetchPage(self._page_options())
-        self._initial = {}
+        self._initial, self._lines = {}, 0
         version = "" if self._ask_newest else self._version
         return OpenStream(self._stream_options(version, initial=True))
 
@@ -366,6 +366,7 @@ class Reflector:
         if failure.is_expired or failure.is_too_large:
             self._version_refused(failure, now)
         elif failure.code in (0, 429, 403, 401):
+            self._use_list_once = self._lines > 0  # cut half-way: a list may get through
             self._delay(failure, now)
         else:
             self._fall_back(now, sticky=failure.code in (400, 422))

@@ -1,0 +1,272 @@
+"""The manager: pages, election, shutdown, permissions, and faults between it and the server."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from quarterdeck.apis.core import ConfigMap
+from quarterdeck.app.cluster import Cluster
+from quarterdeck.client import Client, InterceptingApi, load_config
+from quarterdeck.client.intercept import Intercept
+from quarterdeck.kit import http, json
+from quarterdeck.meta.objects import ObjectMeta, replace
+from quarterdeck.runtime import (
+    Bind,
+    Context,
+    Controller,
+    Election,
+    LostLeadership,
+    Manager,
+    MetricsPage,
+    Settings,
+    Timing,
+)
+from quarterdeck.runtime.rbac import Recorder, cluster_role, rules_for, uncovered
+from quarterdeck.testing import faults
+from quarterdeck.testing.waiting import eventually
+
+QUICK = Settings(
+    backoff_initial_s=0.01,
+    backoff_cap_s=0.05,
+    short_stream_s=0.0,
+    silence_s=0.5,
+    initial_events_s=0.5,
+)
+BRISK = Timing(lease_s=1.0, renew_s=0.6, retry_s=0.1)
+
+
+async def mirror(config: ConfigMap, ctx: Context[ConfigMap]) -> None:
+    """Copy a ConfigMap's text into a child."""
+    if config.metadata.labels.get("role") != "source":
+        return
+    child = ConfigMap(
+        metadata=ObjectMeta(name=f"{config.metadata.name}-copy"), data=dict(config.data)
+    )
+    await ctx.apply(child)
+
+
+def mirroring(**options: Any) -> Controller[ConfigMap]:
+    return Controller(reconcile=mirror, for_=ConfigMap, owns=[ConfigMap], **options)
+
+
+@contextlib.asynccontextmanager
+async def clients(count: int = 1) -> AsyncIterator[list[Client]]:
+    async with Cluster() as cluster, contextlib.AsyncExitStack() as stack:
+        config = load_config(cluster.kubeconfig)
+        yield [await stack.enter_async_context(Client(config)) for _ in range(count)]
+
+
+async def source(client: Client, name: str, text: str) -> None:
+    metadata = ObjectMeta(name=name, namespace="default", labels={"role": "source"})
+    await client.create(ConfigMap(metadata=metadata, data={"text": text}))
+
+
+async def copied(client: Client, name: str, text: str) -> None:
+    async def same() -> bool:
+        copy = await client.get(ConfigMap, f"{name}-copy", "default")
+        return copy.data.get("text") == text
+
+    await eventually(same, within_s=15)
+
+
+async def read(url: str, path: str, **headers: str) -> tuple[int, bytes]:
+    async with http.Client() as pages:
+        answer = await pages.request("GET", url + path, headers=list(headers.items()))
+        return answer.status, await answer.read()
+
+
+async def test_pages_tell_health_readiness_and_why() -> None:
+    async with clients() as [client]:
+        manager = Manager(client, name="m", health=Bind())
+        manager.add(mirroring())
+        manager.add_live_check("disk", lambda: "full" if broken else "")
+        broken = False
+        async with manager.running():
+            await source(client, "a", "hello")
+            await copied(client, "a", "hello")
+            assert await read(manager.health_url, "/healthz") == (200, b"ok")
+            assert (await read(manager.health_url, "/readyz/caches"))[0] == 200
+            broken = True
+            status, body = await read(manager.health_url, "/healthz?verbose")
+            assert status == 500
+            assert b"[-]disk failed: full" in body
+            assert (await read(manager.health_url, "/healthz?exclude=disk"))[0] == 200
+            status, body = await read(manager.health_url, "/healthz/nonsense")
+            assert status == 404
+            status, body = await read(manager.health_url, "/explain/configmap/default/a")
+            told = json.decode(body)["controllers"][0]["reconciles"][-1]
+            assert told["causes"][0]["event"] == "added"
+            assert told["writes"][0]["object"] == "default/a-copy"
+            assert told["outcome"] == "done"
+            assert (await read(manager.health_url, "/explain/nothing/x/y"))[0] == 404
+
+
+async def test_metrics_are_guarded_or_on_loopback_only() -> None:
+    async with clients() as [client]:
+        manager = Manager(client, name="m", metrics=MetricsPage())
+        async with manager.running():
+            assert (await read(manager.metrics_url, "/metrics"))[0] == 401
+            bad = await read(manager.metrics_url, "/metrics", authorization="Bearer nonsense")
+            assert bad[0] in (401, 403, 500)
+        manager = Manager(client, name="m", metrics=MetricsPage(is_insecure=True))
+        manager.add(mirroring())
+        async with manager.running():
+            status, body = await read(manager.metrics_url, "/metrics")
+            assert status == 200
+            assert (
+                b'controller_runtime_reconcile_total{controller="configmap",result="error"} 0'
+                in body
+            )
+            assert b'workqueue_depth{name="configmap",controller="configmap",priority="0"}' in body
+            assert b"rest_client_requests_total{" in body
+            assert (
+                b'controller_runtime_reconcile_time_seconds_bucket{controller="configmap",le="0.005"}'
+                in body
+            )
+        manager = Manager(client, metrics=MetricsPage(Bind("0.0.0.0"), is_insecure=True))
+        with pytest.raises(ValueError, match="loopback"):
+            async with manager.running():
+                pass
+
+
+async def test_a_standby_takes_over_at_once_when_the_leader_leaves() -> None:
+    async with clients(2) as [one, two]:
+        election = Election("mirror", "default", timing=BRISK)
+        first = Manager(one, name="m", election=election)
+        second = Manager(two, name="m", election=election)
+        for manager in (first, second):
+            manager.add(mirroring())
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(second_after(second, first, stack))
+            assert not second.is_leader
+            await source(one, "a", "before")
+            await copied(one, "a", "before")
+        assert not first.is_leader
+
+
+@contextlib.asynccontextmanager
+async def second_after(
+    second: Manager, first: Manager, stack: contextlib.AsyncExitStack
+) -> AsyncIterator[None]:
+    """Run `first`, then `second` beside it; when the block ends, `second` must lead."""
+    ending = contextlib.AsyncExitStack()
+    await ending.enter_async_context(first.running())
+    await first.wait_elected()
+    async with second.running():
+        yield
+        await ending.aclose()
+        async with asyncio.timeout(5):
+            await second.wait_elected()
+        assert second.is_leader
+
+
+async def test_a_leader_that_cannot_renew_ends() -> None:
+    async with clients() as [client]:
+        cut: list[bool] = []
+
+        async def refuse(call: Any) -> Any:
+            if cut:
+                raise OSError("cut off")
+            return await call.proceed()
+
+        api = InterceptingApi(
+            client.raw, [Intercept(verb, refuse, resource="leases") for verb in ("get", "update")]
+        )
+        manager = Manager(
+            Client.over(api, client.config), election=Election("x", "default", timing=BRISK)
+        )
+        manager.add(mirroring())
+        with pytest.raises(LostLeadership):
+            async with manager.running():
+                await manager.wait_elected()
+                cut.append(True)
+                await asyncio.Event().wait()
+
+
+async def test_reconciles_under_way_finish_before_the_end() -> None:
+    started, finished = asyncio.Event(), asyncio.Event()
+
+    async def slow(config: ConfigMap, ctx: Context[ConfigMap]) -> None:
+        started.set()
+        await asyncio.sleep(0.2)
+        finished.set()
+
+    async with clients() as [client]:
+        manager = Manager(client)
+        manager.add(Controller(reconcile=slow, for_=ConfigMap))
+        async with manager.running():
+            await source(client, "a", "x")
+            await started.wait()
+        assert finished.is_set()
+
+
+async def test_a_failing_runnable_ends_the_manager() -> None:
+    async def fall_over() -> None:
+        raise RuntimeError("the webhook server could not start")
+
+    async with clients() as [client]:
+        manager = Manager(client)
+        manager.run_beside("webhooks", fall_over)
+        with pytest.raises(RuntimeError, match="webhook"):
+            await manager.run()
+
+
+async def test_the_declared_permissions_cover_what_was_used() -> None:
+    async with clients() as [client]:
+        recorder = Recorder()
+        client.raw.observe(recorder)
+        manager = Manager(client, election=Election("x", "default", timing=BRISK))
+        manager.add(mirroring())
+        async with manager.running():
+            await manager.wait_elected()
+            used_by_test = set(recorder.uses)
+            await source(client, "a", "x")
+            await copied(client, "a", "x")
+        rules = rules_for(manager.controllers)
+        assert recorder.uses >= used_by_test
+        assert uncovered(recorder.uses, rules) == []
+        role = cluster_role("m", rules)
+        assert {"apiGroups": [""], "resources": ["configmaps"]}.items() <= role["rules"][0].items()
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        pytest.param(lambda: [faults.cut_watch(2)], id="every watch cut after two lines"),
+        pytest.param(lambda: [faults.freeze_watch(1, times=3)], id="frozen watches"),
+        pytest.param(lambda: [faults.expire_watch(times=4)], id="410 storm"),
+        pytest.param(lambda: [faults.fail("patch", 429, times=5)], id="429"),
+        pytest.param(lambda: [faults.fail("patch", 500, times=3)], id="500"),
+        pytest.param(lambda: [faults.lose_reply("patch", times=3)], id="lost replies"),
+        pytest.param(lambda: faults.chaos(7, 0.3), id="chaos"),
+    ],
+)
+async def test_faults_delay_but_lose_nothing(rules: Any) -> None:
+    async with clients() as [client]:
+        faulty = Client.over(InterceptingApi(client.raw, rules()), client.config)
+        manager = Manager(faulty, watch=QUICK, events="off", rng=random.Random(1), grace_s=1)
+        manager.add(mirroring(limiter=None, time_limit_s=5))
+        async with manager.running():
+            for number in range(8):
+                await source(client, f"s{number}", "one")
+            for number in range(8):
+                await copied(client, f"s{number}", "one")
+            for number in range(8):
+                config = await client.get(ConfigMap, f"s{number}", "default")
+                await client.update(replace(config, data={"text": "two"}))
+            for number in range(8):
+                await copied(client, f"s{number}", "two")
+            for number in range(4):
+                await client.delete(ConfigMap, f"s{number}", "default")
+            cache = manager.informers.ensure(ConfigMap).cache
+
+            async def agrees() -> bool:
+                server = await client.list(ConfigMap, "default")
+                held = {key.name for key in cache if key.namespace == "default"}
+                return held == {config.metadata.name for config in server}
+
+            await eventually(agrees, within_s=15)
