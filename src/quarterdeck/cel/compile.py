@@ -349,9 +349,6 @@ class _Emitter:
     # macros
 
     def comprehension(self, node: Comprehension) -> str:
-        kind = node.range.type.kind
-        if kind not in (Kind.LIST, Kind.MAP):
-            raise NotCompilable("a range of unknown type")
         range_ = self.emit(node.range)
         outer = self.visible()
         self.scopes.append(tuple(name for name in (node.var, node.var2) if name))
@@ -359,7 +356,7 @@ class _Emitter:
         self.scopes.pop()
         name = f"f{len(self.functions)}"
         params = ", ".join(["r", *(f"v_{variable}" for variable in outer)])
-        head, source = self.head(node, is_map=kind is Kind.MAP)
+        head, source = self.head(node)
         body = "\n".join(["    " + line for line in lines[0]] + [f"    for {head} in {source}:"]
                          + ["        " + line for line in self.converted(node) + lines[1]]
                          + ["    " + line for line in lines[2]])  # fmt: skip
@@ -367,17 +364,21 @@ class _Emitter:
         arguments = ", ".join([range_, *(f"v_{variable}" for variable in outer)])
         return f"{name}({arguments})"
 
-    def head(self, node: Comprehension, *, is_map: bool) -> tuple[str, str]:
-        if not node.var2:
-            return f"v_{node.var}", "r"
-        source = "r.items()" if is_map else "enumerate(r)"
-        return f"v_{node.var}, v_{node.var2}", source
+    def head(self, node: Comprehension) -> tuple[str, str]:
+        """What a loop binds, and what it runs over."""
+        kind = node.range.type.kind
+        if node.var2:
+            sources = {Kind.MAP: "r.items()", Kind.LIST: "enumerate(r)"}
+            source = sources.get(kind) or f"{self.bind(emitted.pairs)}(r)"
+            return f"v_{node.var}, v_{node.var2}", source
+        known = kind in (Kind.LIST, Kind.MAP)
+        return f"v_{node.var}", "r" if known else f"{self.bind(emitted.elements)}(r)"
 
     def converted(self, node: Comprehension) -> list[str]:
         """Statements that turn stored scalars into values as they are met."""
         type_ = node.range.type
         is_map = type_.kind is Kind.MAP
-        if is_map and not node.var2:
+        if not type_.params or (is_map and not node.var2):
             return []
         element = type_.params[-1]
         name = node.var2 or node.var

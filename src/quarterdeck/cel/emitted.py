@@ -59,3 +59,17 @@ def map_optional(target: values.Optional, body: Callable[[Any], Any]) -> values.
     if not isinstance(result, values.Optional):
         raise TypeError("not an optional")
     return result
+
+
+def elements(value: Any) -> Any:
+    """What one variable walks: elements of a list, keys of a map."""
+    if isinstance(value, list | dict):
+        return value
+    raise TypeError("not a range")
+
+
+def pairs(value: Any) -> Any:
+    """What two variables walk: index and element, or key and value."""
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(elements(value))

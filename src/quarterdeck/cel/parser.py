@@ -4,7 +4,6 @@
 `MAX_DEPTH` deep, which keeps the later, recursive stages inside Python's own limit.
 """
 
-
 from quarterdeck.cel import macros
 from quarterdeck.cel.ast import (
     Call,

@@ -121,16 +121,19 @@ _ENVIRONMENT = cel.Environment(
 _FAILED = object()
 
 
-def _evaluated(text: str) -> Any:
-    program = _ENVIRONMENT.compile(text, result=None)
+_DYNAMIC = cel.Environment(dict.fromkeys(_VARIABLES, cel.DYN))
+
+
+def _evaluated(text: str, environment: cel.Environment = _ENVIRONMENT) -> Any:
+    program = environment.compile(text, result=None)
     try:
         return program.evaluate(_VARIABLES)
     except cel.EvaluationError:
         return _FAILED
 
 
-def _interpreted(text: str) -> Any:
-    program = _ENVIRONMENT.compile(text, result=None)
+def _interpreted(text: str, environment: cel.Environment = _ENVIRONMENT) -> Any:
+    program = environment.compile(text, result=None)
     try:
         return interpret(program._tree, _VARIABLES)
     except cel.EvaluationError:
@@ -147,6 +150,13 @@ def _same(left: Any, right: Any) -> bool:
 @given(text=_expressions())
 def test_compiled_code_and_interpreter_agree(text: str) -> None:
     assert _same(_evaluated(text), _interpreted(text)), text
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=_expressions())
+def test_types_known_or_not_the_answer_is_the_same(text: str) -> None:
+    assert _same(_evaluated(text, _DYNAMIC), _evaluated(text)), text
+    assert _same(_interpreted(text, _DYNAMIC), _evaluated(text)), text
 
 
 @settings(max_examples=400, deadline=None)
