@@ -4,15 +4,17 @@ from collections.abc import Iterator
 
 from quarterdeck.meta import builtins
 from quarterdeck.server.handlers.review import REVIEWS
-from quarterdeck.server.kinds.rules import BuiltinStrategy, Rules
+from quarterdeck.server.kinds.catalog import home_of
+from quarterdeck.server.kinds.rules import BuiltinStrategy
 from quarterdeck.server.registry.resource import Resource
 
 
 def review_resources() -> Iterator[Resource]:
     """Every kind of review; all they have is a shape and the verb `create`."""
     for declared in builtins.resources():
-        node = builtins.node(declared.kind)
-        if declared.kind.kind in REVIEWS and node is not None:
+        if declared.kind.kind not in REVIEWS:
+            continue
+        if (node := builtins.node(declared.kind)) is not None:
             yield Resource(
                 gvr=declared.gvr,
                 kind=declared.kind.kind,
@@ -20,6 +22,6 @@ def review_resources() -> Iterator[Resource]:
                 singular=declared.singular,
                 namespaced=declared.namespaced,
                 node=node,
-                strategy=BuiltinStrategy(gvk=declared.kind, rules=Rules(), has_status=False),
+                strategy=BuiltinStrategy(declared.kind, home_of(declared.kind), has_status=False),
                 verbs=declared.verbs,
             )

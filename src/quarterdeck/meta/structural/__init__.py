@@ -8,7 +8,26 @@ Read `compiled` first; then `fast` (the walk that says yes), `explain` (the walk
 in Kubernetes' words), `admit`, `duplicates`, and `rules` for the schema's own rules.
 """
 
-from quarterdeck.meta.structural.compiled import Admitted, Compiled, compile_schema
-from quarterdeck.meta.structural.rules import structural_errors
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Admitted", "Compiled", "compile_schema", "structural_errors"]
+if TYPE_CHECKING:
+    from quarterdeck.meta.structural.compiled import Admitted as Admitted
+    from quarterdeck.meta.structural.compiled import Compiled as Compiled
+    from quarterdeck.meta.structural.compiled import compile_schema as compile_schema
+    from quarterdeck.meta.structural.rules import structural_errors as structural_errors
+
+_HOMES = {
+    "Admitted": "compiled",
+    "Compiled": "compiled",
+    "compile_schema": "compiled",
+    "structural_errors": "rules",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is asked for, when it is asked for: without definitions none of it is."""
+    from importlib import import_module
+
+    if (home := _HOMES.get(name)) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

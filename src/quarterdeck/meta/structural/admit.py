@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.meta.schema import Node
+from quarterdeck.meta.structural.copying import copy_value
 
 Walk = Callable[[Any], list[str] | None]
 Factory = Callable[[], Any]
@@ -218,15 +219,6 @@ def _filled(child: Node) -> Any:
     if walk is not None:
         walk(default)
     return default
-
-
-def copy_value(value: Any) -> Any:
-    """A JSON value of its own."""
-    if isinstance(value, dict):
-        return {key: copy_value(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [copy_value(member) for member in value]
-    return value
 
 
 def _null_rule(node: Node) -> Callable[[str], bool] | None:

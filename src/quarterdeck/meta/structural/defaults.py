@@ -5,7 +5,8 @@ from typing import Any
 
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.schema import from_openapi
-from quarterdeck.meta.structural import admit, compiled
+from quarterdeck.meta.structural import compiled
+from quarterdeck.meta.structural.copying import copy_value
 from quarterdeck.meta.structural.shape import items_of
 
 
@@ -27,7 +28,7 @@ def _default_errors(node: Mapping[str, Any], default: Any, path: str) -> Iterato
     schema = compiled.compile_schema(
         from_openapi(node), is_root=bool(node.get("x-kubernetes-embedded-resource"))
     )
-    pruned = admit.copy_value(default)
+    pruned = copy_value(default)
     if schema.prunes(pruned):
         yield invalid(path, default, "must not have unknown fields")
     yield from schema.validate(default, prefix=path)

@@ -1,11 +1,28 @@
 """Custom resources: definitions, and the resources they bring.
 
 A CustomResourceDefinition is itself a resource with rules (`definition`, `definition_rules`,
-`naming`); an accepted one becomes `Resource`s (`build`) whose objects follow `strategy`. Imports
-`meta`, `wire`, `cel` and the registry's face; knows nothing of requests or storage.
+`naming`); an accepted one becomes `Resource`s (`build`) whose objects follow `strategy`; one that
+goes takes its objects along (`cleanup`). Imports `meta`, `wire`, `cel` and the registry's face.
+Nothing is loaded before the first definition.
 """
 
-from quarterdeck.server.custom.build import custom_resources
-from quarterdeck.server.custom.definition import definition_resources
+from collections.abc import Iterable, Sequence
+
+from quarterdeck.server.registry.resource import Object, Resource
+from quarterdeck.server.registry.table import Registry
 
 __all__ = ["custom_resources", "definition_resources"]
+
+
+def custom_resources(definition: Object) -> Sequence[Resource]:
+    """The served versions of a definition; none while its names are not accepted."""
+    from quarterdeck.server.custom import build
+
+    return build.custom_resources(definition)
+
+
+def definition_resources(registry: Registry) -> Iterable[Resource]:
+    """The resource `customresourcedefinitions`; names are compared with the registry's."""
+    from quarterdeck.server.custom import definition
+
+    return definition.definition_resources(registry)

@@ -11,10 +11,6 @@ from quarterdeck.meta import builtins
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.server.custom import naming
-from quarterdeck.server.custom.definition_rules import (
-    changed_definition_errors,
-    new_definition_errors,
-)
 from quarterdeck.server.kinds.cells import NAME
 from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import (
@@ -167,12 +163,16 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
         """Everything about the spec; the name is checked with it."""
+        from quarterdeck.server.custom.definition_rules import new_definition_errors
+
         return [*_name_errors(value), *new_definition_errors(value)]
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
         """The same, and what may not change."""
         if context.subresource == STATUS:
             return []
+        from quarterdeck.server.custom.definition_rules import changed_definition_errors
+
         return changed_definition_errors(value, old)
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:

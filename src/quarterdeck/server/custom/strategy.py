@@ -12,7 +12,7 @@ import msgspec
 
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.structural import Compiled
-from quarterdeck.meta.structural.admit import copy_value
+from quarterdeck.meta.structural.copying import copy_value
 from quarterdeck.server.custom import metadata as embedded_metadata
 from quarterdeck.server.custom.columns import PrinterColumns
 from quarterdeck.server.custom.expressions import Expressions, skipped

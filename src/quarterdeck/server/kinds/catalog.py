@@ -1,84 +1,71 @@
 """Which kind follows which rules, and the resources made of both.
 
 What is served and under which names is the table's (`meta.builtins`); kinds without rules of their
-own are served all the same, with their types checked.
+own are served all the same, with their types checked. Rules are named, not imported: a family is
+loaded with the first request for one of its kinds.
 """
 
 from collections.abc import Iterator
 
 from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK
-from quarterdeck.server.kinds import (
-    cluster,
-    config,
-    events,
-    jobs,
-    networking,
-    pods,
-    rbac,
-    registrations,
-    scaling,
-    services,
-    volumes,
-    workloads,
-)
-from quarterdeck.server.kinds.rules import BuiltinStrategy, Rules
+from quarterdeck.server.kinds.rules import BuiltinStrategy
 from quarterdeck.server.registry.resource import STATUS, Resource, Subresource
 
-_ORDINARY = Rules()
-_STRICT = Rules(unconditional_update=False)
-
-_RULES: dict[tuple[str, str], Rules] = {
-    ("v1", "Pod"): pods.POD,
-    ("v1", "PodTemplate"): pods.POD_TEMPLATE,
-    ("v1", "Service"): services.SERVICE,
-    ("v1", "Endpoints"): services.ENDPOINTS,
-    ("v1", "ConfigMap"): config.CONFIG_MAP,
-    ("v1", "Secret"): config.SECRET,
-    ("v1", "ServiceAccount"): config.SERVICE_ACCOUNT,
-    ("v1", "Namespace"): cluster.NAMESPACE,
-    ("v1", "Node"): cluster.NODE,
-    ("v1", "ResourceQuota"): cluster.QUOTA,
-    ("v1", "LimitRange"): cluster.LIMIT_RANGE,
-    ("v1", "PersistentVolumeClaim"): volumes.CLAIM,
-    ("v1", "PersistentVolume"): volumes.VOLUME,
-    ("v1", "ReplicationController"): workloads.REPLICATION_CONTROLLER,
-    ("v1", "Event"): events.CORE_EVENT,
-    ("events.k8s.io/v1", "Event"): events.NEW_EVENT,
-    ("apps/v1", "Deployment"): workloads.DEPLOYMENT,
-    ("apps/v1", "ReplicaSet"): workloads.REPLICA_SET,
-    ("apps/v1", "StatefulSet"): workloads.STATEFUL_SET,
-    ("apps/v1", "DaemonSet"): workloads.DAEMON_SET,
-    ("apps/v1", "ControllerRevision"): workloads.CONTROLLER_REVISION,
-    ("batch/v1", "Job"): jobs.JOB,
-    ("batch/v1", "CronJob"): jobs.CRON_JOB,
-    ("autoscaling/v1", "HorizontalPodAutoscaler"): scaling.AUTOSCALER_V1,
-    ("autoscaling/v2", "HorizontalPodAutoscaler"): scaling.AUTOSCALER_V2,
-    ("policy/v1", "PodDisruptionBudget"): scaling.DISRUPTION_BUDGET,
-    ("networking.k8s.io/v1", "Ingress"): networking.INGRESS,
-    ("networking.k8s.io/v1", "IngressClass"): networking.INGRESS_CLASS,
-    ("networking.k8s.io/v1", "NetworkPolicy"): networking.NETWORK_POLICY,
-    ("discovery.k8s.io/v1", "EndpointSlice"): services.ENDPOINT_SLICE,
-    ("storage.k8s.io/v1", "StorageClass"): volumes.STORAGE_CLASS,
-    ("storage.k8s.io/v1", "CSIDriver"): _STRICT,
-    ("storage.k8s.io/v1", "CSINode"): _STRICT,
-    ("storage.k8s.io/v1", "CSIStorageCapacity"): _STRICT,
-    ("storage.k8s.io/v1", "VolumeAttachment"): _STRICT,
-    ("scheduling.k8s.io/v1", "PriorityClass"): cluster.PRIORITY_CLASS,
-    ("node.k8s.io/v1", "RuntimeClass"): cluster.RUNTIME_CLASS,
-    ("coordination.k8s.io/v1", "Lease"): cluster.LEASE,
-    ("rbac.authorization.k8s.io/v1", "Role"): rbac.ROLE,
-    ("rbac.authorization.k8s.io/v1", "ClusterRole"): rbac.CLUSTER_ROLE,
-    ("rbac.authorization.k8s.io/v1", "RoleBinding"): rbac.ROLE_BINDING,
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): rbac.CLUSTER_ROLE_BINDING,
-    ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"): registrations.VALIDATING,
-    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"): registrations.MUTATING,
-    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"): registrations.POLICY,
+_RULES: dict[tuple[str, str], str] = {
+    ("v1", "Pod"): "pods.POD",
+    ("v1", "PodTemplate"): "pods.POD_TEMPLATE",
+    ("v1", "Service"): "services.SERVICE",
+    ("v1", "Endpoints"): "services.ENDPOINTS",
+    ("v1", "ConfigMap"): "config.CONFIG_MAP",
+    ("v1", "Secret"): "config.SECRET",
+    ("v1", "ServiceAccount"): "config.SERVICE_ACCOUNT",
+    ("v1", "Namespace"): "cluster.NAMESPACE",
+    ("v1", "Node"): "cluster.NODE",
+    ("v1", "ResourceQuota"): "cluster.QUOTA",
+    ("v1", "LimitRange"): "cluster.LIMIT_RANGE",
+    ("v1", "PersistentVolumeClaim"): "volumes.CLAIM",
+    ("v1", "PersistentVolume"): "volumes.VOLUME",
+    ("v1", "ReplicationController"): "workloads.REPLICATION_CONTROLLER",
+    ("v1", "Event"): "events.CORE_EVENT",
+    ("events.k8s.io/v1", "Event"): "events.NEW_EVENT",
+    ("apps/v1", "Deployment"): "workloads.DEPLOYMENT",
+    ("apps/v1", "ReplicaSet"): "workloads.REPLICA_SET",
+    ("apps/v1", "StatefulSet"): "workloads.STATEFUL_SET",
+    ("apps/v1", "DaemonSet"): "workloads.DAEMON_SET",
+    ("apps/v1", "ControllerRevision"): "workloads.CONTROLLER_REVISION",
+    ("batch/v1", "Job"): "jobs.JOB",
+    ("batch/v1", "CronJob"): "jobs.CRON_JOB",
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): "scaling.AUTOSCALER_V1",
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): "scaling.AUTOSCALER_V2",
+    ("policy/v1", "PodDisruptionBudget"): "scaling.DISRUPTION_BUDGET",
+    ("networking.k8s.io/v1", "Ingress"): "networking.INGRESS",
+    ("networking.k8s.io/v1", "IngressClass"): "networking.INGRESS_CLASS",
+    ("networking.k8s.io/v1", "NetworkPolicy"): "networking.NETWORK_POLICY",
+    ("discovery.k8s.io/v1", "EndpointSlice"): "services.ENDPOINT_SLICE",
+    ("storage.k8s.io/v1", "StorageClass"): "volumes.STORAGE_CLASS",
+    ("storage.k8s.io/v1", "CSIDriver"): "rules.STRICT",
+    ("storage.k8s.io/v1", "CSINode"): "rules.STRICT",
+    ("storage.k8s.io/v1", "CSIStorageCapacity"): "rules.STRICT",
+    ("storage.k8s.io/v1", "VolumeAttachment"): "rules.STRICT",
+    ("scheduling.k8s.io/v1", "PriorityClass"): "cluster.PRIORITY_CLASS",
+    ("node.k8s.io/v1", "RuntimeClass"): "cluster.RUNTIME_CLASS",
+    ("coordination.k8s.io/v1", "Lease"): "cluster.LEASE",
+    ("rbac.authorization.k8s.io/v1", "Role"): "rbac.ROLE",
+    ("rbac.authorization.k8s.io/v1", "ClusterRole"): "rbac.CLUSTER_ROLE",
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"): "rbac.ROLE_BINDING",
+    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): "rbac.CLUSTER_ROLE_BINDING",
+    (
+        "admissionregistration.k8s.io/v1",
+        "ValidatingWebhookConfiguration",
+    ): "registrations.VALIDATING",
+    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"): "registrations.MUTATING",
+    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"): "registrations.POLICY",
     (
         "admissionregistration.k8s.io/v1",
         "ValidatingAdmissionPolicyBinding",
-    ): registrations.POLICY_BINDING,
-    ("certificates.k8s.io/v1", "CertificateSigningRequest"): registrations.CERTIFICATE_REQUEST,
+    ): "registrations.POLICY_BINDING",
+    ("certificates.k8s.io/v1", "CertificateSigningRequest"): "registrations.CERTIFICATE_REQUEST",
 }
 
 _STORAGE = {"events.events.k8s.io": "events"}
@@ -96,9 +83,9 @@ def builtin_resources() -> Iterator[Resource]:
             yield _resource(declared)
 
 
-def rules_of(gvk: GVK) -> Rules:
-    """The rules of a kind."""
-    return _RULES.get((gvk.api_version, gvk.kind), _ORDINARY)
+def home_of(gvk: GVK) -> str:
+    """Where the rules of a kind are: module and name."""
+    return _RULES.get((gvk.api_version, gvk.kind), "rules.ORDINARY")
 
 
 def _resource(declared: builtins.Resource) -> Resource:
@@ -115,9 +102,7 @@ def _resource(declared: builtins.Resource) -> Resource:
         singular=declared.singular,
         namespaced=declared.namespaced,
         node=node,
-        strategy=BuiltinStrategy(
-            gvk=declared.kind, rules=rules_of(declared.kind), has_status=STATUS in parts
-        ),
+        strategy=BuiltinStrategy(declared.kind, home_of(declared.kind), has_status=STATUS in parts),
         short_names=declared.short_names,
         categories=declared.categories,
         verbs=declared.verbs,

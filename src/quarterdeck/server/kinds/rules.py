@@ -7,13 +7,14 @@ turns them into the face the verbs know.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from importlib import import_module
 
 import msgspec
 
 from quarterdeck.meta import builtins
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVK
-from quarterdeck.meta.structural.admit import copy_value
+from quarterdeck.meta.structural.copying import copy_value
 from quarterdeck.server.kinds.cells import AGE, NAME, created
 from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import STATUS, Column, Context, Normalised, Object, Scale
@@ -87,12 +88,30 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     is_kept: Callable[[Object], bool] = lambda value: False
 
 
-class BuiltinStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Follows the rules of one built-in kind."""
+ORDINARY = Rules()
+STRICT = Rules(unconditional_update=False)
 
-    gvk: GVK
-    rules: Rules
-    has_status: bool
+
+class BuiltinStrategy:
+    """Follows the rules of one built-in kind, which are loaded when they are first asked for."""
+
+    __slots__ = ("_home", "_rules", "gvk", "has_status")
+
+    def __init__(self, gvk: GVK, home: str = "rules.ORDINARY", *, has_status: bool) -> None:
+        self.gvk = gvk
+        self.has_status = has_status
+        self._home = home
+        self._rules: Rules | None = None
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the kind."""
+        if self._rules is None:
+            module, _, name = self._home.partition(".")
+            found = getattr(import_module(f"quarterdeck.server.kinds.{module}"), name)
+            assert isinstance(found, Rules)  # the catalog names only rules, a test asks them all
+            self._rules = found
+        return self._rules
 
     # policies ------------------------------------------------------------------------------------
 

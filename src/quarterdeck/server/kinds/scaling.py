@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.meta.field import FieldError, invalid, required
-from quarterdeck.meta.structural.admit import copy_value
+from quarterdeck.meta.structural.copying import copy_value
 from quarterdeck.server.kinds import checks
 from quarterdeck.server.kinds.cells import AGE, NAME, UNKNOWN, column, created
 from quarterdeck.server.kinds.paths import at, fill, items, mapping
