@@ -17,7 +17,7 @@ from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.narrator import Narrator
 from quarterdeck.app.parts import Part, choose, kinds_of
 from quarterdeck.app.screen import Screen, Started
-from quarterdeck.app.settings import Settings
+from quarterdeck.app.settings import DEFAULT_HTTP_PORT, Settings
 from quarterdeck.app.stopping import Stop
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
@@ -131,7 +131,8 @@ def _page_error(error: OSError, health: Bind | None, metrics: Bind | None) -> St
 def _check_ports(settings: Settings, health: Bind | None, metrics: Bind | None) -> None:
     """Refuse before anything is touched."""
     check_port(settings.port, "--port")
-    check_port(settings.http_port or 0, "--http-port")
+    port = settings.http_port if settings.http_port is not None else DEFAULT_HTTP_PORT
+    check_port(port, "--http-port")
     if health is not None:
         check_port(health.port, "--health-port", host=health.host)
     if metrics is not None:

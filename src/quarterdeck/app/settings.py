@@ -15,6 +15,8 @@ LogFormat = Literal["", "console", "json"]
 
 UP = "up"
 RUN = "run"
+DEFAULT_HTTP_PORT = Port(3000)
+"""Of `up`; in `run` the plain port is off unless it is named."""
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,8 +30,8 @@ def run(arguments: list[str]) -> int:
     except StartError as error:
         complain("server", error)
         return REFUSED
-    except (Interrupted, KeyboardInterrupt):
-        complain("server", "stopped before it was ready; start it again when you like")
+    except (Interrupted, KeyboardInterrupt) as error:
+        complain("server", str(error) or "interrupted")
         return INTERRUPTED
     return OK
 

@@ -27,8 +27,8 @@ def run(arguments: list[str]) -> int:
     except (StartError, SettingError) as error:
         complain("up", error)
         return REFUSED
-    except (Interrupted, KeyboardInterrupt):
-        complain("up", "stopped before it was ready; start it again when you like")
+    except (Interrupted, KeyboardInterrupt) as error:
+        complain("up", str(error) or "interrupted")
         return INTERRUPTED
     except Exception as error:
         if flags.debug:

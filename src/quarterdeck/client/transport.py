@@ -80,6 +80,10 @@ class Transport:
         async with response, aclosing(self._lines(request, response)) as lines:
             yield lines
 
+    async def open(self, request: ApiRequest) -> http.ClientResponse:
+        """The answer itself, for whoever passes it on; the caller closes it."""
+        return await self._respond(request)
+
     async def _lines(
         self, request: ApiRequest, response: http.ClientResponse
     ) -> AsyncGenerator[bytes, None]:

@@ -1,0 +1,136 @@
+"""The writing routes, where this surface is kinder than Kubernetes.
+
+A missing namespace is created, an update without a resource version reads one and retries, a
+deletion answers `Success` as often as it is asked. Everything is written through the API, with its
+defaults, checks and versions.
+"""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from quarterdeck.client.interfaces import Api
+from quarterdeck.kit import json
+from quarterdeck.kit.http import BodyTooLarge, Request, Response
+from quarterdeck.services.applications import errors
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import CreateOptions, DeleteOptions, GetOptions, UpdateOptions
+from quarterdeck.wire.status import AlreadyExists, ApiError, BadRequest, Conflict, NotFound
+
+MAX_BODY = 1024 * 1024
+Options = TypeVar("Options", CreateOptions, UpdateOptions)
+_TRIES = 10
+_FIELD_MANAGER = "quarterdeck-http"
+
+
+class Resources:
+    """Creates, replaces and deletes applications."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    async def create(self, request: Request, path: ResourcePath) -> Response:
+        """POST: 201 with the object; its namespace is made if it is not there."""
+        body = await _body(request)
+        if isinstance(body, Response):
+            return body
+        options = _signed(CreateOptions.parse(request.query))
+        encoded = json.encode(body)
+        try:
+            return await self._create(path, encoded, options)
+        except NotFound as error:
+            if not _is_namespace(error):
+                raise
+        await self._make_namespace(path.namespace, options)
+        return await self._create(path, encoded, options)
+
+    async def _create(self, path: ResourcePath, body: bytes, options: CreateOptions) -> Response:
+        return Response(201, errors.JSON, await self._api.create(path, body, options))
+
+    async def _make_namespace(self, name: str, options: CreateOptions) -> None:
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        path = ResourcePath("", "v1", "namespaces")
+        made = CreateOptions(dry_run=options.dry_run, field_manager=_FIELD_MANAGER)
+        try:
+            await self._api.create(path, json.encode(body), made)
+        except AlreadyExists:
+            pass  # somebody was faster
+
+    async def replace(self, request: Request, path: ResourcePath) -> Response:
+        """PUT: 200 with the object. Without a resource version the newest one is replaced."""
+        body = await _body(request)
+        if isinstance(body, Response):
+            return body
+        options = _signed(UpdateOptions.parse(request.query))
+        metadata = body.get("metadata")
+        if not isinstance(metadata, dict):
+            metadata = {}
+        if metadata.get("resourceVersion"):
+            return _ok(await self._api.update(path, json.encode(body), options))
+        for tries_left in reversed(range(_TRIES)):
+            current = json.decode(await self._api.get(path, GetOptions()))
+            try:
+                replaced = {**body, "metadata": _metadata(current["metadata"], metadata)}
+                return _ok(await self._api.update(path, json.encode(replaced), options))
+            except Conflict:
+                if not tries_left:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def delete(self, request: Request, path: ResourcePath) -> Response:
+        """DELETE: 200 with `status: Success`, also while its finalizers still run."""
+        options = DeleteOptions.parse(request.query)
+        answered: dict[str, Any] = json.decode(await self._api.delete(path, options))
+        metadata = answered.get("metadata") or {}
+        details = answered.get("details") or {}
+        return errors.answer(
+            {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "metadata": {},
+                "status": "Success",
+                "details": {
+                    "name": path.name,
+                    "group": path.group,
+                    "kind": path.resource,
+                    "uid": details.get("uid") or metadata.get("uid", ""),
+                },
+            }
+        )
+
+
+def _signed(options: Options) -> Options:
+    """Who wrote, where the caller does not say: not the operator, whose client is used."""
+    if options.field_manager:
+        return options
+    return msgspec.structs.replace(options, field_manager=_FIELD_MANAGER)
+
+
+def _ok(body: bytes) -> Response:
+    return Response(200, errors.JSON, body)
+
+
+def _metadata(current: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """What was given, over what is there: members that were not named stay as they are."""
+    return {**current, **given, "resourceVersion": current["resourceVersion"]}
+
+
+def _is_namespace(error: ApiError) -> bool:
+    return error.details is not None and error.details.kind == "namespaces"
+
+
+async def _body(request: Request) -> dict[str, Any] | Response:
+    """The body as an object, or the answer that says what is wrong with it."""
+    try:
+        data = await request.read(MAX_BODY)
+    except BodyTooLarge:
+        return errors.too_large(MAX_BODY)
+    try:
+        body = json.decode(data)
+    except json.JsonError as error:
+        return errors.invalid_json(str(error))
+    if not isinstance(body, dict):
+        return errors.invalid_json(f"it is a {type(body).__name__}")
+    if duplicates := json.duplicate_keys(data):
+        raise BadRequest(f"the body has a member twice: {', '.join(duplicates[:5])}")
+    return body

@@ -1,0 +1,117 @@
+"""The last changes of applications, numbered, in a bounded ring that any number of readers follow.
+
+A reader keeps a position, the ring keeps no readers: a slow one falls out of the ring and starts
+over from the current state, and the writer never waits.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from quarterdeck.kit import json
+from quarterdeck.runtime.cache import Change, Event
+from quarterdeck.runtime.snapshot import Snapshot
+
+_TYPES = {Change.ADDED: "ADDED", Change.MODIFIED: "MODIFIED", Change.DELETED: "DELETED"}
+
+
+class Entry:
+    """One change. Its frame is encoded once, when the first reader wants it."""
+
+    __slots__ = ("_frame", "position", "snapshot", "type")
+
+    def __init__(self, position: int, type_: str, snapshot: Snapshot) -> None:
+        self.position = position
+        self.type = type_
+        self.snapshot = snapshot
+        self._frame = b""
+
+    @property
+    def frame(self) -> bytes:
+        """The change as a Server-Sent Event."""
+        if not self._frame:
+            self._frame = frame(self.type, shown(self.snapshot), self.snapshot.version)
+        return self._frame
+
+
+def shown(snapshot: Snapshot) -> object:
+    """An object as people see it: without the bookkeeping of field managers."""
+    document = snapshot.document
+    document.get("metadata", {}).pop("managedFields", None)
+    return document
+
+
+def frame(type_: str, document: object, version: int | None = None) -> bytes:
+    """A Server-Sent Event of the default type, whose id is the resource version."""
+    data = json.encode({"type": type_, "object": document})
+    head = b"" if version is None else b"id: %d\n" % version
+    return head + b"data: " + data + b"\n\n"
+
+
+class Ring:
+    """Entries by position; the oldest give way."""
+
+    def __init__(self, size: int) -> None:
+        self._entries: deque[Entry] = deque(maxlen=size)
+        self._next = 0
+        self._floor: int | None = None
+        self._wakes: set[asyncio.Event] = set()
+
+    @property
+    def end(self) -> int:
+        """The position of the next entry."""
+        return self._next
+
+    @property
+    def readers(self) -> int:
+        """How many follow."""
+        return len(self._wakes)
+
+    def record(self, event: Event) -> None:
+        """Take in a change; the first state of the cache is no change."""
+        if event.is_initial:
+            return
+        if self._floor is None:
+            self._floor = event.new.version - 1
+        if len(self._entries) == self._entries.maxlen:
+            self._floor = max(self._floor, self._entries[0].snapshot.version)
+        self._entries.append(Entry(self._next, _TYPES[event.change], event.new))
+        self._next += 1
+        for wake in self._wakes:
+            wake.set()
+
+    def after(self, position: int) -> list[Entry] | None:
+        """The entries from a position on; None if some of them are gone."""
+        missing = self._next - position
+        if missing > len(self._entries):
+            return None
+        return [self._entries[-index] for index in range(missing, 0, -1)]
+
+    def position_after(self, version: int, *, synced: int) -> int | None:
+        """Where a reader that has seen a resource version continues; None if it is too old.
+
+        `synced` is the version the cache is at: before the first change nothing older is known.
+        """
+        if version < (synced if self._floor is None else self._floor):
+            return None
+        for entry in self._entries:
+            if entry.snapshot.version > version:
+                return entry.position
+        return self._next
+
+    def follow(self, wake: asyncio.Event) -> None:
+        """Set an event at every change."""
+        self._wakes.add(wake)
+
+    def leave(self, wake: asyncio.Event) -> None:
+        """Stop following."""
+        self._wakes.discard(wake)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(tuple(self._entries))
+
+
+def initial(snapshots: Iterable[Snapshot]) -> Iterator[bytes]:
+    """The current state as ADDED events, in order of namespace and name."""
+    for snapshot in sorted(snapshots, key=lambda each: each.key):
+        yield frame("ADDED", shown(snapshot), snapshot.version)

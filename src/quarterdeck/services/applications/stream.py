@@ -1,0 +1,196 @@
+"""`GET /watch`: changes as Server-Sent Events, for as long as somebody listens."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from quarterdeck.apis.applications.v1 import Application
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.http import BodyWriter, PeerGone, Request, StreamResponse
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.runtime.cache import Cache
+from quarterdeck.runtime.snapshot import Snapshot
+from quarterdeck.services.applications.ring import Ring, frame, initial
+from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.query import parse_query
+from quarterdeck.wire.status import BadRequest, Expired
+
+HEARTBEAT_S = 15.0
+_RETRY = b"retry: 3000\n\n"
+_HEARTBEAT = b": heartbeat\n\n"
+_HEADERS = [
+    ("content-type", "text/event-stream"),
+    ("cache-control", "no-cache"),
+    ("connection", "keep-alive"),
+    ("x-accel-buffering", "no"),
+]
+_PARAMETERS = ("namespace", "name", "labelSelector", "resourceVersion", "sendInitialEvents")
+
+
+class Wish(NamedTuple):
+    """What a listener wants to hear."""
+
+    namespace: str = ""
+    name: str = ""
+    selector: Selector | None = None
+    after: int | None = None
+    """The last resource version it has seen."""
+    with_initial: bool = False
+
+    @classmethod
+    def parse(cls, query: str, last_event_id: str | None) -> "Wish":
+        """Read a request's parameters; the header of a reconnecting browser wins.
+
+        Raises:
+            BadRequest: naming the parameter and its value.
+        """
+        given = {name: values[-1] for name, values in parse_query(query).items()}
+        for name in given:
+            if name not in _PARAMETERS:
+                known = ", ".join(_PARAMETERS)
+                raise BadRequest(f"there is no parameter {name!r}; there are: {known}")
+        labels = given.get("labelSelector", "")
+        return cls(
+            namespace=given.get("namespace", ""),
+            name=given.get("name", ""),
+            selector=Selector.parse(labels) if labels else None,
+            after=_version(last_event_id or given.get("resourceVersion")),
+            with_initial=given.get("sendInitialEvents", "").lower() == "true",
+        )
+
+    def wants(self, snapshot: Snapshot) -> bool:
+        """Whether an object is among what was asked for."""
+        key = snapshot.key
+        if self.namespace and key.namespace != self.namespace:
+            return False
+        if self.name and key.name != self.name:
+            return False
+        return self.selector is None or self.selector.matches(snapshot.labels)
+
+
+def _version(text: str | None) -> int | None:
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit():
+        raise BadRequest(f"resourceVersion={text!r} is not a number; take the id of an event")
+    return int(text)
+
+
+class Streams:
+    """Serves the ring and the cache to listeners."""
+
+    def __init__(
+        self,
+        ring: Ring,
+        cache: Cache[Application],
+        clock: Clock,
+        *,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
+        self._ring = ring
+        self._cache = cache
+        self._clock = clock
+        self._heartbeat_s = heartbeat_s
+
+    def open(self, request: Request, wish: Wish) -> StreamResponse:
+        """The endless answer to one request."""
+
+        async def run(writer: BodyWriter) -> None:
+            listener = _Listener(wish, writer, ring=self._ring, cache=self._cache)
+            await listener.run(request, clock=self._clock, heartbeat_s=self._heartbeat_s)
+
+        return StreamResponse(200, _HEADERS, run)
+
+
+class _Listener:
+    """One open stream. It sleeps on one event, which changes, time and the peer's end set."""
+
+    def __init__(
+        self, wish: Wish, writer: BodyWriter, *, ring: Ring, cache: Cache[Application]
+    ) -> None:
+        self._wish = wish
+        self._writer = writer
+        self._ring = ring
+        self._cache = cache
+        self._wake = asyncio.Event()
+        self._is_over = False
+        self._is_beat_due = False
+        self._position = ring.end
+
+    async def run(self, request: Request, *, clock: Clock, heartbeat_s: float) -> None:
+        """Write until the peer is gone or the server drains."""
+        self._ring.follow(self._wake)
+        try:
+            async with Supervisor("listener") as tasks:
+                tasks.spawn(self._until_gone(request), name="listener-peer")
+                tasks.spawn(self._until_closing(), name="listener-closing")
+                tasks.spawn(self._beat(clock, heartbeat_s), name="listener-heartbeat")
+                await self._begin()
+                while not self._is_over:
+                    await self._wake.wait()
+                    self._wake.clear()
+                    await self._write_news()
+        except PeerGone:
+            return
+        finally:
+            self._ring.leave(self._wake)
+
+    async def _begin(self) -> None:
+        await self._writer.write(_RETRY)
+        if self._wish.after is not None:
+            synced = self._cache.version(self._wish.namespace)
+            position = self._ring.position_after(self._wish.after, synced=synced)
+            if position is None:
+                await self._resync()
+            else:
+                self._position = position
+                self._wake.set()
+        elif self._wish.with_initial:
+            await self._write_state()
+            version = self._cache.version(self._wish.namespace)
+            bookmark = {"metadata": {"resourceVersion": str(version)}}
+            await self._writer.write(frame("BOOKMARK", bookmark, version))
+
+    async def _write_news(self) -> None:
+        if self._is_beat_due:
+            self._is_beat_due = False
+            await self._writer.write(_HEARTBEAT)
+        entries = self._ring.after(self._position)
+        if entries is None:
+            await self._resync()
+            return
+        for entry in entries:
+            self._position = entry.position + 1
+            if self._wish.wants(entry.snapshot):
+                await self._writer.write(entry.frame)
+
+    async def _resync(self) -> None:
+        """The listener missed something: say so, then give it the current state."""
+        error = Expired("too old resource version: the current state follows")
+        await self._writer.write(frame("ERROR", error.to_status()))
+        await self._write_state()
+
+    async def _write_state(self) -> None:
+        self._position = self._ring.end
+        wanted: Iterable[Snapshot] = [s for s in self._cache.snapshots() if self._wish.wants(s)]
+        for data in initial(wanted):
+            await self._writer.write(data)
+        self._wake.set()
+
+    async def _until_gone(self, request: Request) -> None:
+        await request.wait_disconnect()
+        self._end()
+
+    async def _until_closing(self) -> None:
+        await self._writer.closing.wait()
+        self._end()
+
+    def _end(self) -> None:
+        self._is_over = True
+        self._wake.set()
+
+    async def _beat(self, clock: Clock, heartbeat_s: float) -> None:
+        while True:
+            await clock.sleep(heartbeat_s)
+            self._is_beat_due = True
+            self._wake.set()

@@ -1,0 +1,69 @@
+"""Who may call what: tokens with scopes, kept and compared as hashes."""
+
+import base64
+import binascii
+import enum
+import hashlib
+import hmac
+from collections.abc import Mapping
+
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.services.fleet.errors import FleetError
+from quarterdeck.telemetry.fleet.codes import Code
+
+
+class Scope(enum.StrEnum):
+    """What a token allows: management reads, management writes, or being a collector."""
+
+    READ = "read"
+    WRITE = "write"
+    AGENT = "agent"
+
+
+class Tokens:
+    """The tokens of a server; an empty table lets nobody in."""
+
+    def __init__(self, tokens: Mapping[str, frozenset[Scope]]) -> None:
+        self._scopes = {_hash(token): scopes for token, scopes in tokens.items()}
+
+    @classmethod
+    def single(cls, token: Secret[str]) -> "Tokens":
+        """One token for everything."""
+        return cls({token.reveal(): frozenset(Scope)})
+
+    def check(self, authorization: str, scope: Scope) -> None:
+        """Let a caller through, or say why not.
+
+        Raises:
+            FleetError: `unauthenticated` or `permission_denied`; never repeats the token.
+        """
+        token = _token(authorization)
+        digest = _hash(token) if token else ""
+        scopes = next(
+            (found for known, found in self._scopes.items() if hmac.compare_digest(known, digest)),
+            None,
+        )
+        if scopes is None:
+            raise FleetError(Code.UNAUTHENTICATED, "a valid token is needed: basic or bearer")
+        if scope not in scopes and not (scope is Scope.READ and Scope.WRITE in scopes):
+            raise FleetError(
+                Code.PERMISSION_DENIED, f"the token lacks the scope fleet-management:{scope.value}"
+            )
+
+
+def _token(authorization: str) -> str:
+    """The token of a basic or bearer header; `id:token` counts as its second half."""
+    kind, _, rest = authorization.partition(" ")
+    rest = rest.strip()
+    if kind.lower() == "basic":
+        try:
+            rest = base64.b64decode(rest, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            return ""
+    elif kind.lower() != "bearer":
+        return ""
+    return rest.rpartition(":")[2]
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,167 @@
+"""The collectors of the fleet: registrations, attributes, and what each was last served. No I/O."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from quarterdeck.services.fleet.errors import invalid, not_found
+from quarterdeck.services.fleet.records import RESERVED, Collector
+from quarterdeck.telemetry.matchers import MatcherError, parse_all
+
+MAX_KEY = 100
+MAX_VALUE = 1024
+MAX_REMOTE = 100
+_PREFIXES = ("remote_attributes", "remoteAttributes")
+
+
+class Collectors:
+    """Every collector by its id."""
+
+    def __init__(self, collectors: Iterable[Collector]) -> None:
+        self._by_id = {each.id: each for each in collectors}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def find(self, identity: str) -> Collector | None:
+        """One collector, or None."""
+        return self._by_id.get(identity)
+
+    def get(self, identity: str) -> Collector:
+        """One collector. Raises `not_found`."""
+        found = self._by_id.get(identity)
+        if found is None:
+            raise not_found("collector", identity)
+        return found
+
+    def put(self, collector: Collector) -> None:
+        """Add or replace a collector."""
+        self._by_id[collector.id] = collector
+
+    def remove(self, identity: str) -> None:
+        """Forget a collector. Raises `not_found`."""
+        self.get(identity)
+        del self._by_id[identity]
+
+    def list(self, matchers: Sequence[str]) -> list[Collector]:
+        """Collectors that satisfy every matcher; none given selects all."""
+        try:
+            parsed = parse_all(matchers)
+        except MatcherError as error:
+            raise invalid(f"matchers: {error}") from error
+        return [
+            each
+            for _, each in sorted(self._by_id.items())
+            if all(matcher.matches(each.effective_attributes()) for matcher in parsed)
+        ]
+
+    def attributes(self, which: str) -> dict[str, Any]:
+        """Every value each attribute has somewhere, as `ListCollectorAttributes` shows them."""
+        values: dict[str, set[str]] = {}
+        for collector in self._by_id.values():
+            for key, value in getattr(collector, which).items():
+                values.setdefault(key, set()).add(value)
+        return {
+            key: {"values": [{"value": value} for value in sorted(found)]}
+            for key, found in sorted(values.items())
+        }
+
+
+def registered(current: Collector | None, message: Mapping[str, Any], now: str) -> Collector:
+    """A collector after it registered, or polled without having done so."""
+    identity = str(message.get("id") or "")
+    if not identity:
+        raise invalid("id must not be empty")
+    local = message.get("localAttributes") or message.get("attributes") or {}
+    base = current or Collector(id=identity, created_at=now)
+    return msgspec.structs.replace(
+        base,
+        name=str(message.get("name") or base.name),
+        local_attributes=dict(local) if local or "name" in message else base.local_attributes,
+        updated_at=now,
+        last_seen=now,
+        marked_inactive_at="",
+    )
+
+
+def changed(current: Collector | None, message: Mapping[str, Any], now: str) -> Collector:
+    """A collector after somebody set its name, attributes or switch."""
+    identity = str(message.get("id") or "")
+    if not identity:
+        raise invalid("collector.id must not be empty")
+    base = current or Collector(id=identity, created_at=now)
+    remote = check_remote(message.get("remoteAttributes") or {})
+    return msgspec.structs.replace(
+        base,
+        name=str(message.get("name") or ""),
+        remote_attributes=remote,
+        enabled=bool(message.get("enabled", base.enabled)),
+        collector_type=str(message.get("collectorType") or base.collector_type),
+        updated_at=now,
+    )
+
+
+def check_remote(attributes: Mapping[str, str]) -> dict[str, str]:
+    """Attributes that may be set from outside. Raises `invalid_argument` naming the key."""
+    if len(attributes) > MAX_REMOTE:
+        raise invalid(f"remoteAttributes: at most {MAX_REMOTE}, not {len(attributes)}")
+    for key, value in attributes.items():
+        if not key or len(key) > MAX_KEY:
+            raise invalid(f"remoteAttributes: a key has 1 to {MAX_KEY} characters, not {key!r}")
+        if key.startswith(RESERVED):
+            raise invalid(f"remoteAttributes: {key!r} is reserved")
+        if len(value) > MAX_VALUE:
+            raise invalid(f"remoteAttributes: {key!r} is longer than {MAX_VALUE} characters")
+    return dict(attributes)
+
+
+def operated(collector: Collector, operations: Sequence[Mapping[str, Any]], now: str) -> Collector:
+    """A collector after the operations of a bulk update, in their order."""
+    attributes = dict(collector.remote_attributes)
+    for operation in operations:
+        _operate(attributes, operation)
+    if attributes == collector.remote_attributes:
+        return collector
+    remote = check_remote(attributes)
+    return msgspec.structs.replace(collector, remote_attributes=remote, updated_at=now)
+
+
+def _operate(attributes: dict[str, str], operation: Mapping[str, Any]) -> None:
+    key = _key(str(operation.get("path") or ""))
+    value = operation.get("value")
+    match operation.get("op"):
+        case "ADD":
+            attributes[key] = _required(value, "value")
+        case "REMOVE":
+            if value is None or attributes.get(key) == value:
+                attributes.pop(key, None)
+        case "REPLACE":
+            old = operation.get("oldValue")
+            if old is None or attributes.get(key) == old:
+                attributes[key] = _required(value, "value")
+        case "MOVE" | "COPY" as op:
+            source = _key(_required(operation.get("from"), "from"))
+            if source not in attributes:
+                raise invalid(f"ops: there is no attribute {source!r}")
+            attributes[key] = attributes[source]
+            if op == "MOVE" and source != key:
+                del attributes[source]
+        case other:
+            raise invalid(f"ops: {other!r} is not an operation")
+
+
+def _required(value: Any, name: str) -> str:
+    if value is None:
+        raise invalid(f"ops: {name} is missing")
+    return str(value)
+
+
+def _key(path: str) -> str:
+    """The attribute a path names: `/remote_attributes/x` or `remoteAttributes.x`."""
+    for prefix in _PREFIXES:
+        if path.startswith(f"/{prefix}/"):
+            return path[len(prefix) + 2 :].replace("~1", "/").replace("~0", "~")
+        if path.startswith(f"{prefix}."):
+            return path[len(prefix) + 1 :]
+    raise invalid(f"ops: path {path!r} must be /remote_attributes/KEY")

@@ -1,0 +1,181 @@
+"""The pipelines of the fleet: their rules, their names, their revisions. No I/O."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.services.fleet.errors import FleetError, invalid, not_found
+from quarterdeck.services.fleet.matching import MatchIndex
+from quarterdeck.services.fleet.records import ALLOY, OTEL, Pipeline, Revision
+from quarterdeck.telemetry import contents
+from quarterdeck.telemetry.contents import ConfigType
+from quarterdeck.telemetry.findings import errors
+from quarterdeck.telemetry.fleet.codes import Code
+from quarterdeck.telemetry.matchers import MAX_MATCHERS, MatcherError, parse_all
+
+MAX_NAME = 253
+MAX_CONTENTS = 1024 * 1024
+KEPT_REVISIONS = 20
+"""How many revisions of one pipeline are kept."""
+
+
+class Pipelines:
+    """Every pipeline by id and by name; each change makes a revision and a new generation."""
+
+    def __init__(self, pipelines: Iterable[Pipeline], revisions: Iterable[Revision]) -> None:
+        self._by_id = {each.id: each for each in pipelines}
+        self._by_name = {each.name: each.id for each in self._by_id.values()}
+        self._revisions: dict[str, list[Revision]] = {}
+        for revision in sorted(revisions, key=lambda each: int(each.revision_id)):
+            self._revisions.setdefault(revision.snapshot.id, []).append(revision)
+        self._next_id = 1 + max((int(key) for key in self._known_ids()), default=0)
+        self._next_revision = 1 + max(
+            (int(each.revision_id) for each in self.revisions()), default=0
+        )
+        self.index = MatchIndex(self._by_id.values())
+        self.generation = 1
+        """Rises with every change: what was computed for an older one is stale."""
+
+    def _known_ids(self) -> set[str]:
+        return set(self._by_id) | set(self._revisions)
+
+    def get(self, identity: str) -> Pipeline:
+        """One pipeline. Raises `not_found`."""
+        if identity not in self._by_id:
+            raise not_found("pipeline", identity)
+        return self._by_id[identity]
+
+    def named(self, name: str) -> Pipeline | None:
+        """The pipeline of a name."""
+        identity = self._by_name.get(name)
+        return self._by_id[identity] if identity is not None else None
+
+    def all(self) -> list[Pipeline]:
+        """Every pipeline, by name."""
+        return sorted(self._by_id.values(), key=lambda each: each.name)
+
+    def revisions(self, identity: str | None = None) -> list[Revision]:
+        """The revisions of one pipeline, or of all, oldest first."""
+        if identity is not None:
+            return list(self._revisions.get(identity, ()))
+        found = [each for listed in self._revisions.values() for each in listed]
+        return sorted(found, key=lambda each: int(each.revision_id))
+
+    def plan_create(self, message: Mapping[str, Any], now: str) -> Pipeline:
+        """The pipeline a create would store. Raises `already_exists` for a taken name."""
+        wanted = _checked(message)
+        if self.named(wanted.name) is not None:
+            raise FleetError(Code.ALREADY_EXISTS, f"pipeline {wanted.name!r} already exists")
+        return msgspec.structs.replace(
+            wanted, id=str(self._next_id), created_at=now, updated_at=now
+        )
+
+    def plan_update(self, message: Mapping[str, Any], now: str) -> Pipeline:
+        """The pipeline an update would store: everything the message leaves out is cleared."""
+        current = self.get(str(message.get("id") or ""))
+        wanted = _checked(message)
+        taken = self.named(wanted.name)
+        if taken is not None and taken.id != current.id:
+            raise FleetError(Code.ALREADY_EXISTS, f"pipeline {wanted.name!r} already exists")
+        return _successor(current, wanted, now)
+
+    def plan_upsert(self, message: Mapping[str, Any], now: str) -> Pipeline:
+        """The pipeline an upsert would store: keyed by name."""
+        if message.get("id"):
+            raise invalid("an upsert is keyed by name; leave out id")
+        current = self.named(str(message.get("name") or ""))
+        if current is None:
+            return self.plan_create(message, now)
+        return _successor(current, _checked(message), now)
+
+    def store(self, pipeline: Pipeline, now: str) -> Revision | None:
+        """Make a planned pipeline the current one; None if nothing changes."""
+        before = self._by_id.get(pipeline.id)
+        if before == pipeline:
+            return None
+        if before is not None and before.name != pipeline.name:
+            del self._by_name[before.name]
+        self._by_id[pipeline.id] = pipeline
+        self._by_name[pipeline.name] = pipeline.id
+        self._next_id = max(self._next_id, int(pipeline.id) + 1)
+        self.index.put(pipeline)
+        return self._record(pipeline, "INSERT" if before is None else "UPDATE", now)
+
+    def remove(self, identity: str, now: str) -> Revision:
+        """Delete a pipeline; its last revision says so. Raises `not_found`."""
+        pipeline = self.get(identity)
+        del self._by_id[identity]
+        del self._by_name[pipeline.name]
+        self.index.remove(identity)
+        return self._record(pipeline, "DELETE", now)
+
+    def stale_revisions(self, identity: str) -> list[Revision]:
+        """Revisions over the limit; they are forgotten here and are to be forgotten on disk."""
+        listed = self._revisions.get(identity, [])
+        stale, self._revisions[identity] = listed[:-KEPT_REVISIONS], listed[-KEPT_REVISIONS:]
+        return stale
+
+    def _record(self, pipeline: Pipeline, operation: str, now: str) -> Revision:
+        revision = Revision(
+            revision_id=str(self._next_revision),
+            operation=operation,
+            created_at=now,
+            snapshot=pipeline,
+        )
+        self._next_revision += 1
+        self.generation += 1
+        self._revisions.setdefault(pipeline.id, []).append(revision)
+        return revision
+
+
+def _successor(current: Pipeline, wanted: Pipeline, now: str) -> Pipeline:
+    """The next state of a pipeline; the same object if nothing would change."""
+    kept = msgspec.structs.replace(
+        wanted,
+        id=current.id,
+        created_at=current.created_at,
+        updated_at=current.updated_at,
+        revision=current.revision,
+    )
+    if kept == current:
+        return current
+    return msgspec.structs.replace(kept, updated_at=now, revision=current.revision + 1)
+
+
+def _checked(message: Mapping[str, Any]) -> Pipeline:
+    """A pipeline from a message. Raises `invalid_argument` naming the field."""
+    name = str(message.get("name") or "")
+    if not name or len(name) > MAX_NAME:
+        raise invalid(f"name must have 1 to {MAX_NAME} characters")
+    text = str(message.get("contents") or "")
+    if len(text) > MAX_CONTENTS:
+        raise invalid(f"contents must have at most {MAX_CONTENTS} characters")
+    config_type = str(message.get("configType") or ALLOY)
+    if config_type not in (ALLOY, OTEL):
+        config_type = ALLOY
+    language = ConfigType.ALLOY if config_type == ALLOY else ConfigType.OPEN_TELEMETRY
+    problems = errors(contents.check(text, language))
+    if problems:
+        raise invalid(f"contents: {problems[0]}")
+    return Pipeline(
+        id="0",
+        name=name,
+        contents=text,
+        matchers=_checked_matchers(message.get("matchers") or ()),
+        enabled=bool(message.get("enabled", True)),
+        config_type=config_type,
+        source=message.get("source"),
+        metadata=message.get("metadata"),
+    )
+
+
+def _checked_matchers(texts: Iterable[str]) -> tuple[str, ...]:
+    listed = tuple(texts)
+    if len(listed) > MAX_MATCHERS:
+        raise invalid(f"matchers: at most {MAX_MATCHERS}, not {len(listed)}")
+    try:
+        parse_all(listed)
+    except MatcherError as error:
+        raise invalid(f"matchers: {error}") from error
+    return listed

@@ -1,0 +1,117 @@
+"""What is kept: pipelines, their revisions, collectors. Frozen, and the shape of what is stored."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.telemetry.matchers import Matcher, parse_all
+
+ALLOY = "CONFIG_TYPE_ALLOY"
+OTEL = "CONFIG_TYPE_OTEL"
+RESERVED = "collector."
+
+
+class Pipeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One pipeline as the API shows it; `revision` counts its changes."""
+
+    id: str
+    name: str
+    contents: str
+    matchers: tuple[str, ...] = ()
+    enabled: bool = True
+    config_type: str = ALLOY
+    source: Mapping[str, str] | None = None
+    metadata: Mapping[str, Any] | None = None
+    created_at: str = ""
+    updated_at: str = ""
+    revision: int = 1
+
+    def parsed(self) -> tuple[Matcher, ...]:
+        """Its matchers; they were checked before it was stored."""
+        return parse_all(self.matchers)
+
+    def message(self) -> dict[str, Any]:
+        """The `Pipeline` message."""
+        found: dict[str, Any] = {
+            "id": self.id,
+            "name": self.name,
+            "contents": self.contents,
+            "matchers": list(self.matchers),
+            "enabled": self.enabled,
+            "configType": self.config_type,
+            "createdAt": self.created_at,
+            "updatedAt": self.updated_at,
+        }
+        if self.source is not None:
+            found["source"] = dict(self.source)
+        if self.metadata is not None:
+            found["metadata"] = dict(self.metadata)
+        return found
+
+
+class Revision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A pipeline as it was after one change."""
+
+    revision_id: str
+    operation: str
+    created_at: str
+    snapshot: Pipeline
+
+    def message(self, *, with_contents: bool) -> dict[str, Any]:
+        """The `PipelineRevision` message."""
+        snapshot = self.snapshot.message()
+        if not with_contents:
+            del snapshot["contents"]
+        return {
+            "revisionId": self.revision_id,
+            "operation": self.operation,
+            "createdAt": self.created_at,
+            "snapshot": snapshot,
+        }
+
+
+class Collector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One collector: what it said of itself, what was set for it, and how it is doing."""
+
+    id: str
+    name: str = ""
+    local_attributes: Mapping[str, str] = {}
+    remote_attributes: Mapping[str, str] = {}
+    enabled: bool = True
+    collector_type: str = "COLLECTOR_TYPE_ALLOY"
+    created_at: str = ""
+    updated_at: str = ""
+    marked_inactive_at: str = ""
+    last_seen: str = ""
+    served_hash: str = ""
+    status: str = ""
+    error_message: str = ""
+
+    def effective_attributes(self) -> dict[str, str]:
+        """What matchers see: remote wins over local, but never in the reserved names."""
+        effective = dict(self.local_attributes)
+        effective.update(
+            (key, value)
+            for key, value in self.remote_attributes.items()
+            if not key.startswith(RESERVED)
+        )
+        effective["collector.ID"] = self.id
+        effective.setdefault("collector.id", self.id)
+        return effective
+
+    def message(self) -> dict[str, Any]:
+        """The `Collector` message."""
+        found: dict[str, Any] = {
+            "id": self.id,
+            "name": self.name,
+            "localAttributes": dict(self.local_attributes),
+            "remoteAttributes": dict(self.remote_attributes),
+            "enabled": self.enabled,
+            "collectorType": self.collector_type,
+            "createdAt": self.created_at,
+            "updatedAt": self.updated_at,
+        }
+        if self.marked_inactive_at:
+            found["markedInactiveAt"] = self.marked_inactive_at
+        return found
