@@ -102,6 +102,8 @@ class Evaluation:
 
     @staticmethod
     def _child(frame: _Frame, child: Any, old: dict[str, Any], key: str) -> _Frame:
+        if frame.parent is None and key in ("apiVersion", "kind"):
+            return _Frame(child, old.get(key), False, None)  # noqa: FBT003 # conversion may set them
         return _Frame(child, old.get(key), frame.correlated, frame)
 
     def _list(self, node: "RuleNode", items: "RuleNode", frame: _Frame, path: str) -> None:

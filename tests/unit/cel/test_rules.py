@@ -368,3 +368,9 @@ def test_a_text_of_unknown_length_is_too_expensive_to_append() -> None:
 )  # fmt: skip
 def test_bad_rules_are_refused(schema: dict[str, Any], error: str) -> None:
     assert any(error in found for found in _refused(schema))
+
+
+def test_what_conversion_may_have_changed_is_not_forgiven() -> None:
+    kind = {"type": "string", "x-kubernetes-validations": [{"rule": "self == 'A'"}]}
+    rules = _rules(_object(kind=kind))
+    assert len(rules.check({"kind": "B"}, {"kind": "B"}).errors) == 1
