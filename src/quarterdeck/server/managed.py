@@ -10,6 +10,7 @@ from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.call import Call
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry.resource import SCALE, Object, Resource
+from quarterdeck.wire.status import InternalError
 
 if TYPE_CHECKING:
     from quarterdeck.wire.apply import FieldManager
@@ -78,9 +79,15 @@ def apply(
         Conflict: if others own what would change and `force` is not set.
         ApiError: if the configuration does not fit.
     """
+    from quarterdeck.wire.apply import ItemError
+
     keeper = core.field_managers.get(core, call.resource, call.path.subresource)
     now = format_time(core.clock.now())
-    return keeper.apply(live, config, manager=manager, force=force, now=now)
+    try:
+        return keeper.apply(live, config, manager=manager, force=force, now=now)
+    except ItemError as error:
+        # what is stored has lists whose items cannot be told apart; Kubernetes fails there too
+        raise InternalError(f"failed to create typed live object: {error}") from error
 
 
 def only_times_differ(value: Object, old: Object) -> bool:
