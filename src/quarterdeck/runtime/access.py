@@ -146,8 +146,9 @@ class Access:
     ) -> T:
         """Server-side apply of exactly the fields in `desired`; skipped when it changes nothing."""
         key = _key_of(desired)
-        current = self._cached(kind, key)
         manager = self._shared.field_manager
+        # a status draft has been compared already, field by field
+        current = self._cached(kind, key) if subresource != "status" else None
         if current is not None and is_noop(
             desired, current.document, manager=manager, subresource=subresource
         ):
