@@ -42,7 +42,9 @@ class _Frame:
 
     __slots__ = ("correlated", "old", "parent", "value")
 
-    def __init__(self, value: Any, old: Any, correlated: bool, parent: "_Frame | None") -> None:  # noqa: FBT001
+    def __init__(
+        self, value: Any, old: Any, parent: "_Frame | None" = None, *, correlated: bool
+    ) -> None:
         self.value = value
         self.old = old
         self.correlated = correlated
@@ -68,7 +70,7 @@ class Evaluation:
     def walk(self, root: "RuleNode", obj: Any, old: Any) -> bool:
         """Run everything; False means the answer is not to be trusted, do it exactly."""
         try:
-            self._node(root, _Frame(obj, old, old is not None, None), "")
+            self._node(root, _Frame(obj, old, correlated=old is not None), "")
         except _Stop:
             pass
         except _TooExpensive:
@@ -82,7 +84,7 @@ class Evaluation:
         if node.rules:
             self._rules(node, frame, path)
         for part in node.all_of:
-            self._rules(part, _Frame(value, frame.old, False, frame.parent), path)  # noqa: FBT003
+            self._rules(part, _Frame(value, frame.old, frame.parent, correlated=False), path)
         if type(value) is dict:
             self._object(node, frame, path)
         elif type(value) is list and node.items is not None:
@@ -103,8 +105,9 @@ class Evaluation:
     @staticmethod
     def _child(frame: _Frame, child: Any, old: dict[str, Any], key: str) -> _Frame:
         if frame.parent is None and key in ("apiVersion", "kind"):
-            return _Frame(child, old.get(key), False, None)  # noqa: FBT003 # conversion may set them
-        return _Frame(child, old.get(key), frame.correlated, frame)
+            # conversion between versions sets these two, so they may differ unseen
+            return _Frame(child, old.get(key), correlated=False)
+        return _Frame(child, old.get(key), frame, correlated=frame.correlated)
 
     def _list(self, node: "RuleNode", items: "RuleNode", frame: _Frame, path: str) -> None:
         keys = node.list_keys
@@ -115,7 +118,8 @@ class Evaluation:
             old = None
             if keys is not None and type(item) is dict:
                 old = known.get(_key(item, keys))
-            below = _Frame(item, old, keys is not None and frame.correlated, frame)
+            correlated = keys is not None and frame.correlated
+            below = _Frame(item, old, frame, correlated=correlated)
             self._node(items, below, f"{path}[{at}]")
 
     # rules
