@@ -22,7 +22,9 @@ def draw(result: dict[str, Any], folder: Path) -> Path | None:
     figure, axes = pyplot.subplots(figsize=(9, height), layout="constrained")
     names = [f"{case}: {contender}" for case, contender, _ in bars]
     values = [times for _, _, times in bars]
-    axes.barh(names, values, color=["#2c7fb8" if times >= 1 else "#d95f0e" for times in values])
+    widths = [times - 1 for times in values]
+    colors = ["#2c7fb8" if times >= 1 else "#d95f0e" for times in values]
+    axes.barh(names, widths, left=1, color=colors)
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
     axes.invert_yaxis()

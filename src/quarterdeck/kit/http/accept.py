@@ -97,10 +97,12 @@ class Acceptor:
             connected.settimeout(0)
             if connected.family != socket.AF_UNIX:
                 connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            limits = self._state.limits
             await asyncio.get_running_loop().connect_accepted_socket(
                 self._protocol,
                 connected,
                 ssl=self._tls,
+                ssl_shutdown_timeout=None if self._tls is None else limits.linger_timeout_s,
                 ssl_handshake_timeout=None
                 if self._tls is None
                 else self._state.limits.handshake_timeout_s,

@@ -1,9 +1,9 @@
 """One server connection: bytes to requests, responses to bytes.
 
-The parser calls back synchronously from `data_received`. One request is answered at a time, by a
-task of its own, so that context variables and cancellation are the request's own; what a client
-sends ahead waits in a short queue, then in the socket. A ticker of the server calls `tick` every
-now and then: no request pays for a timer.
+The intake parses and calls back synchronously from `data_received`. One request is answered at a
+time, by a task of its own, so that context variables and cancellation are the request's own; what
+a client sends ahead waits in a short queue, then in the socket. A ticker of the server calls `tick`
+every now and then: no request pays for a timer.
 """
 
 import asyncio
@@ -13,16 +13,13 @@ from typing import cast
 
 from quarterdeck.kit.http.answer import encode_response, encode_stream_head, refusal
 from quarterdeck.kit.http.encode import CONTINUE
-from quarterdeck.kit.http.errors import HttpError, PeerGone, SlowPeer
-from quarterdeck.kit.http.flow import Inflow
+from quarterdeck.kit.http.errors import HttpError, PeerGone
+from quarterdeck.kit.http.intake import Intake
 from quarterdeck.kit.http.message import Peer, Request, Response, StreamResponse
-from quarterdeck.kit.http.parse import Malformed, RequestReader
+from quarterdeck.kit.http.parse import Malformed
 from quarterdeck.kit.http.peer import peer_of
 from quarterdeck.kit.http.state import ServerState
 from quarterdeck.kit.http.writer import BodyWriter
-
-SLICE = 16 * 1024
-"""Bytes parsed at once, which bounds how many requests one read can bring."""
 
 _COPY_LIMIT = 64 * 1024
 """A larger body is written apart from its head: a second system call costs less than a copy."""
@@ -43,24 +40,18 @@ class ServerConnection(asyncio.Protocol):
     """The protocol instance of one accepted connection."""
 
     __slots__ = (
-        "_body_got",
-        "_body_since",
         "_deadline",
-        "_discard_left",
         "_disconnection",
         "_eof",
         "_flushed",
         "_flushed_at",
-        "_incoming",
+        "_intake",
         "_is_last",
+        "_is_lost",
         "_loop",
         "_peer",
         "_queue",
-        "_reader",
-        "_reading_paused",
-        "_refuses_input",
         "_running",
-        "_stash",
         "_state",
         "_task",
         "_transport",
@@ -74,7 +65,7 @@ class ServerConnection(asyncio.Protocol):
     def __init__(self, state: ServerState) -> None:
         self._state = state
         self._loop = asyncio.get_running_loop()
-        self._reader = RequestReader(self, state.limits, state.names)
+        self._intake = Intake(self, state)
         self._transport: asyncio.Transport
         self._peer: Peer
         self.is_gone = False
@@ -84,19 +75,13 @@ class ServerConnection(asyncio.Protocol):
         self._running: Request | None = None
         self._task: asyncio.Task[None] | None = None
         self._writer: BodyWriter | None = None
-        self._incoming: Request | None = None
-        self._body_since = 0.0
-        self._body_got = 0
-        self._discard_left = 0
-        self._stash: deque[bytes] = deque()
-        self._reading_paused = False
-        self._refuses_input = False
         self._is_last = False
+        self._is_lost = False
         self._eof = False
         self._writable: asyncio.Event | None = None
         self._written = 0
         self._flushed = 0
-        self._flushed_at = 0.0
+        self._flushed_at = state.now
         self._disconnection: asyncio.Future[None] | None = None
 
     # --- the transport's side -------------------------------------------------------------------
@@ -105,29 +90,24 @@ class ServerConnection(asyncio.Protocol):
         """The connection, its TLS handshake included, is there."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=self._state.limits.write_buffer_bytes)
+        self._intake.attach(self._transport)
         self._peer = peer_of(transport)
         self._state.connections.add(self)
         self._state.connections_total += 1
 
     def data_received(self, data: bytes) -> None:
         """Bytes arrived."""
-        if self._refuses_input:
-            return
         if self.phase is Phase.IDLE:
             self.phase = Phase.HEAD
             self._deadline = self._state.now + self._state.limits.header_timeout_s
-        if self._stash or len(data) > SLICE:
-            self._stash.extend(data[at : at + SLICE] for at in range(0, len(data), SLICE))
-            self._parse_stash()
-        else:
-            self._parse(data)
+        self._intake.receive(data)
 
     def eof_received(self) -> bool:
         """The peer sends no more; it may still read, so answers under way are completed."""
         self._eof = True
-        self._refuses_input = True
         self.is_gone = self._peer.secure  # TLS connections have no half-closed state
-        self._fail_incoming(PeerGone("the peer closed the connection within the request body"))
+        self._intake.is_closed = True
+        self._intake.fail(PeerGone("the peer closed the connection within the request body"))
         self._report_disconnection()
         if self._writer is not None:
             self._writer.closing.set()
@@ -137,10 +117,10 @@ class ServerConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing can be read or written any more."""
         self.is_gone = True
-        self._refuses_input = True
+        self._is_lost = True
         self._queue.clear()
-        self._stash.clear()
-        self._fail_incoming(PeerGone("the peer closed the connection within the request body"))
+        self._intake.close()
+        self._intake.fail(PeerGone("the peer closed the connection within the request body"))
         self._report_disconnection()
         self.resume_writing()
         if self._writer is not None:
@@ -159,87 +139,36 @@ class ServerConnection(asyncio.Protocol):
             self._writable.set()
             self._writable = None
 
-    # --- the parser's side ----------------------------------------------------------------------
+    # --- the intake's side ----------------------------------------------------------------------
 
-    def on_request(self, request: Request) -> None:
-        """A request's head is complete: answer it, or queue it behind the one being answered."""
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for their turn."""
+        return len(self._queue)
+
+    def take_request(self, request: Request) -> None:
+        """Answer a request, or queue it behind the one being answered."""
         request.peer = self._peer
         request.carrier = self
-        if request.has_body:
-            request.inflow = Inflow(
-                self._state.limits.buffer_bytes, self._update_reading, self._update_reading
-            )
-            self._incoming = request
-            self._body_since = self._state.now
-            self._body_got = 0
         if self._running is None and not self._queue:
             self._start(request)
         else:
             self._queue.append(request)
-            self._update_reading()
+            self._intake.update()
 
-    def on_data(self, data: bytes) -> None:
-        """Body bytes, for the newest request, or for nobody when its answer has been sent."""
-        self._body_got += len(data)
-        incoming = self._incoming
-        if incoming is not None and incoming.inflow is not None:
-            incoming.expects_continue = False
-            incoming.inflow.feed(data)
-            return
-        self._discard_left -= len(data)
-        if self._discard_left < 0:
-            self.abort()
+    def take_malformed(self, problem: Malformed) -> None:
+        """Refuse, after what was asked before."""
+        if self.phase is Phase.DISCARD:
+            self._close(linger=True)
+        elif self._running is None and not self._queue:
+            self._refuse(problem.status)
+        else:
+            self._queue.append(problem)
 
-    def on_end(self) -> None:
-        """The newest request is complete."""
-        incoming, self._incoming = self._incoming, None
-        if incoming is not None and incoming.inflow is not None:
-            incoming.inflow.finish()
-        elif self.phase is Phase.DISCARD:
+    def body_dropped(self) -> None:
+        """The connection can go on after a request whose body nobody wanted."""
+        if self.phase is Phase.DISCARD:
             self._rest()
-
-    def _parse_stash(self) -> None:
-        while self._stash and not self._reading_paused and not self._refuses_input:
-            self._parse(self._stash.popleft())
-
-    def _parse(self, data: bytes) -> None:
-        try:
-            self._reader.feed(data)
-        except Malformed as problem:
-            self._state.malformed_total += 1
-            self._refuses_input = True
-            if self._incoming is not None:
-                self._fail_incoming(problem)
-            elif self.phase is Phase.DISCARD:
-                self._close(linger=True)
-            elif self._running is None and not self._queue:
-                self._refuse(problem.status)
-            else:
-                self._queue.append(problem)
-
-    def _fail_incoming(self, error: HttpError) -> None:
-        incoming, self._incoming = self._incoming, None
-        if incoming is not None and incoming.inflow is not None:
-            incoming.keep_alive = False
-            incoming.inflow.fail(error)
-
-    def _update_reading(self) -> None:
-        """Read the socket only while somebody can use what comes."""
-        incoming = self._incoming
-        pause = len(self._queue) >= self._state.limits.pipeline or (
-            incoming is not None and incoming.inflow is not None and incoming.inflow.full
-        )
-        if pause == self._reading_paused or self.is_gone:
-            return
-        self._reading_paused = pause
-        if pause:
-            self._transport.pause_reading()
-            return
-        self._body_since = self._state.now
-        self._body_got = 0
-        self._parse_stash()
-        if not self._reading_paused and not self._eof and not self.is_gone:
-            self._transport.resume_reading()
 
     # --- one request ----------------------------------------------------------------------------
 
@@ -342,16 +271,13 @@ class ServerConnection(asyncio.Protocol):
         if self.is_gone:
             self._state.on_change()
             return
-        unread = self._incoming is request
-        if unread:
-            self._incoming = None
+        unread = self._intake.incoming is request
         if self._is_last:
             self._close(linger=unread or (request.inflow is not None and request.inflow.failed))
         elif unread:
             self.phase = Phase.DISCARD
             self._deadline = self._state.now + self._state.limits.body_timeout_s
-            self._discard_left = self._state.limits.drain_bytes
-            self._update_reading()
+            self._intake.discard()
         else:
             self._rest()
 
@@ -363,29 +289,29 @@ class ServerConnection(asyncio.Protocol):
                 self._refuse(following.status)
                 return
             self._start(following)
-            if self._reading_paused:
-                self._update_reading()
+            self._intake.update()
         elif self._eof or self._state.draining:
             self._close(linger=False)
         else:
-            inside = self._reader.is_inside_head
+            inside = self._intake.is_inside_head
             limits = self._state.limits
             self.phase = Phase.HEAD if inside else Phase.IDLE
             wait = limits.header_timeout_s if inside else limits.idle_timeout_s
             self._deadline = self._state.now + wait
-            if self._reading_paused:
-                self._update_reading()
+            self._intake.update()
 
     def _keeps(self, request: Request) -> bool:
         """Whether the connection can serve another request after this one."""
         if not request.keep_alive or self._state.draining or self._is_last:
             return False
-        if self._incoming is not request:
+        if self._intake.incoming is not request:
             return True
         if request.expects_continue:
             return False
         length = request.headers.get("content-length")
-        return length is None or int(length) - self._body_got <= self._state.limits.drain_bytes
+        if length is None:
+            return True
+        return int(length) - self._intake.received <= self._state.limits.drain_bytes
 
     # --- Carrier and Outlet ---------------------------------------------------------------------
 
@@ -398,7 +324,7 @@ class ServerConnection(asyncio.Protocol):
         """The handler is about to read."""
         if request.expects_continue:
             request.expects_continue = False
-            self._body_since = self._state.now
+            self._intake.restart_clock()
             self.put(CONTINUE)
 
     def disconnection(self) -> asyncio.Future[None]:
@@ -435,7 +361,7 @@ class ServerConnection(asyncio.Protocol):
     def tick(self, now: float) -> None:
         """Apply the time-outs."""
         if self.phase is Phase.ANSWER:
-            self._check_body(now)
+            self._intake.check(now)
         elif now > self._deadline and self.phase is not Phase.CLOSING:
             self._expire()
         unsent = self.unsent
@@ -447,24 +373,9 @@ class ServerConnection(asyncio.Protocol):
             self._state.timeouts_total += 1
             self.abort()
 
-    def _check_body(self, now: float) -> None:
-        incoming = self._incoming
-        if incoming is None or self._reading_paused or incoming.expects_continue:
-            return
-        limits = self._state.limits
-        deadline = self._body_since + limits.body_timeout_s
-        if limits.body_rate:
-            deadline += self._body_got / limits.body_rate
-        elif self._body_got:
-            self._body_since, self._body_got = now, 0
-            return
-        if now > deadline:
-            self._state.timeouts_total += 1
-            self._fail_incoming(SlowPeer("the request body arrives too slowly"))
-
     def _expire(self) -> None:
         phase = self.phase
-        if phase is Phase.HEAD and self._reader.is_inside_head:
+        if phase is Phase.HEAD and self._intake.is_inside_head:
             self._state.timeouts_total += 1
             self._refuse(408)
         elif phase is Phase.IDLE or phase is Phase.HEAD:
@@ -481,7 +392,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _close(self, *, linger: bool) -> None:
         """Close; with `linger`, input is dropped first, since a reset could destroy the answer."""
-        self._refuses_input = True
+        self._intake.is_closed = True
         if self.is_gone:
             return
         if not linger or self._eof:
@@ -490,9 +401,7 @@ class ServerConnection(asyncio.Protocol):
             return
         self.phase = Phase.LINGER
         self._deadline = self._state.now + self._state.limits.linger_timeout_s
-        if self._reading_paused:
-            self._reading_paused = False
-            self._transport.resume_reading()
+        self._intake.close()
         if self._transport.can_write_eof():
             self._transport.write_eof()
 
@@ -524,8 +433,8 @@ class ServerConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Cut the connection."""
-        self._refuses_input = True
-        if not self.is_gone:
-            self.is_gone = True
-            self.phase = Phase.CLOSING
+        self._intake.is_closed = True
+        self.is_gone = True
+        self.phase = Phase.CLOSING
+        if not self._is_lost:
             self._transport.abort()

@@ -290,10 +290,10 @@ class ClientConnection(asyncio.Protocol):
     def _complete(self) -> None:
         """The response has arrived: back to the pool, if both sides can go on."""
         if self._pump is not None:
-            if self._response is not None and self._response.status >= 400:
-                self._pump.cancel()
-            else:
-                return
+            if self._response is None or self._response.status < 400:
+                return  # the rest of the body is still wanted
+            self._pump.cancel()
+            self._keep_alive = False
         self._response = None
         self._inflow = None
         self._total_at = _NEVER

@@ -101,6 +101,20 @@ async def test_a_peer_that_does_not_read_is_cut() -> None:
         assert server.statistics().timeouts_total == 1
 
 
+async def test_a_peer_that_begins_by_not_reading_gets_its_time() -> None:
+    async def handler(request: Request) -> Answer:
+        return Response(200, [], bytes(32 << 20))
+
+    limits = Limits(write_timeout_s=0.5, linger_timeout_s=0.02)
+    async with http.Server(handler, limits=limits) as server:
+        listener = await server.listen("127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        writer.write(GET)
+        await asyncio.sleep(0.1)  # several ticks pass while the answer waits
+        assert len(await reader.readexactly(32 << 20)) == 32 << 20
+        writer.close()
+
+
 async def test_a_silent_stream_is_not_a_slow_peer() -> None:
     async def handler(request: Request) -> Answer:
         async def run(writer: http.BodyWriter) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import ssl
 import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
@@ -32,9 +33,16 @@ async def parts(count: int) -> AsyncIterator[bytes]:
         yield b"x" * 50_000
 
 
-async def conversation() -> None:
-    async with http.Server(handler) as server, http.Client() as client:
-        listener = await server.listen("127.0.0.1", 0)
+def tls_of(certificates: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(certificates / "server.pem")
+    return serving, ssl.create_default_context(cafile=str(certificates / "ca.crt"))
+
+
+async def conversation(certificates: Path | None) -> None:
+    serving, asking = (None, None) if certificates is None else tls_of(certificates)
+    async with http.Server(handler) as server, http.Client(tls=asking) as client:
+        listener = await server.listen("127.0.0.1", 0, tls=serving)
 
         async def talk(number: int) -> None:
             for _ in range(5):
@@ -55,13 +63,15 @@ def open_files() -> int:
     return len(os.listdir(folder)) if folder.exists() else 0
 
 
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
-def test_a_conversation_leaves_nothing_open(run: Runner) -> None:
-    run(conversation())  # a loop may open files of its own, once
+def test_a_conversation_leaves_nothing_open(run: Runner, certificates: Path, secure: bool) -> None:
+    chosen = certificates if secure else None
+    run(conversation(chosen))  # a loop may open files of its own, once
     gc.collect()
     before = open_files()
     with warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)
-        run(conversation())
+        run(conversation(chosen))
         gc.collect()
     assert open_files() <= before

@@ -1,0 +1,220 @@
+"""The receiving half of a server connection: what is parsed, held, dropped, and for how long."""
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+from quarterdeck.kit.http.errors import HttpError, SlowPeer
+from quarterdeck.kit.http.flow import Inflow
+from quarterdeck.kit.http.message import Request
+from quarterdeck.kit.http.parse import Malformed, RequestReader
+from quarterdeck.kit.http.state import ServerState
+
+SLICE = 16 * 1024
+"""Bytes parsed at once, which bounds how many requests one read can bring."""
+
+
+class Owner(Protocol):
+    """The connection, as its intake sees it."""
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for their turn."""
+        ...
+
+    def take_request(self, request: Request) -> None:
+        """A request's head is complete."""
+        ...
+
+    def take_malformed(self, problem: Malformed) -> None:
+        """The peer sent what is no request; nothing more will be parsed."""
+        ...
+
+    def body_dropped(self) -> None:
+        """The unread body of an answered request has been read and dropped."""
+        ...
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        ...
+
+
+class Intake:
+    """Parses requests and holds the one body that is on its way in.
+
+    The socket is read only while somebody can use what comes: not while too many requests wait,
+    and not while a handler is far behind with its body.
+    """
+
+    __slots__ = (
+        "_discard_left",
+        "_got",
+        "_is_paused",
+        "_owner",
+        "_reader",
+        "_since",
+        "_stash",
+        "_state",
+        "_transport",
+        "incoming",
+        "is_closed",
+        "received",
+    )
+
+    def __init__(self, owner: Owner, state: ServerState) -> None:
+        self._owner = owner
+        self._state = state
+        self._reader = RequestReader(self, state.limits, state.names)
+        self._transport: asyncio.Transport | None = None
+        self._stash: deque[bytes] = deque()
+        self._is_paused = False
+        self._since = 0.0
+        self._got = 0
+        self._discard_left: int | None = None
+        self.incoming: Request | None = None
+        """The request whose body is still arriving."""
+        self.received = 0
+        """How much of that body has arrived."""
+        self.is_closed = False
+        """Input is dropped from now on."""
+
+    @property
+    def is_inside_head(self) -> bool:
+        """A request has begun whose header is not complete."""
+        return self._reader.is_inside_head
+
+    def attach(self, transport: asyncio.Transport) -> None:
+        """The transport whose reading is paused and resumed."""
+        self._transport = transport
+
+    def receive(self, data: bytes) -> None:
+        """Parse what arrived, in slices."""
+        if self.is_closed:
+            return
+        if self._stash or len(data) > SLICE:
+            self._stash.extend(data[at : at + SLICE] for at in range(0, len(data), SLICE))
+            self._parse_stash()
+        else:
+            self._parse(data)
+
+    def close(self) -> None:
+        """Drop all further input, reading it on so that the peer can finish."""
+        self.is_closed = True
+        self._stash.clear()
+        self._pause(wanted=False)
+
+    def fail(self, error: HttpError) -> None:
+        """The body on its way in breaks off; its request is the last one."""
+        incoming, self.incoming = self.incoming, None
+        if incoming is not None and incoming.inflow is not None:
+            incoming.keep_alive = False
+            incoming.inflow.fail(error)
+
+    def discard(self) -> None:
+        """The request is answered: drop the rest of its body, up to a limit."""
+        self.incoming = None
+        self._discard_left = self._state.limits.drain_bytes
+        self.update()
+
+    def restart_clock(self) -> None:
+        """The peer was held back until now; its slowness counts from here."""
+        self._since = self._state.now
+        self._got = 0
+
+    def check(self, now: float) -> None:
+        """Fail a body that arrives too slowly."""
+        incoming = self.incoming
+        if incoming is None or self._is_paused or incoming.expects_continue:
+            return
+        limits = self._state.limits
+        deadline = self._since + limits.body_timeout_s
+        if limits.body_rate:
+            deadline += self._got / limits.body_rate
+        elif self._got:
+            self._since, self._got = now, 0
+            return
+        if now > deadline:
+            self._state.timeouts_total += 1
+            self.fail(SlowPeer("the request body arrives too slowly"))
+
+    def update(self) -> None:
+        """Read the socket, or leave bytes with the peer, as things are now."""
+        incoming = self.incoming
+        wanted = self._owner.waiting >= self._state.limits.pipeline or (
+            incoming is not None and incoming.inflow is not None and incoming.inflow.full
+        )
+        if wanted == self._is_paused:
+            return
+        if wanted:
+            self._pause(wanted=True)
+            return
+        self._is_paused = False
+        self.restart_clock()
+        self._parse_stash()
+        if not self._is_paused:
+            self._is_paused = True
+            self._pause(wanted=False)
+
+    def _pause(self, *, wanted: bool) -> None:
+        transport = self._transport
+        if wanted == self._is_paused or transport is None:
+            return
+        self._is_paused = wanted
+        if transport.is_closing():
+            return
+        if wanted:
+            transport.pause_reading()
+        else:
+            transport.resume_reading()
+
+    def _parse_stash(self) -> None:
+        while self._stash and not self._is_paused and not self.is_closed:
+            self._parse(self._stash.popleft())
+
+    def _parse(self, data: bytes) -> None:
+        try:
+            self._reader.feed(data)
+        except Malformed as problem:
+            self._state.malformed_total += 1
+            self.is_closed = True
+            if self.incoming is not None:
+                self.fail(problem)
+            else:
+                self._owner.take_malformed(problem)
+
+    # --- RequestSink ----------------------------------------------------------------------------
+
+    def on_request(self, request: Request) -> None:
+        """A request's head is complete."""
+        if self.is_closed:
+            return
+        if request.has_body:
+            request.inflow = Inflow(self._state.limits.buffer_bytes, self.update, self.update)
+            self.incoming = request
+            self.received = 0
+            self.restart_clock()
+        self._owner.take_request(request)
+
+    def on_data(self, data: bytes) -> None:
+        """Body bytes, for the newest request, or for nobody when that has been answered."""
+        size = len(data)
+        self._got += size
+        self.received += size
+        incoming = self.incoming
+        if incoming is not None and incoming.inflow is not None:
+            incoming.expects_continue = False
+            incoming.inflow.feed(data)
+        elif self._discard_left is not None:
+            self._discard_left -= size
+            if self._discard_left < 0:
+                self._owner.abort()
+
+    def on_end(self) -> None:
+        """The newest request is complete."""
+        incoming, self.incoming = self.incoming, None
+        if incoming is not None and incoming.inflow is not None:
+            incoming.inflow.finish()
+        elif self._discard_left is not None:
+            self._discard_left = None
+            if not self.is_closed:
+                self._owner.body_dropped()
