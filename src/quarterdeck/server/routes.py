@@ -30,7 +30,7 @@ from quarterdeck.wire import path as paths
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import MethodNotAllowed, NotFound
 
-_PARTS = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
+PARTS = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
 """Subresources that are the object itself with rules of their own about what may change."""
 
 Verb = Callable[[Core, Call], Awaitable[answers.Answer]]
@@ -129,7 +129,7 @@ async def answer(
 def _handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
     if path.subresource == SCALE:
         return _SCALE_VERBS[verb]
-    if path.subresource and path.subresource not in _PARTS and path.subresource != "eviction":
+    if path.subresource and path.subresource not in PARTS and path.subresource != "eviction":
         raise _not_served(path)
     if verb != "create":
         return _VERBS[verb]

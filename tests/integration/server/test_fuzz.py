@@ -152,5 +152,5 @@ def test_no_body_makes_a_built_in_kind_fail(name: str) -> None:
 
 def _is_meant(body: bytes) -> bool:
     """Kubernetes answers some bad input with a 500 of its own wording."""
-    message = json.loads(body)["message"]
+    message: str = json.loads(body)["message"]
     return message.startswith(("resourceVersion should not be set", "failed to "))

@@ -1,10 +1,17 @@
 """Writes: optimistic concurrency, dry runs, deletion, generateName, races."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from quarterdeck.kit import http
+from quarterdeck.server.api import ApiServer
+from quarterdeck.server.facts import derive
+from quarterdeck.server.options import ServerOptions
+from quarterdeck.storage import open_sqlite
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 WIDGETS = "/apis/stable.example.com/v1/namespaces/default/widgets"
@@ -238,3 +245,26 @@ async def test_namespace_that_ends_takes_nothing_new(serving: Any) -> None:
         answer = await api("POST", "/api/v1/namespaces/old/configmaps", {"metadata": {"name": "a"}})
         assert answer.status == 403
         assert answer.body["details"]["causes"][0]["reason"] == "NamespaceTerminating"
+
+
+async def test_full_disk_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "state.db", derive=derive, max_bytes=300_000)
+    api = ApiServer(store, ServerOptions(lifecycle=False))
+    await api.start()
+    server = http.Server(api.handle)
+    listener = await server.listen("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listener.port}{MAPS}"
+    async with http.Client() as client:
+        kept: list[str] = []
+        for number in range(100):
+            body = {"metadata": {"name": f"n{number:03}"}, "data": {"x": "y" * 20_000}}
+            answer = await client.request("POST", url, body=json.dumps(body).encode())
+            status = json.loads(await answer.read())
+            if answer.status != 201:
+                break
+            kept.append(body["metadata"]["name"])
+        assert (answer.status, status["reason"]) == (507, "InsufficientStorage")
+        listed = json.loads(await (await client.request("GET", url)).read())
+        assert [item["metadata"]["name"] for item in listed["items"]] == kept
+    await server.close()
+    await store.close()

@@ -1,0 +1,101 @@
+"""`docs/reference/compatibility.md` says what the tests say.
+
+Run with `QUARTERDECK_UPDATE=1` to write it anew.
+"""
+
+import importlib.util
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from quarterdeck.meta import builtins
+from quarterdeck.server import routes
+from quarterdeck.server.kinds import builtin_resources
+from quarterdeck.server.questions import review_resources
+from quarterdeck.server.registry.resource import Resource
+
+ROOT = Path(__file__).parents[3]
+DOCUMENT = ROOT / "docs" / "reference" / "compatibility.md"
+SERVED_PARTS = routes.PARTS | {"scale", "eviction"}
+DEFINITIONS = "customresourcedefinitions"
+
+INTRODUCTION = """# Compatibility with Kubernetes
+
+What the embedded API server answers as Kubernetes v1.32.4 does, what it only pretends, and what it
+refuses. This page is written by `tests/integration/server/test_compatibility.py`
+(`QUARTERDECK_UPDATE=1 pytest …` writes it anew) and fails that test where it is not true.
+"""
+SIMULATED = """## Simulated
+- Garbage collection, namespace termination, the end of definitions and the expiry of events happen
+  inside the server (switch off: `--no-lifecycle`).
+- With `--simulate-workloads` workloads make pods and pods become ready; nothing is executed.
+- A CustomResourceDefinition is established in the write that creates it, not a moment later.
+"""
+STORED = """## Stored, without effect yet
+Validated and kept like any other object, but nothing acts on them: admission webhooks and policies,
+roles and role bindings (administrators may do everything, others nothing), resource quotas and
+limit ranges, API services, certificate signing requests, flow schemas.
+"""
+REFUSED = """## Refused
+- Identities other than the administrator's: 401 or 403; health, version and discovery are open.
+- Protobuf answers: requests in protobuf are read, answers are JSON (or YAML).
+- Strategic merge patches of custom resources: 415, as in Kubernetes.
+"""
+
+
+def _golden() -> ModuleType:
+    path = Path(__file__).with_name("test_golden.py")
+    spec = importlib.util.spec_from_file_location("golden_pairs", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rendered() -> str:
+    golden: Any = _golden()
+    missing: dict[str, str] = golden.NOT_YET
+    served = [*builtin_resources(), *review_resources()]
+    lines = [
+        INTRODUCTION,
+        "## Recorded answers",
+        f"{len(golden.PAIRS) - len(missing)} of {len(golden.PAIRS)} recorded answers of a real"
+        " kube-apiserver are given word for word (what differs from run to run is masked).",
+    ]
+    lines += ["The others:", *(f"- {title}: {reason}" for title, reason in missing.items())]
+    lines += ["", "## Served", "| resource | kind | verbs | subresources | refused |"]
+    lines += ["| --- | --- | --- | --- | --- |"]
+    lines += [_row(each) for each in sorted(served, key=lambda each: each.gvr)]
+    lines += [
+        f"| {DEFINITIONS}.apiextensions.k8s.io/v1 | CustomResourceDefinition | all | status | |",
+        "| custom resources | any | all | status, scale | |",
+    ]
+    lines += ["", SIMULATED, STORED, REFUSED]
+    absent = _absent({each.gvr for each in served})
+    lines += ["Resources of Kubernetes that are not served:", *(f"- {each}" for each in absent)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(resource: Resource) -> str:
+    verbs = "all" if len(resource.verbs) >= 7 else ", ".join(resource.verbs)
+    parts = sorted(resource.subresources)
+    served = ", ".join(part for part in parts if part in SERVED_PARTS)
+    refused = ", ".join(part for part in parts if part not in SERVED_PARTS)
+    name = f"{resource.gvr.resource}.{resource.api_version}"
+    return f"| {name} | {resource.kind} | {verbs} | {served} | {refused} |".replace("  ", " ")
+
+
+def _absent(served: set[Any]) -> list[str]:
+    return [
+        f"{each.gvr.resource}.{each.gvr.api_version}"
+        for each in builtins.resources()
+        if each.gvr not in served and each.gvr.resource != DEFINITIONS
+    ]
+
+
+def test_page_says_what_the_tests_say() -> None:
+    text = rendered()
+    if os.environ.get("QUARTERDECK_UPDATE"):
+        DOCUMENT.write_text(text)
+    assert DOCUMENT.read_text() == text
