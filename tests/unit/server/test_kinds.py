@@ -349,6 +349,41 @@ def test_what_may_change_of_a_pod_does() -> None:
     assert changes(pod, spec=spec) == []
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "members", "text"),
+    [
+        (
+            "v1",
+            "Pod",
+            {"spec": container(env=[{"name": "A", "value": "1"}, {"name": "A", "value": "2"}])},
+            'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when'
+            " using apply",
+        ),
+        (
+            "apps/v1",
+            "Deployment",
+            {"metadata": {"name": "a.b"}, "spec": workload()},
+            "metadata.name: this is used in Pod names and hostnames, which can result in surprising"
+            " behavior; a DNS label is recommended: [must not contain dots]",
+        ),
+        (
+            "networking.k8s.io/v1",
+            "Ingress",
+            {"metadata": {"annotations": {"kubernetes.io/ingress.class": "x"}}, "spec": {}},
+            'annotation "kubernetes.io/ingress.class" is deprecated, please use'
+            " 'spec.ingressClassName' instead",
+        ),
+    ],
+)
+def test_what_is_allowed_but_unwise_is_warned_of(
+    api_version: str, kind: str, members: dict[str, Any], text: str
+) -> None:
+    value = made(api_version, kind, **members)
+    strategy = resource(api_version, kind).strategy
+    assert list(strategy.warnings(value, None, context())) == [text]
+    assert kind == "Ingress" or not strategy.warnings(value, value, context())
+
+
 # defaults and derived fields ---------------------------------------------------------------------
 
 

@@ -118,8 +118,21 @@ def _hosts_text(rules: Sequence[Any]) -> str:
     return f"{shown} + {len(rules) - _SHOWN_HOSTS} more..." if len(hosts) > _SHOWN_HOSTS else shown
 
 
+_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
+
+
+def _ingress_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    if context.subresource or _CLASS_ANNOTATION not in mapping(value, "metadata", "annotations"):
+        return ()
+    return [
+        f'annotation "{_CLASS_ANNOTATION}" is deprecated, please use'
+        " 'spec.ingressClassName' instead"
+    ]
+
+
 INGRESS = Rules(
     validate=_ingress_problems,
+    warn=_ingress_warnings,
     counted=("spec",),
     columns=(
         NAME,

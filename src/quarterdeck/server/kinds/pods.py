@@ -11,6 +11,7 @@ from quarterdeck.server.kinds.cells import AGE, NAME, NONE, created, human_durat
 from quarterdeck.server.kinds.paths import at, items, mapping
 from quarterdeck.server.kinds.pod_diff import spec_diff
 from quarterdeck.server.kinds.pod_rules import spec_problems
+from quarterdeck.server.kinds.pod_warnings import pod_warnings
 from quarterdeck.server.kinds.rules import Rules, text_at
 from quarterdeck.server.registry.resource import Column, Context, Object
 
@@ -302,6 +303,7 @@ POD = Rules(
     prepare_create=_prepare_create,
     validate=_problems,
     validate_change=_change_problems,
+    warn=pod_warnings,
     status_may_label=True,
     selectable={**_SELECTABLE, "status.podIPs": ""},
     field_values=_field_values,

@@ -10,6 +10,7 @@ from quarterdeck.server.kinds.cells import AGE, NAME, NONE, column, created, wid
 from quarterdeck.server.kinds.paths import at, fill, items, mapping
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.pod_rules import spec_problems
+from quarterdeck.server.kinds.pod_warnings import template_warnings
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.meta_validation.metadata import check_labels
 from quarterdeck.server.registry.resource import Column, Context, Object
@@ -167,6 +168,7 @@ DEPLOYMENT = Rules(
     default=_default_deployment,
     validate=_deployment_problems,
     validate_change=lambda value, old, context: _immutable_selector(value, old),
+    warn=template_warnings,
     counted=("spec",),
     scales=True,
     scale_selector=_selector_of,
@@ -246,6 +248,7 @@ REPLICA_SET = Rules(
     default=_default_replicas,
     validate=_replica_set_problems,
     validate_change=lambda value, old, context: _immutable_selector(value, old),
+    warn=template_warnings,
     counted=("spec",),
     scales=True,
     scale_selector=_selector_of,
@@ -326,6 +329,7 @@ def _default_stateful_set(value: Object) -> None:
         if not spec["persistentVolumeClaimRetentionPolicy"].get(member):
             spec["persistentVolumeClaimRetentionPolicy"][member] = "Retain"
     for claim in items(spec, "volumeClaimTemplates"):
+        claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
         claim.setdefault("status", {})
         if not claim["status"].get("phase"):
             claim["status"]["phase"] = "Pending"
@@ -381,6 +385,7 @@ STATEFUL_SET = Rules(
     default=_default_stateful_set,
     validate=_stateful_set_problems,
     validate_change=_stateful_set_changes,
+    warn=template_warnings,
     counted=("spec",),
     scales=True,
     scale_selector=_selector_of,
@@ -470,6 +475,7 @@ DAEMON_SET = Rules(
     prepare_update=_daemon_set_update,
     validate=_daemon_set_problems,
     validate_change=lambda value, old, context: _immutable_selector(value, old),
+    warn=template_warnings,
     counted=("spec",),
     columns=(
         NAME,

@@ -1,0 +1,67 @@
+"""What is allowed in a pod spec and still worth a word: mistakes that only show later."""
+
+from collections.abc import Iterator, Sequence
+
+from quarterdeck.meta.field import quote
+from quarterdeck.server.kinds.paths import at, items, mapping
+from quarterdeck.server.meta_validation import names
+from quarterdeck.server.registry.resource import Context, Object
+
+_OLD_LABELS = {
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+}
+
+
+def pod_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    """Warnings about a pod; nothing new is said about a spec that did not change."""
+    if context.subresource or (old is not None and old.get("spec") == value.get("spec")):
+        return ()
+    return [*_name_warnings(value, old), *spec_warnings(mapping(value, "spec"), "spec")]
+
+
+def template_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    """Warnings about a workload: its name, which pods inherit, and its template."""
+    template = at(value, "spec", "template")
+    if context.subresource or (old is not None and at(old, "spec", "template") == template):
+        return ()
+    spec = mapping(value, "spec", "template", "spec")
+    return [*_name_warnings(value, old), *spec_warnings(spec, "spec.template.spec")]
+
+
+def _name_warnings(value: Object, old: Object | None) -> Iterator[str]:
+    if old is None and (problems := names.dns1123_label(value["metadata"].get("name") or "")):
+        listed = " ".join(problems)
+        yield (
+            "metadata.name: this is used in the Pod's hostname, which can result in surprising"
+            f" behavior; a DNS label is recommended: [{listed}]"
+            if value.get("kind") == "Pod"
+            else "metadata.name: this is used in Pod names and hostnames, which can result in"
+            f" surprising behavior; a DNS label is recommended: [{listed}]"
+        )
+
+
+def spec_warnings(spec: Object, path: str) -> Iterator[str]:
+    """Warnings about a pod spec that stands at `path`."""
+    for label in sorted(mapping(spec, "nodeSelector")):
+        if label in _OLD_LABELS:
+            new = quote(_OLD_LABELS[label])
+            yield f"{path}.nodeSelector[{label}]: deprecated since v1.14; use {new} instead"
+    for member in ("initContainers", "containers"):
+        for index, container in enumerate(items(spec, member)):
+            yield from _env_warnings(container, f"{path}.{member}[{index}]")
+
+
+def _env_warnings(container: Object, path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, variable in enumerate(items(container, "env")):
+        name = variable.get("name") or ""
+        if name in seen:
+            yield (
+                f"{path}.env[{index}]: hides previous definition of {quote(name)}, which may be"
+                " dropped when using apply"
+            )
+        seen.add(name)
