@@ -19,6 +19,10 @@ def syntax_error(text: str) -> str:
     return ""
 
 
+def _is_digit(character: str) -> bool:
+    return character.isascii() and character.isdigit()
+
+
 class _Problem(Exception):
     """Ends the scan."""
 
@@ -89,7 +93,7 @@ class _Scanner:
             self._string()
         elif character in "tfn":
             self._literal({"t": "true", "f": "false", "n": "null"}[character])
-        elif character == "-" or character.isdigit():
+        elif character == "-" or _is_digit(character):
             self._number(character)
         else:
             raise self._unexpected(character, "looking for beginning of value")
@@ -119,25 +123,25 @@ class _Scanner:
     def _number(self, first: str) -> None:
         if first == "-":
             first = self._take()
-            if not first.isdigit():
+            if not _is_digit(first):
                 raise self._unexpected(first, "in numeric literal")
         if first != "0":
             self._digits()
         if self._peek_raw() == ".":
             self._take()
-            if not (character := self._take()).isdigit():
+            if not _is_digit(character := self._take()):
                 raise self._unexpected(character, "after decimal point in numeric literal")
             self._digits()
         if self._peek_raw() in ("e", "E"):
             self._take()
             if self._peek_raw() in ("+", "-"):
                 self._take()
-            if not (character := self._take()).isdigit():
+            if not _is_digit(character := self._take()):
                 raise self._unexpected(character, "in exponent of numeric literal")
             self._digits()
 
     def _digits(self) -> None:
-        while self._peek_raw().isdigit():
+        while _is_digit(self._peek_raw()):
             self.at += 1
 
     def _peek_raw(self) -> str:
