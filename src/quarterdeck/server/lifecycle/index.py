@@ -17,6 +17,9 @@ from quarterdeck.wire.labels import Operator, Selector, SelectorError
 LABELLED = frozenset({"pods", "replicasets.apps"})
 """Resources that are looked for by label."""
 
+LISTED = frozenset({"nodes", "resourcequotas", "persistentvolumes"})
+"""Resources with few objects that are asked for often, as a whole."""
+
 REMEMBERED = 10_000
 """How many deleted objects are remembered as such."""
 
@@ -74,6 +77,7 @@ class Index:
         self._filed: dict[StoreKey, tuple[str, str, str, str]] = {}
         self._ending: dict[str, StoreKey] = {}
         self._gone: dict[str, None] = {}
+        self._listed: dict[tuple[str, str], _Keys] = {}
 
     def apply(self, event: StoreEvent) -> None:
         """Follow one committed write."""
@@ -83,6 +87,8 @@ class Index:
             self.add(event.after)
         elif event.before is not None:
             self._bury(facts_of(event.before).uid)
+            if event.key.resource in LISTED:
+                _drop(self._listed, (event.key.resource, event.key.namespace), event.key)
         if event.key.resource in SELECTING:
             self._file(event.key, event.after)
 
@@ -96,6 +102,8 @@ class Index:
         if key.resource in LABELLED:
             for row in _label_rows(key, facts):
                 self._labelled.setdefault(row, {})[key] = None
+        elif key.resource in LISTED:
+            self._listed.setdefault((key.resource, key.namespace), {})[key] = None
 
     def load(self, entry: Entry) -> None:
         """Know an object that was there before the first event."""
@@ -110,6 +118,10 @@ class Index:
     def owns(self, uid: str) -> bool:
         """Whether anything names a uid as an owner."""
         return uid in self._owned
+
+    def listed(self, resource: str, namespace: str) -> list[StoreKey]:
+        """All objects of one of the `LISTED` resources in a namespace."""
+        return sorted(self._listed.get((resource, namespace), ()))
 
     def ending(self, uid: str) -> StoreKey | None:
         """Where an object is stored that is being deleted; None for any other."""

@@ -136,6 +136,12 @@ class View:
             if selector.matches(facts_of(entry).labels or {})
         ]
 
+    def few(self, resource: str, namespace: str = "") -> Iterator[Object]:
+        """All objects of a resource of which there are few; see `index.LISTED`."""
+        for key in self.index.listed(resource, namespace):
+            if (value := self.get(key)) is not None:
+                yield value
+
     def list(self, resource: str, namespace: str | None = None) -> Iterator[Object]:
         """All objects of a resource."""
         for entry in self._source.range(resource, namespace):

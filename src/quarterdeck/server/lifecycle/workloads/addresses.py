@@ -1,0 +1,39 @@
+"""Pod addresses: each in use once, and used again late."""
+
+from quarterdeck.storage import StoreKey
+
+_NETWORK = "10.244"
+_SIZE = 256 * 256
+
+
+class Addresses:
+    """Hands out the addresses of 10.244.0.0/16 in turn."""
+
+    def __init__(self) -> None:
+        self._owners: dict[str, StoreKey] = {}
+        self._addresses: dict[StoreKey, str] = {}
+        self._last = 1
+
+    def note(self, key: StoreKey, address: str) -> None:
+        """Learn of an address that a pod has already."""
+        if address:
+            self._owners[address] = key
+            self._addresses[key] = address
+
+    def take(self, key: StoreKey) -> str:
+        """The address of a pod; when all are in use they are shared."""
+        if (known := self._addresses.get(key)) is not None:
+            return known
+        for _ in range(_SIZE):
+            self._last = self._last % (_SIZE - 2) + 1
+            address = f"{_NETWORK}.{self._last // 256}.{self._last % 256}"
+            if address not in self._owners:
+                break
+        self.note(key, address)
+        return address
+
+    def free(self, key: StoreKey) -> None:
+        """Take back the address of a pod that is gone."""
+        address = self._addresses.pop(key, None)
+        if address is not None and self._owners.get(address) == key:
+            del self._owners[address]

@@ -1,0 +1,17 @@
+"""Short names for pod templates, in the alphabet Kubernetes uses for generated names."""
+
+import hashlib
+
+import msgspec
+
+from quarterdeck.server.registry.resource import Object
+
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def template_hash(template: Object, collisions: int = 0) -> str:
+    """A name for a template: the same for equal ones, another for each counted collision."""
+    content = _encode(template) + (str(collisions).encode() if collisions else b"")
+    number = int.from_bytes(hashlib.blake2b(content, digest_size=4).digest())
+    return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(number))

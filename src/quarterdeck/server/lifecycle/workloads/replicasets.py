@@ -1,0 +1,194 @@
+"""ReplicaSets: as many pods of a template as are wanted."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from quarterdeck.server.lifecycle.actions import Action, Record, Requeue
+from quarterdeck.server.lifecycle.controller import keys_of_controller
+from quarterdeck.server.lifecycle.index import Index
+from quarterdeck.server.lifecycle.objects import (
+    annotations,
+    condition,
+    created_at,
+    is_deleting,
+    labels,
+    name,
+    namespace,
+    spec,
+    stamp,
+    status,
+    update,
+    with_condition,
+)
+from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.workloads.pods import (
+    PODS,
+    available_in,
+    claim,
+    create_pod,
+    delete_pod,
+    is_active,
+    is_ready,
+    new_pod,
+    random_suffix,
+    ready_since,
+    selector_of,
+)
+from quarterdeck.server.lifecycle.workloads.quotas import Room, room_for_pods
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import StoreEvent, StoreKey
+
+REPLICA_SETS = "replicasets.apps"
+QUOTAS = "resourcequotas"
+BURST = 500
+"""Pods that are made or deleted at once."""
+
+_COMPONENT = "replicaset-controller"
+_COST = "controller.kubernetes.io/pod-deletion-cost"
+_FAILED_RETRY_S = 5.0
+
+
+class ReplicaSets:
+    """Makes and deletes the pods of replica sets."""
+
+    name = _COMPONENT
+    manager = "kube-controller-manager"
+    resources: frozenset[str] | None = frozenset({REPLICA_SETS, PODS})
+    initial: Sequence[StoreKey] = ()
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """The set itself, or that of a pod."""
+        if event.key.resource == REPLICA_SETS:
+            yield event.key
+        else:
+            yield from keys_of_controller(event, index, kind="ReplicaSet", resource=REPLICA_SETS)
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """Make or delete pods; when their number is right, say how they are."""
+        replica_set = view.get(key)
+        selector = None if replica_set is None else selector_of(replica_set)
+        if replica_set is None or selector is None:
+            return ()
+        owned, actions = claim(view, replica_set, PODS, selector)
+        if actions:
+            return actions  # their events bring us back
+        pods = [pod for pod in owned if is_active(pod)]
+        room: Room | None = None
+        if not is_deleting(replica_set):
+            surplus = len(pods) - wanted(replica_set)
+            if surplus > 0:
+                return list(_fewer(replica_set, pods, min(surplus, BURST)))
+            if surplus < 0:
+                room = room_for_pods(view, namespace(replica_set))
+                actions = list(_more(view, replica_set, min(-surplus, BURST, room.pods)))
+                if room.pods >= -surplus:
+                    return actions
+                actions += [_refused(replica_set, room), Requeue(_FAILED_RETRY_S)]
+        return [*actions, *_report(view, replica_set, pods, refused=room)]
+
+
+def wanted(value: Object) -> int:
+    """How many replicas a workload should have."""
+    replicas = spec(value).get("replicas")
+    return 1 if replicas is None else int(replicas)
+
+
+def _more(view: View, owner: Object, number: int) -> Iterator[Action]:
+    template = spec(owner).get("template") or {}
+    prefix = f"{name(owner)}-"
+    for _ in range(number):
+        pod_name = prefix[:58] + random_suffix(view.random)
+        yield from create_pod(
+            owner, new_pod(owner, template, pod_name, generateName=prefix), _COMPONENT
+        )
+
+
+def _fewer(owner: Object, pods: list[Object], number: int) -> Iterator[Action]:
+    for pod in rank_for_deletion(pods)[:number]:
+        yield from delete_pod(owner, pod, _COMPONENT)
+
+
+def rank_for_deletion(pods: list[Object]) -> list[Object]:
+    """Pods in the order in which they are given up: those that do least first."""
+    crowd = Counter(spec(pod).get("nodeName") or "" for pod in pods)
+    phases = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+    def rank(pod: Object) -> tuple[object, ...]:
+        since, made = ready_since(pod), created_at(pod)
+        restarts = sum(
+            each.get("restartCount") or 0 for each in status(pod).get("containerStatuses") or ()
+        )
+        return (
+            bool(spec(pod).get("nodeName")),
+            phases.get(status(pod).get("phase") or "Pending", 0),
+            is_ready(pod),
+            _cost(pod),
+            -crowd[spec(pod).get("nodeName") or ""],
+            -(since.timestamp() if since else 0.0),
+            -restarts,
+            -(made.timestamp() if made else 0.0),
+            name(pod),
+        )
+
+    return sorted(pods, key=rank)
+
+
+def _cost(pod: Object) -> int:
+    text = annotations(pod).get(_COST, "0")
+    return int(text) if text.lstrip("-").isdigit() else 0
+
+
+def _refused(owner: Object, room: Room) -> Record:
+    return Record(
+        about=owner,
+        reason="FailedCreate",
+        message=f'Error creating: pods "{name(owner)}-" is forbidden: {room.refusal}',
+        component=_COMPONENT,
+        is_warning=True,
+    )
+
+
+# status ------------------------------------------------------------------------------------------
+
+
+def _report(
+    view: View, owner: Object, pods: list[Object], *, refused: Room | None
+) -> Iterator[Action]:
+    template_labels = ((spec(owner).get("template") or {}).get("metadata") or {}).get("labels")
+    waits = [available_in(pod, spec(owner).get("minReadySeconds") or 0, view.now) for pod in pods]
+    numbers = {
+        "replicas": len(pods),
+        "fullyLabeledReplicas": sum(
+            labels(pod).items() >= (template_labels or {}).items() for pod in pods
+        ),
+        "readyReplicas": sum(map(is_ready, pods)),
+        "availableReplicas": sum(wait == 0 for wait in waits),
+        "observedGeneration": owner["metadata"].get("generation") or 0,
+    }
+    new: Object = {
+        member: number
+        for member, number in numbers.items()
+        if number or member in ("replicas", "observedGeneration")
+    }
+    if conditions := _conditions(owner, refused, stamp(view.now)):
+        new["conditions"] = conditions
+    if new != status(owner):
+        yield update(REPLICA_SETS, owner, "status", status=new)
+    if pending := [wait for wait in waits if wait]:
+        yield Requeue(min(pending))
+
+
+def _conditions(owner: Object, refused: Room | None, now: str) -> list[Object]:
+    conditions = list(status(owner).get("conditions") or ())
+    if refused is None:
+        return [each for each in conditions if each.get("type") != "ReplicaFailure"]
+    if condition(conditions, "ReplicaFailure") is not None:
+        return conditions
+    failure = {
+        "type": "ReplicaFailure",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "FailedCreate",
+        "message": f'pods "{name(owner)}-" is forbidden: {refused.refusal}',
+    }
+    return with_condition(conditions, failure)

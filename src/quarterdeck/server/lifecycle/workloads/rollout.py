@@ -1,0 +1,100 @@
+"""The arithmetic of a rollout: how many pods each replica set of a Deployment should have next.
+
+Pure numbers, so that the bounds can be proven: never more than `replicas + surge` pods in all, and
+nothing is taken away below `replicas - unavailable` available ones.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Bounds(NamedTuple):
+    """What a rolling update may do, in pods."""
+
+    surge: int
+    unavailable: int
+
+
+class Set(NamedTuple):
+    """One replica set, in numbers; `wanted` is its spec, `available` its status."""
+
+    wanted: int
+    available: int
+
+
+def bounds(replicas: int, surge: int | str | None, unavailable: int | str | None) -> Bounds:
+    """The bounds of a rolling update; the surge is rounded up, the outage down, never both zero."""
+    up = _number(surge, replicas, round_up=True)
+    down = _number(unavailable, replicas, round_up=False)
+    if up == 0 and down == 0:
+        down = 1
+    return Bounds(up, min(down, replicas))
+
+
+def _number(value: int | str | None, total: int, *, round_up: bool) -> int:
+    """A number, or a percentage of a total."""
+    if value is None:
+        return 0
+    if isinstance(value, str) and value.endswith("%"):
+        share = int(value[:-1]) * total
+        return -(-share // 100) if round_up else share // 100
+    return int(value)
+
+
+def grow_new(replicas: int, limits: Bounds, new: Set, old: Sequence[Set]) -> int:
+    """How many pods the new set should have now."""
+    if new.wanted >= replicas:
+        return replicas
+    total = new.wanted + sum(each.wanted for each in old)
+    room = replicas + limits.surge - total
+    return new.wanted + max(0, min(room, replicas - new.wanted))
+
+
+def shrink_old(replicas: int, limits: Bounds, new: Set, old: Sequence[Set]) -> list[int]:
+    """How many pods each old set should have now, oldest first.
+
+    Pods that do not serve go first, then as many of the others as the outage allows.
+    """
+    targets = [each.wanted for each in old]
+    floor = replicas - limits.unavailable
+    total = new.wanted + sum(targets)
+    budget = total - floor - max(0, new.wanted - new.available)
+    if budget <= 0:
+        return targets
+    for index, each in enumerate(old):
+        taken = min(budget, max(0, each.wanted - each.available))
+        targets[index] -= taken
+        budget -= taken
+    spare = new.available + sum(each.available for each in old) - floor
+    for index in range(len(old)):
+        taken = min(targets[index], max(0, spare), max(0, budget))
+        targets[index] -= taken
+        spare -= taken
+        budget -= taken
+    return targets
+
+
+def scale_proportionally(
+    replicas: int, limits: Bounds, sizes: Sequence[int], former: Sequence[int]
+) -> list[int]:
+    """New sizes of the sets of a Deployment that was scaled during a rollout, newest first.
+
+    Each keeps its share; `former` is the total each set was sized for. What rounding leaves over
+    goes to (or is taken from) the largest.
+    """
+    allowed = replicas + limits.surge if replicas else 0
+    change = allowed - sum(sizes)
+    order = sorted(range(len(sizes)), key=lambda index: (-sizes[index], index))
+    targets = list(sizes)
+    left = change
+    for index in order:
+        if not left:
+            break
+        before = former[index] or sum(sizes) or 1
+        share = round(sizes[index] * allowed / before) - sizes[index]
+        share = max(0, min(share, left)) if change > 0 else min(0, max(share, left))
+        targets[index] += share
+        left -= share
+    if order and left:
+        targets[order[0]] = max(0, targets[order[0]] + left)
+    return targets

@@ -1,0 +1,213 @@
+"""Sends pods to nodes: any that fits, evenly."""
+
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from quarterdeck.server.lifecycle.actions import Action, Record
+from quarterdeck.server.lifecycle.index import Index
+from quarterdeck.server.lifecycle.objects import (
+    condition,
+    is_deleting,
+    labels,
+    name,
+    spec,
+    stamp,
+    status,
+    uid,
+    update,
+    with_condition,
+)
+from quarterdeck.server.lifecycle.pod_end import NODES
+from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.workloads.behaviour import Effect, behaviour_of
+from quarterdeck.server.lifecycle.workloads.nodes import is_node_ready
+from quarterdeck.server.lifecycle.workloads.pods import PODS
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import StoreEvent, StoreKey
+
+_SCHEDULER = "default-scheduler"
+_AFFINITY = "node(s) didn't match Pod's node affinity/selector"
+
+
+class Scheduler:
+    """Gives every pod a node."""
+
+    name = "scheduler"
+    manager = "kube-scheduler"
+    resources: frozenset[str] | None = frozenset({PODS, NODES})
+    initial: Sequence[StoreKey] = ()
+
+    def __init__(self) -> None:
+        self._waiting: dict[StoreKey, None] = {}
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """A pod; when a node changes, all pods that found none."""
+        if event.key.resource == NODES:
+            yield from tuple(self._waiting)
+        elif event.after is None:
+            self._waiting.pop(event.key, None)
+        else:
+            yield event.key
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """Bind a pod, or say why not."""
+        pod = view.get(key)
+        if pod is None or is_deleting(pod) or spec(pod).get("nodeName"):
+            self._waiting.pop(key, None)
+            return ()
+        if (spec(pod).get("schedulerName") or _SCHEDULER) != _SCHEDULER:
+            return ()
+        self._waiting[key] = None
+        if spec(pod).get("schedulingGates"):
+            return list(_wait(pod, "SchedulingGated", "Scheduling is blocked", view))
+        fitting, refusals = _sort(pod, list(view.few(NODES)))
+        if not fitting:
+            return list(_wait(pod, "Unschedulable", _explain(refusals), view))
+        node = fitting[zlib.crc32(uid(pod).encode()) % len(fitting)]
+        return list(_bind(pod, node, view))
+
+
+def _bind(pod: Object, node: Object, view: View) -> Iterator[Action]:
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": stamp(view.now),
+    }
+    conditions = with_condition(status(pod).get("conditions"), scheduled)
+    yield update(
+        PODS,
+        pod,
+        "binding",
+        spec={**spec(pod), "nodeName": name(node)},
+        status={**status(pod), "conditions": conditions},
+    )
+    where = f"{pod['metadata'].get('namespace')}/{name(pod)} to {name(node)}"
+    yield Record(
+        about=pod,
+        reason="Scheduled",
+        message=f"Successfully assigned {where}",
+        component=_SCHEDULER,
+    )
+
+
+def _wait(pod: Object, reason: str, message: str, view: View) -> Iterator[Action]:
+    present = condition(status(pod).get("conditions"), "PodScheduled")
+    if present is not None and (present.get("reason"), present.get("message")) == (reason, message):
+        return
+    waiting = {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": stamp(view.now),
+        "reason": reason,
+        "message": message,
+    }
+    conditions = with_condition(status(pod).get("conditions"), waiting)
+    yield update(PODS, pod, "status", status={**status(pod), "conditions": conditions})
+    if reason == "Unschedulable":
+        yield Record(
+            about=pod,
+            reason="FailedScheduling",
+            message=message,
+            component=_SCHEDULER,
+            is_warning=True,
+        )
+
+
+def _sort(pod: Object, nodes: list[Object]) -> tuple[list[Object], list[str]]:
+    """The nodes that fit, and why the others do not."""
+    failure = behaviour_of(pod).failure
+    if failure is not None and failure.effect is Effect.NO_NODE:
+        return [], [failure.message] * len(nodes)
+    fitting: list[Object] = []
+    refusals: list[str] = []
+    for node in nodes:
+        why = why_not(pod, node)
+        if why:
+            refusals.append(why)
+        else:
+            fitting.append(node)
+    return fitting, refusals
+
+
+def _explain(refusals: list[str]) -> str:
+    total = len(refusals)
+    if not total:
+        return "no nodes available to schedule pods"
+    counted = ", ".join(f"{number} {why}" for why, number in sorted(Counter(refusals).items()))
+    return f"0/{total} nodes are available: {counted}."
+
+
+def why_not(pod: Object, node: Object) -> str:
+    """Why a pod may not run on a node; empty if it may."""
+    if spec(node).get("unschedulable") and not _tolerates(
+        pod, {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    ):
+        return "node(s) were unschedulable"
+    for taint in spec(node).get("taints") or ():
+        if taint.get("effect") == "PreferNoSchedule" or _tolerates(pod, taint):
+            continue
+        return f"node(s) had untolerated taint {{{taint.get('key')}: {taint.get('value') or ''}}}"
+    selector: Mapping[str, str] = spec(pod).get("nodeSelector") or {}
+    if any(labels(node).get(key) != text for key, text in selector.items()):
+        return _AFFINITY
+    if not _has_affinity(pod, node):
+        return _AFFINITY
+    return "" if is_node_ready(node) or _is_daemon(pod) else "node(s) were not ready"
+
+
+def _is_daemon(pod: Object) -> bool:
+    return any(
+        each.get("kind") == "DaemonSet" for each in pod["metadata"].get("ownerReferences") or ()
+    )
+
+
+def _tolerates(pod: Object, taint: Mapping[str, Any]) -> bool:
+    for each in spec(pod).get("tolerations") or ():
+        if each.get("effect") and each["effect"] != taint.get("effect"):
+            continue
+        if each.get("key") and each["key"] != taint.get("key"):
+            continue
+        if (each.get("operator") or "Equal") == "Exists":
+            return True
+        if each.get("key") and (each.get("value") or "") == (taint.get("value") or ""):
+            return True
+    return False
+
+
+def _has_affinity(pod: Object, node: Object) -> bool:
+    affinity = (spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required is None:
+        return True
+    return any(_matches_term(term, node) for term in required.get("nodeSelectorTerms") or ())
+
+
+def _matches_term(term: Mapping[str, Any], node: Object) -> bool:
+    fields = {"metadata.name": name(node)}
+    return all(_matches(each, labels(node)) for each in term.get("matchExpressions") or ()) and all(
+        _matches(each, fields) for each in term.get("matchFields") or ()
+    )
+
+
+def _matches(expression: Mapping[str, Any], values: Mapping[str, str]) -> bool:
+    value = values.get(expression.get("key") or "")
+    wanted: Sequence[str] = expression.get("values") or ()
+    match expression.get("operator"):
+        case "In":
+            return value in wanted
+        case "NotIn":
+            return value not in wanted
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return value is not None and value.isdigit() and int(value) > int(wanted[0])
+        case "Lt":
+            return value is not None and value.isdigit() and int(value) < int(wanted[0])
+        case _:
+            return False
