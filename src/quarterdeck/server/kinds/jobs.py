@@ -19,7 +19,7 @@ from quarterdeck.server.kinds.cells import (
 from quarterdeck.server.kinds.paths import at, fill, items, mapping
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.rules import Rules
-from quarterdeck.server.kinds.workloads import (
+from quarterdeck.server.kinds.templates import (
     container_cells,
     pod_template_problems,
     shown_selector,

@@ -10,7 +10,7 @@ from quarterdeck.server.kinds.cells import AGE, NAME, NONE, column, created
 from quarterdeck.server.kinds.paths import items, mapping
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.services import load_balancer_addresses
-from quarterdeck.server.kinds.workloads import shown_selector
+from quarterdeck.server.kinds.templates import shown_selector
 from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import Context, Object
 
