@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from quarterdeck.cel.units import (
+    LIST_COST,
     NOMINAL,
     PARSERS,
     REGEX_FACTOR,
@@ -58,6 +59,14 @@ def actual(function: str, args: Sequence[Any], result: Any) -> int:
         case "validate":
             text = math.ceil((1 + _size(args[1])) * STRING_FACTOR)
             return int(text * math.ceil(args[0].regex_size * REGEX_FACTOR))
+        case "slice" | "lists.range":
+            return _LIST_CALL + len(result)
+        case "flatten":
+            return _LIST_CALL + len(args[0]) * (args[1] if len(args) > 1 else 1)
+        case "reverse" if isinstance(result, list):
+            return _LIST_CALL + len(result)
+        case "distinct" | "sort" | "@sortByAssociatedKeys":
+            return _LIST_CALL + _squared(args[-1])
         case "fieldSelector" | "labelSelector":
             size = _size(args[1])
             return selector_cost(Range(size, size)).max
@@ -96,3 +105,12 @@ def _address_cost(function: str, args: Sequence[Any]) -> int:
     if isinstance(args[1], str):
         cost += math.ceil(len(args[1]) * STRING_FACTOR)
     return cost
+
+
+_LIST_CALL = LIST_COST + 1
+
+
+def _squared(items: Sequence[Any]) -> int:
+    """Comparing every element with every other."""
+    texts = bool(items) and isinstance(items[0], str | bytes)
+    return int(len(items) ** 2 * (2 + STRING_FACTOR * texts))

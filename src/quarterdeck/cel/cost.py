@@ -246,11 +246,30 @@ class _Estimator:
             twice = overload == "list_sets_equivalent_list"
             work = product.plus(product) if twice else product
             return work.plus(ONE).plus(sum_), None
+        if (listed := self.list_call(node, overload)) is not None:
+            return listed[0].plus(sum_), listed[1]
         if overload in BY_SIZE:
             smaller = min(self.size(args[0]).max, self.size(args[1]).max)
             bound = Range(1 if smaller else 0, smaller).scaled(STRING_FACTOR)
             return bound.plus(sum_), None
         return sum_.plus(ONE), None
+
+    def list_call(self, node: Call, overload: str) -> tuple[Range, Range] | None:
+        """Functions that make a list: its size, and what filling it takes."""
+        made = Range(LIST_COST + 1, LIST_COST + 1)
+        if overload == "lists_range":
+            size = _constant_size(node.args[0])
+            return made.plus(size), size
+        if node.target is None:
+            return None
+        size = self.size(node.target)
+        if overload in ("list_reverse", "list_flatten", "list_flatten_int", "list_slice"):
+            return made.plus(size), size
+        if overload == "list_distinct" or overload.endswith(("_sort", "_sortByAssociatedKeys")):
+            square = size.times(size)
+            texts = "_string_" in overload or "_bytes_" in overload
+            return made.plus(square.scaled(2 + STRING_FACTOR * texts)), square
+        return None
 
     def pattern(self, text: Expr, pattern: Expr) -> Range:
         traversal = self.size(text).plus(ONE).scaled(STRING_FACTOR)
@@ -409,6 +428,12 @@ def _shape(node: Comprehension, condition: Range, step: Range) -> tuple[Range, R
     if node.condition is not None:
         body = condition.plus(body.union(one))
     return made, body, one
+
+
+def _constant_size(node: Expr) -> Range:
+    if isinstance(node, Literal_) and isinstance(node.value, int):
+        return Range(max(node.value, 0), max(node.value, 0))
+    return UNKNOWN
 
 
 def _is_scalar(type_: Type) -> bool:

@@ -191,6 +191,9 @@ class _Interpreter:
         for at, part in enumerate(node.operands):
             if at == 1 and node.function == "_[_]" and is_path(part):
                 args.append(self.unpaid(part))
+            elif at == 0 and node.function == "@sortByAssociatedKeys":
+                args.append(self.unpaid(part))
+                self.charge(2)
             elif at == 0 and looks_into:
                 args.append(self.visit(part))
             else:

@@ -39,6 +39,8 @@ def expand(call: Call) -> Expr:
         return _quantifier(call, call.target, _QUANTIFIERS[key])
     if key in _TRANSFORMS:
         return _transform(call, call.target)
+    if key == ("sortBy", 2):
+        return _sort_by(call, call.target)
     if key in (("optMap", 2), ("optFlatMap", 2)):
         return _optional_map(call, call.target)
     return call
@@ -113,3 +115,12 @@ def _optional_map(call: Call, target: Expr) -> Expr:
         raise MacroError(name.pos, f"{call.function}() variable name must be a simple identifier")
     flat = call.function == "optFlatMap"
     return OptionalMap(call.pos, target, name.name, call.args[1], flat=flat)
+
+
+def _sort_by(call: Call, target: Expr) -> Expr:
+    """Sorting by keys that a second walk over the same list computes."""
+    var, _ = _variables(call, 1, "argument is not an identifier")
+    keys = Comprehension(
+        call.pos, "map", target, var=var, var2="", condition=None, step=call.args[1]
+    )
+    return Call(call.pos, "@sortByAssociatedKeys", [keys], target)

@@ -9,8 +9,9 @@ def is_path(node: Expr) -> bool:
     return isinstance(node, Ident | Select) or (isinstance(node, Call) and node.function == "_[_]")
 
 
-_CONVERSIONS = frozenset({"bool", "bytes", "double", "duration", "int", "string", "timestamp",
-                          "uint"})  # fmt: skip
+_CONVERSIONS = frozenset(
+    {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"}
+)
 
 
 def is_constant(node: Expr) -> bool:

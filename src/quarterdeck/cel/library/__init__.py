@@ -27,6 +27,7 @@ def _modules() -> tuple[ModuleType, ...]:
         quantity,
         regex,
         semver,
+        sequences,
         sets,
         strings,
         time,
@@ -35,7 +36,7 @@ def _modules() -> tuple[ModuleType, ...]:
 
     return (
         conversions, strings, lists, regex, url, sets, format, quantity, ip, cidr, semver,
-        authorizer, optional, math, time,
+        authorizer, optional, math, time, sequences,
     )  # fmt: skip
 
 
