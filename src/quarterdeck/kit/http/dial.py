@@ -16,6 +16,8 @@ from quarterdeck.kit.http.errors import (
 from quarterdeck.kit.http.origin import Origin
 
 _REPLY_LIMIT = 16 * 1024
+_SHUTDOWN_S = 2.0
+"""How long a server may take to agree to the end of a TLS connection."""
 
 
 class Dialer(Protocol):
@@ -110,7 +112,12 @@ class SocketDialer:
             tls = self._context() if origin.is_secure else None
             name = (self._server_name or origin.host) if tls else None
             await loop.create_connection(
-                lambda: protocol, origin.host, origin.port, ssl=tls, server_hostname=name
+                lambda: protocol,
+                origin.host,
+                origin.port,
+                ssl=tls,
+                server_hostname=name,
+                ssl_shutdown_timeout=_SHUTDOWN_S if tls else None,
             )
         elif not origin.is_secure:
             await self._reach_proxy(self._proxy, protocol)

@@ -13,6 +13,7 @@ from quarterdeck.kit.http.flow import Inflow
 from quarterdeck.kit.http.headers import Headers
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.response import ClientResponse
+from quarterdeck.kit.http.timer import LazyTimer
 
 _NEVER = float("inf")
 _NAMES_KEPT = 64
@@ -21,14 +22,10 @@ _NAMES_KEPT = 64
 class ClientConnection(asyncio.Protocol):
     """The protocol instance of one connection to a server or proxy.
 
-    Between two exchanges it is in the pool. The timer is lazy: it is set once, and when it fires it
-    looks at the deadline that holds by then, so that most requests never touch the event loop's
-    heap.
+    Between two exchanges it is in the pool.
     """
 
     __slots__ = (
-        "_body_limit",
-        "_deadline",
         "_heard_at",
         "_inflow",
         "_is_head",
@@ -77,7 +74,7 @@ class ClientConnection(asyncio.Protocol):
         self._response: ClientResponse | None = None
         self._inflow: Inflow | None = None
         self._pump: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer = LazyTimer(self._loop, self._on_timer)
         self._heard_at = 0.0
         self._total_at = _NEVER
         self._read_timeout_s: float | None = None
@@ -121,7 +118,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport.write(data)
         if stream is not None:
             self._pump = self._loop.create_task(self._send(stream), name="http-request-body")
-        self._arm()
+        self._timer.arm(self._due())
         try:
             return await waiter
         except BaseException:
@@ -201,7 +198,7 @@ class ClientConnection(asyncio.Protocol):
             self._fail(
                 PeerGone("the server closed the connection before the response was complete")
             )
-        self._disarm()
+        self._timer.disarm()
         if self._pump is not None:
             self._pump.cancel()
         self.resume_writing()
@@ -315,40 +312,25 @@ class ClientConnection(asyncio.Protocol):
 
     # --- time -----------------------------------------------------------------------------------
 
-    def _arm(self) -> None:
-        due = self._due()
-        timer = self._timer
-        if due is _NEVER or (timer is not None and timer.when() <= due):
-            return
-        if timer is not None:
-            timer.cancel()
-        self._timer = self._loop.call_at(due, self._on_timer)
-
     def _due(self) -> float:
         if self._read_timeout_s is None:
             return self._total_at
         return min(self._total_at, self._heard_at + self._read_timeout_s)
 
     def _on_timer(self) -> None:
-        self._timer = None
         if self._waiter is None and self._response is None:
             return
         now = self._loop.time()
         if self._inflow is not None and self._inflow.full:
             self._heard_at = now  # it is our side that is slow
-        if self._due() > now:
-            self._arm()
+        if (due := self._due()) > now:
+            self._timer.arm(due)
             return
         if self._total_at <= now:
             self._fail(ReadTimeout("the time for the whole request is up"))
         else:
             self._fail(ReadTimeout(f"the server was silent for {self._read_timeout_s:g} s"))
         self.abort()
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     # --- ends -----------------------------------------------------------------------------------
 
@@ -376,13 +358,13 @@ class ClientConnection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close after what is being written has been sent."""
-        self._disarm()
+        self._timer.disarm()
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
         """Cut the connection."""
-        self._disarm()
+        self._timer.disarm()
         self._fail(PeerGone("the connection was closed before the response was complete"))
         if self._pump is not None:
             self._pump.cancel()

@@ -453,3 +453,110 @@ async def test_a_header_that_breaks_out_is_refused(headers: list[tuple[str, str]
         with pytest.raises(ValueError, match="method"):
             await client.request("GET /x HTTP/1.1\r\n", url)
         assert server.statistics().connections_total == 0
+
+
+async def test_lines_come_in_batches_too() -> None:
+    async def handler(request: Request) -> Answer:
+        return Response(200, [], b"a\nb\nc")
+
+    async with pair(handler) as (client, url, _):
+        response = await client.request("GET", url)
+        assert [batch async for batch in response.line_batches()] == [[b"a", b"b"], [b"c"]]
+        response = await client.request("GET", url)
+        assert [line async for line in response.lines()] == [b"a", b"b", b"c"]
+        assert repr(response) == "<ClientResponse 200>"
+
+
+async def test_closing_the_client_wakes_those_who_wait_for_a_connection() -> None:
+    async def handler(request: Request) -> Answer:
+        await asyncio.sleep(60)
+        return Response(200, [])
+
+    async with pair(handler, client=http.Client(pool=1)) as (client, url, _):
+        asked = [asyncio.ensure_future(client.request("GET", url)) for _ in range(3)]
+        await until(lambda: client.statistics().waiting == 2)
+        await client.aclose()
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(result) for result in results] == [http.PeerGone] * 3
+
+
+async def test_callers_that_give_up_hand_their_connection_on() -> None:
+    release = asyncio.Event()
+
+    async def handler(request: Request) -> Answer:
+        await release.wait()
+        return Response(200, [], b"x")
+
+    async with pair(handler, client=http.Client(pool=1)) as (client, url, server):
+
+        async def get() -> bytes:
+            return await (await client.request("GET", url)).read()
+
+        tasks = [asyncio.ensure_future(get()) for _ in range(40)]
+        await until(lambda: client.statistics().waiting == 39)
+        release.set()
+        for number, task in enumerate(tasks):
+            if number % 3 == 1:
+                await asyncio.sleep(0.0005)
+                task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(each, bytes | asyncio.CancelledError) for each in results)
+        assert await get() == b"x"
+        assert client.statistics().waiting == 0 and server.statistics().connections <= 2
+
+
+async def test_a_large_streamed_body_waits_for_a_slow_server() -> None:
+    started = asyncio.Event()
+    release = asyncio.Event()
+    sent = 0
+
+    async def handler(request: Request) -> Answer:
+        started.set()
+        await release.wait()
+        return Response(200, [], b"%d" % sum([len(part) async for part in request.stream()]))
+
+    async def large() -> AsyncIterator[bytes]:
+        nonlocal sent
+        for _ in range(400):
+            sent += 1
+            yield bytes(100_000)
+
+    async with pair(handler) as (client, url, _):
+        asked = asyncio.ensure_future(client.request("POST", url, body=large()))
+        await started.wait()
+        await asyncio.sleep(0.05)
+        assert sent < 400
+        release.set()
+        assert await (await asked).read() == b"40000000"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", id="unknown coding"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", id="two lengths"
+        ),
+    ],
+)
+async def test_a_framing_that_cannot_be_trusted_is_refused(answer: bytes) -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await reader.read()
+
+    async with scripted(script) as url, http.Client() as client:
+        with pytest.raises(http.ProtocolError):
+            await client.request("GET", url)
+
+
+async def test_a_body_in_answer_to_head_ends_the_connection() -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK)
+        await reader.read()
+
+    async with scripted(script) as url, http.Client() as client:
+        response = await client.request("HEAD", url)
+        assert await response.read() == b""
+        await until(lambda: client.statistics().connections == 0)

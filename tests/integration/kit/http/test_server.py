@@ -523,3 +523,84 @@ async def test_a_taken_port_is_an_error() -> None:
         listener = await server.listen("127.0.0.1", 0)
         with pytest.raises(OSError, match="in use"):
             await server.listen("127.0.0.1", listener.port)
+
+
+async def test_garbage_is_refused_at_once() -> None:
+    async with serving(echo, limits=Limits(linger_timeout_s=0.05)) as (server, connect):
+        for garbage in (b"\x16\x03\x01\x02\x00\x01\x00", b"GET /\r\n\r\n", b"\r\n" * 50_000):
+            raw = await connect()
+            raw.send(garbage)
+            answer = await raw.rest()
+            assert answer.startswith(b"HTTP/1.1 ") and answer.count(b"HTTP/1.1") == 1
+        assert server.statistics().malformed_total == 3
+
+
+async def test_broken_chunks_after_the_answer_end_the_connection() -> None:
+    async def handler(request: Request) -> Answer:
+        return Response(403, [], b"no")
+
+    async with serving(handler, limits=Limits(linger_timeout_s=0.05)) as (_, connect):
+        raw = await connect()
+        raw.send(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        assert (await raw.response())[1] == b"no"
+        raw.send(b"zz\r\n")
+        assert await raw.rest() == b""
+
+
+async def test_a_stream_has_no_body_for_head() -> None:
+    async def handler(request: Request) -> Answer:
+        async def run(writer: http.BodyWriter) -> None:
+            raise AssertionError("nobody asked for the body")
+
+        return StreamResponse(200, [], run)
+
+    async with serving(handler) as (_, connect):
+        raw = await connect()
+        for _ in range(2):
+            raw.send(b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert b"transfer-encoding: chunked" in await raw.until(b"\r\n\r\n")
+
+
+async def test_a_streamed_body_beyond_the_servers_limit_is_a_413() -> None:
+    async def handler(request: Request) -> Answer:
+        return Response(200, [], b"%d" % len([part async for part in request.stream()]))
+
+    async with serving(handler, limits=Limits(body_bytes=1000)) as (_, connect):
+        raw = await connect()
+        raw.send(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        raw.send(b"3e9\r\n" + bytes(1001) + b"\r\n0\r\n\r\n")
+        assert (await raw.response())[0].startswith(b"HTTP/1.1 413 ")
+
+
+async def test_a_half_closed_peer_still_gets_a_long_stream() -> None:
+    async def handler(request: Request) -> Answer:
+        async def run(writer: http.BodyWriter) -> None:
+            for _ in range(10):
+                await writer.write(b"x")
+                await asyncio.sleep(0.01)
+
+        return StreamResponse(200, [], run)
+
+    async with serving(handler, limits=Limits(linger_timeout_s=0.03)) as (_, connect):
+        raw = await connect()
+        raw.send(GET % b"")
+        raw.writer.write_eof()
+        answer = await raw.rest()
+        assert answer.count(b"1\r\nx\r\n") == 10 and answer.endswith(b"0\r\n\r\n")
+
+
+async def test_waiting_for_a_peer_that_is_already_gone_returns() -> None:
+    gone = asyncio.Event()
+
+    async def handler(request: Request) -> Answer:
+        await asyncio.sleep(0.02)
+        await request.wait_disconnect()
+        gone.set()
+        return Response(200, [])
+
+    async with serving(handler) as (_, connect):
+        raw = await connect()
+        raw.send(GET % b"")
+        raw.writer.write_eof()
+        async with asyncio.timeout(2):
+            await gone.wait()

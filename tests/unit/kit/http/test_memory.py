@@ -163,3 +163,22 @@ async def test_a_drain_reaches_memory_connections() -> None:
         assert (await response.read()).startswith(b"0\n1\n")
         await drained
         assert network.links == []
+
+
+async def test_a_refusal_closes_a_memory_connection_in_order() -> None:
+    clock = VirtualClock()
+    network = MemoryNetwork(clock=clock)
+
+    async def refuse(request: Request) -> Answer:
+        return Response(403, [], b"no")
+
+    limits = Limits(drain_bytes=10)
+    async with (
+        http.Server(refuse, clock=clock, limits=limits) as server,
+        network.client() as client,
+    ):
+        url = network.serve(server, "api")
+        response = await client.request("POST", url, body=bytes(1_000_000))
+        assert response.status == 403 and await response.read() == b"no"
+        await clock.advance(5)
+        assert server.statistics().connections == 0 and network.links == []
