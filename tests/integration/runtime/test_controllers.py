@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -417,15 +417,12 @@ async def test_a_kind_whose_definition_comes_later_is_picked_up() -> None:
             await eventually(lambda: len(manager.informers.ensure(Widget).cache) == 0)
 
 
-def test_two_controllers_need_two_names() -> None:
-    async def build() -> None:
-        async with world() as at:
-            manager = at.manager(Controller(reconcile=count_size, for_=Widget))
-            with pytest.raises(ValueError, match="widget"):
-                manager.add(Controller(reconcile=count_size, for_=Widget))
-            manager.add(Controller(reconcile=count_size, for_=Widget, name="second"))
-
-    asyncio.new_event_loop().run_until_complete(build())
+async def test_two_controllers_need_two_names() -> None:
+    async with world() as at:
+        manager = at.manager(Controller(reconcile=count_size, for_=Widget))
+        with pytest.raises(ValueError, match="widget"):
+            manager.add(Controller(reconcile=count_size, for_=Widget))
+        manager.add(Controller(reconcile=count_size, for_=Widget, name="second"))
 
 
 async def test_a_child_elsewhere_cannot_be_owned() -> None:
@@ -441,9 +438,6 @@ async def test_a_child_elsewhere_cannot_be_owned() -> None:
         await at.create()
         await at.becomes(lambda w: reason(w) == "Reconciled")
         assert "owned=False" in problems[0]
-
-
-Reconciler = Callable[[Widget, Context[Widget]], Awaitable[None]]
 
 
 async def test_updates_send_only_the_difference_with_a_precondition() -> None:

@@ -1,0 +1,375 @@
+"""The small pure parts: no-op check, status drafts, predicates, outcomes, metrics, logs."""
+
+import io
+import logging as standard_logging
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from quarterdeck.kit.clock import SystemClock
+from quarterdeck.kit.http import Response
+from quarterdeck.meta.conditions import FALSE, TRUE, Condition, Conditions
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.kinds import KindInfo
+from quarterdeck.meta.objects import Object, ObjectMeta, Struct
+from quarterdeck.runtime import health, logging, outcome, predicate, rbac, tracing
+from quarterdeck.runtime.cache import Change, Event
+from quarterdeck.runtime.controller import Controller
+from quarterdeck.runtime.enqueue import for_owner
+from quarterdeck.runtime.metrics import ControllerMetrics, Metrics, QueueMetrics
+from quarterdeck.runtime.noop import is_noop
+from quarterdeck.runtime.registry import Histogram, Registry
+from quarterdeck.runtime.result import Done, RequeueAfter, Stalled, WaitFor, Waiting
+from quarterdeck.runtime.snapshot import Snapshot
+from quarterdeck.runtime.status import StatusDraft
+from quarterdeck.runtime.watchdog import LoopWatchdog
+from quarterdeck.wire.status import Conflict, TooManyRequests
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class ThingStatus(Struct, frozen=True, kw_only=True):
+    size: int = 0
+    observed_generation: int = 0
+    conditions: Conditions = ()
+
+
+class Thing(Object, frozen=True, kw_only=True):
+    KIND = KindInfo(group="example.com", version="v1", kind="Thing", plural="things")
+    status: ThingStatus | None = None
+
+
+class Bare(Object, frozen=True, kw_only=True):
+    KIND = KindInfo(group="example.com", version="v1", kind="Bare", plural="bares")
+
+
+def managed(fields: dict[str, Any], manager: str = "me") -> list[dict[str, Any]]:
+    return [{"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields}]
+
+
+CURRENT: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {
+        "name": "a",
+        "namespace": "ns",
+        "labels": {"app": "x", "foreign": "y"},
+        "managedFields": managed(
+            {
+                "f:metadata": {"f:labels": {"f:app": {}}},
+                "f:spec": {
+                    "f:ports": {
+                        'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:name": {}}
+                    },
+                    "f:type": {},
+                    "f:set": {'v:"one"': {}},
+                },
+            }
+        ),
+    },
+    "spec": {
+        "type": "ClusterIP",
+        "ports": [{"port": 80, "protocol": "TCP", "name": "web"}, {"port": 81, "protocol": "TCP"}],
+        "set": ["one", "two"],
+    },
+}
+DESIRED: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "a", "namespace": "ns", "labels": {"app": "x"}},
+    "spec": {"type": "ClusterIP", "ports": [{"port": 80, "name": "web"}], "set": ["one"]},
+}
+
+
+def changed(path: list[Any], value: Any) -> dict[str, Any]:
+    copy: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(DESIRED))
+    place: Any = copy
+    for step in path[:-1]:
+        place = place[step]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return copy
+
+
+def test_applying_what_we_own_with_the_same_values_is_a_noop() -> None:
+    assert is_noop(DESIRED, CURRENT, manager="me")
+    assert not is_noop(DESIRED, CURRENT, manager="somebody else")
+    assert not is_noop(DESIRED, CURRENT, manager="me", subresource="status")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        pytest.param(["spec", "type"], "NodePort", id="changed value"),
+        pytest.param(["spec", "type"], None, id="field given up"),
+        pytest.param(["metadata", "labels", "new"], "z", id="new field"),
+        pytest.param(["metadata", "labels", "foreign"], "y", id="field of another owner"),
+        pytest.param(["spec", "ports", 0, "name"], "other", id="changed list entry"),
+        pytest.param(["spec", "ports"], [], id="list entry given up"),
+        pytest.param(["spec", "set"], ["one", "three"], id="new set member"),
+    ],
+)
+def test_any_difference_is_sent(path: list[Any], value: Any) -> None:
+    assert not is_noop(changed(path, value), CURRENT, manager="me")
+
+
+def test_a_draft_that_changes_nothing_is_not_written() -> None:
+    ready = Condition(
+        type="Ready", status=TRUE, reason="Fine", message="", last_transition_time="t"
+    )
+    status = ThingStatus(size=1, conditions=(ready,))
+    thing = Thing(metadata=ObjectMeta(name="a", namespace="ns"), status=status)
+    draft = StatusDraft(thing, now=NOW, owned=["Ready"])
+    draft.set(size=1)
+    draft.condition("Ready", TRUE, "Fine")
+    assert draft.to_apply() is None
+    draft.condition("Ready", FALSE, "Broken", "why")
+    sent = draft.to_apply()
+    assert sent is not None
+    assert sent["metadata"] == {"name": "a", "namespace": "ns"}
+    assert sent["status"]["conditions"][0]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+
+
+def test_foreign_conditions_are_neither_sent_nor_missed() -> None:
+    foreign = Condition(
+        type="Other", status=TRUE, reason="Theirs", message="", last_transition_time="t"
+    )
+    thing = Thing(metadata=ObjectMeta(name="a"), status=ThingStatus(conditions=(foreign,)))
+    draft = StatusDraft(thing, now=NOW, owned=["Ready"])
+    assert draft.to_apply() is None
+    draft.set(size=2)
+    sent = draft.to_apply()
+    assert sent is not None
+    assert "conditions" not in sent["status"]
+    assert draft.conditions == (foreign,)
+
+
+def test_a_kind_without_status_says_so() -> None:
+    draft = StatusDraft(Bare(metadata=ObjectMeta(name="a")), now=NOW, owned=[])
+    assert draft.to_apply() is None
+    with pytest.raises(TypeError, match="Bare has no status"):
+        draft.set(size=1)
+
+
+def snapshot(version: int, **metadata: Any) -> Snapshot:
+    fields = {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": str(version)}
+    return Snapshot.of(msgspec.json.encode({"metadata": {**fields, "generation": 1, **metadata}}))
+
+
+def modified(old: Snapshot, new: Snapshot) -> Event:
+    return Event(Change.MODIFIED, new.key, old, new, new.metadata, Thing)
+
+
+@pytest.mark.parametrize(
+    ("after", "matters"),
+    [
+        pytest.param({}, False, id="status only"),
+        pytest.param({"generation": 2}, True, id="spec"),
+        pytest.param({"labels": {"a": "b"}}, True, id="labels"),
+        pytest.param({"annotations": {"a": "b"}}, True, id="annotations"),
+        pytest.param({"finalizers": ["x"]}, True, id="finalizers"),
+        pytest.param({"deletionTimestamp": "2026-01-01T00:00:00Z"}, True, id="deletion began"),
+    ],
+)
+def test_the_default_predicate_sees_everything_but_status(
+    after: dict[str, Any], *, matters: bool
+) -> None:
+    event = modified(snapshot(1), snapshot(2, **after))
+    assert predicate.desired_state_changed(event) is matters
+    assert predicate.resource_version_changed(event)
+
+
+def test_predicates_combine() -> None:
+    event = modified(snapshot(1, labels={"app": "x"}), snapshot(2))
+    assert predicate.matches("app=x")(event)  # it did before
+    assert not predicate.matches("app=y")(event)
+    assert predicate.all_of(predicate.labels_changed, predicate.in_namespaces("ns"))(event)
+    assert not predicate.none_of(predicate.labels_changed)(event)
+    assert predicate.any_of(predicate.generation_changed, predicate.labels_changed)(event)
+    assert not predicate.annotations_changed(event)
+    assert not predicate.finalizers_changed(event)
+
+
+def test_owners_are_found_in_the_old_and_the_new_state_whatever_their_version() -> None:
+    def owned(name: str, *, controller: bool = True) -> dict[str, Any]:
+        return {
+            "apiVersion": "example.com/v9",
+            "kind": "Thing",
+            "name": name,
+            "uid": name,
+            "controller": controller,
+        }
+
+    old = snapshot(1, ownerReferences=[owned("before")])
+    new = snapshot(2, ownerReferences=[owned("after"), owned("friend", controller=False)])
+    group_kind = Thing.KIND.gvk.group_kind
+    mapping = for_owner(group_kind, is_namespaced=True, only_controller=True)
+    assert set(mapping(modified(old, new))) == {Key("ns", "before"), Key("ns", "after")}
+    everybody = for_owner(group_kind, is_namespaced=False, only_controller=False)
+    assert Key("", "friend") in set(everybody(modified(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [
+        pytest.param(outcome.of_result(None), ("success", None, False), id="none"),
+        pytest.param(outcome.of_result(Done()), ("success", None, False), id="done"),
+        pytest.param(outcome.of_result(RequeueAfter(3)), ("requeue_after", 3, False), id="after"),
+        pytest.param(
+            outcome.of_result(WaitFor(Thing, Key("", "a"), timeout_s=9)),
+            ("requeue_after", 9, False),
+            id="wait",
+        ),
+        pytest.param(outcome.of_error(Stalled("No")), ("error", None, False), id="stalled"),
+        pytest.param(
+            outcome.of_error(Waiting("Not", after_s=5)), ("requeue_after", 5, False), id="waiting"
+        ),
+        pytest.param(outcome.of_error(Conflict("x")), ("error", None, True), id="conflict"),
+        pytest.param(
+            outcome.of_error(TooManyRequests("x", retry_after_s=7)), ("error", 7, True), id="429"
+        ),
+        pytest.param(
+            outcome.of_error(TimeoutError(), is_timeout=True), ("error", None, True), id="timeout"
+        ),
+        pytest.param(outcome.of_error(KeyError("x")), ("error", None, True), id="crash"),
+    ],
+)
+def test_outcomes_follow_from_results_and_errors(
+    ended: outcome.Outcome, expected: tuple[str, float | None, bool]
+) -> None:
+    assert (ended.result, ended.after_s, ended.is_retry) == expected
+
+
+def test_metrics_have_the_text_format_of_prometheus() -> None:
+    registry = Registry()
+    registry.counter("c_total", "Counts", ("a",)).labels('x"\n').inc(2)
+    registry.gauge("g", "A gauge").labels().ask(lambda: 1.5)
+    histogram = registry.histogram("h", "Times", buckets=(0.1, 1.0)).labels()
+    for value in (0.1, 0.5, 3.0):
+        histogram.observe(value)
+    assert registry.render().decode() == (
+        '# HELP c_total Counts\n# TYPE c_total counter\nc_total{a="x\\"\\n"} 2\n'
+        "# HELP g A gauge\n# TYPE g gauge\ng 1.5\n"
+        "# HELP h Times\n# TYPE h histogram\n"
+        'h_bucket{le="0.1"} 1\nh_bucket{le="1"} 2\nh_bucket{le="+Inf"} 3\nh_sum 3.6\nh_count 3\n'
+    )
+    with pytest.raises(ValueError, match="declared twice"):
+        registry.gauge("g", "again")
+
+
+def test_controller_metrics_start_at_zero_with_the_names_of_controller_runtime() -> None:
+    metrics = Metrics()
+    ControllerMetrics(metrics, "thing", workers=4)
+    text = metrics.registry.render().decode()
+    for line in (
+        'controller_runtime_reconcile_total{controller="thing",result="requeue_after"} 0',
+        'controller_runtime_reconcile_panics_total{controller="thing"} 0',
+        'controller_runtime_terminal_reconcile_errors_total{controller="thing"} 0',
+        'controller_runtime_max_concurrent_reconciles{controller="thing"} 4',
+        'workqueue_adds_total{name="thing",controller="thing"} 0',
+        'controller_runtime_reconcile_time_seconds_bucket{controller="thing",le="60"} 0',
+        'workqueue_queue_duration_seconds_bucket{name="thing",controller="thing",le="1e-08"} 0',
+    ):
+        assert line in text
+
+
+def test_many_priorities_share_one_label() -> None:
+    metrics = Metrics()
+    queue = QueueMetrics(metrics, "q")
+    for priority in range(40):
+        queue.added(priority)
+    labels = {values[2] for values in metrics.depth.children()}
+    assert len(labels) == 26
+    assert "exceeded_cardinality_limit" in labels
+
+
+@pytest.fixture
+def logs() -> Any:
+    stream = io.StringIO()
+    logging.configure("info", form="json", stream=stream)
+    yield stream
+    root = standard_logging.getLogger(logging.ROOT)
+    root.handlers.clear()
+    root.propagate = True
+    root.setLevel(standard_logging.NOTSET)
+
+
+def test_logs_are_json_lines_with_bound_fields_and_a_changeable_level(logs: io.StringIO) -> None:
+    log = logging.get_logger("x", kind="Thing").bind(name="a")
+    log.debug("unseen")
+    log.info("seen", duration_s=1.5)
+    logging.set_level("debug")
+    assert logging.current_level() == "debug"
+    try:
+        raise ValueError("bad")
+    except ValueError as error:
+        log.error("failed", error=error)
+    first, second = (msgspec.json.decode(line) for line in logs.getvalue().splitlines())
+    assert first["message"] == "seen"
+    assert (first["kind"], first["name"], first["duration_s"]) == ("Thing", "a", 1.5)
+    assert "ValueError: bad" in second["error"]
+    with pytest.raises(ValueError, match="debug, info"):
+        logging.set_level("loud")
+
+
+def test_console_logs_are_one_line_for_people() -> None:
+    record = standard_logging.LogRecord("q", 20, "f", 1, "hello", (), None)
+    record.fields = {"a": 1, "b": "two words"}
+    line = logging.ConsoleFormatter().format(record)
+    assert line.endswith('info    hello  a=1 b="two words"')
+
+
+def test_health_answers_by_check_and_exclusion() -> None:
+    def boom() -> str:
+        raise RuntimeError("no")
+
+    checks = {"ping": health.ping, "boom": boom}
+    answer: Response = health.run_checks("healthz", checks, "/healthz", "")
+    assert answer.status == 500
+    assert b"[-]boom failed: RuntimeError: no" in answer.body
+    assert health.run_checks("healthz", checks, "/healthz", "exclude=boom").status == 200
+    assert health.run_checks("healthz", checks, "/healthz/ping", "").body == b"ok"
+
+
+def test_rules_come_from_declarations() -> None:
+    async def nothing(thing: Thing, ctx: Any) -> None: ...
+
+    controller = Controller(reconcile=nothing, for_=Thing, owns=[Bare])
+    rules = {(rule.group, rule.resource): rule.verbs for rule in rbac.rules_for([controller])}
+    assert rules["example.com", "things"] == ("get", "list", "watch")
+    assert rules["example.com", "things/status"] == ("get", "patch", "update")
+    assert "create" in rules["example.com", "bares"]
+    used = [rbac.Use("example.com", "things", "delete")]
+    assert rbac.uncovered(used, rbac.rules_for([controller])) == used
+
+
+def test_traces_are_off_unless_asked_for() -> None:
+    assert not tracing.is_wanted({})
+    assert not tracing.is_wanted({"OTEL_TRACES_EXPORTER": "none"})
+    assert tracing.is_wanted({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"})
+    assert tracing.from_environment("x", {"OTEL_SDK_DISABLED": "true"}) is None
+
+
+async def test_the_watchdog_names_the_code_that_blocks_the_loop() -> None:
+    import asyncio
+
+    dog = LoopWatchdog(
+        clock=SystemClock(), log=logging.get_logger("dog"), lag=Histogram((0.1,)), limit_s=0.05
+    )
+    running = asyncio.ensure_future(dog.run())
+    await asyncio.sleep(0.12)
+    guilty_code()
+    await asyncio.sleep(0.12)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert dog.incidents >= 1
+    assert "guilty_code" in dog.last_stack
+
+
+def guilty_code() -> None:
+    threading.Event().wait(0.4)
