@@ -12,7 +12,8 @@ async def main() -> None:
         body = {"metadata": {"name": "c"}, "data": {"a": "1"}}
         await core.create_namespaced_config_map("default", body)
         listed = await core.list_namespaced_config_map("default")
-        assert [each.metadata.name for each in listed.items] == ["c"], listed
+        names = [each.metadata.name for each in listed.items]
+        assert names == ["c", "kube-root-ca.crt"], names
         version = listed.metadata.resource_version
 
         async def write() -> None:

@@ -21,7 +21,7 @@ found = list(api.get("configmaps", namespace="shop", label_selector={"tier": "we
 assert [each.name for each in found] == ["c"], found
 for number in range(5):
     ConfigMap({"metadata": {"name": f"n{number}", "namespace": "shop"}}, api=api).create()
-assert len(list(api.get("configmaps", namespace="shop"))) == 6
+assert len(list(api.get("configmaps", namespace="shop"))) == 7
 new_class("CustomResourceDefinition", "apiextensions.k8s.io/v1", namespaced=False)(
     DEFINITION, api=api
 ).create()

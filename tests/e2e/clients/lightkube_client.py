@@ -20,7 +20,8 @@ applied = ConfigMap(
     data={"k": "v"},
 )
 assert client.apply(applied).data == {"k": "v"}
-assert {each.metadata.name for each in client.list(ConfigMap, namespace="shop")} == {"c", "applied"}
+names = {each.metadata.name for each in client.list(ConfigMap, namespace="shop")}
+assert names == {"c", "applied", "kube-root-ca.crt"}, names
 client.create(CustomResourceDefinition.from_dict(DEFINITION))
 load_in_cluster_generic_resources(client)
 Widget = create_namespaced_resource(GROUP, VERSION, KIND, PLURAL)

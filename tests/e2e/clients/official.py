@@ -27,7 +27,8 @@ try:
     raise SystemExit("a stale update was accepted")
 except ApiException as error:
     assert error.status == 409, error
-assert [each.metadata.name for each in core.list_namespaced_config_map("shop").items] == ["c"]
+listed = [each.metadata.name for each in core.list_namespaced_config_map("shop").items]
+assert listed == ["c", "kube-root-ca.crt"], listed
 assert len(core.list_namespace(limit=2).items) == 2
 
 # custom resources
