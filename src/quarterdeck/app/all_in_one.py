@@ -12,7 +12,8 @@ from pathlib import Path
 import quarterdeck
 from quarterdeck.app import definitions, embedded
 from quarterdeck.app.binding import bind_of
-from quarterdeck.app.embedded import Embedded, Plan, StartError, check_port, port_error
+from quarterdeck.app.embedded import Embedded, Plan, check_port, port_error
+from quarterdeck.app.failures import StartError
 from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.narrator import Narrator
 from quarterdeck.app.parts import Part, choose, kinds_of

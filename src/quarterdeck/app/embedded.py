@@ -16,6 +16,7 @@ import msgspec
 
 from quarterdeck.app import certificates
 from quarterdeck.app.cluster import DATABASE
+from quarterdeck.app.failures import StartError
 from quarterdeck.app.kubeconfig import write_certificate
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
@@ -29,10 +30,6 @@ from quarterdeck.storage.errors import OpenFailed
 
 HOST = "127.0.0.1"
 DRAIN_S = 5.0
-
-
-class StartError(Exception):
-    """Raised when something cannot start; the message is one line for the user, with the fix."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 import contextlib
 from typing import NamedTuple
 
-from quarterdeck.app.embedded import DRAIN_S, HOST, StartError, listen
+from quarterdeck.app.embedded import DRAIN_S, HOST, listen
 from quarterdeck.app.settings import Settings
 from quarterdeck.client.client import Client
 from quarterdeck.kit import http
@@ -60,6 +60,3 @@ class Host:
         self.stack.push_async_callback(server.drain, DRAIN_S)
         self.endpoints.append(Endpoint(name, listener.url, what))
         return listener
-
-
-__all__ = ["Endpoint", "Host", "StartError"]

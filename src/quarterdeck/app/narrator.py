@@ -1,7 +1,7 @@
 """Tells what happens in the store, one line each, and never more than a person can read.
 
-It hears of committed writes. Creation and deletion of our own kinds are told, and every Event
-that an operator recorded; the rest is silent.
+It hears of committed writes. Creation and deletion of our own kinds are told, Events about them,
+and every warning; the rest is silent.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ def line_for(event: StoreEvent, kinds: dict[str, str]) -> Line | None:
     """What one write means to people; `kinds` maps our resources to their kinds."""
     key = event.key
     if key.resource == EVENTS:
-        return _tell_event(event.after.value) if event.after is not None else None
+        return _tell_event(event.after.value, kinds) if event.after is not None else None
     kind = kinds.get(key.resource)
     if kind is None:
         return None
@@ -62,9 +62,11 @@ def line_for(event: StoreEvent, kinds: dict[str, str]) -> Line | None:
     return None
 
 
-def _tell_event(value: bytes) -> Line:
+def _tell_event(value: bytes, kinds: dict[str, str]) -> Line | None:
     event = _decode_event(value)
     about = event.involved_object
+    if event.type != "Warning" and about.kind not in kinds.values():
+        return None
     where = f"{about.namespace}/{about.name}" if about.namespace else about.name
     text = f"{about.kind} {where} {event.reason}: {event.message}"
     return Line(text, is_warning=event.type == "Warning")

@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 
 from quarterdeck.app import embedded
-from quarterdeck.app.embedded import HOST, StartError, check_port
+from quarterdeck.app.embedded import HOST, check_port
+from quarterdeck.app.failures import StartError
 from quarterdeck.app.stopping import Interrupted, Stop
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.server.options import ServerOptions

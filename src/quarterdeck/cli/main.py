@@ -7,8 +7,21 @@ Adding a command: write `cli/NAME.py` with `run(arguments: list[str]) -> int`, a
 import sys
 
 COMMANDS: dict[str, str] = {
-    "server": "run the API server alone",
     "up": "run everything on this machine: API server and operators",
+    "run": "run the operators against a cluster",
+    "server": "run the API server alone",
+    "get": "print objects",
+    "watch": "follow objects as they change",
+    "events": "print what happened lately",
+    "apply": "bring objects to what manifests say",
+    "delete": "remove objects",
+    "why": "tell why an object was reconciled",
+    "doctor": "explain settings, and check what could be in the way",
+    "crds": "print the definitions of our kinds",
+    "manifests": "print everything needed to run in a cluster",
+    "cel": "try an expression",
+    "completion": "print a completion script for a shell",
+    "version": "print versions",
 }
 """Commands and their summaries; the module is `quarterdeck.cli.<name>`, dashes as underscores."""
 
@@ -44,5 +57,5 @@ def run(arguments: list[str]) -> int:
 def usage() -> str:
     """What `--help` prints."""
     width = max(len(name) for name in COMMANDS)
-    lines = [f"  {name.ljust(width)}  {summary}" for name, summary in sorted(COMMANDS.items())]
+    lines = [f"  {name.ljust(width)}  {summary}" for name, summary in COMMANDS.items()]
     return "\n".join(["usage: quarterdeck COMMAND …", "", "commands:", *lines])

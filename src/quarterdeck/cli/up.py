@@ -14,7 +14,7 @@ def run(arguments: list[str]) -> int:
         arguments
     )
     from quarterdeck.app.all_in_one import up
-    from quarterdeck.app.embedded import StartError
+    from quarterdeck.app.failures import StartError
     from quarterdeck.app.resolving import SettingError
     from quarterdeck.app.screen import Screen
     from quarterdeck.app.stopping import Interrupted

@@ -1,0 +1,93 @@
+"""How objects are printed: a table as the server makes it, YAML, JSON, or names."""
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from quarterdeck.kit import json
+
+_GAP = 3
+
+
+class Form(enum.StrEnum):
+    """What `--output` may be."""
+
+    TABLE = "table"
+    YAML = "yaml"
+    JSON = "json"
+    NAME = "name"
+
+
+Output = Annotated[Form, typer.Option("--output", "-o", help="How to print.")]
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Aligned columns; the first row is the head."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    gap = " " * _GAP
+    return "\n".join(
+        gap.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def table_rows(table: Mapping[str, Any], *, wide: bool = False) -> list[list[str]]:
+    """The rows of a server's Table, head first; columns of low priority only if `wide`."""
+    definitions = table.get("columnDefinitions") or []
+    shown = [i for i, each in enumerate(definitions) if wide or not each.get("priority")]
+    head = [str(definitions[i]["name"]).upper() for i in shown]
+    rows = [[_cell(row["cells"][i]) for i in shown] for row in table.get("rows") or []]
+    return [head, *rows]
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return "<none>"
+        case bool():
+            return "true" if value else "false"
+        case _:
+            return str(value)
+
+
+def with_namespaces(table: Mapping[str, Any], rows: list[list[str]]) -> list[list[str]]:
+    """The same rows with the namespace of each in front."""
+    names = [
+        (row.get("object") or {}).get("metadata", {}).get("namespace", "")
+        for row in table.get("rows") or []
+    ]
+    return [["NAMESPACE", *rows[0]], *([n, *row] for n, row in zip(names, rows[1:], strict=True))]
+
+
+def clean(document: dict[str, Any]) -> dict[str, Any]:
+    """An object without the bookkeeping of field managers."""
+    metadata = {k: v for k, v in document.get("metadata", {}).items() if k != "managedFields"}
+    return {**document, "metadata": metadata}
+
+
+def documents(items: Sequence[dict[str, Any]], form: Form) -> str:
+    """Objects as YAML or JSON; several become a List in JSON, and documents in YAML."""
+    cleaned = [clean(item) for item in items]
+    if form is Form.JSON:
+        whole: object = cleaned[0]
+        if len(cleaned) != 1:
+            whole = {"apiVersion": "v1", "kind": "List", "items": cleaned}
+        return pretty(whole)
+    from quarterdeck.kit import yaml
+
+    return yaml.dump_all(cleaned).rstrip()
+
+
+def pretty(document: object) -> str:
+    """JSON for people."""
+    import msgspec
+
+    return msgspec.json.format(json.encode(document), indent=2).decode()
+
+
+def reference(document: Mapping[str, Any], resource: str, group: str) -> str:
+    """`application.cloudnative.elide.dev/web`, as kubectl names objects."""
+    qualified = f"{resource}.{group}" if group else resource
+    return f"{qualified}/{document['metadata']['name']}"
