@@ -11,7 +11,7 @@ from quarterdeck.client import Client, load_config
 from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct
-from quarterdeck.runtime import Context, Controller, Manager
+from quarterdeck.runtime import Context, Controller, Manager, logging
 
 
 class GreetingSpec(Struct, frozen=True, kw_only=True):
@@ -47,4 +47,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    logging.configure()
     asyncio.run(main())

@@ -37,6 +37,7 @@ from quarterdeck.runtime.reflector import Settings
 from quarterdeck.runtime.runner import Environment, Runner
 from quarterdeck.runtime.watchdog import LoopWatchdog
 
+_SLOW_CACHES_S = 10.0
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -249,14 +250,24 @@ class Manager:
             lead = asyncio.ensure_future(self._lead(working))
             try:
                 async with _failing_with(caches, others, working, lead):
-                    await self.informers.wait_settled()
+                    await self._wait_caches()
                     if self._election is None:
                         await self._elected.wait()
+                    self._log.info("running", controllers=sorted(self._runners))
                     yield self
             finally:
                 await self._drain(lead)
                 lead.cancel()
                 await asyncio.gather(lead, return_exceptions=True)
+
+    async def _wait_caches(self) -> None:
+        """Wait for the first state of every cache, and say whom we wait for."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_SLOW_CACHES_S):
+                    await self.informers.wait_settled()
+                    return
+            self._log.warning("still waiting for caches", reason=self._stale_caches())
 
     async def _lead(self, working: Supervisor) -> None:
         """Wait for caches and the lease, start the controllers, and keep the lease."""

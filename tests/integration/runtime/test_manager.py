@@ -270,3 +270,28 @@ async def test_faults_delay_but_lose_nothing(rules: Any) -> None:
                 return held == {config.metadata.name for config in server}
 
             await eventually(agrees, within_s=15)
+
+
+async def test_a_server_that_restarts_empty_is_believed() -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        first = Cluster()
+        await first.__aenter__()
+        port = int(first.url.rsplit(":", 1)[1])
+        config = load_config(first.kubeconfig)
+        client = await stack.enter_async_context(Client(config))
+        manager = Manager(client, watch=QUICK, events="off", grace_s=1)
+        manager.add(mirroring())
+        await stack.enter_async_context(manager.running())
+        for number in range(20):  # a longer history than the next server's
+            await source(client, f"old{number}", "x")
+        await copied(client, "old19", "x")
+        cache = manager.informers.ensure(ConfigMap).cache
+        await first.stop()
+        await stack.enter_async_context(Cluster(port=port))
+
+        async def is_forgotten() -> bool:
+            return not any(key.name.startswith("old") for key in cache)
+
+        await eventually(is_forgotten, within_s=15)
+        await source(client, "new", "y")
+        await copied(client, "new", "y")
