@@ -11,34 +11,19 @@ from typing import Any
 from quarterdeck.meta.field import (
     Bare,
     FieldError,
-    duplicate,
     forbidden,
     invalid,
     not_supported,
     quote,
     required,
-    too_many,
 )
 from quarterdeck.meta.structural import structural_errors
-from quarterdeck.server.custom import naming
+from quarterdeck.server.custom import naming, version_rules
 from quarterdeck.server.custom.schema_rules import expression_errors
 from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import Object
 
 Document = Mapping[str, Any]
-
-_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
-_COLUMN_FORMATS = (
-    "byte",
-    "date",
-    "date-time",
-    "double",
-    "float",
-    "int32",
-    "int64",
-    "password",
-)
-_SELECTABLE_LIMIT = 8
 
 
 def new_definition_errors(definition: Object) -> list[FieldError]:
@@ -113,15 +98,15 @@ def _version_errors(version: Document, path: str, shared: frozenset[str]) -> Ite
     name = version.get("name") or ""
     if problems := names.dns1035_label(name):
         yield invalid(f"{path}.name", name, ",".join(problems))
-    yield from _deprecation_errors(version, f"{path}.deprecationWarning")
+    yield from version_rules.deprecation_errors(version, f"{path}.deprecationWarning")
     if "schema" not in shared:
         yield from schema_errors(version, f"{path}.schema.openAPIV3Schema")
     if "subresources" not in shared:
-        yield from _subresource_errors(version, f"{path}.subresources")
+        yield from version_rules.subresource_errors(version, f"{path}.subresources")
     if "additionalPrinterColumns" not in shared:
-        yield from _column_errors(version, f"{path}.additionalPrinterColumns")
+        yield from version_rules.column_errors(version, f"{path}.additionalPrinterColumns")
     if "selectableFields" not in shared:
-        yield from _selectable_errors(version, f"{path}.selectableFields")
+        yield from version_rules.selectable_errors(version, f"{path}.selectableFields")
 
 
 def _shared_errors(versions: Sequence[Document], shared: frozenset[str]) -> Iterator[FieldError]:
@@ -129,11 +114,11 @@ def _shared_errors(versions: Sequence[Document], shared: frozenset[str]) -> Iter
     if "schema" in shared:
         yield from schema_errors(first, "spec.validation.openAPIV3Schema", versions=versions)
     if "subresources" in shared:
-        yield from _subresource_errors(first, "spec.subresources")
+        yield from version_rules.subresource_errors(first, "spec.subresources")
     if "additionalPrinterColumns" in shared:
-        yield from _column_errors(first, "spec.additionalPrinterColumns")
+        yield from version_rules.column_errors(first, "spec.additionalPrinterColumns")
     if "selectableFields" in shared:
-        yield from _selectable_errors(first, "spec.selectableFields")
+        yield from version_rules.selectable_errors(first, "spec.selectableFields")
 
 
 def schema_errors(
@@ -149,24 +134,6 @@ def schema_errors(
     )
     errors = structural_errors(document, path, has_status=has_status)
     return errors or expression_errors(document, path)
-
-
-def _deprecation_errors(version: Document, path: str) -> Iterator[FieldError]:
-    text = version.get("deprecationWarning")
-    if text is None:
-        return
-    if not version.get("deprecated"):
-        yield invalid(path, text, "can only be set for deprecated versions")
-        return
-    if len(text.encode()) > 256:
-        yield invalid(path, text, "must be <= 256 characters long")
-    if not text:
-        yield invalid(path, text, "must not be an empty string")
-    for index, character in enumerate(text):
-        if not character.isprintable():
-            why = "must only contain printable UTF-8 characters; non-printable character found at"
-            yield invalid(path, text, f"{why} index {index}")
-            break
 
 
 def _versions_errors(versions: Sequence[Document]) -> Iterator[FieldError]:
@@ -204,90 +171,6 @@ def _name_list_errors(given: Sequence[str], path: str) -> Iterator[FieldError]:
     for index, name in enumerate(given):
         if problems := names.dns1035_label(name):
             yield invalid(f"{path}[{index}]", name, ",".join(problems))
-
-
-def _subresource_errors(version: Document, path: str) -> Iterator[FieldError]:
-    scale = (version.get("subresources") or {}).get("scale")
-    if scale is None:
-        return
-    for member, root in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
-        text, place = scale.get(member) or "", f"{path}.scale.{member}"
-        if not text:
-            yield required(place)
-        elif not text.startswith("."):
-            yield invalid(place, text, "must be a simple json path starting with .")
-        elif not text.startswith(root):
-            yield invalid(place, text, f"should be a json path under {root[:-1]}")
-    text, place = scale.get("labelSelectorPath") or "", f"{path}.scale.labelSelectorPath"
-    if text and not text.startswith("."):
-        yield invalid(place, text, "must be a simple json path starting with .")
-    elif text and not text.startswith((".spec.", ".status.")):
-        yield invalid(place, text, "should be a json path under either .spec or .status")
-
-
-def _column_errors(version: Document, path: str) -> Iterator[FieldError]:
-    for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
-        place = f"{path}[{index}]"
-        if not column.get("name"):
-            yield required(f"{place}.name")
-        type_name, shape = column.get("type") or "", column.get("format") or ""
-        choices = f"must be one of {','.join(_COLUMN_TYPES)}"
-        if not type_name:
-            yield required(f"{place}.type", choices)
-        elif type_name not in _COLUMN_TYPES:
-            yield invalid(f"{place}.type", type_name, choices)
-        if shape and shape not in _COLUMN_FORMATS:
-            text = f"must be one of {','.join(_COLUMN_FORMATS)}"
-            yield invalid(f"{place}.format", shape, text)
-        json_path = column.get("jsonPath") or ""
-        if not json_path:
-            yield required(f"{place}.JSONPath")
-        elif not json_path.startswith("."):
-            text = "must be a simple json path starting with ."
-            yield invalid(f"{place}.JSONPath", json_path, text)
-
-
-def _selectable_errors(version: Document, path: str) -> Iterator[FieldError]:
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    seen: set[str] = set()
-    for index, field in enumerate(version.get("selectableFields") or ()):
-        place, text = f"{path}[{index}].jsonPath", field.get("jsonPath") or ""
-        if not text:
-            yield required(place)
-            continue
-        found, why = _find(schema, text)
-        if found is None:
-            yield invalid(place, text, f"is an invalid path: {why}")
-            continue
-        if text.startswith(".metadata"):
-            yield invalid(place, text, "must not point to fields in metadata")
-        if found.get("type") not in ("string", "boolean", "integer"):
-            why = (
-                "must point to a field of type string, boolean or integer. Enum string fields and"
-                " strings with formats are allowed."
-            )
-            yield invalid(place, text, why)
-        if text in seen:
-            yield duplicate(place, text)
-        seen.add(text)
-    if len(seen) > _SELECTABLE_LIMIT:
-        yield too_many(path, len(seen), _SELECTABLE_LIMIT)
-
-
-def _find(schema: Document, path: str) -> tuple[Document | None, str]:
-    """The schema a simple path leads to, or why it leads nowhere."""
-    if not path.startswith("."):
-        return None, f"does not support array notation or expected '.': {path}"
-    place: Document = schema
-    for name in path[1:].split("."):
-        below = (place.get("properties") or {}).get(name)
-        additional = place.get("additionalProperties")
-        if below is None and isinstance(additional, Mapping):
-            below = additional
-        if below is None:
-            return None, f"does not refer to a valid field: {path}"
-        place = below
-    return place, ""
 
 
 def _conversion_errors(conversion: Document, path: str) -> Iterator[FieldError]:

@@ -1,0 +1,133 @@
+"""What one version of a definition declares beside its schema: columns, scale, selectors."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from quarterdeck.meta.field import (
+    FieldError,
+    duplicate,
+    invalid,
+    required,
+    too_many,
+)
+
+Document = Mapping[str, Any]
+
+_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS = (
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "float",
+    "int32",
+    "int64",
+    "password",
+)
+_SELECTABLE_LIMIT = 8
+
+
+def deprecation_errors(version: Document, path: str) -> Iterator[FieldError]:
+    """A deprecation has words only where there is one."""
+    text = version.get("deprecationWarning")
+    if text is None:
+        return
+    if not version.get("deprecated"):
+        yield invalid(path, text, "can only be set for deprecated versions")
+        return
+    if len(text.encode()) > 256:
+        yield invalid(path, text, "must be <= 256 characters long")
+    if not text:
+        yield invalid(path, text, "must not be an empty string")
+    for index, character in enumerate(text):
+        if not character.isprintable():
+            why = "must only contain printable UTF-8 characters; non-printable character found at"
+            yield invalid(path, text, f"{why} index {index}")
+            break
+
+
+def subresource_errors(version: Document, path: str) -> Iterator[FieldError]:
+    """Paths of the scale subresource."""
+    scale = (version.get("subresources") or {}).get("scale")
+    if scale is None:
+        return
+    for member, root in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
+        text, place = scale.get(member) or "", f"{path}.scale.{member}"
+        if not text:
+            yield required(place)
+        elif not text.startswith("."):
+            yield invalid(place, text, "must be a simple json path starting with .")
+        elif not text.startswith(root):
+            yield invalid(place, text, f"should be a json path under {root[:-1]}")
+    text, place = scale.get("labelSelectorPath") or "", f"{path}.scale.labelSelectorPath"
+    if text and not text.startswith("."):
+        yield invalid(place, text, "must be a simple json path starting with .")
+    elif text and not text.startswith((".spec.", ".status.")):
+        yield invalid(place, text, "should be a json path under either .spec or .status")
+
+
+def column_errors(version: Document, path: str) -> Iterator[FieldError]:
+    """Printer columns."""
+    for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
+        place = f"{path}[{index}]"
+        if not column.get("name"):
+            yield required(f"{place}.name")
+        type_name, shape = column.get("type") or "", column.get("format") or ""
+        choices = f"must be one of {','.join(_COLUMN_TYPES)}"
+        if not type_name:
+            yield required(f"{place}.type", choices)
+        elif type_name not in _COLUMN_TYPES:
+            yield invalid(f"{place}.type", type_name, choices)
+        if shape and shape not in _COLUMN_FORMATS:
+            text = f"must be one of {','.join(_COLUMN_FORMATS)}"
+            yield invalid(f"{place}.format", shape, text)
+        json_path = column.get("jsonPath") or ""
+        if not json_path:
+            yield required(f"{place}.JSONPath")
+        elif not json_path.startswith("."):
+            text = "must be a simple json path starting with ."
+            yield invalid(f"{place}.JSONPath", json_path, text)
+
+
+def selectable_errors(version: Document, path: str) -> Iterator[FieldError]:
+    """Fields that selectors may name."""
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    seen: set[str] = set()
+    for index, field in enumerate(version.get("selectableFields") or ()):
+        place, text = f"{path}[{index}].jsonPath", field.get("jsonPath") or ""
+        if not text:
+            yield required(place)
+            continue
+        found, why = _find(schema, text)
+        if found is None:
+            yield invalid(place, text, f"is an invalid path: {why}")
+            continue
+        if text.startswith(".metadata"):
+            yield invalid(place, text, "must not point to fields in metadata")
+        if found.get("type") not in ("string", "boolean", "integer"):
+            why = (
+                "must point to a field of type string, boolean or integer. Enum string fields and"
+                " strings with formats are allowed."
+            )
+            yield invalid(place, text, why)
+        if text in seen:
+            yield duplicate(place, text)
+        seen.add(text)
+    if len(seen) > _SELECTABLE_LIMIT:
+        yield too_many(path, len(seen), _SELECTABLE_LIMIT)
+
+
+def _find(schema: Document, path: str) -> tuple[Document | None, str]:
+    """The schema a simple path leads to, or why it leads nowhere."""
+    if not path.startswith("."):
+        return None, f"does not support array notation or expected '.': {path}"
+    place: Document = schema
+    for name in path[1:].split("."):
+        below = (place.get("properties") or {}).get(name)
+        additional = place.get("additionalProperties")
+        if below is None and isinstance(additional, Mapping):
+            below = additional
+        if below is None:
+            return None, f"does not refer to a valid field: {path}"
+        place = below
+    return place, ""
