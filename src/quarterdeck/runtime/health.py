@@ -2,7 +2,8 @@
 
 `/healthz` and `/readyz` list their checks with `?verbose`, leave some out with `?exclude=`, and
 each check has a path of its own. Readiness fails while a watch is stale: an operator that is
-blind says so.
+blind says so. What shows objects (`/explain`, `/debug`) or changes anything is for this machine
+only, which includes `kubectl port-forward`; probes may come from anywhere.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +20,7 @@ Check = Callable[[], str]
 """Returns what is wrong, or nothing."""
 
 _TEXT = [("content-type", "text/plain; charset=utf-8"), ("x-content-type-options", "nosniff")]
+_LOCAL = frozenset({"127.0.0.1", "::1", "::ffff:127.0.0.1", ""})
 _JSON = [("content-type", "application/json")]
 
 
@@ -83,6 +85,8 @@ class HealthPages:
                 return run_checks(head, self._live, path, request.query)
             case "readyz":
                 return run_checks(head, self._ready, path, request.query)
+            case "explain" | "debug" | "loglevel" if request.peer.host not in _LOCAL:
+                return _text(403, "this page is for callers on this machine only\n")
             case "explain":
                 return self._explain(path)
             case "debug" if path == "/debug/state":
@@ -116,13 +120,11 @@ class HealthPages:
         return _json({"controllers": found})
 
     def _level(self, request: Request) -> Response:
-        """Read the log level, or set it with PUT `/loglevel?level=debug` from this machine."""
+        """Read the log level, or set it with PUT `/loglevel?level=debug`."""
         if request.method == "GET":
             return _text(200, logging.current_level() + "\n")
         if request.method != "PUT":
             return _text(405, "GET or PUT\n")
-        if request.peer.host not in ("127.0.0.1", "::1", ""):
-            return _text(403, "the log level can be changed from this machine only\n")
         level = parse_qs(request.query).get("level", [""])[0]
         try:
             logging.set_level(level)
