@@ -23,6 +23,7 @@ from quarterdeck.server.metrics import Metrics
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.pipeline import authn, authz, guard
 from quarterdeck.server.pipeline.admission import Admission, NamespaceLifecycle, Plugin
+from quarterdeck.server.pipeline.impersonation import impersonate
 from quarterdeck.server.registry.table import Registry
 from quarterdeck.server.timers import Timers
 from quarterdeck.storage import StorageError, Store
@@ -150,6 +151,7 @@ class ApiServer:
         if not request.peer.secure:
             guard.check(request)
         user = authn.authenticate(request, core.authenticators)
+        user = impersonate(request, user, core.authorizer)
         if path is not None:
             resource = routes.find_resource(core, path)
             if resource is not None:

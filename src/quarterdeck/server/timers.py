@@ -11,19 +11,26 @@ from collections.abc import Callable
 
 from quarterdeck.kit.clock import Clock
 
+_TIDY = 64
+
 
 class Timer:
     """A callback that is due at some time, unless it is cancelled."""
 
-    __slots__ = ("_callback", "due")
+    __slots__ = ("_callback", "_on_cancel", "due")
 
-    def __init__(self, due: float, callback: Callable[[], None]) -> None:
+    def __init__(
+        self, due: float, callback: Callable[[], None], on_cancel: Callable[[], None]
+    ) -> None:
         self.due = due
         self._callback: Callable[[], None] | None = callback
+        self._on_cancel = on_cancel
 
     def cancel(self) -> None:
         """Make it never happen, and let go of what it would have used."""
-        self._callback = None
+        if self._callback is not None:
+            self._callback = None
+            self._on_cancel()
 
     @property
     def is_cancelled(self) -> bool:
@@ -44,12 +51,12 @@ class Timers:
         self._clock = clock
         self._heap: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
-        self._sleeper: asyncio.Task[None] | None = None
         self._awake = asyncio.Event()
+        self._cancelled = 0
 
     def after(self, seconds: float, callback: Callable[[], None]) -> Timer:
         """Call back in so many seconds, on the loop, without arguments."""
-        timer = Timer(self._clock.monotonic() + seconds, callback)
+        timer = Timer(self._clock.monotonic() + seconds, callback, self._on_cancel)
         is_earliest = not self._heap or timer.due < self._heap[0][0]
         heapq.heappush(self._heap, (timer.due, next(self._order), timer))
         if is_earliest:
@@ -74,6 +81,14 @@ class Timers:
         """How many deadlines are kept."""
         return {"timers": len(self._heap)}
 
+    def _on_cancel(self) -> None:
+        """Forget cancelled deadlines before they outnumber the others."""
+        self._cancelled += 1
+        if self._cancelled > _TIDY and self._cancelled * 2 > len(self._heap):
+            self._heap = [each for each in self._heap if not each[2].is_cancelled]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
+
     async def _doze(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
         self._awake.set()
@@ -81,4 +96,6 @@ class Timers:
     def _fire_due(self) -> None:
         now = self._clock.monotonic()
         while self._heap and (self._heap[0][0] <= now or self._heap[0][2].is_cancelled):
-            heapq.heappop(self._heap)[2].fire()
+            timer = heapq.heappop(self._heap)[2]
+            self._cancelled -= timer.is_cancelled
+            timer.fire()

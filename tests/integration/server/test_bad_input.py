@@ -225,3 +225,23 @@ async def test_thousand_bad_requests_leave_the_server_well(serving: Any) -> None
             assert number >= 0
         ready = await api("GET", "/readyz?verbose")
         assert ready.status == 200
+
+
+async def test_impersonation_takes_rights_away(serving: Any) -> None:
+    async with serving() as api:
+        answer = await api("GET", MAPS, impersonate_user="alice", impersonate_group="devs")
+        assert answer.status == 403
+        assert 'User "alice" cannot list resource "configmaps"' in answer.message
+        assert (await api("GET", MAPS, impersonate_group="devs")).status == 400
+        review = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        mirror = await api("POST", review, {}, impersonate_user="system:serviceaccount:a:b")
+        assert mirror.body["status"]["userInfo"] == {
+            "username": "system:serviceaccount:a:b",
+            "groups": [
+                "system:serviceaccounts",
+                "system:serviceaccounts:a",
+                "system:authenticated",
+            ],
+        }
+        master = await api("GET", MAPS, impersonate_user="root", impersonate_group="system:masters")
+        assert master.status == 200
