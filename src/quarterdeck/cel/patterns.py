@@ -24,6 +24,8 @@ _ATOM = re.compile(
 )
 _REPEAT = re.compile(r"[*+?]|\{([0-9]{1,3})(?:,([0-9]{0,3}))?\}")
 _MAX_REPEAT = 255
+_MAX_CHOICES = 256
+"""How many ways through the pattern a failing match may try, for each end of the unbounded part."""
 
 
 def searcher(pattern: str) -> Callable[[str], object]:
@@ -34,33 +36,45 @@ def searcher(pattern: str) -> Callable[[str], object]:
     """
     compiled = compile_re2(pattern)
     if _is_simple(pattern):
-        body = pattern[1:-1] + r"\Z" if pattern.endswith("$") else pattern[1:]
+        body = pattern[1:-1] + r"\Z" if _is_closed(pattern) else pattern[1:]
         return re.compile(body, re.ASCII).match
     return compiled.search
 
 
+def _is_closed(pattern: str) -> bool:
+    """Whether it ends with an anchor rather than an escaped dollar sign."""
+    before = pattern.removesuffix("$")
+    escapes = len(before) - len(before.rstrip("\\"))
+    return before != pattern and escapes % 2 == 0
+
+
 def _is_simple(pattern: str) -> bool:
-    if not pattern.startswith("^") or not pattern.isascii() or "\\\\$" in pattern:
+    if not pattern.startswith("^") or not pattern.isascii():
         return False
-    end = len(pattern) - 1 if pattern.endswith("$") and pattern[-2:] != "\\$" else len(pattern)
-    at, depth, unbounded = 1, 0, 0
+    end = len(pattern) - 1 if _is_closed(pattern) else len(pattern)
+    at, unbounded, choices = 1, 0, 1
+    groups: list[int] = []
     while at < end:
         found = _ATOM.match(pattern, at, end)
         if found is None or not _is_plain_class(found):
             return False
-        kind, at = found.lastgroup, found.end()
-        depth += (kind == "open") - (kind == "close")
-        if depth < 0 or (kind == "or" and depth == 0):
+        kind, at = found.lastgroup or "", found.end()
+        if kind == "open":
+            groups.append(1)
+        elif kind in ("or", "close") and not groups:
             return False
-        repeat = _REPEAT.match(pattern, at, end)
-        if repeat is None:
-            continue
-        allowed, endless = _judge(kind or "", repeat)
-        unbounded += endless
-        at = repeat.end()
-        if not allowed or unbounded > 1 or _REPEAT.match(pattern, at, end):
-            return False
-    return depth == 0
+        elif kind == "or":
+            groups[-1] += 1
+        elif kind == "close":
+            choices *= groups.pop()
+        if (repeat := _REPEAT.match(pattern, at, end)) is not None:
+            ways = _ways(kind, repeat)
+            unbounded += ways == 0
+            choices *= max(ways, 1)
+            at = repeat.end()
+            if ways < 0 or _REPEAT.match(pattern, at, end):
+                return False
+    return not groups and unbounded <= 1 and choices <= _MAX_CHOICES
 
 
 def _is_plain_class(found: re.Match[str]) -> bool:
@@ -72,17 +86,15 @@ def _is_plain_class(found: re.Match[str]) -> bool:
     return "--" not in inner and "&&" not in inner and "~~" not in inner and "||" not in inner
 
 
-def _judge(kind: str, repeat: re.Match[str]) -> tuple[bool, bool]:
-    """Whether something may be repeated like that, and whether it is without bound."""
+def _ways(kind: str, repeat: re.Match[str]) -> int:
+    """In how many ways a repetition can end: 0 for without bound, -1 for not allowed here."""
     text = repeat[0]
-    if kind in ("open", "or"):
-        return False, False
-    if kind == "close":
-        return text == "?", False
-    if text in ("*", "+"):
-        return True, True
+    if kind in ("open", "or") or (kind == "close" and text != "?"):
+        return -1
+    if text in ("*", "+") or repeat[2] == "":
+        return 0
     if text == "?":
-        return True, False
-    endless = repeat[2] == ""
-    highest = int(repeat[2] or repeat[1])
-    return highest <= _MAX_REPEAT, endless
+        return 2
+    lowest = int(repeat[1])
+    highest = int(repeat[2] or lowest)
+    return highest - lowest + 1 if lowest <= highest <= _MAX_REPEAT else -1
