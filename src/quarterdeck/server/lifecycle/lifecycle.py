@@ -12,6 +12,7 @@ from quarterdeck.server.lifecycle.expiry import EventExpiry
 from quarterdeck.server.lifecycle.namespace_contents import NamespaceContents
 from quarterdeck.server.lifecycle.namespaces import NamespaceTermination
 from quarterdeck.server.lifecycle.pod_end import PodEnd
+from quarterdeck.server.lifecycle.protection import VolumeProtection
 from quarterdeck.server.lifecycle.roles import RoleAggregation
 
 
@@ -38,6 +39,7 @@ def _controllers(core: Core) -> Iterator[Controller]:
     yield RoleAggregation()
     yield EventExpiry(core.clock)
     yield ServiceEndpoints()
+    yield VolumeProtection()
     if not core.options.simulate_workloads:
         yield PodEnd()
         return
