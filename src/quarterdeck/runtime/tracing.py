@@ -73,6 +73,10 @@ class Tracer:
         with self._tracer.start_as_current_span(name, attributes=attributes):
             yield
 
+    def start(self, name: str, attributes: Mapping[str, str | int | float]) -> Any:
+        """A span that is the running one while its context lasts."""
+        return self._tracer.start_as_current_span(name, attributes=dict(attributes))
+
     def before(self, verb: str, path: ResourcePath) -> Sequence[tuple[str, str]]:
         """The `traceparent` header of the running span."""
         context = _span_context()
@@ -97,6 +101,16 @@ class Tracer:
             },
         )
         span.end(end_time=end)
+
+
+@contextlib.contextmanager
+def span(name: str, attributes: Mapping[str, str | int | float]) -> Iterator[None]:
+    """A span within the running one, for calls of outside systems; nothing without a tracer."""
+    if not _active:
+        yield
+        return
+    with _active[0].start(name, attributes):
+        yield
 
 
 def _span_context() -> Any:
