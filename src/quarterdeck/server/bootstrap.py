@@ -11,6 +11,7 @@ from quarterdeck.server.core import Core
 from quarterdeck.server.custom import custom_resources, definition_resources
 from quarterdeck.server.custom.cleanup import DefinitionCleanup
 from quarterdeck.server.custom.definition import bundle_name
+from quarterdeck.server.custom.renaming import FreedNames
 from quarterdeck.server.kinds import builtin_resources
 from quarterdeck.server.pipeline.admission import IMMORTAL_NAMESPACES
 from quarterdeck.server.questions import review_resources
@@ -35,6 +36,7 @@ async def bootstrap(core: Core) -> None:
         _install(core, entry)
     core.store.subscribe(lambda events: _follow(core, events))
     DefinitionCleanup(core.store, registry, lambda: core.context("", "")).start()
+    FreedNames(core.store, registry, core.clock.now).start()
     await _make_namespaces(core)
 
 

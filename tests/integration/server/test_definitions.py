@@ -162,3 +162,22 @@ async def test_two_versions_serve_the_same_objects() -> None:
         assert (status, made["apiVersion"]) == (201, "stable.example.com/v2")
         _, listed = await call("GET", GADGETS)
         assert [each["apiVersion"] for each in listed["items"]] == ["stable.example.com/v1"] * 2
+
+
+async def test_names_that_become_free_go_to_whoever_waits() -> None:
+    async with Cluster() as cluster, http.Client() as client:
+        call = Caller(cluster, client)
+        await call("POST", DEFINITIONS, gadgets())
+        second = gadgets()
+        second["metadata"]["name"] = "others.stable.example.com"
+        second["spec"]["names"] |= {"plural": "others", "singular": "other"}
+        _, waiting = await call("POST", DEFINITIONS, second)
+        conditions = {each["type"]: each["status"] for each in waiting["status"]["conditions"]}
+        assert conditions == {"NamesAccepted": "False", "Established": "False"}
+        others = f"{GROUP}/v1/namespaces/default/others"
+        assert (await call("GET", others))[0] == 404
+        await call("DELETE", f"{DEFINITIONS}/gadgets.stable.example.com")
+        await until_gone(call, f"{DEFINITIONS}/gadgets.stable.example.com")
+        async with asyncio.timeout(5):
+            while (await call("GET", others))[0] != 200:
+                pass
