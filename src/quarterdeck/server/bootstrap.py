@@ -47,13 +47,28 @@ def _follow(core: Core, events: Sequence[StoreEvent]) -> None:
             continue
         if event.after is None:
             core.registry.remove(bundle_name(event.key.name))
-        else:
+        elif event.before is None or _essence(event.before) != _essence(event.after):
             _install(core, event.after)
 
 
 def _install(core: Core, entry: Entry) -> None:
     definition: Object = kit_json.decode(entry.value)
     core.registry.put(bundle_name(entry.key.name), custom_resources(definition))
+
+
+def _essence(entry: Entry) -> tuple[object, ...]:
+    """What of a definition decides what is served; compiling schemas for less would be waste."""
+    definition: Object = kit_json.decode(entry.value)
+    metadata, status = definition["metadata"], definition.get("status") or {}
+    conditions = {each.get("type"): each.get("status") for each in status.get("conditions") or ()}
+    return (
+        metadata.get("generation"),
+        metadata.get("deletionTimestamp"),
+        definition.get("spec"),
+        status.get("acceptedNames"),
+        status.get("storedVersions"),
+        conditions,
+    )
 
 
 async def _make_namespaces(core: Core) -> None:
