@@ -136,28 +136,31 @@ class Access:
 
     # --- writes
 
-    async def apply(
-        self,
-        kind: type[T],
-        desired: Mapping[str, Any],
-        *,
-        subresource: str = "",
-        force: bool = True,
-    ) -> T:
+    async def apply(self, kind: type[T], desired: Mapping[str, Any], *, force: bool = True) -> T:
         """Server-side apply of exactly the fields in `desired`; skipped when it changes nothing."""
         key = _key_of(desired)
+        current = self._cached(kind, key)
         manager = self._shared.field_manager
-        # a status draft has been compared already, field by field
-        current = self._cached(kind, key) if subresource != "status" else None
-        if current is not None and is_noop(
-            desired, current.document, manager=manager, subresource=subresource
-        ):
+        if current is not None and is_noop(desired, current.document, manager=manager):
             self._shared.metrics.skipped_writes.value += 1
             self.writes.append(Write("skipped", kind.__name__, key, current.version, b""))
             return current.typed(kind)
-        body = msgspec.json.encode(desired)
+        return decode(
+            kind, await self.apply_bytes(kind, key, msgspec.json.encode(desired), force=force)
+        )
+
+    async def apply_bytes(
+        self,
+        kind: type[Object],
+        key: Key,
+        body: bytes,
+        *,
+        subresource: str = "",
+        force: bool = True,
+    ) -> bytes:
+        """Server-side apply of an encoded configuration, without looking whether it is needed."""
         path = path_of(kind, key, subresource)
-        options = PatchOptions(field_manager=manager, force=force)
+        options = PatchOptions(field_manager=self._shared.field_manager, force=force)
         verb = f"apply {subresource}".rstrip()
         return await self._send(
             kind,
@@ -172,9 +175,10 @@ class Access:
         kind, body = type(obj), msgspec.json.encode(to_builtins(obj))
         path = path_of(kind, Key(obj.metadata.namespace, ""))
         options = CreateOptions(field_manager=self._shared.field_manager)
-        return await self._send(
+        answer = await self._send(
             kind, obj.key, "create", body, lambda: self._shared.api.create(path, body, options)
         )
+        return decode(kind, answer)
 
     async def update(self, obj: T, *, subresource: str = "") -> T:
         """Send what changed since `obj` was read, with its version as precondition.
@@ -207,13 +211,14 @@ class Access:
         body = msgspec.json.encode(patch)
         path = path_of(kind, key, subresource)
         options = PatchOptions(field_manager=self._shared.field_manager)
-        return await self._send(
+        answer = await self._send(
             kind,
             key,
             "patch",
             body,
             lambda: self._shared.api.patch(path, body, PatchType.MERGE, options),
         )
+        return decode(kind, answer)
 
     async def delete(
         self, obj: Object, *, propagation: str | None = None, grace_s: int | None = None
@@ -266,12 +271,12 @@ class Access:
 
     async def _send(
         self,
-        kind: type[T],
+        kind: type[Object],
         key: Key,
         verb: str,
         body: bytes,
         send: Callable[[], Awaitable[bytes]],
-    ) -> T:
+    ) -> bytes:
         informer = self._shared.informers.find(kind)
         self._shared.metrics.writes.value += 1
         if informer is None:
@@ -280,11 +285,12 @@ class Access:
             with informer.cache.writing(key):
                 answer = await send()
                 informer.cache.wrote(answer, self._author)
-        stored = decode(kind, answer)
-        version = version_of(stored.metadata.resource_version)
+        stored = read_head(answer).metadata
+        version = version_of(stored.resource_version)
         shown = shown_body(kind.__name__, body)
-        self.writes.append(Write(verb, kind.__name__, stored.key, version, shown))
-        return stored
+        written = Key(stored.namespace, stored.name)
+        self.writes.append(Write(verb, kind.__name__, written, version, shown))
+        return answer
 
     def _cached(self, kind: type[Object], key: Key) -> Snapshot | None:
         informer = self._shared.informers.find(kind)

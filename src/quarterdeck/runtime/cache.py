@@ -22,7 +22,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.index import Index, IndexFunction
 from quarterdeck.runtime.reflector import Delta, Progress, Remove, Replace, Upsert
-from quarterdeck.runtime.snapshot import UNORDERED, Metadata, Snapshot
+from quarterdeck.runtime.snapshot import UNORDERED, Metadata, Snapshot, read_head
 from quarterdeck.wire.labels import Selector
 
 T = TypeVar("T", bound=Object)
@@ -361,8 +361,8 @@ class Cache(Generic[T]):
 
     def wrote(self, raw: bytes, author: Author | None = None) -> None:
         """Show the answer of a write to readers now, unless the watch is further already."""
-        snapshot = Snapshot.of(raw)
-        metadata = snapshot.metadata
+        metadata = read_head(raw).metadata
+        snapshot = Snapshot(raw, metadata)
         key, stored = snapshot.key, self._entries.get(snapshot.key)
         if not self._versions or _unordered(snapshot):
             return

@@ -292,10 +292,11 @@ class Runner(Generic[T]):
         if ready and draft.has_conditions:
             self._summarise(ctx, ended, ready)
         draft.observe()
-        desired = draft.to_apply()
-        if desired is not None:
-            sub = "status" if self.controller.for_.KIND.subresource_status else ""
-            await ctx.api.apply(self.controller.for_, desired, subresource=sub)
+        body = draft.to_apply()
+        if body is not None:
+            kind = self.controller.for_
+            subresource = "status" if kind.KIND.subresource_status else ""
+            await ctx.api.apply_bytes(kind, ctx.key, body, subresource=subresource)
 
     def _summarise(self, ctx: Context[T], ended: Outcome, ready: str) -> None:
         draft = ctx.status

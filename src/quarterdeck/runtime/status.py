@@ -8,12 +8,13 @@ of others are never part of what we apply, so they survive.
 import functools
 import typing
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from quarterdeck.kit import rfc3339
 from quarterdeck.meta import conditions
 from quarterdeck.meta.conditions import Condition, Status
 from quarterdeck.meta.objects import Object
@@ -55,6 +56,7 @@ class StatusDraft(Generic[T]):
                 status=status,
                 reason=reason,
                 message=message,
+                last_transition_time=_stamp(int(self._now.timestamp())),
                 observed_generation=self._obj.metadata.generation,
             )
         )
@@ -95,8 +97,8 @@ class StatusDraft(Generic[T]):
         before = tuple(getattr(self._before, "conditions", None) or ())
         return conditions.find(before, type_), conditions.find(self.conditions, type_)
 
-    def to_apply(self) -> dict[str, Any] | None:
-        """The apply configuration of `/status`; None when nothing of ours changed."""
+    def to_apply(self) -> bytes | None:
+        """The encoded apply configuration of `/status`; None when nothing of ours changed."""
         if self._type is None:
             return None
         before, after = self._ours(self._before), self._ours(self.current)
@@ -106,12 +108,14 @@ class StatusDraft(Generic[T]):
         metadata = {"name": key.name}
         if key.namespace:
             metadata["namespace"] = key.namespace
-        return {
-            "apiVersion": self._obj.KIND.api_version,
-            "kind": self._obj.KIND.kind,
-            "metadata": metadata,
-            "status": msgspec.json.decode(msgspec.json.encode(after)),
-        }
+        return msgspec.json.encode(
+            {
+                "apiVersion": self._obj.KIND.api_version,
+                "kind": self._obj.KIND.kind,
+                "metadata": metadata,
+                "status": after,
+            }
+        )
 
     def _ours(self, status: Any) -> Any:
         if not self.has_conditions or not status.conditions:
@@ -130,6 +134,12 @@ class StatusDraft(Generic[T]):
 
 def _with_conditions(status: Any, new: tuple[Condition, ...]) -> Any:
     return msgspec.structs.replace(status, conditions=new)
+
+
+@functools.lru_cache(maxsize=8)
+def _stamp(second: int) -> str:
+    """A time as conditions write it; many objects change within one second."""
+    return rfc3339.format_time(datetime.fromtimestamp(second, UTC))
 
 
 @functools.cache
