@@ -174,11 +174,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     workers: Annotated[
         int,
         Option(
-            help="objects of a kind reconciled at once (default: 8)",
+            help="objects of a kind reconciled at once (default: 16)",
             env=("MAX_CONCURRENT_RECONCILES",),
             metavar="N",
         ),
-    ] = 8
+    ] = 16
     event_history: Annotated[
         int,
         Option(

@@ -12,7 +12,7 @@ _DEFAULT_DATA_DIR = ".quarterdeck"
 def run(arguments: list[str]) -> int:
     """Serve until a signal; 0 after a clean end, 2 if the server cannot start."""
     started = SystemClock().monotonic()
-    options = _parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     from quarterdeck.app.serve import Interrupted, ServeSettings, StartError, serve
     from quarterdeck.server.options import ServerOptions
 
@@ -40,7 +40,8 @@ def _say(line: str) -> None:
     print(line, flush=True)
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """The flags of the command."""
     parser = argparse.ArgumentParser(
         prog="quarterdeck server", description="Run the API server alone, on loopback."
     )

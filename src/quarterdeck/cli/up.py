@@ -15,14 +15,17 @@ def run(arguments: list[str]) -> int:
     )
     from quarterdeck.app.all_in_one import up
     from quarterdeck.app.failures import StartError
-    from quarterdeck.app.resolving import SettingError
+    from quarterdeck.app.resolving import DEFAULT, SettingError
     from quarterdeck.app.screen import Screen
     from quarterdeck.app.stopping import Interrupted
     from quarterdeck.runtime import logging
 
     try:
-        settings = effective("up", flags).settings
-        logging.configure(settings.log_level, form=settings.log_format or None)
+        found = effective("up", flags)
+        settings = found.settings
+        # people read the screen; the log joins only for what somebody should look into
+        level = "warning" if found.origins["log_level"] == DEFAULT else settings.log_level
+        logging.configure(level, form=settings.log_format or None)
         run_loop(up(settings, screen=Screen(sys.stdout), started=started))
     except (StartError, SettingError) as error:
         complain("up", error)

@@ -1,0 +1,149 @@
+"""Checks of the machine and explanations of the settings, for `quarterdeck doctor`."""
+
+import asyncio
+import enum
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import quarterdeck
+from quarterdeck.app.embedded import check_port
+from quarterdeck.app.failures import StartError
+from quarterdeck.app.resolving import Effective, fields
+from quarterdeck.app.settings import DEFAULT_HTTP_PORT, Port, Settings
+
+_LEAST_FREE = 256 * 1024 * 1024
+_LEAST_PYTHON = (3, 11)
+_SECRET_WORDS = ("token", "password", "secret", "key")
+
+
+class Health(enum.StrEnum):
+    """How a check went."""
+
+    OK = "ok"
+    NOTE = "note"
+    BAD = "bad"
+
+
+class Finding(NamedTuple):
+    """The outcome of one check."""
+
+    what: str
+    health: Health
+    text: str
+
+
+class Explained(NamedTuple):
+    """One setting in force."""
+
+    name: str
+    value: str
+    origin: str
+
+
+def explain(effective: Effective, command: str) -> list[Explained]:
+    """Every setting a command has, its value and where that came from; secrets are masked."""
+    return [
+        Explained(
+            field.name,
+            _shown(field.name, getattr(effective.settings, field.name)),
+            effective.origins[field.name],
+        )
+        for field in fields()
+        if command in field.option.commands
+    ]
+
+
+def _shown(name: str, value: object) -> str:
+    if value in ("", None, ()):
+        return "-"
+    if any(word in name for word in _SECRET_WORDS):
+        return "***"
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+async def check(settings: Settings) -> list[Finding]:
+    """Everything that could be in the way of `up`."""
+    return [_python(), _loop(), *_ports(settings), _data(settings), await _kubectl(), _versions()]
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] < _LEAST_PYTHON:
+        return Finding("python", Health.BAD, f"{version}; 3.11 or newer is needed")
+    return Finding("python", Health.OK, version)
+
+
+def _loop() -> Finding:
+    if find_spec("uvloop") is None:
+        return Finding("uvloop", Health.NOTE, "not installed: pip install 'quarterdeck[speed]'")
+    return Finding("uvloop", Health.OK, "present")
+
+
+def _ports(settings: Settings) -> Iterator[Finding]:
+    for field in fields():
+        if field.type is not Port or "up" not in field.option.commands:
+            continue
+        port = getattr(settings, field.name)
+        port = DEFAULT_HTTP_PORT if port is None else port
+        name = field.name.replace("_", " ")
+        try:
+            check_port(port, field.flag)
+        except StartError as error:
+            yield Finding(name, Health.BAD, str(error))
+        else:
+            yield Finding(name, Health.OK, f"{port} is free" if port else "any free one")
+
+
+def _data(settings: Settings) -> Finding:
+    if settings.in_memory:
+        return Finding("data", Health.OK, "nothing is kept (in memory)")
+    folder = settings.data_dir
+    place = _existing(folder)
+    if not os.access(place, os.W_OK):
+        fix = "choose another place with --data-dir, or --in-memory"
+        return Finding("data", Health.BAD, f"{place} cannot be written: {fix}")
+    free = shutil.disk_usage(place).free
+    text = f"{folder}, {free // 1024 // 1024} MiB free"
+    if free < _LEAST_FREE:
+        return Finding("data", Health.BAD, f"{text}: make room, or use --data-dir")
+    return Finding("data", Health.OK, text)
+
+
+def _existing(folder: Path) -> Path:
+    folder = folder.absolute()
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
+async def _kubectl() -> Finding:
+    found = shutil.which("kubectl")
+    if found is None:
+        hint = "not found: quarterdeck get, apply and delete do without it"
+        return Finding("kubectl", Health.NOTE, hint)
+    process = await asyncio.create_subprocess_exec(
+        found,
+        *("version", "--client", "--output=json"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    output, _ = await process.communicate()
+    try:
+        from quarterdeck.kit import json
+
+        version = json.decode(output)["clientVersion"]["gitVersion"]
+    except (ValueError, KeyError, TypeError):
+        return Finding("kubectl", Health.NOTE, f"{found} does not tell its version")
+    return Finding("kubectl", Health.OK, f"{version} ({found})")
+
+
+def _versions() -> Finding:
+    from quarterdeck.server.options import ServerOptions
+
+    text = f"quarterdeck {quarterdeck.__version__}, API of {ServerOptions().git_version}"
+    return Finding("version", Health.OK, text)

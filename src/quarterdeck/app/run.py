@@ -1,0 +1,128 @@
+"""`quarterdeck run`: the same operators against a cluster that is already there."""
+
+import contextlib
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from quarterdeck.app import certificates
+from quarterdeck.app.binding import bind_of
+from quarterdeck.app.embedded import check_port
+from quarterdeck.app.failures import StartError
+from quarterdeck.app.following import follow_settings
+from quarterdeck.app.host import Host
+from quarterdeck.app.parts import Part, choose, kinds_of
+from quarterdeck.app.settings import Settings
+from quarterdeck.app.stopping import Stop
+from quarterdeck.client.client import Client
+from quarterdeck.client.config.locate import in_cluster_available, load_config
+from quarterdeck.client.errors import ClientError
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.runtime.logging import Logger, get_logger
+from quarterdeck.runtime.manager import Bind, Election, Manager, MetricsPage
+from quarterdeck.wire.status import ApiError, NotFound
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+async def run(settings: Settings) -> None:
+    """Run the operators until a signal.
+
+    Raises:
+        StartError: if a port is taken or the cluster cannot be reached.
+        SettingError: if a setting makes no sense.
+        Interrupted: if a signal came before everything was ready.
+        LostLeadership: if the lease was lost; the process must end.
+    """
+    clock, log = SystemClock(), get_logger("run")
+    parts = choose(settings.operators)
+    inside = in_cluster_available()
+    health = bind_of(
+        settings.health_bind_address, settings.health_port, flag="--health-port", everywhere=inside
+    )
+    metrics = bind_of(
+        settings.metrics_bind_address,
+        settings.metrics_port,
+        flag="--metrics-port",
+        everywhere=inside,
+    )
+    _check_ports(settings, health, metrics)
+    async with Stop() as stop, contextlib.AsyncExitStack() as stack:
+        with stop.starting():
+            client = await stack.enter_async_context(_client(settings, clock))
+            await _greet(client, parts, log)
+            manager = Manager(
+                client,
+                namespaces=namespaces_of(settings),
+                election=_election(settings, client),
+                health=health,
+                metrics=MetricsPage(_encrypted(metrics, stack, clock)) if metrics else None,
+                clock=clock,
+                watch_loop=True,
+            )
+            host = Host(settings=settings, client=client, manager=manager, clock=clock, stack=stack)
+            for part in parts:
+                await part.attach(host)
+            follow_settings(manager, settings, log=log)
+            await stack.enter_async_context(manager.running())
+        await stop.wait()
+        log.info("stopping")
+
+
+def namespaces_of(settings: Settings) -> tuple[str, ...]:
+    """The namespaces to watch; none means all."""
+    return tuple(name.strip() for name in settings.namespace.split(",") if name.strip())
+
+
+def _client(settings: Settings, clock: Clock) -> Client:
+    return Client(load_config(settings.kubeconfig, context=settings.context), clock=clock)
+
+
+async def _greet(client: Client, parts: Sequence[Part], log: Logger) -> None:
+    """Find out now, in one line, whether the cluster can be used at all."""
+    server = client.config.server
+    try:
+        version = str((await client.version()).get("gitVersion", "unknown"))
+    except ClientError as error:
+        raise StartError(
+            f"the API server {server} cannot be used: {error}; check --kubeconfig and --context"
+        ) from error
+    except ApiError as error:
+        raise StartError(f"the API server {server} refuses us: {error.message}") from error
+    log.info("connected", server=server, version=version)
+    for kind in kinds_of(parts):
+        try:
+            await client.raw.resource(kind.gvk())
+        except NotFound:
+            log.warning(
+                "a kind is not installed; it is waited for: quarterdeck crds | kubectl apply -f -",
+                kind=kind.KIND.gvr.group_resource,
+            )
+
+
+def _election(settings: Settings, client: Client) -> Election | None:
+    if not settings.leader_elect:
+        return None
+    return Election(
+        name=settings.lease_name,
+        namespace=settings.lease_namespace or client.namespace,
+        identity=settings.identity,
+    )
+
+
+def _encrypted(bind: Bind, stack: contextlib.AsyncExitStack, clock: Clock) -> Bind:
+    """Off loopback the page asks for tokens, so it must not be read on the way."""
+    if bind.host in _LOOPBACK:
+        return bind
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quarterdeck-")))
+    made = certificates.ensure(folder, clock.now())
+    return bind._replace(tls=made.server_context())
+
+
+def _check_ports(settings: Settings, health: Bind | None, metrics: Bind | None) -> None:
+    if settings.http_port is not None:
+        check_port(settings.http_port, "--http-port")
+    if health is not None:
+        check_port(health.port, "--health-port", host=health.host)
+    if metrics is not None:
+        check_port(metrics.port, "--metrics-port", host=metrics.host)

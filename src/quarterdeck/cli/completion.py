@@ -1,0 +1,78 @@
+"""`quarterdeck completion`: a script that completes commands and flags in a shell."""
+
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from quarterdeck.cli.main import COMMANDS
+from quarterdeck.cli.typed import CommandError, call, command
+
+SHELLS = ("bash", "zsh", "fish")
+_SETTINGS = ("up", "run", "doctor")
+
+
+def run(arguments: list[str]) -> int:
+    """Print a script."""
+    return call("completion", completion, arguments)
+
+
+def completion(
+    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish")],
+) -> None:
+    """Print a completion script: `source <(quarterdeck completion bash)`."""
+    if shell not in SHELLS:
+        raise CommandError(
+            f"there is no completion for {shell!r}; there is: {', '.join(SHELLS)}", 2
+        )
+    flags = {name: flags_of(name) for name in COMMANDS}
+    print(_fish(flags) if shell == "fish" else _bash(flags, shell))
+
+
+def flags_of(name: str) -> list[str]:
+    """The long flags of a command."""
+    if name in _SETTINGS:
+        from quarterdeck.cli.settings import parser
+
+        actions = parser("up" if name == "doctor" else name, "")._actions
+    elif name == "server":
+        from quarterdeck.cli.server import make_parser
+
+        actions = make_parser()._actions
+    else:
+        module = import_module(f"quarterdeck.cli.{name}")
+        made = command(name, getattr(module, name))
+        options = [option for each in made.params for option in each.opts]
+        return sorted({each for each in options if each.startswith("--")} | {"--help"})
+    return sorted(o for each in actions for o in each.option_strings if o.startswith("--"))
+
+
+def _bash(flags: dict[str, list[str]], shell: str) -> str:
+    cases = "\n".join(f"    {name}) words='{' '.join(each)}' ;;" for name, each in flags.items())
+    head = "autoload -U +X bashcompinit && bashcompinit\n" if shell == "zsh" else ""
+    return f"""{head}_quarterdeck() {{
+  local words="{" ".join(flags)}"
+  if [ "$COMP_CWORD" -gt 1 ]; then
+    case "${{COMP_WORDS[1]}}" in
+{cases}
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+  if [ ${{#COMPREPLY[@]}} -eq 0 ]; then
+    COMPREPLY=($(compgen -f -- "${{COMP_WORDS[COMP_CWORD]}}"))
+  fi
+}}
+complete -F _quarterdeck quarterdeck qd"""
+
+
+def _fish(flags: dict[str, list[str]]) -> str:
+    lines = [
+        f"complete -c quarterdeck -n __fish_use_subcommand -f -a {name} -d '{COMMANDS[name]}'"
+        for name in flags
+    ]
+    lines += [
+        f"complete -c quarterdeck -n '__fish_seen_subcommand_from {name}' -l {flag[2:]}"
+        for name, each in flags.items()
+        for flag in each
+    ]
+    return "\n".join(lines)
