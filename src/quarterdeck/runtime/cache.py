@@ -409,7 +409,8 @@ class Cache(Generic[T]):
                     self._put(told)
 
     def _is_hidden(self, snapshot: Snapshot) -> bool:
-        return any(_is_deletion(write, snapshot) for write in self._writes.get(snapshot.key, ()))
+        writes = self._writes.get(snapshot.key)
+        return bool(writes) and any(_is_deletion(write, snapshot) for write in writes or ())
 
     def _author(self, snapshot: Snapshot) -> Author | None:
         """The author, if this event is our write and nothing foreign lies before it."""

@@ -123,6 +123,7 @@ class Manager:
             observers.append(self._tracer)
         for observer in observers:
             self.api.observe(observer)
+        self._election = self._make_election(election) if election is not None else None
         self._environment = Environment(
             self.api,
             self.informers,
@@ -133,10 +134,10 @@ class Manager:
             self._log,
             field_manager or name,
             self._tracer,
+            (lambda: self.is_leader) if election is not None else None,
         )
         self._runners: dict[str, Runner[Any]] = {}
         self._runnables: list[Runnable] = []
-        self._election = self._make_election(election) if election is not None else None
         self._health_bind, self._metrics_page = health, metrics
         self._live: dict[str, Callable[[], str]] = {"ping": pages.ping}
         self._ready: dict[str, Callable[[], str]] = {"caches": self._stale_caches}

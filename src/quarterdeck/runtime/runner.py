@@ -47,6 +47,8 @@ class Environment(NamedTuple):
     log: Logger
     field_manager: str
     tracer: Tracer | None = None
+    may_work: Callable[[], bool] | None = None
+    """Asked before each visit: whether we still lead, also right after a pause of the process."""
 
 
 class Runner(Generic[T]):
@@ -57,6 +59,7 @@ class Runner(Generic[T]):
         self.name = controller.label
         self._env = env
         self._clock = env.clock
+        self._may_work = env.may_work
         self._log = env.log.bind(controller=self.name)
         self._metrics = ControllerMetrics(env.metrics, self.name, workers=controller.workers)
         limiter = controller.limiter() if controller.limiter is not None else None
@@ -182,7 +185,11 @@ class Runner(Generic[T]):
     async def _work(self) -> None:
         while (taken := await self._dispatch.get()) is not None:
             try:
-                if not self._stopping:
+                if self._stopping:
+                    continue
+                if self._may_work is not None and not self._may_work():
+                    self._dispatch.add(taken.key, after_s=1.0, cause="not leading")
+                else:
                     await self._visit(taken)
             finally:
                 self._dispatch.done(taken.key)

@@ -164,3 +164,18 @@ def test_a_leader_keeps_its_acquire_time_and_count() -> None:
 def test_impossible_timings_are_refused(timing: Timing) -> None:
     with pytest.raises(ValueError, match="lease_s > renew_s"):
         Elector("me", timing)
+
+
+def test_a_leader_that_was_paused_wakes_up_as_a_follower() -> None:
+    for seed in range(30):
+        election = Election([1.0, 1.2], seed)
+        election.run(60)
+        leader = election.leader
+        assert leader is not None
+        leader.is_paused = True
+        election.run(120)
+        leader.is_paused = False
+        assert not leader.leads(120)
+        election.run(240)
+        assert election.overlaps == 0
+        assert election.leader is not leader
