@@ -40,6 +40,7 @@ class Writer:
         self._core = core
         self._resources: dict[str, Resource] = {}
         self._generation = -1
+        self._event_fields: dict[tuple[str, ...], Object] = {}
 
     # actions -------------------------------------------------------------------------------------
 
@@ -155,9 +156,29 @@ class Writer:
             "reportingComponent": action.component,
             "reportingInstance": action.host,
         }
-        return self.create(Create(_EVENTS, event), manager)
+        return self._put_event(event, manager)
 
     # parts ---------------------------------------------------------------------------------------
+
+    def _put_event(self, event: Object, manager: str) -> Ticket | None:
+        """Store a new Event; who owns its fields depends on its shape only, and is remembered."""
+        shape = (manager, *event["involvedObject"], *event["source"])
+        entry = self._event_fields.get(shape)
+        resource = self._resource(_EVENTS)
+        if resource is None:
+            return None
+        if entry is None:
+            tracked = self._track(resource, event, None, manager=manager)
+            found = tracked["metadata"].get("managedFields") or [{}]
+            entry = self._event_fields[shape] = found[0]
+        metadata = event["metadata"]
+        now = format_time(self._core.clock.now())
+        attempt = self._attempt(resource, event, namespace=metadata["namespace"])
+        self._core.admission.admit(attempt)
+        metadata["uid"] = new_uid(self._core)
+        metadata["creationTimestamp"] = now
+        metadata["managedFields"] = [{**entry, "time": now}]
+        return self._put_new(resource, event, metadata["namespace"])
 
     def _put_new(self, resource: Resource, value: Object, namespace: str) -> Ticket | None:
         metadata, store = value["metadata"], self._core.store

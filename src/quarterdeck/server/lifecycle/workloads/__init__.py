@@ -11,17 +11,33 @@ from quarterdeck.server.lifecycle.controller import Controller
 
 
 def simulated(nodes: int) -> Iterator[Controller]:
-    """The controllers that pretend, on so many nodes."""
+    """The controllers that pretend, on so many nodes; loaded only where somebody wants them."""
+    from quarterdeck.server.lifecycle.workloads.autoscalers import Autoscalers
+    from quarterdeck.server.lifecycle.workloads.claims import Claims
+    from quarterdeck.server.lifecycle.workloads.cronjobs import CronJobs
+    from quarterdeck.server.lifecycle.workloads.daemonsets import DaemonSets
     from quarterdeck.server.lifecycle.workloads.deployments import Deployments
+    from quarterdeck.server.lifecycle.workloads.disruption import Disruption
+    from quarterdeck.server.lifecycle.workloads.jobs import Jobs
     from quarterdeck.server.lifecycle.workloads.kubelet import Kubelet
+    from quarterdeck.server.lifecycle.workloads.node_down import NodeDown
     from quarterdeck.server.lifecycle.workloads.nodes import Nodes
     from quarterdeck.server.lifecycle.workloads.quotas import Quotas
     from quarterdeck.server.lifecycle.workloads.replicasets import ReplicaSets
     from quarterdeck.server.lifecycle.workloads.scheduler import Scheduler
+    from quarterdeck.server.lifecycle.workloads.statefulsets import StatefulSets
 
     yield Nodes(nodes)
     yield Deployments()
     yield ReplicaSets()
+    yield StatefulSets()
+    yield DaemonSets()
+    yield CronJobs()
+    yield Jobs()
+    yield Autoscalers()
     yield Scheduler()
     yield Kubelet()
+    yield NodeDown()
+    yield Claims()
+    yield Disruption()
     yield Quotas()

@@ -28,8 +28,8 @@ DOWN = "simulate.quarterdeck.dev/down"
 """The annotation that makes a node lose contact."""
 HEARTBEAT_S = 10.0
 _LEASE_S = 40
-_UNREACHABLE = "node.kubernetes.io/unreachable"
-_CONDITION_TAINTS = frozenset({_UNREACHABLE, "node.kubernetes.io/not-ready"})
+UNREACHABLE = "node.kubernetes.io/unreachable"
+_CONDITION_TAINTS = frozenset({UNREACHABLE, "node.kubernetes.io/not-ready"})
 """Taints that follow the condition; a node is born with the second one."""
 _PRESSURES = {
     "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -178,7 +178,7 @@ def _condition(node: Object, moment: str) -> Iterator[Action]:
     taints = [each for each in before if each["key"] not in _CONDITION_TAINTS]
     if down:
         taints += [
-            {"key": _UNREACHABLE, "effect": effect, "timeAdded": moment}
+            {"key": UNREACHABLE, "effect": effect, "timeAdded": moment}
             for effect in ("NoSchedule", "NoExecute")
         ]
     is_same = present is not None and present.get("status") == wanted["status"]

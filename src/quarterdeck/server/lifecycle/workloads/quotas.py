@@ -46,7 +46,8 @@ def room_for_pods(view: View, namespace: str) -> Room:
                 used = _used(view, namespace, PODS)
             if limit - used < room.pods:
                 text = f"exceeded quota: {name(quota)}, requested: {member}=1, used: {member}="
-                room = Room(max(0, limit - used), f"{text}{used}, limited: {member}={limit}")
+                full = max(used, limit)  # what will be used when somebody is refused
+                room = Room(max(0, limit - used), f"{text}{full}, limited: {member}={limit}")
     return room
 
 

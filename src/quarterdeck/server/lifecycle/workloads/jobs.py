@@ -1,0 +1,307 @@
+"""Jobs: pods that are to end well, so many times."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from quarterdeck.server.lifecycle.actions import Action, Record, Requeue
+from quarterdeck.server.lifecycle.controller import keys_of_controller
+from quarterdeck.server.lifecycle.index import Index
+from quarterdeck.server.lifecycle.objects import (
+    annotations,
+    condition,
+    delete,
+    is_deleting,
+    is_true,
+    name,
+    spec,
+    stamp,
+    status,
+    time_of,
+    update,
+    with_condition,
+)
+from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.workloads.pods import (
+    PODS,
+    claim,
+    create_pod,
+    delete_pod,
+    is_active,
+    is_ready,
+    new_pod,
+    random_suffix,
+    selector_of,
+)
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import StoreEvent, StoreKey
+
+JOBS = "jobs.batch"
+INDEX = "batch.kubernetes.io/job-completion-index"
+_COMPONENT = "job-controller"
+_FIRST_BACKOFF_S = 10.0
+_LAST_BACKOFF_S = 600.0
+
+
+class Jobs:
+    """Makes the pods of jobs and counts how they end."""
+
+    name = _COMPONENT
+    manager = "kube-controller-manager"
+    resources: frozenset[str] | None = frozenset({JOBS, PODS})
+    initial: Sequence[StoreKey] = ()
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """The job itself, or that of a pod."""
+        if event.key.resource == JOBS:
+            yield event.key
+        else:
+            yield from keys_of_controller(event, index, kind="Job", resource=JOBS)
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """The next step of one job."""
+        job = view.get(key)
+        selector = None if job is None else selector_of(job)
+        if job is None or selector is None or is_deleting(job):
+            return ()
+        if is_over(job):
+            return list(_outlive(job, view.now))
+        pods, actions = claim(view, job, PODS, selector)
+        return actions or list(_Step(view, job, pods).plan())
+
+
+def is_over(job: Object) -> bool:
+    """Whether a job has succeeded or failed for good."""
+    conditions = status(job).get("conditions")
+    return is_true(conditions, "Complete") or is_true(conditions, "Failed")
+
+
+def _outlive(job: Object, now: datetime) -> Iterator[Action]:
+    """A job that is over goes after a while, if it says so."""
+    seconds = spec(job).get("ttlSecondsAfterFinished")
+    if seconds is None:
+        return
+    conditions = status(job).get("conditions")
+    found = condition(conditions, "Complete") or condition(conditions, "Failed") or {}
+    ended = time_of(found.get("lastTransitionTime")) or now
+    left = seconds - (now - ended).total_seconds()
+    yield Requeue(left) if left > 0 else delete(JOBS, job)
+
+
+class _Step:
+    """One look at a job and its pods."""
+
+    def __init__(self, view: View, job: Object, pods: list[Object]) -> None:
+        self.view = view
+        self.job = job
+        self.now = stamp(view.now)
+        self.active = [pod for pod in pods if is_active(pod)]
+        self.failures = [pod for pod in pods if status(pod).get("phase") == "Failed"]
+        good = [pod for pod in pods if status(pod).get("phase") == "Succeeded"]
+        self.is_indexed = spec(job).get("completionMode") == "Indexed"
+        self.done = {annotations(pod).get(INDEX, "") for pod in good} if self.is_indexed else set()
+        # pods that somebody deleted stay counted
+        self.succeeded = max(
+            len(self.done) if self.is_indexed else len(good), status(job).get("succeeded") or 0
+        )
+        self.failed = max(len(self.failures), status(job).get("failed") or 0)
+        self.ending = [pod for pod in pods if is_deleting(pod)]
+
+    def plan(self) -> Iterator[Action]:
+        if spec(self.job).get("suspend"):
+            yield from self._suspend()
+            return
+        if (end := self._verdict()) is not None:
+            yield from self._finish(*end)
+            return
+        actions = list(self._adjust())
+        yield from actions
+        if not any(isinstance(each, Record) for each in actions):
+            yield from self._say(self._resumed())
+        yield from self._deadline()
+
+    # verdicts ------------------------------------------------------------------------------------
+
+    def _verdict(self) -> tuple[str, str, str] | None:
+        """Why the job is over: type of the condition, reason and message."""
+        restarts = sum(
+            each.get("restartCount") or 0
+            for pod in self.active
+            for each in status(pod).get("containerStatuses") or ()
+        )
+        limit = spec(self.job).get("backoffLimit")
+        if self.failed + restarts > (6 if limit is None else limit):
+            text = "Job has reached the specified backoff limit"
+            return ("Failed", "BackoffLimitExceeded", text)
+        left = self._time_left()
+        if left is not None and left <= 0:
+            text = "Job was active longer than specified deadline"
+            return ("Failed", "DeadlineExceeded", text)
+        completions = spec(self.job).get("completions")
+        if completions is None:
+            is_done = self.succeeded > 0 and not self.active
+        else:
+            is_done = self.succeeded >= completions
+        if is_done:
+            text = "Reached expected number of succeeded pods"
+            return ("Complete", "CompletionsReached", text)
+        return None
+
+    def _time_left(self) -> float | None:
+        limit = spec(self.job).get("activeDeadlineSeconds")
+        begun = time_of(status(self.job).get("startTime"))
+        if limit is None or begun is None:
+            return None
+        return (begun + timedelta(seconds=limit) - self.view.now).total_seconds()
+
+    def _deadline(self) -> Iterator[Action]:
+        if (left := self._time_left()) is not None:
+            yield Requeue(max(left, 0.0))
+
+    def _finish(self, kind: str, reason: str, message: str) -> Iterator[Action]:
+        for pod in self.active:
+            yield from delete_pod(self.job, pod, _COMPONENT)
+        early = "SuccessCriteriaMet" if kind == "Complete" else "FailureTarget"
+        conditions = status(self.job).get("conditions")
+        for each in (early, kind):
+            conditions = with_condition(conditions, self._condition(each, reason, message))
+        new = self._numbers(conditions or [])
+        new.pop("active", None)
+        new.pop("ready", None)
+        if kind == "Complete":
+            new["completionTime"] = self.now
+        yield update(JOBS, self.job, "status", status=new | {"ready": 0})
+        is_failure = kind == "Failed"
+        yield Record(
+            about=self.job,
+            reason=reason if is_failure else "Completed",
+            message=message if is_failure else "Job completed",
+            component=_COMPONENT,
+            is_warning=is_failure,
+        )
+
+    # pods ----------------------------------------------------------------------------------------
+
+    def _adjust(self) -> Iterator[Action]:
+        parallelism = spec(self.job).get("parallelism")
+        wanted = 1 if parallelism is None else int(parallelism)
+        completions = spec(self.job).get("completions")
+        if completions is not None:
+            wanted = min(wanted, completions - self.succeeded)
+        elif self.succeeded:
+            wanted = min(wanted, len(self.active))
+        surplus = len(self.active) - wanted
+        for pod in self.active[:surplus] if surplus > 0 else ():
+            yield from delete_pod(self.job, pod, _COMPONENT)
+        if surplus >= 0:
+            return
+        if (pause := self._pause()) > 0:
+            yield Requeue(pause)
+            return
+        for index in self._indexes(-surplus):
+            yield from create_pod(self.job, self._pod(index), _COMPONENT)
+
+    def _pause(self) -> float:
+        """How long to wait after the last failure; longer after each."""
+        ends = [end for pod in self.failures if (end := _end_of(pod)) is not None]
+        if not ends:
+            return 0.0
+        seconds = min(_FIRST_BACKOFF_S * 2 ** (len(ends) - 1), _LAST_BACKOFF_S)
+        return (max(ends) + timedelta(seconds=seconds) - self.view.now).total_seconds()
+
+    def _indexes(self, number: int) -> Iterator[int | None]:
+        if not self.is_indexed:
+            yield from [None] * number
+            return
+        taken = {annotations(pod).get(INDEX, "") for pod in self.active} | self.done
+        total = spec(self.job).get("completions") or 0
+        free = [index for index in range(total) if str(index) not in taken]
+        yield from free[:number]
+
+    def _pod(self, index: int | None) -> Object:
+        template = spec(self.job).get("template") or {}
+        prefix = f"{name(self.job)}-" if index is None else f"{name(self.job)}-{index}-"
+        pod_name = prefix[:58] + random_suffix(self.view.random)
+        pod = new_pod(self.job, template, pod_name, generateName=prefix)
+        if index is not None:
+            for member in ("annotations", "labels"):
+                pod["metadata"][member] = {
+                    **(pod["metadata"].get(member) or {}),
+                    INDEX: str(index),
+                }
+            pod["spec"] = {**pod["spec"], "hostname": f"{name(self.job)}-{index}"}
+        return pod
+
+    # status --------------------------------------------------------------------------------------
+
+    def _suspend(self) -> Iterator[Action]:
+        for pod in self.active:
+            yield from delete_pod(self.job, pod, _COMPONENT)
+        present = status(self.job).get("conditions")
+        if is_true(present, "Suspended"):
+            return
+        text = "Job suspended"
+        conditions = with_condition(present, self._condition("Suspended", "JobSuspended", text))
+        self.active = []
+        new = self._numbers(conditions)
+        new.pop("startTime", None)
+        yield update(JOBS, self.job, "status", status=new)
+        yield Record(about=self.job, reason="Suspended", message=text, component=_COMPONENT)
+
+    def _resumed(self) -> list[Object]:
+        conditions = status(self.job).get("conditions") or []
+        if not is_true(conditions, "Suspended"):
+            return conditions
+        again = self._condition("Suspended", "JobResumed", "Job resumed", state="False")
+        return with_condition(conditions, again)
+
+    def _say(self, conditions: list[Object]) -> Iterator[Action]:
+        new = self._numbers(conditions)
+        if new != status(self.job):
+            yield update(JOBS, self.job, "status", status=new)
+
+    def _numbers(self, conditions: list[Object]) -> Object:
+        new: Object = {
+            "active": len(self.active),
+            "succeeded": self.succeeded,
+            "failed": self.failed,
+        }
+        new = {member: number for member, number in new.items() if number}
+        new["ready"] = sum(map(is_ready, self.active))
+        new["terminating"] = len(self.ending)
+        new["startTime"] = status(self.job).get("startTime") or self.now
+        new["uncountedTerminatedPods"] = {}
+        if self.is_indexed and self.done:
+            new["completedIndexes"] = _ranges(sorted(int(each) for each in self.done if each))
+        if conditions:
+            new["conditions"] = conditions
+        return new
+
+    def _condition(self, kind: str, reason: str, message: str, *, state: str = "True") -> Object:
+        return {
+            "type": kind,
+            "status": state,
+            "lastProbeTime": self.now,
+            "lastTransitionTime": self.now,
+            "reason": reason,
+            "message": message,
+        }
+
+
+def _end_of(pod: Object) -> datetime | None:
+    ends = [
+        ((each.get("state") or {}).get("terminated") or {}).get("finishedAt")
+        for each in status(pod).get("containerStatuses") or ()
+    ]
+    found = [time for each in ends if (time := time_of(each)) is not None]
+    return max(found) if found else None
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Numbers as Kubernetes lists them: `0-2,5`."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)

@@ -1,0 +1,94 @@
+"""ControllerRevisions: the templates that stateful sets and daemon sets had, numbered."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from quarterdeck.server.lifecycle.actions import Action, Create
+from quarterdeck.server.lifecycle.objects import (
+    delete,
+    is_controlled_by,
+    name,
+    namespace,
+    owner_reference,
+    spec,
+    status,
+    uid,
+    update,
+)
+from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.workloads.hashing import template_hash
+from quarterdeck.server.registry.resource import Object
+
+REVISIONS = "controllerrevisions.apps"
+HASH_LABEL = "controller-revision-hash"
+
+
+class History(NamedTuple):
+    """The revisions of one owner."""
+
+    revisions: list[Object]
+    """By number, oldest first."""
+    newest: Object
+    """Of the present template; perhaps not stored yet."""
+    actions: list[Action]
+    """What makes it stored, and the newest by number."""
+
+    def template(self, revision_name: str) -> Object | None:
+        """The template of a revision."""
+        for each in (*self.revisions, self.newest):
+            if name(each) == revision_name:
+                found: Object = each["data"]["spec"]["template"]
+                return found
+        return None
+
+
+def history_of(view: View, owner: Object) -> History:
+    """The revisions of an owner, the present one among them."""
+    known = [each for each in view.owned(uid(owner), REVISIONS) if is_controlled_by(each, owner)]
+    known.sort(key=lambda each: (each.get("revision") or 0, name(each)))
+    template = spec(owner).get("template") or {}
+    data = {"spec": {"template": {**template, "$patch": "replace"}}}
+    highest = max((each.get("revision") or 0 for each in known), default=0)
+    same = next((each for each in reversed(known) if each.get("data") == data), None)
+    if same is None:
+        new = _new(owner, template, data, highest + 1)
+        return History(known, new, [Create(REVISIONS, new)])
+    if same.get("revision") != highest:
+        return History(known, same, [update(REVISIONS, same, revision=highest + 1)])
+    return History(known, same, [])
+
+
+def forget_old(owner: Object, history: History, live: set[str]) -> Iterator[Action]:
+    """Delete the oldest revisions that nothing uses, beyond the limit."""
+    limit = spec(owner).get("revisionHistoryLimit")
+    if limit is None:
+        return
+    idle = [
+        each
+        for each in history.revisions
+        if name(each) not in live and name(each) != name(history.newest)
+    ]
+    for each in idle[: max(0, len(idle) - int(limit))]:
+        yield delete(REVISIONS, each)
+
+
+def hash_of(revision: Object) -> str:
+    """The hash in a revision's label."""
+    return str((revision["metadata"].get("labels") or {}).get(HASH_LABEL) or "")
+
+
+def _new(owner: Object, template: Object, data: Object, number: int) -> Object:
+    suffix = template_hash(template, status(owner).get("collisionCount") or 0)
+    labels = dict((template.get("metadata") or {}).get("labels") or {})
+    return {
+        "kind": "ControllerRevision",
+        "apiVersion": "apps/v1",
+        "metadata": {
+            "name": f"{name(owner)}-{suffix}",
+            "namespace": namespace(owner),
+            "labels": {**labels, HASH_LABEL: suffix},
+            "ownerReferences": [owner_reference(owner)],
+        },
+        "data": data,
+        "revision": number,
+    }

@@ -1,0 +1,134 @@
+"""When a cron schedule is due next."""
+
+import functools
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from quarterdeck.kit import duration
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_WORDS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_FURTHEST = timedelta(days=366 * 5)
+_NANO = 1_000_000_000
+
+
+class ScheduleError(ValueError):
+    """Raised when a text is no schedule."""
+
+
+class Schedule(NamedTuple):
+    """The fields of a schedule as the values they allow."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    any_day: bool
+    any_weekday: bool
+    every_s: float = 0.0
+    """For `@every`, the pause; the fields mean nothing then."""
+
+    def after(self, moment: datetime, zone: str | None = None) -> datetime | None:
+        """The first time after a moment, in UTC; None if there is none in five years."""
+        if self.every_s:
+            return moment.replace(microsecond=0) + timedelta(seconds=self.every_s)
+        local = moment.astimezone(ZoneInfo(zone)) if zone else moment
+        wall = local.replace(second=0, microsecond=0, tzinfo=None) + timedelta(minutes=1)
+        end = wall + _FURTHEST
+        while wall < end:
+            wall, fits = self._closer(wall)
+            if fits:
+                return wall.replace(tzinfo=local.tzinfo).astimezone(moment.tzinfo)
+        return None
+
+    def _closer(self, wall: datetime) -> tuple[datetime, bool]:
+        """A step towards the next fitting time, over all that cannot fit; whether it is one."""
+        if wall.month not in self.months:
+            year, month = (wall.year + 1, 1) if wall.month == 12 else (wall.year, wall.month + 1)
+            return datetime(year, month, 1), False
+        if not self._has_day(wall):
+            return wall.replace(hour=0, minute=0) + timedelta(days=1), False
+        if wall.hour not in self.hours:
+            return wall.replace(minute=0) + timedelta(hours=1), False
+        if wall.minute not in self.minutes:
+            return wall + timedelta(minutes=1), False
+        return wall, True
+
+    def _has_day(self, wall: datetime) -> bool:
+        """Day and weekday must both fit, but either will do if both are restricted."""
+        day, weekday = wall.day in self.days, wall.isoweekday() % 7 in self.weekdays
+        if self.any_day or self.any_weekday:
+            return day and weekday
+        return day or weekday
+
+
+@functools.lru_cache(maxsize=1024)
+def parse_schedule(text: str) -> Schedule:
+    """Read a schedule.
+
+    Raises:
+        ScheduleError: if it is none.
+    """
+    if text.startswith("@every "):
+        return _every(text.removeprefix("@every "))
+    fields = _WORDS.get(text, text).split()
+    if len(fields) != 5:
+        raise ScheduleError(f"a schedule has 5 fields, not {len(fields)}: {text!r}")
+    try:
+        minutes = _values(fields[0], 0, 59)
+        hours = _values(fields[1], 0, 23)
+        days = _values(fields[2], 1, 31)
+        months = _values(fields[3], 1, 12, _MONTHS)
+        weekdays = _values(fields[4], 0, 6, _DAYS)
+    except ValueError as error:
+        raise ScheduleError(f"not a schedule: {text!r}") from error
+    return Schedule(
+        minutes,
+        hours,
+        days,
+        months,
+        weekdays,
+        any_day=fields[2][0] in "*?",
+        any_weekday=fields[4][0] in "*?",
+    )
+
+
+def _every(text: str) -> Schedule:
+    try:
+        seconds = max(1.0, duration.parse(text) / _NANO)
+    except ValueError as error:
+        raise ScheduleError(f"not a duration: {text!r}") from error
+    none: frozenset[int] = frozenset()
+    return Schedule(none, none, none, none, none, any_day=True, any_weekday=True, every_s=seconds)
+
+
+def _values(field: str, low: int, high: int, words: tuple[str, ...] = ()) -> frozenset[int]:
+    return frozenset(value for part in field.split(",") for value in _part(part, low, high, words))
+
+
+def _part(text: str, low: int, high: int, words: tuple[str, ...]) -> range:
+    spread, slash, step = text.partition("/")
+    first, dash, last = spread.partition("-")
+    if first in ("*", "?"):
+        start, end = low, high
+    else:
+        start = _number(first, low, words)
+        end = _number(last, low, words) if dash else high if slash else start
+    if not low <= start <= end <= high:
+        raise ValueError(text)
+    return range(start, end + 1, int(step) if slash else 1)
+
+
+def _number(text: str, low: int, words: tuple[str, ...]) -> int:
+    return words.index(text.lower()) + low if text.lower() in words else int(text)
