@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -32,7 +33,7 @@ from quarterdeck.runtime import (
 from quarterdeck.testing.waiting import eventually
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import PatchOptions
-from quarterdeck.wire.status import NotFound
+from quarterdeck.wire.status import Conflict, NotFound
 
 CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
@@ -451,3 +452,40 @@ async def test_updates_send_only_the_difference_with_a_precondition() -> None:
         await at.create()
         widget = await at.becomes(lambda w: w.metadata.labels.get("touched") == "yes")
         assert widget.spec.size == 1
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_a_storm_of_changes_ends_in_the_last_state(seed: int) -> None:
+    rng = random.Random(seed)
+
+    async def reconcile(widget: Widget, ctx: Context[Widget]) -> None:
+        seen = await ctx.get(Widget, widget.metadata.name)
+        assert int(seen.metadata.resource_version) >= int(widget.metadata.resource_version)
+        child = ConfigMap(metadata=ObjectMeta(name=f"size-{widget.metadata.name}"))
+        child = replace(child, data={"size": str(widget.spec.size)})
+        written = await ctx.apply(child)
+        read = await ctx.get(ConfigMap, written.metadata.name)
+        assert int(read.metadata.resource_version) >= int(written.metadata.resource_version)
+        ctx.status.set(seen=widget.spec.size)
+
+    controller = Controller(reconcile=reconcile, for_=Widget, owns=[ConfigMap], workers=8)
+    async with world() as at:
+        manager = at.manager(controller, events="off")
+        async with manager.running():
+            names = [f"w{number}" for number in range(12)]
+            await asyncio.gather(*(at.create(name, size=1) for name in names))
+
+            async def change(name: str) -> None:
+                for _ in range(8):
+                    await asyncio.sleep(rng.random() * 0.01)
+                    with contextlib.suppress(Conflict):
+                        await at.resize(rng.randint(1, 1000), name)
+
+            await asyncio.gather(*(change(name) for name in names))
+            for name in names:
+                await at.becomes(lambda w: w.status.seen == w.spec.size, name)
+                widget = await at.get(name)
+                child = await at.client.get(ConfigMap, f"size-{name}", "default")
+                assert child.data["size"] == str(widget.spec.size)
+            value = manager.metrics.registry.value
+            assert value("controller_runtime_reconcile_panics_total", "widget") == 0
