@@ -16,7 +16,7 @@ from quarterdeck.server.timers import Timer
 from quarterdeck.storage import Closed, Compacted, Entry, SlowWatcher, StoreEvent, Watcher
 from quarterdeck.wire.frame import INITIAL_EVENTS_END, EventType, encode_event
 from quarterdeck.wire.query import ListOptions
-from quarterdeck.wire.status import ApiError, Expired, ServiceUnavailable
+from quarterdeck.wire.status import Expired
 
 _LAST_BOOKMARK_S = 2.0
 _INITIAL_BATCH = 128
@@ -30,23 +30,13 @@ async def handle(core: Core, call: Call, options: ListOptions) -> answers.Answer
     wants_state = _wants_state(options, version)
     if wants_state and version:
         await reading.wait_for_version(core, options.resource_version)
-    stream = WatchStream(core, call, selection, options=options)
     initial: list[Entry] = []
-    after = version
-    try:
-        if wants_state:
-            snapshot = core.store.snapshot()
-            after = snapshot.revision
-            stream.open(after)
-            initial = (await collect(core, snapshot, selection)).entries
-        else:
-            stream.open(after or core.store.revision)
-    except Compacted as error:
-        return _refused(call, Expired(f"too old resource version: {after} ({error.oldest})"))
-    except Closed as error:
-        raise ServiceUnavailable("the server is shutting down") from error
-    stream.initial = initial
-    stream.ends_initial = options.send_initial_events is True
+    after = version or core.store.revision
+    if wants_state:
+        snapshot = core.store.snapshot()
+        after = snapshot.revision
+        initial = (await collect(core, snapshot, selection)).entries
+    stream = WatchStream(core, call, selection, options=options, after=after, initial=initial)
     return http.StreamResponse(200, answers.headers_of(call), stream.run)
 
 
@@ -57,43 +47,30 @@ def _wants_state(options: ListOptions, version: int) -> bool:
     return version == 0
 
 
-def _refused(call: Call, error: ApiError) -> http.StreamResponse:
-    async def run(writer: http.BodyWriter) -> None:
-        await writer.write(encode_event(EventType.ERROR, error.encode()))
-
-    return http.StreamResponse(200, answers.headers_of(call), run)
-
-
 class WatchStream:
     """One client's watch, from its first byte to its end."""
 
     def __init__(
-        self, core: Core, call: Call, selection: reading.Selection, *, options: ListOptions
+        self,
+        core: Core,
+        call: Call,
+        selection: reading.Selection,
+        *,
+        options: ListOptions,
+        after: int,
+        initial: list[Entry],
     ) -> None:
-        self.initial: list[Entry] = []
-        self.ends_initial = False
         self._core = core
         self._call = call
         self._selection = selection
         self._options = options
+        self._after = after
+        self._initial = initial
         self._encode = frames.encoder(core, call)
         self._watcher: Watcher | None = None
         self._writer: http.BodyWriter | None = None
         self._timers: list[Timer] = []
-
-    def open(self, after: int) -> None:
-        """Begin to listen, so that nothing that happens from now on is missed.
-
-        Raises:
-            Compacted: if what happened after that revision is gone.
-        """
-        self._watcher = self._core.store.watch(
-            self._selection.resource.stored_name,
-            after=after,
-            namespace=self._selection.namespace,
-            buffer=self._core.options.watch_buffer_events,
-        )
-        self._core.streams.add(self)
+        self._is_live = False
 
     def close(self) -> None:
         """End the stream cleanly; may be called more than once."""
@@ -101,13 +78,24 @@ class WatchStream:
             self._watcher.close()
 
     async def run(self, writer: http.BodyWriter) -> None:
-        """Write the stream until time, client or server end it."""
+        """Write the stream until time, client or server end it.
+
+        The store is listened to from here on only, so that a client that is gone before costs
+        nothing; what happened since the initial state was taken is in the store's history.
+        """
         self._writer = writer
-        self._set_timers()
         try:
+            self._watcher = self._core.store.watch(
+                self._selection.resource.stored_name,
+                after=self._after,
+                namespace=self._selection.namespace,
+                buffer=self._core.options.watch_buffer_events,
+            )
+            self._core.streams.add(self)
+            self._set_timers()
             await self._write_initial(writer)
-            await self._follow(writer)
-        except http.PeerGone:
+            await self._follow(writer, self._watcher)
+        except (http.PeerGone, Closed):
             return
         except SlowWatcher:
             return  # the client resumes from the last version it saw
@@ -125,19 +113,19 @@ class WatchStream:
 
     async def _write_initial(self, writer: http.BodyWriter) -> None:
         turns = reading.Turns(self._core)
-        entries, self.initial = self.initial, []
+        entries, self._initial = self._initial, []
         for start in range(0, len(entries), _INITIAL_BATCH):
             batch = entries[start : start + _INITIAL_BATCH]
             added = EventType.ADDED
             await writer.write(b"".join([self._encode(added, each.value, 0) for each in batch]))
             await turns.take()
-        if self.ends_initial:
+        if self._options.send_initial_events:
             writer.write_nowait(self._bookmark({INITIAL_EVENTS_END: "true"}))
+        self._is_live = True
 
-    async def _follow(self, writer: http.BodyWriter) -> None:
+    async def _follow(self, writer: http.BodyWriter, watcher: Watcher) -> None:
         limit = self._core.options.watch_buffer_bytes
-        assert self._watcher is not None
-        async for batch in self._watcher:
+        async for batch in watcher:
             data = self._frames(batch)
             if data and writer.write_nowait(data) > limit:
                 await writer.write(b"")
@@ -191,18 +179,18 @@ class WatchStream:
         self.close()
 
     def _write_bookmark(self) -> None:
-        if self._writer is None or self.initial:
-            return
+        if self._writer is None or not self._is_live:
+            return  # a version before all initial objects are out would promise too much
         try:
             self._writer.write_nowait(self._bookmark({}))
         except http.PeerGone:
             self.close()
 
     def _bookmark(self, annotations: dict[str, str]) -> bytes:
-        assert self._watcher is not None
         resource = self._call.resource
+        position = self._watcher.position if self._watcher is not None else self._after
         metadata: dict[str, object] = {
-            "resourceVersion": str(self._watcher.position),
+            "resourceVersion": str(position),
             "creationTimestamp": None,
         }
         if annotations:
