@@ -22,6 +22,7 @@ from quarterdeck.server.lifecycle.actions import (
 )
 from quarterdeck.server.lifecycle.controller import Controller
 from quarterdeck.server.lifecycle.index import Index
+from quarterdeck.server.lifecycle.objects import controller_of
 from quarterdeck.server.lifecycle.view import Decoded, Served, StoreSource, View
 from quarterdeck.server.lifecycle.writer import Stale, Writer
 from quarterdeck.server.settling import reached
@@ -166,7 +167,7 @@ class Engine:
         tickets: list[tuple[_Item, Ticket]] = []
         view, started = self.view(), clock.monotonic()
         for item in items:
-            self._look_at(item, view, tickets)
+            await self._look_at(item, view, tickets)
             if clock.monotonic() - started > slice_s:
                 await clock.sleep(0)
                 view, started = self.view(), clock.monotonic()
@@ -181,14 +182,17 @@ class Engine:
             self._is_behind = False
             await self._catch_up()
 
-    def _look_at(self, item: _Item, view: View, tickets: list[tuple[_Item, Ticket]]) -> None:
+    async def _look_at(self, item: _Item, view: View, tickets: list[tuple[_Item, Ticket]]) -> None:
         number, key = item
         controller = self._controllers[number]
+        later: float | None = None
         try:
             for action in controller.plan(view, key):
                 if isinstance(action, Requeue):
-                    self._later(item, action.seconds)
-                elif (ticket := self._write(action, controller.manager)) is not None:
+                    later = action.seconds if later is None else min(later, action.seconds)
+                    continue
+                ticket = await self._write(action, controller.manager)
+                if ticket is not None:
                     tickets.append((item, ticket))
         except (Stale, RevisionConflict):
             self._enqueue(item)
@@ -202,11 +206,12 @@ class Engine:
             self._retry(item, error)
         else:
             self._failures.pop(item, None)
+            self._later(item, later)
 
-    def _write(self, action: Action, manager: str) -> Ticket | None:
+    async def _write(self, action: Action, manager: str) -> Ticket | None:
         match action:
             case Create():
-                return self._writer.create(action, manager)
+                return await self._create(action, manager)
             case Update():
                 return self._writer.update(action, manager)
             case Delete():
@@ -218,6 +223,16 @@ class Engine:
             case Requeue():
                 return None
 
+    async def _create(self, action: Create, manager: str) -> Ticket | None:
+        try:
+            if self._core.admission.waits:
+                return await self._writer.create_waiting(action, manager)
+            return self._writer.create(action, manager)
+        except ApiError as error:
+            if (news := _refusal(action, error)) is not None:
+                self._writer.record(news, manager)
+            raise
+
     async def _catch_up(self) -> None:
         """Let what was decided become visible, so that the next plan sees it."""
         waiting = self._core.store.statistics().writes_waiting
@@ -225,12 +240,16 @@ class Engine:
         await reached(self._core, target, timeout_s=_BEHIND_S)
         await self._core.clock.sleep(0)
 
-    def _later(self, item: _Item, seconds: float) -> None:
+    def _later(self, item: _Item, seconds: float | None) -> None:
+        """Have at most one deadline per entry; None for none."""
         timer = self._timers.get(item)
         if timer is not None:
-            if timer.due <= self._core.clock.monotonic() + seconds:
+            if seconds is not None and timer.due <= self._core.clock.monotonic() + seconds:
                 return  # comes early enough, and will ask again
             timer.cancel()
+            del self._timers[item]
+        if seconds is None:
+            return
         self._timers[item] = self._core.timers.after(seconds, lambda: self._wake_up(item))
 
     def _wake_up(self, item: _Item) -> None:
@@ -239,7 +258,7 @@ class Engine:
 
     def _retry(self, item: _Item, error: Exception) -> None:
         """Try again, later each time; what cannot be done in a namespace that ends is given up."""
-        if isinstance(error, ApiError) and error.code in (403, 404):
+        if isinstance(error, ApiError) and (error.code == 404 or _is_ending(error)):
             return
         failures = self._failures[item] = self._failures.get(item, 0) + 1
         self._later(item, min(FIRST_RETRY_S * 2 ** (failures - 1), LAST_RETRY_S))
@@ -252,3 +271,32 @@ class Engine:
         group, version = GroupVersion.parse(api_version)
         resource = self._core.registry.by_kind(GVK(group, version, kind))
         return None if resource is None else Served(resource.stored_name, resource.namespaced)
+
+
+def _is_ending(error: ApiError) -> bool:
+    causes = error.details.causes if error.details is not None else ()
+    return any(cause.reason == "NamespaceTerminating" for cause in causes)
+
+
+def _refusal(action: Create, error: ApiError) -> Record | None:
+    """What the owner of an object that was refused should tell."""
+    metadata = action.value["metadata"]
+    owner = controller_of(action.value)
+    if owner is None or _is_ending(error):
+        return None
+    about = {
+        "apiVersion": owner.get("apiVersion"),
+        "kind": owner.get("kind"),
+        "metadata": {
+            "name": owner.get("name"),
+            "namespace": metadata.get("namespace"),
+            "uid": owner.get("uid"),
+        },
+    }
+    return Record(
+        about=about,
+        reason="FailedCreate",
+        message=f"Error creating: {error.message}",
+        component=f"{str(owner.get('kind')).lower()}-controller",
+        is_warning=True,
+    )

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from quarterdeck.server.core import Core
 from quarterdeck.server.lifecycle.collector import Collector
 from quarterdeck.server.lifecycle.controller import Controller
-from quarterdeck.server.lifecycle.definitions import DefinitionCleanup
 from quarterdeck.server.lifecycle.endpoints import ServiceEndpoints
 from quarterdeck.server.lifecycle.engine import Engine
 from quarterdeck.server.lifecycle.expiry import EventExpiry
@@ -34,7 +33,6 @@ class Lifecycle:
 def _controllers(core: Core) -> Iterator[Controller]:
     yield NamespaceContents(core.options.certificate_authority)
     yield NamespaceTermination()
-    yield DefinitionCleanup()
     yield Collector()
     yield RoleAggregation()
     yield EventExpiry(core.clock)

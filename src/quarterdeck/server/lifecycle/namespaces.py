@@ -13,6 +13,8 @@ from quarterdeck.storage import Entry, StoreEvent, StoreKey
 
 NAMESPACES = "namespaces"
 _FINALIZER = "kubernetes"
+_AT_ONCE = 500
+"""Objects that are deleted before others get a turn; their events bring us back."""
 
 
 class NamespaceTermination:
@@ -46,17 +48,28 @@ class NamespaceTermination:
         finalizers = (value.get("spec") or {}).get("finalizers") or []
         if _FINALIZER not in finalizers:
             return ()
-        contents = [
-            entry for resource in view.resources() for entry in view.entries(resource, key.name)
-        ]
+        contents, fresh = _contents(view, key.name)
         if not contents:
             kept = [each for each in finalizers if each != _FINALIZER]
             spec = {**value["spec"], "finalizers": kept}
             return [update(NAMESPACES, value, "finalize", spec=spec)]
-        fresh = [entry for entry in contents if facts_of(entry).deletion_timestamp is None]
         if fresh:
             return [Delete(key=entry.key, uid=facts_of(entry).uid) for entry in fresh]
         return _explain(value, contents, stamp(view.now))
+
+
+def _contents(view: View, namespace: str) -> tuple[list[Entry], list[Entry]]:
+    """What is in a namespace, and what of it is not being deleted yet: the first few of these."""
+    contents: list[Entry] = []
+    fresh: list[Entry] = []
+    for resource in view.resources():
+        for entry in view.entries(resource, namespace):
+            contents.append(entry)
+            if facts_of(entry).deletion_timestamp is None:
+                fresh.append(entry)
+                if len(fresh) >= _AT_ONCE:
+                    return contents, fresh
+    return contents, fresh
 
 
 def _explain(value: Object, contents: Sequence[Entry], now: str) -> Sequence[Action]:

@@ -50,26 +50,43 @@ class Writer:
         Raises:
             ApiError: if admission refuses it.
         """
+        attempt = self._prepared(action, manager)
+        return None if attempt is None else self._admitted(attempt)
+
+    async def create_waiting(self, action: Create, manager: str) -> Ticket | None:
+        """The same where admission has to ask somebody (webhooks)."""
+        attempt = self._prepared(action, manager)
+        if attempt is None:
+            return None
+        await self._core.admission.admit_waiting(attempt)
+        await self._core.admission.validate_waiting(attempt)
+        return self._admitted(attempt)
+
+    def _prepared(self, action: Create, manager: str) -> Attempt | None:
+        """A new object as it is shown to admission."""
         core = self._core
         resource = self._resource(action.resource)
         if resource is None:
             return None
         value: Object = kit_json.decode(kit_json.encode(action.value))
-        metadata = value["metadata"]
-        namespace = metadata.get("namespace") or ""
+        namespace = value["metadata"].get("namespace") or ""
         context = core.context(SYSTEM.name, namespace)
         resource.strategy.default(value)
         value = self._track(resource, value, None, manager=manager)
-        metadata = value["metadata"]
         attempt = self._attempt(resource, value, namespace=namespace)
         core.admission.admit(attempt)
+        metadata = value["metadata"]
         metadata["uid"] = new_uid(core)
         metadata["creationTimestamp"] = format_time(context.now)
         if resource.strategy.has_generation:
             metadata["generation"] = 1
         resource.strategy.prepare_create(value, context)
-        core.admission.validate(attempt)
-        return self._put_new(resource, value, namespace)
+        return attempt
+
+    def _admitted(self, attempt: Attempt) -> Ticket | None:
+        self._core.admission.validate(attempt)
+        assert attempt.value is not None  # a creation always has one
+        return self._put_new(attempt.resource, attempt.value, attempt.namespace)
 
     def update(self, action: Update, manager: str) -> Ticket | None:
         """Replace an object; None if nothing changes.
