@@ -1,5 +1,6 @@
 """How a list is written: the frame around the items, and the items in pieces."""
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 
 from quarterdeck.kit import http
@@ -86,13 +87,16 @@ def _item_encoder(core: Core, call: Call, include: str) -> Callable[[Entry], byt
 
 def _object_encoder(resource: Resource) -> Callable[[Entry], bytes]:
     """Items of lists of built-in kinds leave out `kind` and `apiVersion`, as the list says them."""
+    as_stored = resource.strategy.stored_as_served
     if resource.is_custom:
+        if as_stored:
+            return operator.attrgetter("value")
         return lambda entry: answers.encode_served(resource, entry.value)
     prefix = type_prefix(resource)
     cut = len(prefix)
 
     def encode(entry: Entry) -> bytes:
-        value = answers.encode_served(resource, entry.value)
+        value = entry.value if as_stored else answers.encode_served(resource, entry.value)
         return b"{" + value[cut:] if value.startswith(prefix) else value
 
     return encode

@@ -257,3 +257,19 @@ async def _fill(store: Any, count: int) -> None:
         if not number % 1000:
             await ticket
     await ticket
+
+
+async def test_negative_limit_is_no_limit(serving: Any) -> None:
+    async with serving() as api:
+        for name in "abc":
+            await api.make(name)
+        assert names(await api("GET", f"{MAPS}?limit=-1")) == ["a", "b", "c"]
+
+
+async def test_last_page_with_selector_offers_no_more(serving: Any) -> None:
+    async with serving() as api:
+        for number in range(4):
+            await api.make(f"n{number}", metadata={"labels": {"odd": str(number % 2)}})
+        page = await api("GET", f"{MAPS}?limit=2&labelSelector=odd%3D0")
+        assert names(page) == ["n0", "n2"]
+        assert "continue" not in page.body["metadata"]

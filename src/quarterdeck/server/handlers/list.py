@@ -4,6 +4,7 @@ Stored bytes are joined, never encoded again. A long list is walked in slices an
 so that others get their turns; all of it is read from one snapshot.
 """
 
+import itertools
 from typing import NamedTuple
 
 from quarterdeck.server import answers, continuing, listing, reading
@@ -59,18 +60,18 @@ async def collect(
         entry = snapshot.get(StoreKey(resource, namespace or "", selection.name))
         return Page([entry] if entry and selection.matches(entry) else [])
     turns = reading.Turns(core)
-    found: list[Entry] = []
+    entries = snapshot.range(resource, namespace, after=after)
     everything = selection.is_everything
+    found: list[Entry] = []
     size = 0
-    for seen, entry in enumerate(snapshot.range(resource, namespace, after=after), 1):
-        if limit and len(found) == limit:
-            last = found[-1].key
-            return Page(found, (last.namespace, last.name), size)
-        if everything or selection.matches(entry):
-            found.append(entry)
-            size += len(entry.value)
-        if not seen % _BATCH:
-            await turns.take()
+    while batch := list(itertools.islice(entries, _BATCH)):
+        chosen = batch if everything else [each for each in batch if selection.matches(each)]
+        found += chosen
+        size += sum([len(each.value) for each in chosen])
+        if 0 < limit < len(found):
+            last = found[limit - 1].key
+            return Page(found[:limit], (last.namespace, last.name), size)
+        await turns.take()
     return Page(found, bytes=size)
 
 
