@@ -4,6 +4,7 @@ Booleans follow Kubernetes: anything but `0` and `false` is true, so `watch=True
 are. Checks that answer 422 belong to the server; what cannot even be read is a 400 here.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 from urllib.parse import parse_qsl, quote
@@ -42,11 +43,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
 
     def build(self) -> str:
         """The query string; members at their default are left out."""
-        pairs: list[str] = []
-        for name, value in msgspec.to_builtins(self).items():
-            values = value if isinstance(value, list | tuple) else [value]
-            pairs.extend(f"{name}={quote(_text(each), safe='')}" for each in values)
-        return "&".join(pairs)
+        return _build(self)
 
 
 class GetOptions(_Options, frozen=True):
@@ -123,6 +120,16 @@ class DeleteOptions(_Options, frozen=True):
         """The DeleteOptions object to send."""
         members: dict[str, Any] = msgspec.to_builtins(self)
         return {"apiVersion": "v1", "kind": "DeleteOptions", **members}
+
+
+@functools.lru_cache(maxsize=1024)
+def _build(options: _Options) -> str:
+    """Cached: a client sends the same few options over and over."""
+    pairs: list[str] = []
+    for name, value in msgspec.to_builtins(options).items():
+        values = value if isinstance(value, list | tuple) else [value]
+        pairs.extend(f"{name}={quote(_text(each), safe='')}" for each in values)
+    return "&".join(pairs)
 
 
 def parse_query(query: str) -> dict[str, list[str]]:
