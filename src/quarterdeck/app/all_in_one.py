@@ -18,7 +18,7 @@ from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.narrator import Narrator
 from quarterdeck.app.parts import Part, choose, kinds_of
 from quarterdeck.app.screen import Screen, Started
-from quarterdeck.app.settings import DEFAULT_HTTP_PORT, Settings
+from quarterdeck.app.settings import Settings
 from quarterdeck.app.stopping import Stop
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
@@ -76,6 +76,8 @@ async def up(settings: Settings, *, screen: Screen, started: float) -> None:
             await stack.enter_async_context(_running(manager, health, metrics))
         _show(host, server, parts, screen=screen, took_s=clock.monotonic() - started)
         await _narrate(server, parts, stack, screen=screen, clock=clock)
+        if settings.demo:
+            await definitions.apply(client.raw, [s for part in parts for s in part.samples()])
         await stop.wait()
         screen.line("stopping")
 
@@ -132,8 +134,8 @@ def _page_error(error: OSError, health: Bind | None, metrics: Bind | None) -> St
 def _check_ports(settings: Settings, health: Bind | None, metrics: Bind | None) -> None:
     """Refuse before anything is touched."""
     check_port(settings.port, "--port")
-    port = settings.http_port if settings.http_port is not None else DEFAULT_HTTP_PORT
-    check_port(port, "--http-port")
+    if settings.http_port is not None:
+        check_port(settings.http_port, "--http-port")
     if health is not None:
         check_port(health.port, "--health-port", host=health.host)
     if metrics is not None:

@@ -1,23 +1,55 @@
 """Attaches the applications operator, and its HTTP façade where it is wanted."""
 
-from quarterdeck.apis.applications.v1 import Application
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quarterdeck.apis.applications.v1 import GROUP, Application
 from quarterdeck.app.host import Host
-from quarterdeck.app.settings import DEFAULT_HTTP_PORT
 from quarterdeck.client.raw import RawApi
 from quarterdeck.kit import http
 from quarterdeck.operators import applications
+from quarterdeck.runtime.controller import Controller
+
+_API = f"{GROUP}/v1"
+SAMPLES: tuple[Mapping[str, Any], ...] = (
+    {
+        "apiVersion": _API,
+        "kind": "Application",
+        "metadata": {"name": "my-app", "namespace": "default"},
+        "spec": {
+            "replicas": 3,
+            "image": "nginx:1.27",
+            "strategy": "RollingUpdate",
+            "config": {"GREETING": "hello"},
+            "ports": [{"name": "http", "port": 80}],
+            "resources": {
+                "requests": {"cpu": "50m", "memory": "64Mi"},
+                "limits": {"memory": "128Mi"},
+            },
+        },
+    },
+    {
+        "apiVersion": _API,
+        "kind": "Application",
+        "metadata": {"name": "report", "namespace": "default"},
+        "spec": {"replicas": 1, "image": "busybox:1.37", "runPolicy": "Once"},
+    },
+)
+"""What `up --demo` applies and `config/samples` holds."""
 
 
 async def attach(host: Host) -> None:
-    """Register the controller; in `up` serve the façade, in `run` only with --http-port."""
+    """Register the controller and serve the façade: always in `up`, in `run` with --http-port."""
     settings = host.settings
     namespaces = tuple(filter(None, settings.namespace.split(",")))
     applications.register(host.manager, namespaces=namespaces, workers=settings.workers)
-    port = settings.http_port
-    if port is None and host.is_embedded:
-        port = DEFAULT_HTTP_PORT
-    if port is not None:
-        await _serve(host, port)
+    if settings.http_port is not None:
+        await _serve(host, settings.http_port)
+
+
+def controllers() -> Sequence[Controller[Any]]:
+    """What runs, for the permissions it needs."""
+    return (applications.controller(),)
 
 
 async def _serve(host: Host, port: int) -> None:

@@ -42,6 +42,11 @@ class Certificates(msgspec.Struct, frozen=True, kw_only=True):
         """The private key of the same."""
         return self.folder / f"{name}.key"
 
+    @property
+    def signing_key(self) -> Path:
+        """The key that signs the tokens of service accounts; it has no certificate."""
+        return self.key("service-accounts")
+
     def encoded(self, path: Path) -> str:
         """A file as kubeconfigs embed it."""
         return base64.b64encode(path.read_bytes()).decode()
@@ -64,7 +69,16 @@ def ensure(folder: Path, now: datetime) -> Certificates:
     if not all(path.is_file() for path in files):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make(found, now)
+    if not found.signing_key.is_file():
+        make_key(found.signing_key)
     return found
+
+
+def make_key(path: Path) -> None:
+    """Make a private key in a file that only its owner reads."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    _write_key(path, ec.generate_private_key(ec.SECP256R1()))
 
 
 def _make(target: Certificates, now: datetime) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.tasks import Supervisor
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from quarterdeck.client import Client
 
 DATABASE = "state.db"
+SIGNING_KEY = "service-accounts.key"
 _HOST = "127.0.0.1"
 _DRAIN_S = 5.0
 
@@ -123,7 +126,11 @@ class Cluster:
         stack.push_async_callback(store.close)
         tasks = await stack.enter_async_context(Supervisor("cluster"))
         self._api = api = ApiServer(
-            store, self._options, clock=self._clock, rng=self._random, **self._server_arguments
+            store,
+            self._with_key(self._options or ServerOptions()),
+            clock=self._clock,
+            rng=self._random,
+            **self._server_arguments,
         )
         await api.start()
         tasks.spawn(api.run(), name="api-server")
@@ -131,6 +138,17 @@ class Cluster:
         stack.push_async_callback(_shut_down, api, server)
         listener = await server.listen(_HOST, self._port)
         self._address = f"{_HOST}:{listener.port}"
+
+    def _with_key(self, options: ServerOptions) -> ServerOptions:
+        """Tokens of service accounts outlive the process where objects do."""
+        if self._data_dir is None or options.signing_key is not None:
+            return options
+        from quarterdeck.app.certificates import make_key
+
+        path = self._data_dir / SIGNING_KEY
+        if not path.is_file():
+            make_key(path)
+        return msgspec.structs.replace(options, signing_key=path)
 
     async def _open(self) -> Store:
         if self._data_dir is None:

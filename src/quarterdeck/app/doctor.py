@@ -14,7 +14,7 @@ import quarterdeck
 from quarterdeck.app.embedded import check_port
 from quarterdeck.app.failures import StartError
 from quarterdeck.app.resolving import Effective, fields
-from quarterdeck.app.settings import DEFAULT_HTTP_PORT, Port, Settings
+from quarterdeck.app.settings import Port, Settings
 
 _LEAST_FREE = 256 * 1024 * 1024
 _LEAST_PYTHON = (3, 11)
@@ -89,7 +89,6 @@ def _ports(settings: Settings) -> Iterator[Finding]:
         if field.type is not Port or "up" not in field.option.commands:
             continue
         port = getattr(settings, field.name)
-        port = DEFAULT_HTTP_PORT if port is None else port
         name = field.name.replace("_", " ")
         try:
             check_port(port, field.flag)

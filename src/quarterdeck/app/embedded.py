@@ -78,7 +78,9 @@ async def start(
     pem = authority.certificate("authority").read_text()
     api = ApiServer(
         store,
-        msgspec.structs.replace(plan.options, certificate_authority=pem),
+        msgspec.structs.replace(
+            plan.options, certificate_authority=pem, signing_key=authority.signing_key
+        ),
         clock=clock,
         rng=random.Random(),
         authenticators=tuple(authenticators) if authenticators is not None else None,

@@ -1,17 +1,23 @@
 """Which operators there are. Adding one is one entry here and one module that attaches it.
 
-The module has `async def attach(host: Host) -> None`: it registers controllers with
-`host.manager` and, where the operator has a service for people or agents, starts it by
-`host.serve`. Modules are named, not imported: a process pays only for the operators it runs.
+The module has
+
+- `async def attach(host: Host) -> None`: registers controllers with `host.manager` and, where the
+  operator has a service for people or agents, starts it by `host.serve`;
+- `controllers() -> Sequence[Controller]`: the declarations alone, for the permissions they need;
+- `SAMPLES`: manifests for `up --demo` and `config/samples`.
+
+Modules are named, not imported: a process pays only for the operators it runs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from quarterdeck.app.host import Host
 from quarterdeck.app.resolving import SettingError
 from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.controller import Controller
 
 
 class Part(NamedTuple):
@@ -29,6 +35,16 @@ class Part(NamedTuple):
         """The kinds whose CRDs it needs."""
         kinds: Sequence[type[Object]] = import_module(self.apis).KINDS
         return kinds
+
+    def controllers(self) -> Sequence[Controller[Any]]:
+        """The declarations of its controllers."""
+        found: Sequence[Controller[Any]] = import_module(self.module).controllers()
+        return found
+
+    def samples(self) -> Sequence[Mapping[str, Any]]:
+        """Manifests to try it with."""
+        found: Sequence[Mapping[str, Any]] = import_module(self.module).SAMPLES
+        return found
 
     async def attach(self, host: Host) -> None:
         """Register its controllers and start its services."""

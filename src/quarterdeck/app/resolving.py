@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quarterdeck.app.settings import Option, Port, Settings
+from quarterdeck.app.settings import DEFAULT_HTTP_PORT, UP, Option, Port, Settings
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
@@ -91,6 +91,8 @@ def resolve(
             values[field.name] = convert(field, value, source)
             origins[field.name] = source
             break
+    if command == UP:
+        values.setdefault("http_port", DEFAULT_HTTP_PORT)
     return Effective(Settings(**values), origins)
 
 
@@ -114,10 +116,8 @@ def _sources(
 
 def _environment_names(field: Field, command: str) -> tuple[str, ...]:
     """PORT moves the façade of `up`; alone it must not open a port of `run`."""
-    if field.name == "http_port" and command == "up":
+    if field.name == "http_port" and command == UP:
         return (*field.option.env, "PORT")
-    if field.name == "kubeconfig" and command == "up":
-        return ()  # there it is a file that would be overwritten
     return field.option.env
 
 

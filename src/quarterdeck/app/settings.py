@@ -114,8 +114,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: Annotated[
         Path | None,
         Option(
-            help="up: where to write it; run: which one to use",
-            env=("KUBECONFIG",),
+            help="up: where to write it; run: which one to use (default: as kubectl, KUBECONFIG)",
             metavar="PATH",
         ),
     ] = None

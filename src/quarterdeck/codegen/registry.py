@@ -1,6 +1,6 @@
 """Every generator there is. To add one, write a function that returns files and name it here."""
 
-from quarterdeck.codegen import builders, crds, pages, roles, tree
+from quarterdeck.codegen import builders, crds, deployment, pages, roles, tree
 from quarterdeck.codegen.files import Generator, Target
 
 GENERATORS: tuple[Generator, ...] = (
@@ -15,6 +15,17 @@ GENERATORS: tuple[Generator, ...] = (
         target=Target.MANIFESTS,
         run=roles.files,
         owns=tuple(f"config/rbac/*_{role}_role.yaml" for role in roles.ROLES),
+    ),
+    Generator(
+        name="deployment and samples",
+        target=Target.MANIFESTS,
+        run=deployment.files,
+        owns=(
+            "config/manager/*.yaml",
+            "config/default/*.yaml",
+            "config/samples/*.yaml",
+            "config/components/*/*.yaml",
+        ),
     ),
     Generator(
         name="builders",

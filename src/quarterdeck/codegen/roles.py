@@ -5,22 +5,15 @@ them without any binding.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from quarterdeck import apis
+from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.codegen.files import NOTICE, File
 from quarterdeck.kit import yaml
-from quarterdeck.meta.kinds import KindInfo
+
+__all__ = ["ROLES", "files", "manifest"]
 
 FOLDER = "config/rbac"
-READ = ("get", "list", "watch")
-EDIT = ("create", "delete", "get", "list", "patch", "update", "watch")
-
-ROLES = {"admin": ("*",), "editor": EDIT, "viewer": READ}
-"""Verbs of each role."""
-
-AGGREGATES_TO = {"admin": ("admin",), "editor": ("edit",), "viewer": ("view",)}
-"""Built-in roles that include each role."""
 
 
 def files() -> Iterator[File]:
@@ -29,29 +22,3 @@ def files() -> Iterator[File]:
         for role in ROLES:
             path = f"{FOLDER}/{kind.KIND.kind.lower()}_{role}_role.yaml"
             yield File(path, f"# {NOTICE}\n---\n{yaml.dump(manifest(kind.KIND, role))}")
-
-
-def manifest(info: KindInfo, role: str) -> dict[str, Any]:
-    """One ClusterRole."""
-    rules = [_rule(info, info.plural, ROLES[role])]
-    if info.subresource_status:
-        rules.append(_rule(info, f"{info.plural}/status", ("get",)))
-    if info.scale is not None:
-        rules.append(_rule(info, f"{info.plural}/scale", _scale_verbs(role)))
-    labels = {
-        f"rbac.authorization.k8s.io/aggregate-to-{name}": "true" for name in AGGREGATES_TO[role]
-    }
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": f"{info.kind.lower()}-{role}-role", "labels": labels},
-        "rules": rules,
-    }
-
-
-def _scale_verbs(role: str) -> tuple[str, ...]:
-    return ("get",) if role == "viewer" else ("get", "patch", "update")
-
-
-def _rule(info: KindInfo, resource: str, verbs: tuple[str, ...]) -> dict[str, Any]:
-    return {"apiGroups": [info.group], "resources": [resource], "verbs": list(verbs)}

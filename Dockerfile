@@ -1,0 +1,15 @@
+# The operators as one image: `quarterdeck run` by default, any other command by its arguments.
+FROM python:3.13-slim AS build
+WORKDIR /source
+COPY pyproject.toml README.md LICENSE ./
+COPY src src
+RUN python -m venv /opt/quarterdeck \
+    && /opt/quarterdeck/bin/pip install --no-cache-dir ".[speed]"
+
+FROM python:3.13-slim
+COPY --from=build /opt/quarterdeck /opt/quarterdeck
+ENV PATH=/opt/quarterdeck/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+USER 65532:65532
+EXPOSE 8080 8081
+ENTRYPOINT ["quarterdeck"]
+CMD ["run"]

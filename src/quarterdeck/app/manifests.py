@@ -1,0 +1,300 @@
+"""Everything needed to run the operators in a cluster, as plain documents. Pure.
+
+`codegen` writes them to `config/`, `quarterdeck manifests` prints them: the same by construction.
+Names are final, so kustomize has nothing to rewrite but the image.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from quarterdeck import apis
+from quarterdeck.app.parts import PARTS, Part, kinds_of
+from quarterdeck.app.user_roles import ROLES, manifest
+from quarterdeck.meta import crd
+from quarterdeck.runtime import rbac
+
+Document = Mapping[str, Any]
+
+NAMESPACE = "quarterdeck-system"
+IMAGE = "quarterdeck:latest"
+NAME = "quarterdeck-manager"
+USER = 65532
+METRICS_PORT = 8080
+HEALTH_PORT = 8081
+LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "manager"}
+
+
+class Place(NamedTuple):
+    """Where the operators will run."""
+
+    namespace: str = NAMESPACE
+    image: str = IMAGE
+
+
+HERE = Place()
+
+
+def everything(place: Place = HERE, parts: Sequence[Part] = PARTS) -> list[Document]:
+    """Namespace, definitions, permissions, manager, policies, in the order to apply them."""
+    kinds = list(apis.own_scheme().kinds() if parts == PARTS else kinds_of(parts))
+    return [
+        namespace(place),
+        *crd.manifests(kinds),
+        *permissions(place, parts).values(),
+        *(manifest(kind.KIND, role) for kind in kinds for role in ROLES),
+        *manager(place).values(),
+    ]
+
+
+def namespace(place: Place) -> Document:
+    """The operators' own namespace, closed to privileged pods."""
+    enforced = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": place.namespace, "labels": {**LABELS, **enforced}},
+    }
+
+
+# --- permissions
+
+
+def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Document]:
+    """Who the manager is and what it may do, by file name."""
+    controllers = [each for part in parts for each in part.controllers()]
+    rules = rbac.rules_for(controllers, leader_election=False)
+    lease = rbac.Rule("coordination.k8s.io", "leases", ("create", "get", "update"))
+    settings = rbac.Rule("", "configmaps", ("get", "list", "watch"))
+    return {
+        "service_account": _object(place, "v1", "ServiceAccount", NAME),
+        "role": {**rbac.cluster_role(NAME, rules), "metadata": {"name": NAME, "labels": LABELS}},
+        "role_binding": _binding("ClusterRoleBinding", "ClusterRole", NAME, place),
+        "leader_election_role": {
+            **_object(place, "rbac.authorization.k8s.io/v1", "Role", "quarterdeck-leader"),
+            "rules": rbac.cluster_role("", [lease, settings])["rules"],
+        },
+        "leader_election_role_binding": _binding(
+            "RoleBinding", "Role", "quarterdeck-leader", place
+        ),
+        "metrics_reader_role": {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": "quarterdeck-metrics-reader", "labels": LABELS},
+            "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+        },
+    }
+
+
+def _binding(kind: str, role_kind: str, name: str, place: Place) -> Document:
+    document = _object(place, "rbac.authorization.k8s.io/v1", kind, name)
+    if kind == "ClusterRoleBinding":
+        document["metadata"].pop("namespace")
+    group = "rbac.authorization.k8s.io"
+    return {
+        **document,
+        "roleRef": {"apiGroup": group, "kind": role_kind, "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": place.namespace}],
+    }
+
+
+# --- manager
+
+
+def manager(place: Place) -> dict[str, Document]:
+    """The process and what stands around it, by file name."""
+    return {
+        "manager": _deployment(place),
+        "metrics_service": _metrics_service(place),
+        "network_policy": _network_policy(place),
+        "disruption_budget": _disruption_budget(place),
+    }
+
+
+def _deployment(place: Place) -> Document:
+    return {
+        **_object(place, "apps/v1", "Deployment", NAME),
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": LABELS},
+            "template": {
+                "metadata": {
+                    "labels": LABELS,
+                    "annotations": {"kubectl.kubernetes.io/default-container": "manager"},
+                },
+                "spec": {
+                    "serviceAccountName": NAME,
+                    "terminationGracePeriodSeconds": 40,
+                    "securityContext": {
+                        "runAsNonRoot": True,
+                        "runAsUser": USER,
+                        "runAsGroup": USER,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "containers": [_container(place)],
+                    "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}],
+                },
+            },
+        },
+    }
+
+
+def _container(place: Place) -> Document:
+    return {
+        "name": "manager",
+        "image": place.image,
+        "args": ["run"],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": _field("metadata.name")},
+            {"name": "POD_NAMESPACE", "valueFrom": _field("metadata.namespace")},
+        ],
+        "ports": [
+            {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+            {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
+        ],
+        "livenessProbe": _probe("/healthz", initial=15, period=20),
+        "readinessProbe": _probe("/readyz", initial=1, period=5),
+        "resources": {
+            "requests": {"cpu": "10m", "memory": "64Mi"},
+            "limits": {"cpu": "500m", "memory": "128Mi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+
+
+def _field(path: str) -> Document:
+    return {"fieldRef": {"fieldPath": path}}
+
+
+def _probe(path: str, *, initial: int, period: int) -> Document:
+    return {
+        "httpGet": {"path": path, "port": "health"},
+        "initialDelaySeconds": initial,
+        "periodSeconds": period,
+    }
+
+
+def _metrics_service(place: Place) -> Document:
+    port = {"name": "metrics", "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}
+    return {
+        **_object(place, "v1", "Service", "quarterdeck-metrics"),
+        "spec": {"selector": LABELS, "ports": [port]},
+    }
+
+
+def _network_policy(place: Place) -> Document:
+    """Metrics from namespaces that say so, health from the node, nothing else comes in."""
+    labelled = {"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}
+    return {
+        **_object(place, "networking.k8s.io/v1", "NetworkPolicy", NAME),
+        "spec": {
+            "podSelector": {"matchLabels": LABELS},
+            "policyTypes": ["Ingress"],
+            "ingress": [
+                {"from": [labelled], "ports": [{"port": METRICS_PORT, "protocol": "TCP"}]},
+                {"ports": [{"port": HEALTH_PORT, "protocol": "TCP"}]},
+            ],
+        },
+    }
+
+
+def _disruption_budget(place: Place) -> Document:
+    """With one replica this lets a node drain; with several one stays."""
+    return {
+        **_object(place, "policy/v1", "PodDisruptionBudget", NAME),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}},
+    }
+
+
+# --- opt-in components
+
+
+def components(place: Place = HERE) -> dict[str, dict[str, Document]]:
+    """What needs other people's operators, by component and file name."""
+    return {
+        "prometheus": {
+            "service_monitor": _service_monitor(place),
+            "alert_rules": _alert_rules(place),
+        },
+        "cert-manager": {"certificate": _certificate(place), "issuer": _issuer(place)},
+    }
+
+
+def _service_monitor(place: Place) -> Document:
+    return {
+        **_object(place, "monitoring.coreos.com/v1", "ServiceMonitor", NAME),
+        "spec": {
+            "selector": {"matchLabels": LABELS},
+            "endpoints": [
+                {
+                    "port": "metrics",
+                    "scheme": "https",
+                    "path": "/metrics",
+                    "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+                    "tlsConfig": {"insecureSkipVerify": True},
+                }
+            ],
+        },
+    }
+
+
+def _alert_rules(place: Place) -> Document:
+    return {
+        **_object(place, "monitoring.coreos.com/v1", "PrometheusRule", NAME),
+        "spec": {"groups": [{"name": "quarterdeck", "rules": list(_alerts())}]},
+    }
+
+
+def _alerts() -> Iterator[Document]:
+    yield {
+        "alert": "QuarterdeckReconcileErrors",
+        "expr": "sum by (controller) (rate(controller_runtime_reconcile_errors_total[5m])) > 0.1",
+        "for": "10m",
+        "labels": {"severity": "warning"},
+        "annotations": {"summary": "{{ $labels.controller }} fails to reconcile"},
+    }
+    yield {
+        "alert": "QuarterdeckQueueGrows",
+        "expr": "max by (name) (workqueue_depth) > 100",
+        "for": "15m",
+        "labels": {"severity": "warning"},
+        "annotations": {"summary": "{{ $labels.name }} cannot keep up"},
+    }
+    yield {
+        "alert": "QuarterdeckNoLeader",
+        "expr": "max(leader_election_master_status) < 1",
+        "for": "5m",
+        "labels": {"severity": "critical"},
+        "annotations": {"summary": "no replica of the operators works"},
+    }
+
+
+def _certificate(place: Place) -> Document:
+    service = f"quarterdeck-metrics.{place.namespace}.svc"
+    return {
+        **_object(place, "cert-manager.io/v1", "Certificate", "quarterdeck-serving"),
+        "spec": {
+            "dnsNames": [service, f"{service}.cluster.local"],
+            "issuerRef": {"kind": "Issuer", "name": "quarterdeck-selfsigned"},
+            "secretName": "quarterdeck-serving",
+        },
+    }
+
+
+def _issuer(place: Place) -> Document:
+    return {
+        **_object(place, "cert-manager.io/v1", "Issuer", "quarterdeck-selfsigned"),
+        "spec": {"selfSigned": {}},
+    }
+
+
+def _object(place: Place, api_version: str, kind: str, name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": place.namespace, "labels": LABELS},
+    }

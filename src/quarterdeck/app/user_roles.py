@@ -1,0 +1,44 @@
+"""ClusterRoles for the people who use our kinds: admin, editor and viewer of each.
+
+They carry the aggregation labels, so that whoever is `admin`, `edit` or `view` of a namespace gets
+them without any binding.
+"""
+
+from typing import Any
+
+from quarterdeck.meta.kinds import KindInfo
+
+READ = ("get", "list", "watch")
+EDIT = ("create", "delete", "get", "list", "patch", "update", "watch")
+
+ROLES = {"admin": ("*",), "editor": EDIT, "viewer": READ}
+"""Verbs of each role."""
+
+AGGREGATES_TO = {"admin": ("admin",), "editor": ("edit",), "viewer": ("view",)}
+"""Built-in roles that include each role."""
+
+
+def manifest(info: KindInfo, role: str) -> dict[str, Any]:
+    """One ClusterRole."""
+    rules = [_rule(info, info.plural, ROLES[role])]
+    if info.subresource_status:
+        rules.append(_rule(info, f"{info.plural}/status", ("get",)))
+    if info.scale is not None:
+        rules.append(_rule(info, f"{info.plural}/scale", _scale_verbs(role)))
+    labels = {
+        f"rbac.authorization.k8s.io/aggregate-to-{name}": "true" for name in AGGREGATES_TO[role]
+    }
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": f"{info.kind.lower()}-{role}-role", "labels": labels},
+        "rules": rules,
+    }
+
+
+def _scale_verbs(role: str) -> tuple[str, ...]:
+    return ("get",) if role == "viewer" else ("get", "patch", "update")
+
+
+def _rule(info: KindInfo, resource: str, verbs: tuple[str, ...]) -> dict[str, Any]:
+    return {"apiGroups": [info.group], "resources": [resource], "verbs": list(verbs)}
