@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quarterdeck.kit import http
+from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.server import answers, negotiation, routes, version
 from quarterdeck.server.bootstrap import bootstrap
@@ -26,6 +27,9 @@ from quarterdeck.server.pipeline.admission import Admission, NamespaceLifecycle,
 from quarterdeck.server.pipeline.impersonation import impersonate
 from quarterdeck.server.registry.table import Registry
 from quarterdeck.server.timers import Timers
+from quarterdeck.server.tokens.accounts import AccountTokens
+from quarterdeck.server.tokens.claims import ISSUER
+from quarterdeck.server.tokens.key import SigningKey
 from quarterdeck.storage import StorageError, Store
 from quarterdeck.storage.errors import Closed, CommitFailed, DiskFull, Overloaded
 from quarterdeck.wire import path as paths
@@ -64,9 +68,10 @@ class ApiServer:
     ) -> None:
         clock = clock or SystemClock()
         rng = rng or random.Random()
+        options = options or ServerOptions()
+        accounts = AccountTokens(store, SigningKey(options.signing_key), clock=clock, rng=rng)
         if authenticators is None:
             authenticators = (authn.Certificates(), authn.Tokens(), authn.PlainPort())
-        options = options or ServerOptions()
         own = [
             plugin
             for plugin in default_plugins(store, rng)
@@ -79,7 +84,8 @@ class ApiServer:
             clock=clock,
             random=rng,
             timers=Timers(clock),
-            authenticators=authenticators,
+            authenticators=authn.with_accounts(authenticators, accounts),
+            accounts=accounts,
             authorizer=authorizer or authz.AdministratorsOnly(),
             admission=Admission((NamespaceLifecycle(store), *own, *plugins)),
             metrics=Metrics(),
@@ -175,6 +181,11 @@ class ApiServer:
         match path:
             case "/version":
                 return http.Response(200, answers.JSON_HEADERS, self._version)
+            case "/.well-known/openid-configuration":
+                return _json(request, self.core, kit_json.encode(_issuer_document(request)))
+            case "/openid/v1/jwks":
+                keys = kit_json.encode(self.core.accounts.key.public_set())
+                return _json(request, self.core, keys, media="application/jwk-set+json")
             case "/metrics":
                 return http.Response(200, answers.METRICS_HEADERS, self._metrics_text())
             case _:
@@ -251,6 +262,18 @@ class ApiServer:
         message = f"{request.method} {request.path} failed"
         context = {"message": message, "exception": error}
         asyncio.get_running_loop().call_exception_handler(context)
+
+
+def _issuer_document(request: http.Request) -> dict[str, object]:
+    """How others find the keys that verify tokens of service accounts."""
+    scheme = "https" if request.peer.secure else "http"
+    return {
+        "issuer": ISSUER,
+        "jwks_uri": f"{scheme}://{request.headers.get('host') or ''}/openid/v1/jwks",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    }
 
 
 def _translated(error: StorageError) -> ApiError:

@@ -15,6 +15,7 @@ from quarterdeck.server.pipeline.authz import Authorizer
 from quarterdeck.server.registry.resource import Context, Resource
 from quarterdeck.server.registry.table import Registry
 from quarterdeck.server.timers import Timers
+from quarterdeck.server.tokens.accounts import AccountTokens
 from quarterdeck.storage import Store
 from quarterdeck.wire.frame import EventType
 
@@ -57,6 +58,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     timers: Timers
     authenticators: Sequence[Authenticator]
     authorizer: Authorizer
+    accounts: AccountTokens
     admission: Admission
     metrics: Metrics
     field_managers: FieldManagers

@@ -6,6 +6,8 @@ import msgspec
 
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
+ACCOUNTS = "system:serviceaccounts"
+"""Every service account is in it."""
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,5 +1,7 @@
 """What can be set about an API server; every member says its unit and when to change it."""
 
+from pathlib import Path
+
 import msgspec
 
 
@@ -55,6 +57,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     certificate_authority: str = ""
     """The PEM certificate clients should trust; every namespace has it as `kube-root-ca.crt`."""
+
+    signing_key: Path | None = None
+    """The PEM key that signs the tokens of service accounts; without one a key is made up, and
+    tokens end with the server."""
 
     advertise_address: str = ""
     """`host:port` that legacy discovery names; empty for what the request was sent to."""

@@ -19,6 +19,7 @@ from quarterdeck.server.handlers import (
     patch,
     review,
     scale,
+    token,
     update,
     watch,
 )
@@ -48,6 +49,8 @@ _SCALE_VERBS: dict[str, Verb] = {
     "patch": scale.patch,
     "update": scale.update,
 }
+_MADE: dict[str, Verb] = {"eviction": eviction.handle, token.TOKEN: token.handle}
+"""Subresources that are only ever created."""
 _OBJECT_METHODS = {
     "GET": "get",
     "HEAD": "get",
@@ -129,19 +132,19 @@ async def answer(
 def _handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
     if path.subresource == SCALE:
         return _SCALE_VERBS[verb]
-    if path.subresource and path.subresource not in PARTS and path.subresource != "eviction":
+    if path.subresource and path.subresource not in PARTS and path.subresource not in _MADE:
         raise _not_served(path)
     if verb != "create":
         return _VERBS[verb]
     if not path.subresource:
         return review.handle if resource.kind in review.REVIEWS else create.handle
-    if path.subresource == "eviction":
-        return eviction.handle
+    if path.subresource in _MADE:
+        return _MADE[path.subresource]
     raise NotFound.resource()
 
 
 def _not_served(path: paths.ResourcePath) -> NotFound:
-    """What needs a kubelet or a token issuer; said plainly, so that nobody searches for long."""
+    """What needs a kubelet; said plainly, so that nobody searches for long."""
     full = f"{path.resource}/{path.subresource}"
     return NotFound(f"{full} is not served here: no container runs behind this API")
 

@@ -17,7 +17,7 @@ from quarterdeck.server.registry.resource import Resource
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "reference" / "compatibility.md"
-SERVED_PARTS = routes.PARTS | {"scale", "eviction"}
+SERVED_PARTS = routes.PARTS | {"scale", "eviction", "token"}
 DEFINITIONS = "customresourcedefinitions"
 
 INTRODUCTION = """# Compatibility with Kubernetes
@@ -38,7 +38,10 @@ roles and role bindings (administrators may do everything, others nothing), reso
 limit ranges, API services, certificate signing requests, flow schemas.
 """
 REFUSED = """## Refused
-- Identities other than the administrator's: 401 or 403; health, version and discovery are open.
+- Identities without all rights: 403. There are no finer rights yet, so whoever is not in the group
+  `system:masters` (every service account, with a token that is otherwise good) reads health,
+  version, discovery and OpenAPI, asks about itself, and gets 403 for everything else. Bad, expired
+  and orphaned tokens: 401.
 - Protobuf answers: requests in protobuf are read, answers are JSON (or YAML).
 - Strategic merge patches of custom resources: 415, as in Kubernetes.
 """

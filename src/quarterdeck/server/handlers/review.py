@@ -17,8 +17,9 @@ from quarterdeck.server.pipeline import decode
 from quarterdeck.server.pipeline.authn import authenticate_token
 from quarterdeck.server.pipeline.authz import Attributes
 from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.tokens.claims import AUDIENCES
 from quarterdeck.wire.query import CreateOptions
-from quarterdeck.wire.status import Invalid, Unauthorized
+from quarterdeck.wire.status import BadRequest, Invalid, Unauthorized
 
 Review = Callable[[Core, Call, Object], None]
 """Fills in the status of a review, in place."""
@@ -75,15 +76,33 @@ def _self_rules(core: Core, call: Call, value: Object) -> None:
 
 
 def _token(core: Core, call: Call, value: Object) -> None:
-    token = (value.get("spec") or {}).get("token") or ""
+    spec = value.get("spec") or {}
+    if not (token := spec.get("token")):
+        raise BadRequest("token is required for TokenReview in authentication")
+    audiences = spec.get("audiences") or list(AUDIENCES)
     try:
-        user = authenticate_token(token, core.authenticators)
+        user = authenticate_token(token, core.authenticators, audiences)
     except Unauthorized:
-        user = None
-    if user is None:
-        value["status"] = {"user": {}, "error": "the token is not known"}
-    else:
-        value["status"] = {"authenticated": True, "user": user.to_info()}
+        value["status"] = {"user": {}, "error": "invalid bearer token"}
+        return
+    value["status"] = {
+        "authenticated": True,
+        "user": user.to_info(),
+        "audiences": _held(core, token, audiences),
+    }
+
+
+def _held(core: Core, token: str, audiences: list[str]) -> list[str]:
+    """Those of the audiences that a token is for; static tokens are for everybody."""
+    return [each for each in audiences if _is_for(core, token, each)]
+
+
+def _is_for(core: Core, token: str, audience: str) -> bool:
+    try:
+        authenticate_token(token, core.authenticators, [audience])
+    except Unauthorized:
+        return False
+    return True
 
 
 def _decision(core: Core, call: Call, user: User, spec: Object) -> Object:

@@ -4,13 +4,18 @@ Authenticators are asked in order; the first that recognises credentials decides
 credentials is anonymous, a request with credentials nobody accepts is refused.
 """
 
+import functools
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from quarterdeck.kit import http
 from quarterdeck.server.identity import ANONYMOUS, AUTHENTICATED, LOCAL, User
 from quarterdeck.server.pipeline.certificate import CertificateError, subject
+from quarterdeck.server.tokens.claims import AUDIENCES
 from quarterdeck.wire.status import Unauthorized
+
+_CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 
 class Authenticator(Protocol):
@@ -25,19 +30,37 @@ class Authenticator(Protocol):
         ...
 
 
+class TokenSource(Protocol):
+    """Recognises bearer tokens of one kind."""
+
+    def user_of(self, token: str, audiences: Sequence[str] = ...) -> User | None:
+        """The user, or None if the token is none of this source's.
+
+        Raises:
+            Unauthorized: if it is and is not good.
+        """
+        ...
+
+
 class Certificates:
     """Client certificates that TLS has verified: CN is the name, O are the groups."""
 
     def authenticate(self, request: http.Request) -> User | None:
         """Read the peer's certificate."""
         der = request.peer.certificate
-        if der is None:
-            return None
-        try:
-            name, groups = subject(der)
-        except CertificateError as error:
-            raise Unauthorized from error
-        return User(name=name, groups=(*groups, AUTHENTICATED))
+        return None if der is None else _user_of(der)
+
+
+@functools.lru_cache(maxsize=1024)
+def _user_of(der: bytes) -> User:
+    try:
+        name, groups = subject(der)
+    except CertificateError as error:
+        raise Unauthorized from error
+    digest = hashlib.sha256(der).hexdigest()
+    return User(
+        name=name, groups=(*groups, AUTHENTICATED), extra={_CREDENTIAL: (f"X509SHA256={digest}",)}
+    )
 
 
 class PlainPort:
@@ -49,10 +72,17 @@ class PlainPort:
 
 
 class Tokens:
-    """Static bearer tokens."""
+    """Bearer tokens: static ones, and those of other sources."""
 
-    def __init__(self, users: Mapping[str, User] | None = None) -> None:
+    def __init__(
+        self, users: Mapping[str, User] | None = None, *, sources: Sequence[TokenSource] = ()
+    ) -> None:
         self._users = dict(users or {})
+        self._sources = tuple(sources)
+
+    def with_source(self, source: TokenSource) -> "Tokens":
+        """The same, and one source more."""
+        return Tokens(self._users, sources=(*self._sources, source))
 
     def authenticate(self, request: http.Request) -> User | None:
         """Look the token up; an unknown one is an error, not anonymity."""
@@ -64,28 +94,41 @@ class Tokens:
             raise Unauthorized
         return self.user_of(token.strip())
 
-    def user_of(self, token: str) -> User:
+    def user_of(self, token: str, audiences: Sequence[str] = AUDIENCES) -> User:
         """The user a token stands for.
 
         Raises:
             Unauthorized: if it stands for nobody.
         """
-        user = self._users.get(token)
-        if user is None:
-            raise Unauthorized
-        return user
+        if (user := self._users.get(token)) is not None:
+            return user
+        for source in self._sources:
+            if (user := source.user_of(token, audiences)) is not None:
+                return user
+        raise Unauthorized
 
 
-def authenticate_token(token: str, authenticators: Sequence[Authenticator]) -> User | None:
+def with_accounts(
+    authenticators: Sequence[Authenticator], accounts: TokenSource
+) -> tuple[Authenticator, ...]:
+    """The same authenticators; where tokens are read, those of service accounts are too."""
+    return tuple(
+        each.with_source(accounts) if isinstance(each, Tokens) else each for each in authenticators
+    )
+
+
+def authenticate_token(
+    token: str, authenticators: Sequence[Authenticator], audiences: Sequence[str]
+) -> User:
     """The user of a bearer token, for reviews.
 
     Raises:
-        Unauthorized: if it is known to be bad.
+        Unauthorized: if it stands for nobody, or is for others than these.
     """
     for authenticator in authenticators:
         if isinstance(authenticator, Tokens):
-            return authenticator.user_of(token)
-    return None
+            return authenticator.user_of(token, audiences)
+    raise Unauthorized
 
 
 def authenticate(request: http.Request, authenticators: Sequence[Authenticator]) -> User:

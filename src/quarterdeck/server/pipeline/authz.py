@@ -6,10 +6,11 @@ version and discovery, and whoever is somebody may ask about themselves.
 
 from typing import NamedTuple, Protocol
 
-from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.identity import ACCOUNTS, AUTHENTICATED, MASTERS, User
 from quarterdeck.wire.status import Details, Forbidden
 
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/openapi")
+_ISSUER_PATHS = ("/.well-known/openid-configuration", "/openid/v1/jwks")
 _SELF_REVIEWS = frozenset(
     {
         ("authorization.k8s.io", "selfsubjectaccessreviews"),
@@ -48,7 +49,10 @@ class AdministratorsOnly:
         if MASTERS in user.groups:
             return True
         if attributes.path:
-            return attributes.verb == "get" and is_public(attributes.path)
+            is_known = is_public(attributes.path) or (
+                ACCOUNTS in user.groups and attributes.path in _ISSUER_PATHS
+            )
+            return attributes.verb == "get" and is_known
         return (
             AUTHENTICATED in user.groups
             and attributes.verb == "create"

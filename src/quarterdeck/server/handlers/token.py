@@ -1,0 +1,130 @@
+"""POST of a TokenRequest: a token for a service account."""
+
+import functools
+from datetime import timedelta
+
+import msgspec
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.meta import builtins
+from quarterdeck.meta.field import FieldError, invalid
+from quarterdeck.meta.identity import GVK, GVR
+from quarterdeck.server import answers, managed, writing
+from quarterdeck.server.call import Call
+from quarterdeck.server.core import Core
+from quarterdeck.server.facts import facts_of
+from quarterdeck.server.handlers.options import intent_of, validation_of
+from quarterdeck.server.handlers.update import check_name
+from quarterdeck.server.kinds.catalog import home_of
+from quarterdeck.server.kinds.rules import BuiltinStrategy
+from quarterdeck.server.pipeline import decode
+from quarterdeck.server.registry.resource import Object, Resource
+from quarterdeck.server.tokens.claims import AUDIENCES, Bound
+from quarterdeck.storage import StoreKey
+from quarterdeck.wire.query import CreateOptions
+from quarterdeck.wire.status import BadRequest, Conflict, Invalid, NotFound
+
+TOKEN = "token"
+KIND = GVK("authentication.k8s.io", "v1", "TokenRequest")
+_DEFAULT_SECONDS = 3600
+_MIN_SECONDS = 600
+_MAX_SECONDS = 2**32
+_BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+
+
+async def handle(core: Core, call: Call) -> answers.Answer:
+    """Issue a token; 201 with the request and the token in its status."""
+    options = CreateOptions.parse(call.request.query)
+    intent = intent_of(call, options, "CreateOptions", subresource=TOKEN)
+    validation = validation_of(options, "CreateOptions")
+    asked = msgspec.structs.replace(call, resource=_resource())
+    body = await decode.read_body(call, core.options.max_body_bytes)
+    value = decode.decode_object(asked, body, KIND, validation)
+    account = writing.present(core, call)
+    metadata = value["metadata"]
+    check_name(call, metadata)
+    writing.check_namespace(call, metadata)
+    value.pop("status", None)
+    value = managed.track(core, asked, value, None, manager=intent.manager)
+    value["metadata"]["creationTimestamp"] = format_time(core.clock.now())
+    spec = value.setdefault("spec", {})
+    spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
+    spec["expirationSeconds"] = seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
+    if errors := _seconds_errors(seconds):
+        raise Invalid.of(KIND.kind, call.path.name, errors, group=KIND.group)
+    bound = _bound(core, call, spec.get("boundObjectRef"))
+    token = core.accounts.issue(
+        call.key,
+        uid=facts_of(account).uid,
+        audiences=spec["audiences"],
+        seconds=seconds,
+        bound=bound,
+    )
+    ends = core.clock.now() + timedelta(seconds=seconds)
+    value["status"] = {"token": token, "expirationTimestamp": format_time(ends)}
+    return answers.served(core, asked, value, 201)
+
+
+@functools.cache
+def _resource() -> Resource:
+    node = builtins.node(KIND)
+    assert node is not None  # the table has it, a test says so
+    return Resource(
+        gvr=GVR(KIND.group, KIND.version, "tokenrequests"),
+        kind=KIND.kind,
+        list_kind="TokenRequestList",
+        singular="tokenrequest",
+        namespaced=True,
+        node=node,
+        strategy=BuiltinStrategy(KIND, home_of(KIND), has_status=False),
+        verbs=("create",),
+    )
+
+
+def _seconds_errors(seconds: int) -> list[FieldError]:
+    field = "spec.expirationSeconds"
+    if seconds < _MIN_SECONDS:
+        return [invalid(field, seconds, "may not specify a duration less than 10 minutes")]
+    if seconds > _MAX_SECONDS:
+        return [invalid(field, seconds, "may not specify a duration larger than 2^32 seconds")]
+    return []
+
+
+def _bound(core: Core, call: Call, reference: Object | None) -> Bound | None:
+    """What the token is to be bound to, which must be there.
+
+    Raises:
+        BadRequest: for other kinds, and for pods of another account.
+        NotFound: if it is not there.
+        Conflict: if it is there and is another one.
+    """
+    if not reference:
+        return None
+    kind, name = reference.get("kind") or "", reference.get("name") or ""
+    group, _, version = (reference.get("apiVersion") or "").rpartition("/")
+    if group or kind not in _BINDABLE:
+        raise BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+    namespace = "" if kind == "Node" else call.path.namespace
+    entry = core.store.get(StoreKey(_BINDABLE[kind], namespace, name))
+    if entry is None:
+        raise NotFound.of(_BINDABLE[kind], name)
+    if kind == "Pod":
+        _check_account(call, kit_json.decode(entry.value))
+    uid, wanted = facts_of(entry).uid, reference.get("uid") or ""
+    if wanted and wanted != uid:
+        raise Conflict.of(
+            kind,
+            name,
+            f"the UID in the bound object reference ({wanted}) does not match the UID in record."
+            " The object might have been deleted and then recreated",
+        )
+    return Bound(kind=kind.lower(), name=name, uid=uid)
+
+
+def _check_account(call: Call, pod: Object) -> None:
+    if (pod.get("spec") or {}).get("serviceAccountName") != call.path.name:
+        raise BadRequest(
+            f'cannot bind token for serviceaccount "{call.path.name}" to pod running with different'
+            " serviceaccount name."
+        )

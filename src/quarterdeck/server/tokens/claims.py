@@ -1,0 +1,86 @@
+"""What is written in a token of a service account: Kubernetes' private claims, pure."""
+
+from typing import Any
+
+import msgspec
+
+ISSUER = "https://kubernetes.default.svc"
+AUDIENCES = (ISSUER,)
+"""Whom a token is for if nobody says: this API."""
+SUBJECT = "system:serviceaccount:"
+_PRIVATE = "kubernetes.io"
+_BOUND = ("pod", "secret", "node")
+
+
+class Bound(msgspec.Struct, frozen=True, kw_only=True):
+    """An object a token lives and dies with."""
+
+    kind: str
+    """`pod`, `secret` or `node`."""
+    name: str
+    uid: str
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of one token; times are seconds since 1970."""
+
+    namespace: str
+    account: str
+    account_uid: str
+    audiences: tuple[str, ...]
+    issued: int
+    expires: int
+    identifier: str
+    bound: Bound | None = None
+
+    @property
+    def subject(self) -> str:
+        """The user name of the account."""
+        return f"{SUBJECT}{self.namespace}:{self.account}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As they are signed."""
+        private: dict[str, Any] = {
+            "namespace": self.namespace,
+            "serviceaccount": {"name": self.account, "uid": self.account_uid},
+        }
+        if self.bound is not None:
+            private[self.bound.kind] = {"name": self.bound.name, "uid": self.bound.uid}
+        return {
+            "aud": list(self.audiences),
+            "exp": self.expires,
+            "iat": self.issued,
+            "iss": ISSUER,
+            "jti": self.identifier,
+            _PRIVATE: private,
+            "nbf": self.issued,
+            "sub": self.subject,
+        }
+
+
+def parse(claims: dict[str, Any]) -> Claims | None:
+    """What a verified token says; None if it is not one of a service account of this issuer."""
+    try:
+        private = claims[_PRIVATE]
+        account = private["serviceaccount"]
+        found = Claims(
+            namespace=private["namespace"],
+            account=account["name"],
+            account_uid=account["uid"],
+            audiences=tuple(claims["aud"]),
+            issued=claims["nbf"],
+            expires=claims["exp"],
+            identifier=claims["jti"],
+            bound=_bound(private),
+        )
+    except (KeyError, TypeError):
+        return None
+    is_ours = claims.get("iss") == ISSUER and claims.get("sub") == found.subject
+    return found if is_ours else None
+
+
+def _bound(private: dict[str, Any]) -> Bound | None:
+    for kind in _BOUND:
+        if kind in private:
+            return Bound(kind=kind, name=private[kind]["name"], uid=private[kind]["uid"])
+    return None

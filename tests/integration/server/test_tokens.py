@@ -1,0 +1,119 @@
+"""TokenRequest, TokenReview and what a token then opens."""
+
+from typing import Any
+
+import pytest
+
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+PODS = "/api/v1/namespaces/default/pods"
+REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+async def issued(api: Any, **spec: Any) -> str:
+    await api("POST", ACCOUNTS, {"metadata": {"name": "robot"}})
+    answer = await api("POST", f"{ACCOUNTS}/robot/token", {"spec": spec})
+    assert answer.status == 201
+    return str(answer.body["status"]["token"])
+
+
+async def test_token_opens_what_its_account_may_do_until_the_account_goes(serving: Any) -> None:
+    async with serving() as api:
+        bearer = f"Bearer {await issued(api)}"
+        me = await api("POST", SELF, {}, authorization=bearer)
+        info = me.body["status"]["userInfo"]
+        assert info["username"] == "system:serviceaccount:default:robot"
+        assert "system:serviceaccounts:default" in info["groups"]
+        assert (await api("GET", "/api", authorization=bearer)).status == 200
+        assert (await api("GET", "/openid/v1/jwks", authorization=bearer)).status == 200
+        refused = await api("GET", PODS, authorization=bearer)
+        assert refused.status == 403
+        assert 'User "system:serviceaccount:default:robot" cannot list' in refused.message
+        await api("DELETE", f"{ACCOUNTS}/robot")
+        assert (await api("GET", "/api", authorization=bearer)).status == 401
+
+
+async def test_token_review_names_the_account_and_its_audiences(serving: Any) -> None:
+    async with serving() as api:
+        token = await issued(api, audiences=["vault", "other"])
+        body = {"spec": {"token": token, "audiences": ["vault", "third"]}}
+        status = (await api("POST", REVIEWS, body)).body["status"]
+        assert status["authenticated"] is True
+        assert status["user"]["username"] == "system:serviceaccount:default:robot"
+        assert status["audiences"] == ["vault"]
+        status = (await api("POST", REVIEWS, {"spec": {"token": token}})).body["status"]
+        assert status == {"user": {}, "error": "invalid bearer token"}
+        empty = await api("POST", REVIEWS, {"spec": {}})
+        assert (empty.status, empty.message) == (
+            400,
+            "token is required for TokenReview in authentication",
+        )
+
+
+async def test_issuer_says_where_its_keys_are(serving: Any) -> None:
+    async with serving() as api:
+        document = (await api("GET", "/.well-known/openid-configuration")).body
+        assert document["issuer"] == "https://kubernetes.default.svc"
+        assert document["jwks_uri"].endswith("/openid/v1/jwks")
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "message"),
+    [
+        pytest.param(
+            {"expirationSeconds": 60},
+            422,
+            "spec.expirationSeconds: Invalid value: 60: may not specify a duration less than"
+            " 10 minutes",
+            id="too short",
+        ),
+        pytest.param(
+            {"expirationSeconds": 2**33},
+            422,
+            "may not specify a duration larger than 2^32 seconds",
+            id="too long",
+        ),
+        pytest.param(
+            {"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "x"}},
+            400,
+            "cannot bind token to object of type /v1, Kind=ConfigMap",
+            id="bound to a strange kind",
+        ),
+        pytest.param(
+            {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "x"}},
+            404,
+            'pods "x" not found',
+            id="bound to nothing",
+        ),
+        pytest.param(
+            {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "other"}},
+            400,
+            'cannot bind token for serviceaccount "robot" to pod running with different',
+            id="bound to the pod of another",
+        ),
+        pytest.param(
+            {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "own", "uid": "x"}},
+            409,
+            "the UID in the bound object reference (x) does not match the UID in record",
+            id="bound to a pod that was",
+        ),
+    ],
+)
+async def test_bad_requests_are_refused(
+    serving: Any, spec: dict[str, Any], status: int, message: str
+) -> None:
+    async with serving() as api:
+        await issued(api)
+        containers = [{"name": "c", "image": "i"}]
+        for name, account in (("other", "default"), ("own", "robot")):
+            pod = {"serviceAccountName": account, "containers": containers}
+            await api("POST", PODS, {"metadata": {"name": name}, "spec": pod})
+        answer = await api("POST", f"{ACCOUNTS}/robot/token", {"spec": spec})
+        assert answer.status == status
+        assert message in answer.message
+
+
+async def test_token_of_nobody_is_not_found(serving: Any) -> None:
+    async with serving() as api:
+        answer = await api("POST", f"{ACCOUNTS}/nobody/token", {})
+        assert (answer.status, answer.message) == (404, 'serviceaccounts "nobody" not found')
