@@ -1,0 +1,307 @@
+"""Our API server against kube-apiserver with etcd: start, memory, rates, cost, lists, watches.
+
+Both are real processes on durable storage behind TLS, as kubectl meets them. The load comes from a
+process of its own, with our HTTP client, on another core than our server; costs are processor time
+at the server. kube-apiserver and etcd may use every core.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+
+from bench.peers import api_servers
+from bench.peers.api_servers import LOAD_CORE, ApiServer
+from bench.process import Child
+from bench.suite import OURS, Case, Contenders, Measure, Missing, Scale, Suite
+
+GENERATOR = "load generator"
+_WATCHERS = 100
+
+
+def cases(scale: Scale) -> Sequence[Case]:
+    requests = scale.pick(100, 1_500, 5_000)
+    clients = scale.pick((16,), (1, 16, 64), (1, 16, 64))
+    filled = scale.pick(300, 10_000, 100_000)
+    lists = scale.pick((100, 200), (2_500, 5_000, 10_000), (12_500, 25_000, 50_000, 100_000))
+    grown = scale.pick((100, 200), (1_000, 2_000, 4_000), (6_250, 12_500, 25_000, 50_000))
+    return [
+        Case(name="ready from the start of the process", unit="s", open=lambda _: _starts()),
+        Case(name="memory, idle", unit="MB", open=lambda _: _idle_memory()),
+        Case(
+            name="processor time when idle",
+            unit="% of a core",
+            open=lambda _: _idle_cpu(scale.pick(0.5, 4.0, 20.0)),
+        ),
+        *(_rate_case("creates", each, requests) for each in clients),
+        *(_rate_case("reads", each, requests) for each in clients),
+        Case(
+            name="reads by 64 clients, what the load generator could send",
+            unit="requests/s",
+            open=lambda _: _generator(requests),
+            is_more_better=True,
+            note="If this is not well above the rate of a server, that rate is a lower bound.",
+        ),
+        *(_cost_case(what, requests) for what in _COSTS),
+        *(_cost_case(what, requests, plain=True) for what in ("GET", "POST")),
+        Case(
+            name=f"memory with {filled:,} custom objects of 1 KB",
+            unit="MB",
+            open=lambda _: _filled_memory(filled),
+        ),
+        Case(
+            name="list of n custom objects in one answer",
+            unit="ms",
+            open=_lists,
+            sizes=lists,
+        ),
+        Case(
+            name="creating n custom objects by 16 clients",
+            unit="CPU s",
+            open=_growth,
+            sizes=grown,
+            note="Objects of earlier rounds stay.",
+        ),
+        *(
+            _watch_case(share, scale.pick(10, 100, 500), scale.pick(40.0, 20.0, 20.0))
+            for share in scale.pick(("p99",), ("p50", "p99"), ("p50", "p99"))
+        ),
+    ]
+
+
+_COSTS = {
+    "GET": "get",
+    "POST": "create",
+    "server-side apply": "apply",
+    "merge patch of the status": "status",
+}
+"""What is asked of the server, and the generator's word for it."""
+
+
+def _rate_case(what: str, clients: int, count: int) -> Case:
+    return Case(
+        name=f"{what} of a custom object by {clients} clients",
+        unit="requests/s",
+        open=lambda _: _rates(what, clients, count if clients > 1 else count // 3),
+        is_more_better=True,
+    )
+
+
+def _cost_case(what: str, count: int, *, plain: bool = False) -> Case:
+    name = f"{what} of a custom object{', plain HTTP' if plain else ''}"
+    return Case(name=name, unit="CPU ms", open=lambda _: _costs(what, count, plain=plain))
+
+
+def _watch_case(share: str, count: int, rate_hz: float) -> Case:
+    return Case(
+        name=f"write to event at {_WATCHERS} watchers, {share}",
+        unit="ms",
+        open=lambda _: _watches(share, count, rate_hz),
+        note=f"Open loop, {rate_hz:g} writes a second.",
+    )
+
+
+class Target:
+    """A server and the load generator that was started for it."""
+
+    def __init__(self, server: ApiServer, generator: Child) -> None:
+        self.server = server
+        self._generator = generator
+        self._rounds = 0
+
+    def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
+        """Have the generator do something."""
+        answer: dict[str, Any] = json.loads(
+            self._generator.ask(json.dumps({"do": do, **arguments})) or '{"error": "it ended"}'
+        )
+        if "error" in answer:
+            raise RuntimeError(f"load generator: {answer['error']}")
+        return answer
+
+    def prefix(self) -> str:
+        """Names nobody has used yet."""
+        self._rounds += 1
+        return f"r{self._rounds}-"
+
+    def cost_s(self, do: str, **arguments: Any) -> float:
+        """Processor seconds the server needs for it."""
+        before = self.server.cpu_s()
+        self.ask(do, **arguments)
+        return self.server.cpu_s() - before
+
+
+def _generator_for(server: ApiServer, stack: ExitStack, *, url: str = "") -> Target:
+    command = ["-m", "bench.peers.api_load", str(server.kubeconfig), *([url] if url else [])]
+    generator = stack.enter_context(Child(command, core=LOAD_CORE))
+    if not generator.line():
+        raise RuntimeError("the load generator did not start")
+    return Target(server, generator)
+
+
+@contextmanager
+def _targets(*, fill: int = 0, plain: bool = False) -> Iterator[dict[str, Target | Missing]]:
+    """The servers with the custom kind defined and `fill` objects of it."""
+    with api_servers.started() as servers, ExitStack() as stack:
+        targets: dict[str, Target | Missing] = {}
+        for name, server in servers.items():
+            if isinstance(server, Missing):
+                targets[name] = server
+                continue
+            if plain and not server.plain_url:
+                targets[name] = Missing("it has no port without TLS")
+                continue
+            target = _generator_for(server, stack, url=server.plain_url if plain else "")
+            target.ask("setup")
+            if fill:
+                target.ask("create", count=fill, clients=32)
+            targets[name] = target
+        yield targets
+
+
+def _measured(
+    targets: dict[str, Target | Missing], measure: Callable[[Target], Measure]
+) -> Contenders:
+    return {
+        name: each if isinstance(each, Missing) else measure(each) for name, each in targets.items()
+    }
+
+
+@contextmanager
+def _starts() -> Iterator[Contenders]:
+    def measure(start: Callable[[Any], ApiServer]) -> Measure:
+        def run() -> float:
+            with api_servers.one(start) as server:
+                return server.ready_s
+
+        return run
+
+    yield {
+        name: each if isinstance(each, Missing) else measure(each)
+        for name, each in api_servers.starters().items()
+    }
+
+
+@contextmanager
+def _idle_memory() -> Iterator[Contenders]:
+    with api_servers.started() as servers:
+        yield {
+            name: each if isinstance(each, Missing) else _memory(each)
+            for name, each in servers.items()
+        }
+
+
+def _memory(server: ApiServer) -> Measure:
+    return lambda: server.memory_bytes() / 1e6
+
+
+@contextmanager
+def _idle_cpu(seconds: float) -> Iterator[Contenders]:
+    def measure(server: ApiServer) -> Measure:
+        def run() -> float:
+            before = server.cpu_s()
+            time.sleep(seconds)
+            return (server.cpu_s() - before) / seconds * 100
+
+        return run
+
+    with api_servers.started() as servers:
+        yield {
+            name: each if isinstance(each, Missing) else measure(each)
+            for name, each in servers.items()
+        }
+
+
+@contextmanager
+def _filled_memory(count: int) -> Iterator[Contenders]:
+    with _targets(fill=count) as targets:
+        yield _measured(targets, lambda target: _memory(target.server))
+
+
+@contextmanager
+def _rates(what: str, clients: int, count: int) -> Iterator[Contenders]:
+    def measure(target: Target) -> Measure:
+        def run() -> float:
+            if what == "creates":
+                spent = target.ask("create", count=count, clients=clients, prefix=target.prefix())
+            else:
+                spent = target.ask("get", count=count, clients=clients, of=100)
+            return float(count / spent["seconds"])
+
+        return run
+
+    with _targets(fill=100) as targets:
+        yield _measured(targets, measure)
+
+
+@contextmanager
+def _generator(count: int) -> Iterator[Contenders]:
+    with _targets(fill=100) as targets:
+        ours = targets[OURS]
+        assert isinstance(ours, Target)
+
+        def run() -> float:
+            spent = ours.ask("get", count=count, clients=64, of=100)
+            return float(count / spent["generator_cpu_s"])
+
+        yield {GENERATOR: run}
+
+
+@contextmanager
+def _costs(what: str, count: int, *, plain: bool) -> Iterator[Contenders]:
+    command = _COSTS[what]
+
+    def measure(target: Target) -> Measure:
+        def run() -> float:
+            arguments = {"prefix": target.prefix()} if command == "create" else {"of": 100}
+            spent = target.cost_s(command, count=count, clients=16, **arguments)
+            return spent / count * 1e3
+
+        return run
+
+    with _targets(fill=100, plain=plain) as targets:
+        yield _measured(targets, measure)
+
+
+def _lists(size: int) -> AbstractContextManager[Contenders]:
+    return _listing(size)
+
+
+@contextmanager
+def _listing(size: int) -> Iterator[Contenders]:
+    def measure(target: Target) -> Measure:
+        return lambda: float(target.ask("list", expect=size)["seconds"] * 1e3)
+
+    with _targets(fill=size) as targets:
+        yield _measured(targets, measure)
+
+
+@contextmanager
+def _growth(size: int) -> Iterator[Contenders]:
+    def measure(target: Target) -> Measure:
+        return lambda: target.cost_s("create", count=size, clients=16, prefix=target.prefix())
+
+    with _targets() as targets:
+        yield _measured(targets, measure)
+
+
+@contextmanager
+def _watches(share: str, count: int, rate_hz: float) -> Iterator[Contenders]:
+    def measure(target: Target) -> Measure:
+        def run() -> float:
+            found = target.ask("watch", watchers=_WATCHERS, rate_hz=rate_hz, count=count)
+            return float(found[f"{share}_ms"])
+
+        return run
+
+    with _targets(fill=count) as targets:
+        yield _measured(targets, measure)
+
+
+SUITE = Suite(
+    name="apiserver",
+    title="API server",
+    cases=cases,
+    versions=("httptools", "uvloop", "msgspec"),
+    is_process=True,
+)
