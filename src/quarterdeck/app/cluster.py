@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import random
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -49,8 +50,10 @@ class Cluster:
         clock: Clock | None = None,
         seed: int | None = None,
         port: int = 0,
+        faults: Callable[[http.Handler], http.Handler] | None = None,
         **server: Any,
     ) -> None:
+        """`faults` stands between the sockets and the server, for `quarterdeck.testing`."""
         if not in_memory and data_dir is None:
             raise ValueError("a cluster that keeps its objects needs data_dir")
         self._data_dir = Path(data_dir) if data_dir is not None else None
@@ -58,6 +61,7 @@ class Cluster:
         self._clock = clock or SystemClock()
         self._random = random.Random(seed)
         self._port = port
+        self._faults = faults
         self._server_arguments = server
         self._stack = contextlib.AsyncExitStack()
         self._api: ApiServer | None = None
@@ -134,7 +138,10 @@ class Cluster:
         )
         await api.start()
         tasks.spawn(api.run(), name="api-server")
-        server = http.Server(api.handle, clock=self._clock)
+        handler: http.Handler = api.handle
+        if self._faults is not None:
+            handler = self._faults(handler)
+        server = http.Server(handler, clock=self._clock)
         stack.push_async_callback(_shut_down, api, server)
         listener = await server.listen(_HOST, self._port)
         self._address = f"{_HOST}:{listener.port}"

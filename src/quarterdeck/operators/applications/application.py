@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from quarterdeck.apis.applications.v1 import FINALIZER, Application
+from quarterdeck.apis.applications.v1 import FINALIZER, Application, ApplicationCondition
 from quarterdeck.apis.apps import Deployment
 from quarterdeck.apis.batch import Job
 from quarterdeck.apis.core.config import ConfigMap
 from quarterdeck.apis.core.pods import Pod
 from quarterdeck.apis.core.services import Service
-from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.conditions import FALSE, TRUE, Status
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object, controller_of
 from quarterdeck.operators.applications import plan
@@ -108,9 +108,10 @@ def report(app: Application, verdict: Verdict, ctx: Context[Application]) -> Non
         label_selector=",".join(f"{k}={v}" for k, v in plan.selector(app).items()),
     )
     status = TRUE if verdict.is_ready else FALSE
-    ctx.status.condition(READY, status, verdict.reason, verdict.message)
+    put_condition(ctx, READY, status, verdict.reason, verdict.message)
     updating = verdict.is_progressing
-    ctx.status.condition(
+    put_condition(
+        ctx,
         PROGRESSING,
         TRUE if updating else FALSE,
         Reason.UPDATING if updating else Reason.AVAILABLE,
@@ -130,11 +131,26 @@ def report_error(ctx: Context[Application], error: Exception) -> None:
     reason = stalled.reason if stalled is not None else str(Reason.RECONCILIATION_FAILED)
     message = stalled.message if stalled is not None else str(error)
     ctx.status.set(phase="Failed")
-    ctx.status.condition(READY, FALSE, reason, message)
-    ctx.status.condition(PROGRESSING, FALSE, reason, message)
+    put_condition(ctx, READY, FALSE, reason, message)
+    put_condition(ctx, PROGRESSING, FALSE, reason, message)
     before, after = ctx.status.transition(READY)
     if after is not None and (before is None or before.message != after.message):
         ctx.event(reason, message, warning=True)
+
+
+def put_condition(
+    ctx: Context[Application], type_: str, status: Status, reason: str, message: str
+) -> None:
+    """Set a condition of the kind's own type, so that an unchanged one compares as equal."""
+    ctx.status.put(
+        ApplicationCondition(
+            type=type_,
+            status=status,
+            reason=str(reason),
+            message=message,
+            observed_generation=ctx.obj.metadata.generation,
+        )
+    )
 
 
 async def clean_up(app: Application, ctx: Context[Application]) -> None:

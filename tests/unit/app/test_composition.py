@@ -1,0 +1,204 @@
+"""The small parts of a process: binding, parts, screen, narrator, doctor, manifests."""
+
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from quarterdeck.app import manifests, parts
+from quarterdeck.app.binding import bind_of
+from quarterdeck.app.doctor import Health, check, explain
+from quarterdeck.app.following import take
+from quarterdeck.app.host import Endpoint
+from quarterdeck.app.narrator import Narrator
+from quarterdeck.app.resolving import SettingError, resolve
+from quarterdeck.app.screen import Screen, Started, start_screen
+from quarterdeck.app.settings import Port, Settings
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.runtime import logging
+from quarterdeck.runtime.logging import get_logger
+from quarterdeck.runtime.manager import Bind
+from quarterdeck.storage import Entry, StoreEvent, StoreKey
+
+APPS = "applications.cloudnative.elide.dev"
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        pytest.param("", Bind("127.0.0.1", 8081), id="the port on loopback"),
+        pytest.param(":9000", Bind("0.0.0.0", 9000), id="everywhere"),
+        pytest.param("10.0.0.1:9000", Bind("10.0.0.1", 9000), id="one address"),
+        pytest.param("[::1]:9000", Bind("::1", 9000), id="version 6"),
+        pytest.param("0", None, id="off"),
+    ],
+)
+def test_bind_addresses_mean_what_they_mean_elsewhere(address: str, expected: Bind | None) -> None:
+    assert bind_of(address, 8081, flag="--health-port") == expected
+
+
+def test_inside_a_cluster_the_port_is_reachable() -> None:
+    assert bind_of("", 8081, flag="--health-port", everywhere=True) == Bind("0.0.0.0", 8081)
+
+
+@pytest.mark.parametrize("address", ["9000", "a:b", "x:70000", ":"])
+def test_bad_bind_addresses_are_refused(address: str) -> None:
+    with pytest.raises(SettingError, match="HOST:PORT"):
+        bind_of(address, 8081, flag="--health-port")
+
+
+def test_operators_are_chosen_by_name() -> None:
+    assert parts.choose(()) == parts.PARTS
+    assert [part.name for part in parts.choose(("applications",))] == ["applications"]
+    with pytest.raises(SettingError, match=r"'nope'.*applications"):
+        parts.choose(("nope",))
+
+
+def test_every_operator_has_kinds_controllers_and_samples() -> None:
+    for part in parts.PARTS:
+        assert part.kinds()
+        assert part.controllers()
+        kinds = {(kind.KIND.api_version, kind.KIND.kind) for kind in part.kinds()}
+        assert any((each["apiVersion"], each["kind"]) in kinds for each in part.samples())
+
+
+STARTED = Started(
+    version="1.2.3",
+    took_s=0.5,
+    endpoints=[Endpoint("api", "https://127.0.0.1:6443", "Kubernetes API")],
+    operators=["applications"],
+    kubeconfig=Path("/data/kubeconfig"),
+    kept_in="/data",
+    tries=["kubectl get applications"],
+)
+
+
+def test_start_screen_says_what_listens_where_and_what_to_try() -> None:
+    text = "\n".join(start_screen(STARTED))
+    assert "https://127.0.0.1:6443  Kubernetes API" in text
+    assert "export KUBECONFIG=/data/kubeconfig" in text
+    assert "kubectl get applications" in text
+    assert "0.50 s" in text
+
+
+def test_screen_has_no_colours_off_a_terminal() -> None:
+    stream = io.StringIO()
+    screen = Screen(stream)
+    screen.show(STARTED)
+    screen.line("careful", True)
+    assert "\x1b" not in stream.getvalue()
+    assert stream.getvalue().endswith("careful\n")
+
+
+def _write(name: str, *, resource: str = APPS, value: bytes = b"{}") -> StoreEvent:
+    key = StoreKey(resource, "default", name)
+    entry = Entry(key=key, revision=1, created_revision=1, value=value)
+    return StoreEvent(revision=1, key=key, before=None, after=entry)
+
+
+def _narrator(told: list[str], clock: VirtualClock) -> Narrator:
+    return Narrator(
+        kinds={APPS: "Application"}, clock=clock, tell=lambda text, _warning: told.append(text)
+    )
+
+
+def test_narrator_tells_of_our_kinds_and_of_warnings_only() -> None:
+    told: list[str] = []
+    narrator = _narrator(told, VirtualClock(datetime(2026, 1, 1, 12, tzinfo=UTC)))
+
+    def event(kind: str, type_: str) -> bytes:
+        about = {"kind": kind, "namespace": "default", "name": "x"}
+        return msgspec.json.encode(
+            {"involvedObject": about, "type": type_, "reason": "R", "message": "m"}
+        )
+
+    narrator.hear([_write("web"), _write("x", resource="secrets")])
+    narrator.hear([_write("a", resource="events", value=event("Application", "Normal"))])
+    narrator.hear([_write("b", resource="events", value=event("Pod", "Normal"))])
+    narrator.hear([_write("c", resource="events", value=event("Pod", "Warning"))])
+    assert told == [
+        "  12:00:00  Application default/web created",
+        "  12:00:00  Application default/x R: m",
+        "  12:00:00  Pod default/x R: m",
+    ]
+
+
+async def test_narrator_counts_what_nobody_could_read() -> None:
+    import asyncio
+
+    told: list[str] = []
+    clock = VirtualClock()
+    narrator = _narrator(told, clock)
+    running = asyncio.ensure_future(narrator.run())
+    narrator.hear([_write(f"a{number}") for number in range(100)])
+    assert len(told) == 25
+    await clock.advance(2)
+    assert told[-1].endswith("… and 75 more")
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def test_settings_are_explained_with_their_origin() -> None:
+    found = resolve(command="up", flags={}, environment={"LOG_LEVEL": "debug"})
+    explained = {each.name: each for each in explain(found, "up")}
+    assert explained["log_level"].value == "debug"
+    assert explained["log_level"].origin == "environment LOG_LEVEL"
+    assert "context" not in explained
+
+
+async def test_doctor_finds_what_is_in_the_way(tmp_path: Path) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        settings = Settings(
+            port=Port(port),
+            http_port=Port(0),
+            metrics_port=Port(0),
+            health_port=Port(0),
+            data_dir=tmp_path / "a" / "b",
+        )
+        findings = {each.what: each for each in await check(settings)}
+    assert findings["port"].health is Health.BAD
+    assert "--port" in findings["port"].text
+    assert findings["data"].health is Health.OK
+    assert findings["python"].health is Health.OK
+
+
+def test_followed_settings_change_the_level_and_nothing_by_mistake() -> None:
+    before = logging.current_level()
+    try:
+        log = get_logger("test")
+        take({"LOG_LEVEL": "debug"}, Settings(), log=log)
+        assert logging.current_level() == "debug"
+        take({"LOG_LEVEL": "loud"}, Settings(), log=log)
+        assert logging.current_level() == "debug"
+        take({}, Settings(log_level="error"), log=log)
+        assert logging.current_level() == "error"
+    finally:
+        logging.set_level(before)
+
+
+def test_manifests_run_without_privileges() -> None:
+    documents = {(each["kind"], each["metadata"]["name"]): each for each in manifests.everything()}
+    pod = documents["Deployment", manifests.NAME]["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    assert pod["securityContext"]["runAsUser"] == 65532
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    role = documents["ClusterRole", manifests.NAME]
+    assert not any("*" in rule["verbs"] + rule["resources"] for rule in role["rules"])
+
+
+def test_manifests_take_another_image_and_namespace() -> None:
+    documents = manifests.everything(manifests.Place("here", "mine:1"))
+    assert not [each for each in documents if "quarterdeck-system" in str(each)]
+    assert "mine:1" in str(documents)

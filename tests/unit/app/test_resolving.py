@@ -1,0 +1,122 @@
+"""Where settings come from, and what is refused."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quarterdeck.app.resolving import DEFAULT, Effective, SettingError, fields, resolve
+from quarterdeck.app.settings import Settings
+
+
+def settle(
+    command: str = "up",
+    *,
+    flags: Mapping[str, object] | None = None,
+    env: Mapping[str, str] | None = None,
+    file: Mapping[str, object] | None = None,
+) -> Effective:
+    return resolve(
+        command=command, flags=flags or {}, environment=env or {}, document=file, file="q.yaml"
+    )
+
+
+def test_defaults_are_those_of_the_struct() -> None:
+    found = settle("run")
+    assert found.settings == Settings()
+    assert set(found.origins.values()) == {DEFAULT}
+
+
+def test_flags_win_over_environment_and_environment_over_file() -> None:
+    env, file = {"QUARTERDECK_PORT": "2"}, {"port": 3}
+    assert settle(flags={"port": "1"}, env=env, file=file).settings.port == 1
+    assert settle(env=env, file=file).settings.port == 2
+    found = settle(file=file)
+    assert (found.settings.port, found.origins["port"]) == (3, "file q.yaml")
+    assert settle(env=env).origins["port"] == "environment QUARTERDECK_PORT"
+    assert settle(flags={"port": "1"}).origins["port"] == "flag --port"
+
+
+def test_port_moves_the_facade_of_up_and_opens_nothing_in_run() -> None:
+    assert settle("up").settings.http_port == 3000
+    assert settle("up", env={"PORT": "8000"}).settings.http_port == 8000
+    assert settle("run").settings.http_port is None
+    assert settle("run", env={"PORT": "8000"}).settings.http_port is None
+    assert settle("run", flags={"http_port": "8000"}).settings.http_port == 8000
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        pytest.param("in_memory", "yes", True, id="truth"),
+        pytest.param("in_memory", "OFF", False, id="falsehood"),
+        pytest.param("operators", "a, b,a", ("a", "b"), id="list"),
+        pytest.param("operators", ["a"], ("a",), id="list from file"),
+        pytest.param("data_dir", "/x", Path("/x"), id="path"),
+        pytest.param("log_level", "WARN", "warning", id="level"),
+        pytest.param("workers", "1", 1, id="count"),
+    ],
+)
+def test_values_become_their_types(name: str, given: object, expected: Any) -> None:
+    assert getattr(settle(flags={name: given}).settings, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        pytest.param({"port": "http"}, ["port", "--port", "'http'", "0 to 65535"], id="port"),
+        pytest.param({"port": "65536"}, ["65535"], id="port too large"),
+        pytest.param({"port": "-1"}, ["number"], id="negative port"),
+        pytest.param({"port": "８０"}, ["number"], id="digits of another script"),
+        pytest.param({"in_memory": "maybe"}, ["true or false"], id="truth"),
+        pytest.param({"log_level": "loud"}, ["debug, info, warning, error"], id="level"),
+        pytest.param({"workers": "0"}, ["from 1 to 256"], id="no workers"),
+        pytest.param({"event_history": "1e9"}, ["number"], id="history"),
+    ],
+)
+def test_bad_values_name_the_setting_the_value_and_the_fix(
+    flags: dict[str, object], words: list[str]
+) -> None:
+    with pytest.raises(SettingError) as refused:
+        settle(flags=flags)
+    assert all(word in str(refused.value) for word in words)
+
+
+def test_unknown_settings_in_the_file_are_refused() -> None:
+    with pytest.raises(SettingError, match=r"q\.yaml: there is no setting 'prot'.*port"):
+        settle(file={"prot": 1})
+
+
+def test_bad_values_in_the_file_are_refused() -> None:
+    with pytest.raises(SettingError, match=r"dataDir|data_dir"):
+        settle(file={"dataDir": {"a": 1}})
+
+
+def test_every_setting_has_help_and_a_flag_of_its_own() -> None:
+    flags = [field.flag for field in fields()]
+    assert len(set(flags)) == len(flags)
+    assert all(field.option.help and field.option.commands for field in fields())
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        *("--port", "--http-port", "--dashboard-port", "--metrics-port", "--health-port"),
+        *("--fleet-port", "--bootstrap-port", "--ingester-port", "--webhook-port"),
+        *("--data-dir", "--in-memory", "--operators", "--demo"),
+    ],
+)
+def test_flags_users_were_promised_exist(flag: str) -> None:
+    assert flag in [field.flag for field in fields() if "up" in field.option.commands]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("LOG_LEVEL", "NAMESPACE", "METRICS_BIND_ADDRESS", "HEALTH_PROBE_BIND_ADDRESS"),
+        *("ENABLE_LEADER_ELECTION", "POD_NAME"),
+    ],
+)
+def test_environment_names_of_the_existing_projects_stay_valid(name: str) -> None:
+    assert name in [env for field in fields() for env in field.option.env]
