@@ -1,0 +1,11 @@
+"""The pipelines operator: a Pipeline becomes a pipeline of a fleet server, and stays as declared.
+
+Imports `runtime`, `telemetry`, `apis`, `meta`, `kit`. Start at `pipeline` (the steps), then
+`desired` (what is sent), `plan` (what to do about it) and `fleets` (which server, and what is
+known of it). `drivers` is the only code that talks to a server.
+"""
+
+from quarterdeck.operators.pipelines.connections import Address, incomplete, settings_of
+from quarterdeck.operators.pipelines.register import register
+
+__all__ = ["Address", "incomplete", "register", "settings_of"]

@@ -1,0 +1,113 @@
+"""The reconciler of FleetConnection, and the sweep that finds drift.
+
+One call per connection and interval reads the whole server: it proves that the credentials work,
+and shows every pipeline that is not as it was left. Those, and no others, are reconciled.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection, Pipeline
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.conditions import FALSE, TRUE, find
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.pipelines import plan
+from quarterdeck.operators.pipelines.conditions import PERMANENT, READY, SYNCED, Reason
+from quarterdeck.operators.pipelines.failures import consequence
+from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
+from quarterdeck.operators.pipelines.ports import CallFailed, Paused
+from quarterdeck.runtime import Context, Logger, RequeueAfter, Stalled, Waiting
+from quarterdeck.wire.status import Conflict
+
+FIRST_SWEEP_S = 30.0
+"""How soon after its start the operator reads the default server, at the latest."""
+JITTER = 0.1
+
+
+class Connections:
+    """Reconciles FleetConnections, and sweeps the default server."""
+
+    def __init__(
+        self,
+        fleets: Fleets,
+        *,
+        pipelines: Callable[[], Sequence[Pipeline]],
+        wake: Callable[[Key], None],
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        """`pipelines` are all that are known, `wake` has one of them reconciled."""
+        self._fleets = fleets
+        self._pipelines = pipelines
+        self._wake = wake
+        self._clock = clock
+        self._random = rng
+
+    async def reconcile(
+        self, connection: FleetConnection, ctx: Context[FleetConnection]
+    ) -> RequeueAfter:
+        """Read the server, wake what changed, and say whether it answers."""
+        fleet = await self._fleets.open(connection, ctx)
+        try:
+            await self.sweep(fleet)
+        except (CallFailed, Paused) as error:
+            raise consequence(error) from error
+        users = sum(1 for each in self._pipelines() if each.status.connection == fleet.name)
+        ctx.status.set(pipelines=users, last_sync_time=rfc3339.format_time(ctx.now()))
+        text = f"{fleet.address.url} answers and accepts the credentials"
+        ctx.status.condition(READY, TRUE, Reason.CONNECTED, text)
+        before, _ = ctx.status.transition(READY)
+        if before is None or before.status != TRUE:
+            ctx.event(Reason.CONNECTED, text)
+        return RequeueAfter(self._soon(fleet.address.interval_s))
+
+    async def sweep(self, fleet: Fleet) -> None:
+        """Read a server by one call, and wake the pipelines that are not as they were.
+
+        Raises:
+            CallFailed, Paused: if it cannot be read.
+        """
+        changed = await fleet.sweep()
+        for pipeline in self._pipelines():
+            if pipeline.status.connection in ("", fleet.name) and _concerns(pipeline, changed):
+                self._wake(pipeline.key)
+
+    async def sweep_default(self, log: Logger) -> None:
+        """Sweep the default server for ever; a failure is logged and tried again."""
+        fleet = self._fleets.default
+        if fleet is None:
+            return
+        delay_s = min(FIRST_SWEEP_S, fleet.address.interval_s)
+        while True:
+            await self._clock.sleep(self._soon(delay_s))
+            delay_s = fleet.address.interval_s
+            try:
+                await self.sweep(fleet)
+            except (CallFailed, Paused) as error:
+                log.warning("the fleet server cannot be read", detail=str(error))
+
+    def _soon(self, seconds: float) -> float:
+        return seconds * self._random.uniform(1 - JITTER, 1 + JITTER)
+
+
+def _concerns(pipeline: Pipeline, changed: frozenset[str]) -> bool:
+    """Whether a sweep has news for a pipeline, or may help one that waits."""
+    status = pipeline.status
+    if status.id in changed:
+        return True
+    said = find(status.conditions, SYNCED)
+    return not plan.is_synced(status) and (said is None or said.reason not in PERMANENT)
+
+
+def report_error(ctx: Context[FleetConnection], error: Exception) -> None:
+    """A connection that does not work says so; whoever uses it says the same of itself."""
+    if isinstance(error, Conflict):
+        return
+    reason, message = str(Reason.SYNC_FAILED), str(error)
+    if isinstance(error, Stalled | Waiting):
+        reason, message = error.reason, error.message
+    ctx.status.condition(READY, FALSE, reason, message)
+    before, _ = ctx.status.transition(READY)
+    if before is None or (before.reason, before.message) != (reason, message):
+        ctx.event(reason, message, warning=True)

@@ -1,0 +1,146 @@
+"""How a fleet server is reached: from a FleetConnection and its Secret, or from the environment.
+
+Pure. The default connection has the environment names that users of the cloud service know.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection
+from quarterdeck.kit import duration
+from quarterdeck.kit.redaction import Secret
+
+BASE_URL = "FLEET_MANAGEMENT_BASE_URL"
+USERNAME = "FLEET_MANAGEMENT_USERNAME"
+PASSWORD = "FLEET_MANAGEMENT_PASSWORD"
+VARIABLES = (BASE_URL, USERNAME, PASSWORD)
+DEFAULT = "default"
+"""What a status calls the connection that no FleetConnection describes."""
+
+_SERVICES = ("/pipeline.v1.PipelineService", "/collector.v1.CollectorService")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_INSIDE = (".svc", ".svc.cluster.local")
+
+
+class Address(NamedTuple):
+    """Everything needed to call a server."""
+
+    name: str
+    url: str
+    username: str
+    password: Secret[str]
+    rate: float = 3.0
+    burst: int = 3
+    interval_s: float = 600.0
+    timeout_s: float = 30.0
+    ca_bundle: str = ""
+
+    @property
+    def tenant(self) -> tuple[str, str]:
+        """Who shares a limit, and a space of names."""
+        return (self.url, self.username)
+
+
+class BadAddress(ValueError):
+    """Raised when a connection cannot be used; names the field and the fix, never a secret."""
+
+
+def normalised(url: str) -> str:
+    """The root of a server: people store it with or without the path of a service.
+
+    Raises:
+        BadAddress: if it is no address, or would send credentials in the clear.
+    """
+    text = url.strip().rstrip("/")
+    for service in _SERVICES:
+        text = text.removesuffix(service)
+    text = text.rstrip("/")
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+        _ = parts.port
+    except ValueError as error:
+        raise BadAddress("the URL is not an address: https://host[:port]") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise BadAddress("the URL must look like https://host[:port]")
+    if parts.username or parts.password:
+        raise BadAddress("the URL must not hold credentials: they belong into the Secret")
+    if parts.query or parts.fragment:
+        raise BadAddress("the URL must have neither a query nor a fragment")
+    is_inside = host in _LOOPBACK or host.endswith(_INSIDE)
+    if parts.scheme == "http" and not is_inside:
+        raise BadAddress(
+            f"{host} must be reached by https: credentials travel with every call "
+            "(http is for loopback and services of the cluster)"
+        )
+    return text
+
+
+def settings_of(environment: Mapping[str, str]) -> Address | None:
+    """The default connection; None unless all three variables are set.
+
+    Raises:
+        BadAddress: if the URL cannot be used.
+    """
+    if incomplete(environment):
+        return None
+    try:
+        url = normalised(environment[BASE_URL])
+    except BadAddress as error:
+        raise BadAddress(f"{BASE_URL}: {error}") from error
+    return Address(DEFAULT, url, environment[USERNAME], Secret(environment[PASSWORD]))
+
+
+def incomplete(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables of the default connection that are missing or empty."""
+    return tuple(name for name in VARIABLES if not environment.get(name, "").strip())
+
+
+def address_of(connection: FleetConnection, secret: Mapping[str, bytes] | None) -> Address:
+    """The address a FleetConnection and the decoded values of its Secret make.
+
+    Raises:
+        BadAddress: naming what is missing.
+    """
+    spec, reference = connection.spec, connection.spec.secret_ref
+    values = secret if secret is not None else {}
+    url, username, password = spec.url, "", ""
+    if reference is not None:
+        if secret is None:
+            raise BadAddress(f"spec.secretRef: there is no Secret {reference.name!r}")
+        url = url or _value(values, reference.url_key, reference.name)
+        username = _value(values, reference.username_key, reference.name)
+        password = _value(values, reference.password_key, reference.name)
+    try:
+        root = normalised(url)
+    except BadAddress as error:
+        raise BadAddress(f"spec.url: {error}") from error
+    return Address(
+        name=str(connection.key),
+        url=root,
+        username=username,
+        password=Secret(password),
+        rate=float(spec.rate_limit.requests_per_second),
+        burst=spec.rate_limit.burst,
+        interval_s=max(1.0, _seconds(spec.sync_interval, "spec.syncInterval")),
+        timeout_s=max(0.1, _seconds(spec.timeout, "spec.timeout")),
+        ca_bundle=spec.ca_bundle,
+    )
+
+
+def _value(values: Mapping[str, bytes], key: str, secret: str) -> str:
+    try:
+        text = values.get(key, b"").decode().strip()
+    except UnicodeDecodeError:
+        raise BadAddress(f"the key {key!r} of Secret {secret!r} is not text") from None
+    if not text:
+        raise BadAddress(f"Secret {secret!r} has no key {key!r}, or it is empty")
+    return text
+
+
+def _seconds(text: str, field: str) -> float:
+    try:
+        return duration.parse(text) / 1e9
+    except ValueError as error:
+        raise BadAddress(f"{field}: {error}") from error

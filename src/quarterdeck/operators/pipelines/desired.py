@@ -1,0 +1,142 @@
+"""From a Pipeline to what is sent: the checks, the message, and the hash of it. Pure."""
+
+import hashlib
+from typing import Any, NamedTuple
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
+from quarterdeck.kit import json
+from quarterdeck.operators.pipelines.ports import Remote
+from quarterdeck.telemetry import contents as checks
+from quarterdeck.telemetry.contents import ConfigType
+from quarterdeck.telemetry.findings import errors
+from quarterdeck.telemetry.matchers import MAX_LENGTH, MAX_MATCHERS, MatcherError, parse_all
+
+OWNER = "quarterdeck-owner"
+CONFIG_TYPES = {
+    "Alloy": "CONFIG_TYPE_ALLOY",
+    "OpenTelemetryCollector": "CONFIG_TYPE_OTEL",
+}
+SOURCE_TYPES = {"Git": "SOURCE_TYPE_GIT", "Terraform": "SOURCE_TYPE_TERRAFORM"}
+"""The origins the protocol knows and an author may claim; all others are sent as unspecified."""
+GRAFANA = "SOURCE_TYPE_GRAFANA"
+MAX_NAME = 253
+MAX_CONTENTS = 1024 * 1024
+
+
+class Contents(NamedTuple):
+    """The configuration text, and whether it came out of a Secret and must not be repeated."""
+
+    text: str
+    is_secret: bool = False
+    origin: str = "spec.contents"
+
+
+class Desired(NamedTuple):
+    """What the server should have."""
+
+    name: str
+    contents: str
+    matchers: tuple[str, ...]
+    enabled: bool
+    config_type: str
+    source_type: str
+    source_namespace: str
+    owner: str
+    hash: str
+    """Of everything that is sent, and where to."""
+
+    def message(self, identity: str = "") -> dict[str, Any]:
+        """The whole pipeline: an update clears what it leaves out."""
+        message: dict[str, Any] = {
+            "name": self.name,
+            "contents": self.contents,
+            "matchers": list(self.matchers),
+            "enabled": self.enabled,
+            "configType": self.config_type,
+            "source": {"type": self.source_type, "namespace": self.source_namespace},
+            "metadata": {OWNER: self.owner},
+        }
+        if identity:
+            message["id"] = identity
+        return message
+
+
+def effective_name(pipeline: Pipeline) -> str:
+    """The name in the fleet."""
+    return pipeline.spec.name or pipeline.metadata.name
+
+
+def own_namespace(pipeline: Pipeline) -> str:
+    """The source's namespace of a pipeline that names none: unique to the object."""
+    metadata = pipeline.metadata
+    return f"kubernetes/{metadata.namespace}/{metadata.name}/{metadata.uid}"
+
+
+def build(pipeline: Pipeline, contents: Contents, *, url: str) -> Desired:
+    """What a Pipeline asks the server at an address to have."""
+    spec = pipeline.spec
+    source = spec.source
+    source_type = SOURCE_TYPES.get(source.type, "") if source is not None else ""
+    namespace = source.namespace if source is not None else ""
+    unhashed = Desired(
+        name=effective_name(pipeline),
+        contents=contents.text,
+        matchers=spec.matchers,
+        enabled=spec.enabled,
+        config_type=CONFIG_TYPES[spec.config_type],
+        source_type=source_type or "SOURCE_TYPE_UNSPECIFIED",
+        source_namespace=namespace or own_namespace(pipeline),
+        owner=pipeline.metadata.uid,
+        hash="",
+    )
+    return unhashed._replace(hash=_hash((url, unhashed.message())))
+
+
+def problems(pipeline: Pipeline, contents: Contents) -> list[str]:
+    """Everything wrong with a pipeline, found before anything is sent; no Secret is repeated."""
+    spec, found = pipeline.spec, []
+    if len(effective_name(pipeline)) > MAX_NAME:
+        found.append(f"spec.name: at most {MAX_NAME} characters")
+    if len(spec.matchers) > MAX_MATCHERS:
+        found.append(f"spec.matchers: at most {MAX_MATCHERS}, not {len(spec.matchers)}")
+    for index, text in enumerate(spec.matchers):
+        found += _matcher_problem(text, f"spec.matchers[{index}]")
+    if len(contents.text.encode()) > MAX_CONTENTS:
+        found.append(f"{contents.origin}: more than {MAX_CONTENTS} bytes")
+        return found
+    for finding in errors(checks.check(contents.text, ConfigType(spec.config_type))):
+        text = str(finding)
+        if contents.is_secret:
+            text = f"line {finding.line}, column {finding.column}: not valid (a Secret: not shown)"
+        found.append(f"{contents.origin}: {text}")
+    return found
+
+
+def _matcher_problem(text: str, field: str) -> list[str]:
+    if len(text) > MAX_LENGTH:
+        return [f"{field}: at most {MAX_LENGTH} characters, not {len(text)}"]
+    try:
+        parse_all([text])
+    except MatcherError as error:
+        return [f"{field}: {error}"]
+    return []
+
+
+def is_ours(pipeline: Pipeline, remote: Remote) -> bool:
+    """Whether a pipeline on the server was written for this very object.
+
+    By its metadata; where a server does not keep that, by the source namespace we made up.
+    """
+    if remote.owner:
+        return remote.owner == pipeline.metadata.uid
+    return remote.source_namespace == own_namespace(pipeline)
+
+
+def is_unowned(remote: Remote) -> bool:
+    """Whether nobody claims a pipeline on the server."""
+    has_source = remote.source_type not in ("", "SOURCE_TYPE_UNSPECIFIED")
+    return not remote.owner and not has_source and not remote.source_namespace
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.encode(value)).hexdigest()[:32]

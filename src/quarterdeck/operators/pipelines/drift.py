@@ -1,0 +1,60 @@
+"""How a pipeline on the server differs from what was asked for. Pure.
+
+Formatting is no difference: servers reformat contents, and nobody wants a loop over a newline.
+"""
+
+import difflib
+
+from quarterdeck.operators.pipelines.desired import Desired
+from quarterdeck.operators.pipelines.ports import Remote
+from quarterdeck.telemetry import contents
+from quarterdeck.telemetry.contents import ConfigType
+from quarterdeck.telemetry.matchers import canonical
+
+MAX_PREVIEW = 32_000
+
+
+def differences(desired: Desired, remote: Remote) -> tuple[str, ...]:
+    """The names of the fields that differ, as the spec calls them."""
+    found = []
+    if desired.name != remote.name:
+        found.append("name")
+    if canonical(desired.matchers) != canonical(remote.matchers):
+        found.append("matchers")
+    if desired.enabled != remote.enabled:
+        found.append("enabled")
+    if desired.config_type != remote.config_type:
+        found.append("configType")
+    elif not contents.same(desired.contents, remote.contents, _language(desired.config_type)):
+        found.append("contents")
+    return tuple(found)
+
+
+def preview(desired: Desired, remote: Remote | None, *, is_secret: bool) -> str:
+    """What sending it would change, for people; contents of a Secret are not shown."""
+    if remote is None:
+        return f"would be created as {desired.name!r}"
+    lines = []
+    for field, before, after in (
+        ("name", remote.name, desired.name),
+        ("matchers", ", ".join(remote.matchers), ", ".join(desired.matchers)),
+        ("enabled", remote.enabled, desired.enabled),
+        ("configType", remote.config_type, desired.config_type),
+    ):
+        if before != after:
+            lines.append(f"{field}: {before} -> {after}")
+    if remote.contents != desired.contents:
+        lines += _contents_diff(desired, remote, is_secret=is_secret)
+    text = "\n".join(lines) or "nothing would change"
+    return text if len(text) <= MAX_PREVIEW else f"{text[:MAX_PREVIEW]}\n… cut"
+
+
+def _contents_diff(desired: Desired, remote: Remote, *, is_secret: bool) -> list[str]:
+    if is_secret:
+        return ["contents: differ (a Secret: not shown)"]
+    before, after = remote.contents.splitlines(), desired.contents.splitlines()
+    return list(difflib.unified_diff(before, after, "server", "spec", lineterm="", n=2))
+
+
+def _language(config_type: str) -> ConfigType:
+    return ConfigType.ALLOY if config_type == "CONFIG_TYPE_ALLOY" else ConfigType.OPEN_TELEMETRY

@@ -1,0 +1,141 @@
+"""Reading a server's answers: pipelines, errors, and how long to stay away. Pure.
+
+Whatever stands between us and the server may answer instead of it, so nothing is taken for
+granted: an answer that is not Connect is an error that says so.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from quarterdeck.kit import http, json
+from quarterdeck.kit.redaction import redact
+from quarterdeck.operators.pipelines.ports import CallFailed, Message, Remote
+from quarterdeck.telemetry.fleet import codes
+from quarterdeck.telemetry.fleet.codes import Code
+
+OWNER = "quarterdeck-owner"
+"""Member of a pipeline's metadata: the UID of the object it was written for."""
+MAX_MESSAGE = 1024
+_RETRY_INFO = "google.rpc.RetryInfo"
+
+
+def read_answer(status: int, headers: http.Headers, body: bytes, *, now: datetime) -> Message:
+    """The message of an answer.
+
+    Raises:
+        CallFailed: for every other answer; an HTML page is never taken for `not_found`.
+    """
+    if status == 200 and _is_json(headers):
+        document = _decode(body)
+        if isinstance(document, Mapping):
+            return document
+    if status == 200:
+        raise CallFailed(
+            Code.UNAVAILABLE,
+            "the answer is not Connect JSON: something else answers at this address; "
+            "check the URL and proxies",
+        )
+    raise _failure(status, headers, body, now)
+
+
+def _failure(status: int, headers: http.Headers, body: bytes, now: datetime) -> CallFailed:
+    document = _decode(body) if _is_json(headers) else None
+    if not isinstance(document, Mapping) or "code" not in document:
+        code = codes.infer(status)
+        if status == 429:
+            code = Code.RESOURCE_EXHAUSTED
+        text = f"HTTP {status} without a Connect error: check the URL and proxies"
+        return CallFailed(code, text, retry_after_s=_retry_after(headers, now))
+    after_s = _retry_after(headers, now)
+    if after_s is None:
+        after_s = _retry_info(document.get("details"))
+    text = redact(str(document.get("message") or "no message"))[:MAX_MESSAGE]
+    return CallFailed(codes.parse(document.get("code"), status), text, retry_after_s=after_s)
+
+
+def read_pipeline(message: Message) -> Remote:
+    """A pipeline from a message; members we do not know are ignored."""
+    source, metadata = _mapping(message.get("source")), _mapping(message.get("metadata"))
+    return Remote(
+        id=str(message.get("id") or ""),
+        name=str(message.get("name") or ""),
+        contents=str(message.get("contents") or ""),
+        matchers=tuple(str(each) for each in message.get("matchers") or ()),
+        enabled=message.get("enabled") is not False,
+        config_type=_config_type(message.get("configType")),
+        source_type=str(source.get("type") or ""),
+        source_namespace=str(source.get("namespace") or ""),
+        owner=str(metadata.get(OWNER) or ""),
+        created_at=str(message.get("createdAt") or ""),
+        updated_at=str(message.get("updatedAt") or ""),
+    )
+
+
+def _config_type(value: object) -> str:
+    """Unspecified and unknown ones read as Alloy, as the server treats them."""
+    return "CONFIG_TYPE_OTEL" if value in ("CONFIG_TYPE_OTEL", 2) else "CONFIG_TYPE_ALLOY"
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _is_json(headers: http.Headers) -> bool:
+    media = (headers.get("content-type") or "").partition(";")[0].strip().lower()
+    return media == "application/json"
+
+
+def _decode(body: bytes) -> object:
+    try:
+        return json.decode(body) if body else {}
+    except json.JsonError:
+        return None
+
+
+def _retry_after(headers: http.Headers, now: datetime) -> float | None:
+    """Seconds, or a date."""
+    text = (headers.get("retry-after") or "").strip()
+    if not text:
+        return None
+    if text.isdecimal():
+        return float(min(int(text), 86400))
+    try:
+        return max(0.0, (parsedate_to_datetime(text) - now).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _retry_info(details: object) -> float | None:
+    """The delay of a RetryInfo detail: a Duration, field 1, of seconds and nanoseconds."""
+    for detail in details if isinstance(details, list) else ():
+        entry = _mapping(detail)
+        if not str(entry.get("type") or "").endswith(_RETRY_INFO):
+            continue
+        text = str(entry.get("value") or "")
+        try:
+            data = base64.b64decode(text + "=" * (-len(text) % 4))
+        except (binascii.Error, ValueError):
+            continue
+        duration = _varints(data[2:]) if data[:1] == b"\x0a" else {}
+        return duration.get(1, 0) + duration.get(2, 0) / 1e9
+    return None
+
+
+def _varints(data: bytes) -> dict[int, int]:
+    """The integer fields of a small protobuf message."""
+    found: dict[int, int] = {}
+    numbers: list[int] = []
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            numbers.append(value)
+            value = shift = 0
+    for tag, number in zip(numbers[::2], numbers[1::2], strict=False):
+        found[tag >> 3] = number
+    return found

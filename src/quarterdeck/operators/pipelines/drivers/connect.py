@@ -1,0 +1,196 @@
+"""The Connect client: every RPC of a fleet server, over pooled connections and one limiter.
+
+The time limit of a call starts when the limiter grants it, so that waiting in line never looks
+like an outage. Nothing is retried here: whoever calls knows what a repetition would mean.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quarterdeck import __version__
+from quarterdeck.kit import http, json
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.redaction import Secret, redact
+from quarterdeck.operators.pipelines.drivers.answers import read_answer, read_pipeline
+from quarterdeck.operators.pipelines.drivers.limiter import Limiter
+from quarterdeck.operators.pipelines.metrics import FleetMetrics
+from quarterdeck.operators.pipelines.ports import CallFailed, Message, Remote
+from quarterdeck.runtime import tracing
+from quarterdeck.telemetry.fleet import protojson
+from quarterdeck.telemetry.fleet.codes import Code
+from quarterdeck.telemetry.fleet.messages import SERVICES
+
+PIPELINES = "pipeline.v1.PipelineService"
+COLLECTORS = "collector.v1.CollectorService"
+MAX_ANSWER = 64 * 1024 * 1024
+DEFAULT_PAUSE_S = 10.0
+"""How long everybody stays away after a 429 that names no time."""
+REFUSAL_S = 240.0
+"""How long credentials that were refused count as refused; new ones come with a new client."""
+_SCOPES = tuple({method.scope for methods in SERVICES.values() for method in methods.values()})
+_SERVICE_OF = {name: service for service, methods in SERVICES.items() for name in methods}
+
+
+class ConnectClient:
+    """A fleet server, as one user of it sees it."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        username: str,
+        password: Secret[str],
+        client: http.Client,
+        limiter: Limiter,
+        clock: Clock,
+        timeout_s: float = 30.0,
+        metrics: FleetMetrics | None = None,
+    ) -> None:
+        self.url = url
+        self._client = client
+        self._limiter = limiter
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._metrics = metrics or FleetMetrics()
+        pair = f"{username}:{password.reveal()}".encode()
+        self._authorization = Secret(f"Basic {base64.b64encode(pair).decode()}")
+        self._refusals: dict[str, tuple[CallFailed, float]] = {}
+
+    async def call(self, operation: str, message: Message) -> Message:
+        """Any RPC by its name; the request and the answer have the names of proto JSON.
+
+        Raises:
+            CallFailed: with Connect's code, whatever went wrong.
+            Paused: if the server had asked for a pause; nothing was sent.
+        """
+        service = _SERVICE_OF[operation]
+        scope = SERVICES[service][operation].scope
+        self._refuse_known(scope, operation)
+        body = json.encode(protojson.write(SERVICES[service][operation].request, dict(message)))
+        waited_s = await self._limiter.acquire()
+        self._metrics.waited(waited_s)
+        started = self._clock.monotonic()
+        failure: CallFailed | None = None
+        with tracing.span(f"fleet {operation}", {"rpc.system": "connect", "rpc.method": operation}):
+            try:
+                return await self._exchange(f"{self.url}/{service}/{operation}", body)
+            except CallFailed as error:
+                error.operation = operation
+                failure = error
+                self._heed(error, scope)
+                raise
+            finally:
+                code = failure.code.value if failure is not None else ""
+                self._metrics.called(operation, self._clock.monotonic() - started, code)
+
+    async def _exchange(self, url: str, body: bytes) -> Message:
+        headers = [
+            ("authorization", self._authorization.reveal()),
+            ("content-type", "application/json"),
+            ("connect-protocol-version", "1"),
+            ("connect-timeout-ms", str(int(self._timeout_s * 1000))),
+            ("user-agent", f"quarterdeck/{__version__}"),
+        ]
+        try:
+            response = await self._client.request(
+                "POST", url, headers=headers, body=body, timeout_s=self._timeout_s
+            )
+            async with response:
+                data = await response.read(MAX_ANSWER)
+        except (http.ReadTimeout, http.ConnectTimeout, TimeoutError) as error:
+            text = f"no answer within {self._timeout_s:g} s"
+            raise CallFailed(Code.DEADLINE_EXCEEDED, text) from error
+        except (http.HttpError, OSError, ValueError) as error:
+            raise CallFailed(Code.UNAVAILABLE, redact(str(error))) from error
+        return read_answer(response.status, response.headers, data, now=self._clock.now())
+
+    def _heed(self, error: CallFailed, scope: str) -> None:
+        """A server that has had enough is left alone by everybody; so is one that refuses us."""
+        if error.code is Code.RESOURCE_EXHAUSTED:
+            if error.retry_after_s is None:
+                error.retry_after_s = DEFAULT_PAUSE_S
+            self._limiter.pause(error.retry_after_s)
+        elif error.code is Code.UNAUTHENTICATED:
+            self._remember(error, *_SCOPES)
+        elif error.code is Code.PERMISSION_DENIED:
+            self._remember(error, scope)
+
+    def _remember(self, error: CallFailed, *scopes: str) -> None:
+        until = self._clock.monotonic() + REFUSAL_S
+        self._refusals.update((scope, (error, until)) for scope in scopes)
+
+    def _refuse_known(self, scope: str, operation: str) -> None:
+        """The same credentials are refused again: one call in a while finds out, not all."""
+        error, until = self._refusals.get(scope, (None, 0.0))
+        if error is not None and self._clock.monotonic() < until:
+            raise CallFailed(error.code, error.message, operation=operation)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    # --- pipelines, as the operator needs them
+
+    async def create(self, message: Message, *, validate_only: bool = False) -> Remote:
+        """CreatePipeline."""
+        return read_pipeline(
+            await self.call("CreatePipeline", _with_switch(message, validate_only=validate_only))
+        )
+
+    async def update(self, message: Message, *, validate_only: bool = False) -> Remote:
+        """UpdatePipeline: what the message leaves out is cleared."""
+        return read_pipeline(
+            await self.call("UpdatePipeline", _with_switch(message, validate_only=validate_only))
+        )
+
+    async def upsert(self, message: Message, *, validate_only: bool = False) -> Remote:
+        """UpsertPipeline: by name, silently taking over what is there."""
+        return read_pipeline(
+            await self.call("UpsertPipeline", _with_switch(message, validate_only=validate_only))
+        )
+
+    async def delete(self, identity: str) -> None:
+        """DeletePipeline."""
+        await self.call("DeletePipeline", {"id": identity})
+
+    async def get(self, identity: str) -> Remote:
+        """GetPipeline."""
+        return read_pipeline(await self.call("GetPipeline", {"id": identity}))
+
+    async def find(self, name: str) -> Remote | None:
+        """The pipeline of a name: GetPipelineID, then GetPipeline."""
+        try:
+            found = await self.call("GetPipelineID", {"name": name})
+            return await self.get(str(found.get("id") or ""))
+        except CallFailed as error:
+            if error.code is Code.NOT_FOUND:
+                return None
+            raise
+
+    async def list(self) -> Sequence[Remote]:
+        """ListPipelines: every one, with contents."""
+        answer = await self.call("ListPipelines", {})
+        return [read_pipeline(each) for each in answer.get("pipelines") or ()]
+
+    async def sync(
+        self,
+        source: Mapping[str, str],
+        pipelines: Sequence[Message],
+        *,
+        allow_empty: bool = False,
+    ) -> None:
+        """SyncPipelines: upsert all of a source, and delete what it no longer lists.
+
+        Raises:
+            ValueError: for an empty list without `allow_empty`: it would delete everything.
+        """
+        if not pipelines and not allow_empty:
+            raise ValueError(
+                "syncing an empty list deletes every pipeline of the source; pass allow_empty"
+            )
+        await self.call("SyncPipelines", {"source": dict(source), "pipelines": list(pipelines)})
+
+
+def _with_switch(message: Message, *, validate_only: bool) -> dict[str, Any]:
+    return {"pipeline": dict(message), "validateOnly": validate_only}

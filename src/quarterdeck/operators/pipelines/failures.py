@@ -1,0 +1,52 @@
+"""From a failed call to its consequence: who waits, how long, and for what. Pure.
+
+By Connect's code alone: a proxy's 404 is not `not_found`, and a wrong address is not a deletion.
+"""
+
+from quarterdeck.operators.pipelines.conditions import Reason
+from quarterdeck.operators.pipelines.ports import CallFailed, Paused
+from quarterdeck.runtime import Stalled, Waiting
+from quarterdeck.telemetry.fleet.codes import Code
+from quarterdeck.wire.status import ServiceUnavailable
+
+AUTH_RETRY_S = 300.0
+"""Credentials that were refused are tried again this seldom; a change of them is tried at once."""
+PRECONDITION_RETRY_S = 600.0
+RATE_RETRY_S = 10.0
+_INVALID = (Code.INVALID_ARGUMENT, Code.OUT_OF_RANGE)
+_AUTH = (Code.UNAUTHENTICATED, Code.PERMISSION_DENIED)
+
+
+def consequence(error: CallFailed | Paused) -> Exception:
+    """What a reconcile raises for a failed call."""
+    if isinstance(error, Paused):
+        return Waiting(Reason.RATE_LIMITED, _pause_text(error.left_s), after_s=error.left_s + 0.01)
+    if error.code in _INVALID:
+        return Stalled(Reason.VALIDATION_ERROR, error.message)
+    if error.code in _AUTH:
+        return Waiting(Reason.AUTH_FAILED, _auth_text(error), after_s=AUTH_RETRY_S)
+    if error.code is Code.RESOURCE_EXHAUSTED:
+        after_s = error.retry_after_s if error.retry_after_s is not None else RATE_RETRY_S
+        return Waiting(Reason.RATE_LIMITED, _pause_text(after_s), after_s=max(0.01, after_s))
+    if error.code is Code.FAILED_PRECONDITION:
+        return Waiting(Reason.SYNC_FAILED, str(error), after_s=PRECONDITION_RETRY_S)
+    return unavailable(error)
+
+
+def unavailable(error: CallFailed) -> ServiceUnavailable:
+    """A failure that is tried again with growing delays."""
+    after_s = None if error.retry_after_s is None else max(1, round(error.retry_after_s))
+    return ServiceUnavailable(str(error), retry_after_s=after_s)
+
+
+def _pause_text(seconds: float) -> str:
+    return f"the server asks for fewer requests; everything waits {seconds:.0f} s"
+
+
+def _auth_text(error: CallFailed) -> str:
+    if error.code is Code.UNAUTHENTICATED:
+        return f"the server does not accept the credentials: {error.message}"
+    return (
+        f"the credentials do not allow {error.operation}: {error.message}; "
+        "the token needs the scopes fleet-management:read and fleet-management:write"
+    )

@@ -1,0 +1,233 @@
+"""The servers in use: one client, one limiter and one view for each, made when first needed.
+
+Which server a pipeline goes to: the connection it names, the default one of its namespace, the
+one of the environment. Credentials are read when the Secret changed, not kept in a cache; the
+limiter and the view outlive them, because a server does not forget either when a token rotates.
+"""
+
+import asyncio
+import base64
+import binascii
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection, Pipeline
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.pipelines import connections
+from quarterdeck.operators.pipelines.conditions import Reason
+from quarterdeck.operators.pipelines.connections import Address, BadAddress
+from quarterdeck.operators.pipelines.drivers.connect import ConnectClient
+from quarterdeck.operators.pipelines.drivers.limiter import Limiter
+from quarterdeck.operators.pipelines.metrics import FleetMetrics
+from quarterdeck.operators.pipelines.ports import FleetApi, Remote
+from quarterdeck.operators.pipelines.references import SecretHead, secret_values
+from quarterdeck.operators.pipelines.view import View
+from quarterdeck.runtime import Context, Stalled
+
+MakeClient = Callable[[Address], http.Client]
+
+
+class Fleet:
+    """One server, and what is known of it."""
+
+    def __init__(self, address: Address, api: FleetApi, view: View, *, clock: Clock) -> None:
+        self.address = address
+        self.api = api
+        self.view = view
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        """What a status calls it."""
+        return self.address.name
+
+    def wrote(self, remote: Remote) -> None:
+        """Remember what the server answered to a write."""
+        self.view.wrote(remote, self._clock.monotonic())
+
+    def removed(self, identity: str) -> None:
+        """Remember that a pipeline is gone."""
+        self.view.removed(identity, self._clock.monotonic())
+
+    async def sweep(self) -> frozenset[str]:
+        """Read the whole server by one call; returns the ids that are not as they were."""
+        asked_at = self._clock.monotonic()
+        return self.view.listed(await self.api.list(), asked_at)
+
+
+class Fleets:
+    """Every server in use."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        metrics: FleetMetrics,
+        default: Address | None = None,
+        make_client: MakeClient | None = None,
+    ) -> None:
+        self._clock = clock
+        self._metrics = metrics
+        self._make_client = make_client or http_client
+        self._limiters: dict[tuple[str, str], Limiter] = {}
+        self._views: dict[tuple[str, str], View] = {}
+        self._fleets: dict[str, tuple[tuple[Any, ...], Fleet]] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
+        self.default = self._make(default) if default is not None else None
+
+    async def of(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet:
+        """The server a pipeline goes to.
+
+        Raises:
+            Stalled: if there is none, or its connection cannot be used as it is.
+        """
+        connection = await self.connection_of(pipeline, ctx)
+        if connection is not None:
+            return await self.open(connection, ctx)
+        if self.default is None:
+            raise Stalled(
+                Reason.NO_CONNECTION,
+                "there is no fleet server to send it to: create a FleetConnection with "
+                "default: true in this namespace, name one in spec.connectionRef, or start the "
+                f"operator with {', '.join(connections.VARIABLES)}",
+            )
+        return self.default
+
+    async def connection_of(
+        self, pipeline: Pipeline, ctx: Context[Pipeline]
+    ) -> FleetConnection | None:
+        """The FleetConnection a pipeline uses; None for that of the environment.
+
+        Raises:
+            Stalled: if it names one that is not there, or the namespace has two defaults.
+        """
+        namespace, reference = pipeline.metadata.namespace, pipeline.spec.connection_ref
+        if reference is not None and reference.name:
+            found = await ctx.find(FleetConnection, reference.name)
+            if found is None:
+                raise Stalled(
+                    Reason.NO_CONNECTION,
+                    f"spec.connectionRef: there is no FleetConnection {namespace}/{reference.name}",
+                )
+            return found
+        listed = await ctx.list(FleetConnection, namespace=namespace)
+        defaults = sorted((c for c in listed if c.spec.default), key=lambda c: c.metadata.name)
+        if len(defaults) > 1:
+            names = ", ".join(each.metadata.name for each in defaults)
+            raise Stalled(
+                Reason.NO_CONNECTION,
+                f"several FleetConnections are the default of {namespace}: {names}; "
+                "leave one, or name one in spec.connectionRef",
+            )
+        return defaults[0] if defaults else None
+
+    async def open(self, connection: FleetConnection, ctx: Context[Any]) -> Fleet:
+        """The server of a FleetConnection; made anew when the connection or its Secret changed.
+
+        Raises:
+            Stalled: if it cannot be used as it is; a change of it wakes whoever uses it.
+        """
+        name = str(connection.key)
+        async with self._turns.setdefault(name, asyncio.Lock()):
+            version = await self._version(connection, ctx)
+            known = self._fleets.get(name)
+            if known is not None and known[0] == version:
+                return known[1]
+            try:
+                address = connections.address_of(connection, await self._secret(connection, ctx))
+                fleet = self._make(address)
+            except BadAddress as error:
+                raise Stalled(
+                    Reason.CONNECTION_INVALID, f"FleetConnection {name}: {error}"
+                ) from error
+            self._fleets[name] = (version, fleet)
+        if known is not None:
+            await _close(known[1])
+        return fleet
+
+    async def last_known(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet | None:
+        """The server a pipeline was sent to, also when its connection is going or gone.
+
+        A namespace that is deleted takes the Secret first; the client we have still works.
+        """
+        try:
+            return await self.of(pipeline, ctx)
+        except Stalled:
+            return self.named(pipeline.status.connection)
+
+    def named(self, name: str) -> Fleet | None:
+        """A server by the name a status calls it."""
+        if name == connections.DEFAULT:
+            return self.default
+        return self._fleets[name][1] if name in self._fleets else None
+
+    async def aclose(self) -> None:
+        """Close every client."""
+        fleets = [fleet for _, fleet in self._fleets.values()]
+        for fleet in [*fleets, *([self.default] if self.default is not None else ())]:
+            await _close(fleet)
+
+    def _make(self, address: Address) -> Fleet:
+        limiter = self._limiters.get(address.tenant)
+        if limiter is None:
+            limiter = self._limiters[address.tenant] = Limiter(
+                address.rate, address.burst, clock=self._clock
+            )
+        limiter.configure(address.rate, address.burst)
+        api = ConnectClient(
+            address.url,
+            username=address.username,
+            password=address.password,
+            client=self._make_client(address),
+            limiter=limiter,
+            clock=self._clock,
+            timeout_s=address.timeout_s,
+            metrics=self._metrics,
+        )
+        view = self._views.setdefault(address.tenant, View())
+        return Fleet(address, api, view, clock=self._clock)
+
+    async def _version(self, connection: FleetConnection, ctx: Context[Any]) -> tuple[Any, ...]:
+        """What tells one state of a connection from another."""
+        secret, reference = "", connection.spec.secret_ref
+        if reference is not None:
+            head = await ctx.find(SecretHead, reference.name, connection.metadata.namespace)
+            secret = f"{head.metadata.uid}/{head.metadata.resource_version}" if head else "absent"
+        return (connection.metadata.uid, connection.metadata.generation, secret)
+
+    async def _secret(
+        self, connection: FleetConnection, ctx: Context[Any]
+    ) -> dict[str, bytes] | None:
+        reference = connection.spec.secret_ref
+        if reference is None:
+            return {}
+        try:
+            return await secret_values(Key(connection.metadata.namespace, reference.name), ctx)
+        except ValueError as error:  # a value that is not base64
+            raise BadAddress(f"Secret {reference.name!r}: {error}") from error
+
+
+async def _close(fleet: Fleet) -> None:
+    if isinstance(fleet.api, ConnectClient):
+        await fleet.api.aclose()
+
+
+def http_client(address: Address) -> http.Client:
+    """A pooled client for an address; trusts the connection's certificates, else the system's.
+
+    Raises:
+        BadAddress: if the certificates cannot be read.
+    """
+    if not address.url.startswith("https://"):
+        return http.Client(read_timeout_s=address.timeout_s)
+    context = ssl.create_default_context()
+    if address.ca_bundle:
+        try:
+            pem = base64.b64decode(address.ca_bundle, validate=True).decode("ascii")
+            context = ssl.create_default_context(cadata=pem)
+        except (binascii.Error, ssl.SSLError, ValueError) as error:
+            raise BadAddress("spec.caBundle is not PEM in base64") from error
+    return http.Client(tls=context, read_timeout_s=address.timeout_s)

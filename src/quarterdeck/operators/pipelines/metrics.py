@@ -1,0 +1,64 @@
+"""Every metric of the operator, declared once."""
+
+from quarterdeck.runtime.registry import Registry
+
+WAIT_BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+CALL_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class FleetMetrics:
+    """Calls, waits, results and drift; in a registry of its own unless one is given."""
+
+    def __init__(self, registry: Registry | None = None) -> None:
+        r = registry if registry is not None else Registry()
+        self._requests = r.counter(
+            "fleet_api_requests_total", "Calls of a fleet server", ("operation",)
+        )
+        self._errors = r.counter(
+            "fleet_api_errors_total",
+            "Calls of a fleet server that failed, by Connect code",
+            ("operation", "status"),
+        )
+        self._durations = r.histogram(
+            "fleet_api_request_duration_seconds",
+            "How long calls of a fleet server take, without the wait for the limiter",
+            ("operation",),
+            buckets=CALL_BUCKETS,
+        )
+        self._waits = r.histogram(
+            "fleet_api_rate_limiter_wait_duration_seconds",
+            "How long calls wait for the limiter of their connection",
+            buckets=WAIT_BUCKETS,
+        )
+        self._synced = r.counter(
+            "fleet_resource_synced_total",
+            "Reconciles of a kind, by the reason they ended with",
+            ("kind", "reason"),
+        )
+        self._drift = r.counter(
+            "fleet_pipeline_drift_total",
+            "Pipelines found changed on the server, by what was done about it",
+            ("action",),
+        )
+        for action in ("corrected", "reported"):
+            self._drift.labels(action)
+        self._waits.labels()
+
+    def called(self, operation: str, took_s: float, code: str) -> None:
+        """One call ended; `code` is empty if it went well."""
+        self._requests.labels(operation).value += 1
+        self._durations.labels(operation).observe(took_s)
+        if code:
+            self._errors.labels(operation, code).value += 1
+
+    def waited(self, seconds: float) -> None:
+        """One call got its token."""
+        self._waits.labels().observe(seconds)
+
+    def ended(self, kind: str, reason: str) -> None:
+        """One reconcile ended."""
+        self._synced.labels(kind, reason).value += 1
+
+    def drifted(self, action: str) -> None:
+        """One pipeline was found changed."""
+        self._drift.labels(action).value += 1

@@ -1,0 +1,155 @@
+"""What to do about a pipeline: from the wish, the last outcome and what is known of the server.
+
+Pure. The skip rule stands here: nothing is sent only if generation, hash and the last outcome
+agree, and the server is not known to have something else.
+"""
+
+from typing import NamedTuple
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineStatus
+from quarterdeck.meta.conditions import TRUE, find
+from quarterdeck.operators.pipelines import drift
+from quarterdeck.operators.pipelines.conditions import PERMANENT, SYNCED, Reason
+from quarterdeck.operators.pipelines.desired import GRAFANA, Desired, is_ours, is_unowned
+from quarterdeck.operators.pipelines.ports import Remote
+
+
+class Nothing(NamedTuple):
+    """The server has it."""
+
+    remote: Remote | None = None
+    """What the server has, if it is known better than the status knows it."""
+
+
+class Refused(NamedTuple):
+    """The very same request was refused before."""
+
+    message: str
+
+
+class Create(NamedTuple):
+    """Make it."""
+
+    why: Reason = Reason.CREATED
+
+
+class Update(NamedTuple):
+    """Replace it, by its id."""
+
+    id: str
+    why: Reason = Reason.UPDATED
+    fields: tuple[str, ...] = ()
+    """What differs, if it was changed on the server."""
+
+
+class Rename(NamedTuple):
+    """Make it under the new name, then remove the old one: never a moment without either."""
+
+    old_id: str
+
+
+class Report(NamedTuple):
+    """It was changed on the server, and the policy is to say so and no more."""
+
+    fields: tuple[str, ...]
+
+
+Action = Nothing | Refused | Create | Update | Rename | Report
+
+
+class Known(NamedTuple):
+    """What is known of the server, by the last reading of it and by our own writes since."""
+
+    is_complete: bool = False
+    """Whether the server was read at all: only then is an unknown id a missing one."""
+    remote: Remote | None = None
+    """The pipeline of the id in the status, or one that was written for this object."""
+    answer: Remote | None = None
+    """What the server answered to our last write of it."""
+
+    def differences(self, desired: Desired) -> tuple[str, ...]:
+        """What is not as desired; what the server itself made of our words is no difference."""
+        if self.remote is None:
+            return ()
+        if self.answer is not None and _body(self.answer) == _body(self.remote):
+            return ()
+        return drift.differences(desired, self.remote)
+
+
+def decide(pipeline: Pipeline, desired: Desired, known: Known) -> Action:
+    """The next step for a pipeline that is to be on the server."""
+    status = pipeline.status
+    identity = status.id or (known.remote.id if known.remote is not None else "")
+    if (said := refused_before(pipeline, desired)) is not None:
+        return Refused(said)
+    if not identity:
+        return Create()
+    if status.id and status.name and status.name != desired.name:
+        return Rename(status.id)
+    if status.applied_hash == desired.hash and is_synced(status):
+        return _against_drift(pipeline, desired, known)
+    if known.remote is None and known.is_complete:
+        return Create(Reason.RECREATED)
+    if not status.id and known.remote is not None and not drift.differences(desired, known.remote):
+        return Nothing(known.remote)  # it was written, and only the status was lost
+    return Update(identity)
+
+
+def _against_drift(pipeline: Pipeline, desired: Desired, known: Known) -> Action:
+    policy = pipeline.spec.drift_policy
+    if policy == "Ignore" or not known.is_complete:
+        return Nothing(known.remote)
+    if known.remote is None:
+        return Create(Reason.RECREATED) if policy == "Correct" else Report(("deleted",))
+    fields = known.differences(desired)
+    if not fields:
+        return Nothing(known.remote)
+    if policy == "Warn":
+        return Report(fields)
+    return Update(known.remote.id, Reason.CORRECTED, fields)
+
+
+def _body(remote: Remote) -> Remote:
+    """What somebody could have changed."""
+    return remote._replace(updated_at="", created_at="", owner="")
+
+
+def is_synced(status: PipelineStatus) -> bool:
+    """Whether the last attempt went well."""
+    found = find(status.conditions, SYNCED)
+    return found is not None and found.status == TRUE
+
+
+def refused_before(pipeline: Pipeline, desired: Desired) -> str | None:
+    """What the server said when it refused this very request for good; None if it did not."""
+    found = find(pipeline.status.conditions, SYNCED)
+    if found is None or found.status == TRUE or pipeline.status.applied_hash != desired.hash:
+        return None
+    is_current = found.observed_generation == pipeline.metadata.generation
+    return found.message if is_current and found.reason in PERMANENT else None
+
+
+def may_adopt(pipeline: Pipeline, remote: Remote) -> bool:
+    """Whether a pipeline that is on the server already may be taken over."""
+    if is_ours(pipeline, remote):
+        return True
+    if remote.source_type == GRAFANA:
+        return False
+    match pipeline.spec.adoption_policy:
+        case "Always":
+            return True
+        case "IfUnowned":
+            return is_unowned(remote)
+        case _:
+            return False
+
+
+def owner_among(rivals: list[Pipeline], name: str) -> Pipeline:
+    """Who of several objects has a name in the fleet: whoever holds it, else the oldest."""
+
+    def rank(each: Pipeline) -> tuple[bool, str, str]:
+        holds = bool(each.status.id) and each.status.name == name
+        created = each.metadata.creation_timestamp or ""
+        return (not holds, str(created), str(each.key))
+
+    return min(rivals, key=rank)

@@ -1,0 +1,101 @@
+"""ConfigMaps and Secrets that pipelines and connections name: watched by their metadata only.
+
+Their values are read at the moment of use and never kept in a cache: a change wakes whoever
+names the object, and no Secret of the cluster lies in our memory.
+"""
+
+from quarterdeck.apis.core.config import ConfigMap, Secret
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
+from quarterdeck.client.interfaces import Form
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.operators.pipelines.conditions import Reason
+from quarterdeck.operators.pipelines.desired import Contents
+from quarterdeck.runtime import Context, Scope, Stalled
+from quarterdeck.wire.status import NotFound
+
+HEADS_ONLY = Scope(form=Form.METADATA)
+
+
+class ConfigMapHead(Object, frozen=True, kw_only=True):
+    """The metadata of a ConfigMap."""
+
+    KIND = ConfigMap.KIND
+
+    def __post_init__(self) -> None:
+        """Metadata alone comes under the name of another kind."""
+
+
+class SecretHead(Object, frozen=True, kw_only=True):
+    """The metadata of a Secret."""
+
+    KIND = Secret.KIND
+
+    def __post_init__(self) -> None:
+        """Metadata alone comes under the name of another kind."""
+
+
+def reference_of(pipeline: Pipeline) -> str:
+    """What `contentsFrom` names, as an index value; empty for contents of its own."""
+    source, namespace = pipeline.spec.contents_from, pipeline.metadata.namespace
+    if source is None:
+        return ""
+    if source.config_map_key_ref is not None:
+        return f"ConfigMap/{namespace}/{source.config_map_key_ref.name}"
+    return f"Secret/{namespace}/{source.secret_key_ref.name}" if source.secret_key_ref else ""
+
+
+async def read_contents(pipeline: Pipeline, ctx: Context[Pipeline]) -> Contents:
+    """The configuration text, from wherever it is.
+
+    Raises:
+        Stalled: if it is not there; its appearance wakes the pipeline.
+    """
+    source = pipeline.spec.contents_from
+    if source is None:
+        return Contents(pipeline.spec.contents)
+    namespace = pipeline.metadata.namespace
+    if source.config_map_key_ref is not None:
+        name, key = source.config_map_key_ref.name, source.config_map_key_ref.key
+        text = await _config_map_value(Key(namespace, name), key, ctx)
+        return Contents(text, origin=f"ConfigMap {name}, key {key}")
+    assert source.secret_key_ref is not None  # the schema wants exactly one of the two
+    name, key = source.secret_key_ref.name, source.secret_key_ref.key
+    values = await secret_values(Key(namespace, name), ctx)
+    if values is None or key not in values:
+        raise _missing("Secret", name, key, is_there=values is not None)
+    return Contents(
+        _text(values[key], "Secret", name, key), is_secret=True, origin=f"Secret {name}"
+    )
+
+
+async def secret_values(key: Key, ctx: Context[Pipeline]) -> dict[str, bytes] | None:
+    """The decoded values of a Secret; None if there is none."""
+    try:
+        secret = await ctx.api.find_live(Secret, key)
+    except NotFound:
+        return None
+    return {name: secret.read(name) or b"" for name in (*secret.data, *secret.string_data)}
+
+
+async def _config_map_value(key: Key, entry: str, ctx: Context[Pipeline]) -> str:
+    try:
+        found = await ctx.api.find_live(ConfigMap, key)
+    except NotFound:
+        raise _missing("ConfigMap", key.name, entry, is_there=False) from None
+    if entry not in found.data:
+        raise _missing("ConfigMap", key.name, entry, is_there=True)
+    return found.data[entry]
+
+
+def _missing(kind: str, name: str, key: str, *, is_there: bool) -> Stalled:
+    what = f"{kind} {name!r} has no key {key!r}" if is_there else f"there is no {kind} {name!r}"
+    return Stalled(Reason.CONTENTS_UNAVAILABLE, f"spec.contentsFrom: {what}")
+
+
+def _text(data: bytes, kind: str, name: str, key: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        message = f"spec.contentsFrom: the key {key!r} of {kind} {name!r} is not text"
+        raise Stalled(Reason.CONTENTS_UNAVAILABLE, message) from None

@@ -1,0 +1,163 @@
+"""Puts the operator into a manager: two controllers, what wakes them, and the sweep."""
+
+import random
+from collections.abc import Iterable, Sequence
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import FINALIZER, FleetConnection, Pipeline
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.pipelines import connection as connections
+from quarterdeck.operators.pipelines import report
+from quarterdeck.operators.pipelines.conditions import READY, TYPES
+from quarterdeck.operators.pipelines.connection import Connections
+from quarterdeck.operators.pipelines.connections import Address
+from quarterdeck.operators.pipelines.deletion import Deletion
+from quarterdeck.operators.pipelines.desired import effective_name
+from quarterdeck.operators.pipelines.fleets import Fleets, MakeClient
+from quarterdeck.operators.pipelines.metrics import FleetMetrics
+from quarterdeck.operators.pipelines.pipeline import BY_NAME, Pipelines
+from quarterdeck.operators.pipelines.references import (
+    HEADS_ONLY,
+    ConfigMapHead,
+    SecretHead,
+    reference_of,
+)
+from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Watch, get_logger
+from quarterdeck.runtime.limiters import ItemExponential
+from quarterdeck.runtime.predicate import desired_state_changed, generation_changed
+
+BY_REFERENCE = "fleet-contents"
+BY_CONNECTION = "fleet-connection"
+FIRST_RETRY_S = 0.5
+LAST_RETRY_S = 300.0
+
+
+def register(
+    manager: Manager,
+    *,
+    default: Address | None = None,
+    namespaces: Sequence[str] = (),
+    workers: int = 8,
+    make_client: MakeClient | None = None,
+    rng: random.Random | None = None,
+) -> Fleets:
+    """Run the operator in a manager; `default` is the server for those who name none."""
+    metrics = FleetMetrics(manager.metrics.registry)
+    fleets = Fleets(clock=manager.clock, metrics=metrics, default=default, make_client=make_client)
+    sweeps = Connections(
+        fleets,
+        pipelines=lambda: manager.informers.list(Pipeline),
+        wake=lambda key: manager.wake("pipeline", key),
+        clock=manager.clock,
+        rng=rng if rng is not None else random.Random(),
+    )
+    for kind in (ConfigMapHead, SecretHead):
+        manager.scope(kind, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
+    manager.add(pipeline_controller(fleets, metrics, workers=workers))
+    manager.add(connection_controller(sweeps))
+
+    async def run() -> None:
+        try:
+            await sweeps.sweep_default(get_logger("pipelines"))
+        finally:
+            await fleets.aclose()
+
+    manager.run_beside("fleet-sweep", run)
+    return fleets
+
+
+def pipeline_controller(
+    fleets: Fleets, metrics: FleetMetrics, *, workers: int = 8
+) -> Controller[Pipeline]:
+    """The declaration of the Pipeline controller."""
+    pipelines = Pipelines(fleets, metrics)
+
+    def on_error(ctx: Context[Pipeline], error: Exception) -> None:
+        if reason := report.failed(ctx, error):
+            metrics.ended("Pipeline", reason)
+
+    return Controller(
+        reconcile=pipelines.reconcile,
+        for_=Pipeline,
+        watches=(
+            Watch(Pipeline, rivals_of, predicates=(desired_state_changed,)),
+            Watch(FleetConnection, users_of_connection, predicates=(generation_changed,)),
+            Watch(ConfigMapHead, users_of_config_map),
+            Watch(SecretHead, users_of_secret),
+        ),
+        indexes={
+            Pipeline: {
+                BY_NAME: lambda each: (effective_name(each),),
+                BY_REFERENCE: lambda each: tuple(filter(None, (reference_of(each),))),
+                BY_CONNECTION: lambda each: (_connection_value(each),),
+            }
+        },
+        finalizers=(Finalizer(FINALIZER, Deletion(fleets).run),),
+        on_gone=pipelines.forget,
+        on_error=on_error,
+        ready=None,
+        conditions=TYPES,
+        workers=workers,
+        limiter=lambda: ItemExponential(FIRST_RETRY_S, LAST_RETRY_S),
+    )
+
+
+def connection_controller(sweeps: Connections) -> Controller[FleetConnection]:
+    """The declaration of the FleetConnection controller."""
+    return Controller(
+        reconcile=sweeps.reconcile,
+        for_=FleetConnection,
+        watches=(Watch(SecretHead, connections_of_secret),),
+        on_error=connections.report_error,
+        ready=None,
+        conditions=(READY,),
+        workers=2,
+        limiter=lambda: ItemExponential(FIRST_RETRY_S, LAST_RETRY_S),
+    )
+
+
+# --- what wakes whom
+
+
+def rivals_of(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
+    """The others who want the same name: when one goes, the next one gets it."""
+    for other in lookup.list(Pipeline, index=(BY_NAME, effective_name(pipeline))):
+        if other.key != pipeline.key:
+            yield other.key
+
+
+def users_of_connection(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
+    """The pipelines that name a connection, and those of its namespace that name none."""
+    namespace, name = connection.key
+    for value in (f"{namespace}/{name}", f"{namespace}/"):
+        for pipeline in lookup.list(Pipeline, index=(BY_CONNECTION, value)):
+            yield pipeline.key
+
+
+def users_of_config_map(head: ConfigMapHead, lookup: Lookup) -> Iterable[Key]:
+    """The pipelines whose contents are in a ConfigMap."""
+    for pipeline in lookup.list(Pipeline, index=(BY_REFERENCE, f"ConfigMap/{head.key}")):
+        yield pipeline.key
+
+
+def users_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """The pipelines whose contents, or whose connection's credentials, are in a Secret."""
+    for pipeline in lookup.list(Pipeline, index=(BY_REFERENCE, f"Secret/{head.key}")):
+        yield pipeline.key
+    for key in connections_of_secret(head, lookup):
+        connection = lookup.get(FleetConnection, key)
+        if connection is not None:
+            yield from users_of_connection(connection, lookup)
+
+
+def connections_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """The connections whose credentials are in a Secret."""
+    for connection in lookup.list(FleetConnection, namespace=head.metadata.namespace):
+        reference = connection.spec.secret_ref
+        if reference is not None and reference.name == head.metadata.name:
+            yield connection.key
+
+
+def _connection_value(pipeline: Pipeline) -> str:
+    reference = pipeline.spec.connection_ref
+    name = reference.name if reference is not None else ""
+    return f"{pipeline.metadata.namespace}/{name}"

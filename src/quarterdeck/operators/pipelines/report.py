@@ -1,0 +1,123 @@
+"""What the status says after each outcome; the one place that sets conditions of a Pipeline."""
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline, PipelineSource
+from quarterdeck.kit.redaction import redact
+from quarterdeck.meta.conditions import FALSE, TRUE, Condition, find
+from quarterdeck.operators.pipelines import plan
+from quarterdeck.operators.pipelines.conditions import DRIFTED, READY, SYNCED, VALID, Reason
+from quarterdeck.operators.pipelines.ports import Remote
+from quarterdeck.operators.pipelines.wish import Wish
+from quarterdeck.runtime import Context, Stalled, Waiting
+from quarterdeck.wire.status import Conflict
+
+_SOURCES = {
+    "SOURCE_TYPE_GIT": "Git",
+    "SOURCE_TYPE_TERRAFORM": "Terraform",
+    "SOURCE_TYPE_GRAFANA": "Grafana",
+}
+_MAX_MESSAGE = 4096
+
+
+def synced(wish: Wish, remote: Remote | None, ctx: Context[Pipeline]) -> None:
+    """The server has what the spec says; `remote` is None if nothing new is known of it."""
+    if remote is not None:
+        _show(remote, wish.fleet.name, ctx)
+    ctx.status.set(applied_hash=wish.desired.hash, preview="")
+    identity = remote.id if remote is not None else wish.pipeline.status.id
+    ctx.status.condition(READY, TRUE, Reason.SYNCED, "the fleet server has this pipeline")
+    ctx.status.condition(SYNCED, TRUE, Reason.SYNCED, f"pipeline {identity} is as the spec says")
+    _clear(ctx)
+
+
+def _clear(ctx: Context[Pipeline]) -> None:
+    if find(ctx.status.conditions, DRIFTED) is not None:
+        ctx.status.condition(DRIFTED, FALSE, Reason.IN_SYNC)
+    if find(ctx.status.conditions, VALID) is not None:
+        ctx.status.remove_condition(VALID)
+
+
+def told(why: Reason, detail: str, ctx: Context[Pipeline]) -> None:
+    """One event for one change of the server."""
+    is_warning = why in (Reason.RECREATED, Reason.CORRECTED)
+    identity = ctx.status.current.id
+    text = f"pipeline {identity}" + (f": {detail}" if detail else "")
+    ctx.event(why, text, warning=is_warning)
+
+
+def drifted(fields: tuple[str, ...], ctx: Context[Pipeline]) -> None:
+    """It was changed on the server and stays so."""
+    text = f"changed on the server: {', '.join(fields)}; driftPolicy Warn leaves it so"
+    ctx.status.condition(DRIFTED, TRUE, Reason.DRIFTED, text)
+    before, _ = ctx.status.transition(DRIFTED)
+    if before is None or before.status != TRUE:
+        ctx.event(Reason.DRIFTED, text, warning=True)
+
+
+def mirrored(remote: Remote, connection: str, ctx: Context[Pipeline]) -> None:
+    """A pipeline that is only looked at."""
+    _show(remote, connection, ctx)
+    text = f"pipeline {remote.id} is mirrored, never written"
+    ctx.status.condition(READY, TRUE, Reason.READ_ONLY, text)
+    ctx.status.condition(SYNCED, TRUE, Reason.READ_ONLY, text)
+
+
+def suspended(pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
+    """Nothing is sent; say whether something waits."""
+    said = find(pipeline.status.conditions, SYNCED)
+    is_current = said is not None and said.observed_generation == pipeline.metadata.generation
+    in_sync = is_current and plan.is_synced(pipeline.status)
+    what = "nothing waits" if in_sync else "changes are not sent"
+    text = f"spec.paused is true: {what}"
+    ctx.status.condition(READY, TRUE if in_sync else FALSE, Reason.SUSPENDED, text)
+    ctx.status.condition(SYNCED, TRUE if in_sync else FALSE, Reason.SUSPENDED, text)
+
+
+def previewed(text: str, ctx: Context[Pipeline]) -> None:
+    """A dry run went well."""
+    ctx.status.set(preview=text)
+    ctx.status.condition(VALID, TRUE, Reason.VALID, "the server would accept it")
+    why = "the dry-run annotation is set: nothing was sent, see status.preview"
+    ctx.status.condition(READY, FALSE, Reason.DRY_RUN, why)
+    ctx.status.condition(SYNCED, FALSE, Reason.DRY_RUN, why)
+
+
+def failed(ctx: Context[Pipeline], error: Exception) -> str:
+    """A reconcile that raised; returns the reason."""
+    if isinstance(error, Conflict):
+        return ""  # somebody was faster: nothing is wrong, and the retry reads anew
+    reason: str = Reason.SYNC_FAILED
+    message = redact(str(error))[:_MAX_MESSAGE]
+    if isinstance(error, Stalled | Waiting):
+        reason, message = error.reason, redact(error.message)[:_MAX_MESSAGE]
+    if ctx.obj.is_deleting:
+        message = f"{message}; to give the pipeline up, annotate with {FORCE_DELETE}=true"
+        reason = reason if reason == Reason.RATE_LIMITED else Reason.DELETE_FAILED
+    ctx.status.condition(READY, FALSE, reason, message)
+    ctx.status.condition(SYNCED, FALSE, reason, message)
+    if reason == Reason.VALIDATION_ERROR and find(ctx.status.conditions, VALID) is not None:
+        ctx.status.condition(VALID, FALSE, reason, message)
+    before, _ = ctx.status.transition(SYNCED)
+    if before is None or (before.reason, before.message) != (reason, message):
+        ctx.event(reason, message, warning=True)
+    return reason
+
+
+def condition_now(pipeline: Pipeline, type_: str) -> Condition | None:
+    """A condition, if it speaks of the current generation."""
+    found = find(pipeline.status.conditions, type_)
+    is_current = found is not None and found.observed_generation == pipeline.metadata.generation
+    return found if is_current else None
+
+
+def _show(remote: Remote, connection: str, ctx: Context[Pipeline]) -> None:
+    ctx.status.set(
+        id=remote.id,
+        name=remote.name,
+        created_at=remote.created_at,
+        updated_at=remote.updated_at,
+        connection=connection,
+        source=PipelineSource(
+            type=_SOURCES.get(remote.source_type, "Unspecified"),  # type: ignore[arg-type]
+            namespace=remote.source_namespace,
+        ),
+    )

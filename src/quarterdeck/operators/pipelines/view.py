@@ -1,0 +1,88 @@
+"""What is known of one server: the last listing of it, and our own writes since. Pure.
+
+A listing that was asked for before a write and arrives after it must not undo the write, so
+each entry remembers when it was written.
+"""
+
+from collections.abc import Iterable
+
+from quarterdeck.operators.pipelines.ports import Remote
+
+
+class View:
+    """The pipelines of a server, by id, by name and by owner."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, Remote] = {}
+        self._written: dict[str, float] = {}
+        self._removed: dict[str, float] = {}
+        self._names: dict[str, str] = {}
+        self._owners: dict[str, str] = {}
+        self._answers: dict[str, Remote] = {}
+        self.is_complete = False
+        """Whether the server was listed at least once."""
+
+    def get(self, identity: str) -> Remote | None:
+        """The pipeline of an id."""
+        return self._by_id.get(identity)
+
+    def named(self, name: str) -> Remote | None:
+        """The pipeline of a name."""
+        return self._by_id.get(self._names.get(name, ""))
+
+    def owned_by(self, uid: str) -> Remote | None:
+        """The pipeline that was written for an object."""
+        return self._by_id.get(self._owners.get(uid, "")) if uid else None
+
+    def answer(self, identity: str) -> Remote | None:
+        """What the server answered to our last write of a pipeline, as it had formatted it."""
+        return self._answers.get(identity)
+
+    def wrote(self, remote: Remote, at: float) -> None:
+        """We wrote a pipeline."""
+        self._forget(remote.id)
+        self._put(remote)
+        self._answers[remote.id] = remote
+        self._written[remote.id] = at
+        self._removed.pop(remote.id, None)
+
+    def removed(self, identity: str, at: float) -> None:
+        """We removed a pipeline."""
+        self._forget(identity)
+        self._answers.pop(identity, None)
+        self._removed[identity] = at
+
+    def listed(self, pipelines: Iterable[Remote], asked_at: float) -> frozenset[str]:
+        """Take over a listing; returns the ids that appeared, vanished or changed by it."""
+        newer = {id_ for id_, at in self._written.items() if at >= asked_at}
+        gone = {id_ for id_, at in self._removed.items() if at >= asked_at}
+        before = self._by_id
+        kept = [before[identity] for identity in newer if identity in before]
+        self._by_id, self._names, self._owners = {}, {}, {}
+        for remote in pipelines:
+            if remote.id not in newer and remote.id not in gone:
+                self._put(remote)
+        for remote in kept:
+            self._put(remote)
+        self._written = {id_: at for id_, at in self._written.items() if id_ in newer}
+        self._removed = {id_: at for id_, at in self._removed.items() if id_ in gone}
+        is_first, self.is_complete = not self.is_complete, True
+        ids = before.keys() | self._by_id.keys()
+        return frozenset(
+            each for each in ids if is_first or before.get(each) != self._by_id.get(each)
+        )
+
+    def _put(self, remote: Remote) -> None:
+        self._by_id[remote.id] = remote
+        self._names[remote.name] = remote.id
+        if remote.owner:
+            self._owners[remote.owner] = remote.id
+
+    def _forget(self, identity: str) -> None:
+        old = self._by_id.pop(identity, None)
+        if old is None:
+            return
+        if self._names.get(old.name) == identity:
+            del self._names[old.name]
+        if self._owners.get(old.owner) == identity:
+            del self._owners[old.owner]
