@@ -18,7 +18,7 @@ from quarterdeck.client.errors import CredentialError
 from quarterdeck.kit import json, rfc3339
 from quarterdeck.kit.clock import Clock
 
-_TOKEN_FILE_MAX_AGE_S = 60.0
+_FILE_MAX_AGE_S = 60.0
 _EXEC_EARLY = timedelta(seconds=30)
 _EXEC_TIMEOUT_S = 60.0
 
@@ -48,6 +48,13 @@ class Provider(Protocol):
 
 def provider_for(config: ClusterConfig, clock: Clock) -> Provider:
     """The provider that a configuration asks for."""
+    provider = _tokens_for(config, clock)
+    if config.exec is None and config.client_certificate.file is not None:
+        return CertificateFilesProvider(provider, config, clock)
+    return provider
+
+
+def _tokens_for(config: ClusterConfig, clock: Clock) -> Provider:
     if config.exec is not None:
         return ExecProvider(config.exec, config, clock)
     if config.token_file is not None:
@@ -87,7 +94,7 @@ class TokenFileProvider:
 
     async def credentials(self) -> Credentials:
         """The token in the file, at most a minute old."""
-        if self._clock.monotonic() - self._read_at > _TOKEN_FILE_MAX_AGE_S:
+        if self._clock.monotonic() - self._read_at > _FILE_MAX_AGE_S:
             await self.refresh()
         return self._credentials
 
@@ -102,6 +109,42 @@ class TokenFileProvider:
         self._credentials = fresh
         self._read_at = self._clock.monotonic()
         return changed
+
+
+class CertificateFilesProvider:
+    """A client certificate in files that somebody else renews, beside a token or alone."""
+
+    def __init__(self, inner: Provider, config: ClusterConfig, clock: Clock) -> None:
+        self._inner = inner
+        self._config = config
+        self._clock = clock
+        self._read_at = float("-inf")
+        self._pair = (b"", b"")
+
+    async def credentials(self) -> Credentials:
+        """What the inner provider says, with the certificate as it was at most a minute ago."""
+        if self._clock.monotonic() - self._read_at > _FILE_MAX_AGE_S:
+            await self._read()
+        found = await self._inner.credentials()
+        certificate, key = self._pair
+        return Credentials(authorization=found.authorization, certificate=certificate, key=key)
+
+    async def refresh(self) -> bool:
+        """Read the files now, and refresh the token."""
+        before = self._pair
+        await self._read()
+        return await self._inner.refresh() or self._pair != before
+
+    async def _read(self) -> None:
+        config = self._config
+        try:
+            self._pair = await asyncio.to_thread(
+                lambda: (config.client_certificate.read(), config.client_key.read())
+            )
+        except OSError as error:
+            if not self._pair[0]:
+                raise CredentialError(f"cannot read {error.filename}: {error.strerror}") from error
+        self._read_at = self._clock.monotonic()
 
 
 class ExecProvider:

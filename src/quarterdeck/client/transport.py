@@ -7,7 +7,7 @@ refresh and the request go out once more.
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
 from urllib.parse import urlsplit
 
@@ -45,7 +45,7 @@ class Transport:
         self._network = network
         self._http: http.Client | None = None
         self._streams: http.Client | None = None
-        self._certificate = Credentials()
+        self._certificate = self._latest = Credentials()
         self._observers: list[Observer] = []
         self._common = [("User-Agent", config.user_agent), *config.impersonate.headers()]
 
@@ -57,9 +57,7 @@ class Transport:
         """Close every connection."""
         stale = (self._http, self._streams)
         self._http = self._streams = None
-        for client in stale:
-            if client is not None:
-                await client.aclose()
+        await _close(stale)
 
     async def send(self, request: ApiRequest) -> bytes:
         """The body of a successful answer.
@@ -98,8 +96,9 @@ class Transport:
         refreshed = False
         while True:
             tries += 1
+            credentials = await self._provider.credentials()
             try:
-                response = await self._once(request)
+                response = await self._once(request, credentials)
             except ConnectionFailed:
                 outcome = retry.Outcome(code=0, broken=True)
                 wait = retry.delay_before_retry(outcome, tries=tries, is_read=request.is_read)
@@ -112,7 +111,7 @@ class Transport:
             async with response:
                 if response.status == 401 and not refreshed:
                     refreshed = True
-                    if await self._provider.refresh():
+                    if await self._renewed(credentials):
                         continue
                 outcome = retry.Outcome(
                     code=response.status,
@@ -124,8 +123,13 @@ class Transport:
                         raise from_response(response.status, await response.read(_MAX_ERROR_BODY))
             await self.clock.sleep(wait)
 
-    async def _once(self, request: ApiRequest) -> http.ClientResponse:
-        credentials = await self._provider.credentials()
+    async def _renewed(self, refused: Credentials) -> bool:
+        """Whether there are others than the refused ones now; many requests ask only once."""
+        if await self._provider.credentials() != refused:
+            return True
+        return await self._provider.refresh()
+
+    async def _once(self, request: ApiRequest, credentials: Credentials) -> http.ClientResponse:
         await self._open_for(credentials)
         headers = [*request.headers, *self._common]
         if credentials.authorization:
@@ -180,16 +184,20 @@ class Transport:
 
     async def _open_for(self, credentials: Credentials) -> None:
         """Have connections with the right certificate: made at first use, and when it changes."""
+        if self._http is not None and credentials is self._latest:
+            return
+        self._latest = credentials
         certificate = Credentials(certificate=credentials.certificate, key=credentials.key)
         if self._http is not None and certificate == self._certificate:
             return
         context = client_context(
             self.config, certificate=certificate.certificate, key=certificate.key
         )
-        await self.aclose()
+        stale = (self._http, self._streams)
         self._http = self._open(context, self.config.connections)
         self._streams = self._open(context, _MAX_STREAMS)
         self._certificate = certificate
+        await _close(stale)
 
     def _open(self, context: ssl.SSLContext | None, connections: int) -> http.Client:
         if self._network is not None:
@@ -202,6 +210,12 @@ class Transport:
             connect_timeout_s=min(10.0, self.config.timeout_s),
             read_timeout_s=None,
         )
+
+
+async def _close(clients: Iterable[http.Client | None]) -> None:
+    for client in clients:
+        if client is not None:
+            await client.aclose()
 
 
 class _translated:

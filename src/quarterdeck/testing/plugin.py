@@ -1,8 +1,8 @@
 """The pytest plugin that `pip install quarterdeck` registers.
 
-Fixtures: `cluster` (an API server of this test's own), `kubeconfig` (a file for it), `namespace`
-(a fresh one), `client` (a typed client, closed when the test ends). Tests may be `async def`;
-where no other plugin runs coroutines, this one does.
+Fixtures: `cluster` (an API server of this test's own), `cluster_faults` (what goes wrong at it),
+`kubeconfig` (a file for it), `namespace` (a fresh one), `client` (a typed client, closed when the
+test ends). Tests may be `async def`; where no other plugin runs coroutines, this one does.
 """
 
 import asyncio
@@ -18,17 +18,26 @@ import pytest
 if TYPE_CHECKING:
     from quarterdeck.client import Client
     from quarterdeck.testing.background import BackgroundCluster
+    from quarterdeck.testing.server_faults import ServerFaults
 
-_FIXTURES = frozenset({"cluster", "client", "namespace", "kubeconfig"})
+_FIXTURES = frozenset({"cluster", "cluster_faults", "client", "namespace", "kubeconfig"})
 _numbers = itertools.count(1)
 
 
 @pytest.fixture
-def cluster() -> "Iterator[BackgroundCluster]":
+def cluster_faults() -> "ServerFaults":
+    """The fault rules of `cluster`: none, until the test adds some."""
+    from quarterdeck.testing.server_faults import ServerFaults
+
+    return ServerFaults()
+
+
+@pytest.fixture
+def cluster(cluster_faults: "ServerFaults") -> "Iterator[BackgroundCluster]":
     """An embedded API server with `url` and `kubeconfig`; nothing is shared between tests."""
     from quarterdeck.testing.background import BackgroundCluster
 
-    with BackgroundCluster() as running:
+    with BackgroundCluster(faults=cluster_faults) as running:
         yield running
 
 

@@ -1,0 +1,295 @@
+"""Fault rules at the embedded server: what a client on a real socket can suffer.
+
+    rules = ServerFaults(answer("patch", 429, retry_after_s=1, times=3), cut_watch(after_lines=2))
+    async with Cluster(faults=rules) as cluster:
+        ...
+        rules.add(lose_reply("create", resource="widgets"))
+
+The rules stand between the sockets and the API server, so everything above them is the real thing:
+retries, connection pools, credentials, watches. `faults` has the same at the client's side, without
+a socket. The first rule that takes a request decides; `chaos` strikes at random by a seed.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import NoReturn, cast
+
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock, SystemClock, settle
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.wire import path as paths
+from quarterdeck.wire.frame import EventType, encode_event
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import ListOptions
+from quarterdeck.wire.status import ApiError, Expired, from_status
+
+Answer = http.Response | http.StreamResponse
+Proceed = Callable[[], Awaitable[Answer]]
+Strike = Callable[[Proceed], Awaitable[Answer]]
+
+ANY = ""
+"""Every verb."""
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+
+
+class ServerRule:
+    """Strikes requests of one verb, all or the first `times`, optionally of one resource."""
+
+    def __init__(
+        self, verb: str, strike: Strike, *, resource: str = "", times: int | None = None
+    ) -> None:
+        self.verb = verb
+        self.resource = resource
+        self.strike = strike
+        self.left = times
+        self.struck = 0
+        """How many requests it has taken so far."""
+
+    def takes(self, verb: str, path: ResourcePath) -> bool:
+        """Whether it strikes the next such request; counts it."""
+        if self.left == 0 or (self.verb and verb != self.verb):
+            return False
+        if self.resource and path.resource != self.resource:
+            return False
+        if self.left is not None:
+            self.left -= 1
+        self.struck += 1
+        return True
+
+
+class ServerFaults:
+    """The rules in force at one server; change them while it runs."""
+
+    def __init__(self, *rules: ServerRule) -> None:
+        self.rules = list(rules)
+
+    def add(self, rule: ServerRule) -> ServerRule:
+        """Put a rule in force; returns it, to look at `struck` later."""
+        self.rules.append(rule)
+        return rule
+
+    def clear(self) -> None:
+        """Let everything through again."""
+        self.rules.clear()
+
+    def __call__(self, handler: http.Handler) -> http.Handler:
+        """The handler behind these rules."""
+
+        async def handle(request: http.Request) -> Answer:
+            path = paths.parse(request.path)
+            if path is not None:
+                verb = verb_of(request, path)
+                for rule in tuple(self.rules):
+                    if rule.takes(verb, path):
+                        return await rule.strike(lambda: handler(request))
+            return await handler(request)
+
+        return handle
+
+
+def verb_of(request: http.Request, path: ResourcePath) -> str:
+    """Kubernetes' verb of a request."""
+    if request.method == "DELETE":
+        return "delete" if path.name else "deletecollection"
+    if request.method not in ("GET", "HEAD"):
+        return _VERBS.get(request.method, request.method.lower())
+    try:
+        is_watch = path.legacy_watch or bool(ListOptions.parse(request.query).watch)
+    except ApiError:
+        is_watch = False
+    if is_watch:
+        return "watch"
+    return "get" if path.name else "list"
+
+
+# --- the rules
+
+
+def answer(
+    verb: str,
+    code: int,
+    *,
+    resource: str = "",
+    times: int | None = 1,
+    retry_after_s: int | None = None,
+) -> ServerRule:
+    """The server answers with a failure instead of doing it."""
+
+    async def strike(proceed: Proceed) -> Answer:
+        return _failure(code, retry_after_s)
+
+    return ServerRule(verb, strike, resource=resource, times=times)
+
+
+def delay(
+    verb: str,
+    seconds: float,
+    *,
+    resource: str = "",
+    times: int | None = None,
+    clock: Clock | None = None,
+) -> ServerRule:
+    """The server takes its time before it does it."""
+    waiting = clock if clock is not None else SystemClock()
+
+    async def strike(proceed: Proceed) -> Answer:
+        await waiting.sleep(seconds)
+        return await proceed()
+
+    return ServerRule(verb, strike, resource=resource, times=times)
+
+
+def lose_reply(verb: str, *, resource: str = "", times: int | None = 1) -> ServerRule:
+    """The server does it, but the connection breaks before its answer."""
+
+    async def strike(proceed: Proceed) -> Answer:
+        await proceed()
+        _hang_up()
+
+    return ServerRule(verb, strike, resource=resource, times=times)
+
+
+def drop_request(verb: str, *, resource: str = "", times: int | None = 1) -> ServerRule:
+    """The connection breaks before the server does anything."""
+
+    async def strike(proceed: Proceed) -> Answer:
+        _hang_up()
+
+    return ServerRule(verb, strike, resource=resource, times=times)
+
+
+def cut_watch(after_lines: int, *, resource: str = "", times: int | None = None) -> ServerRule:
+    """Streams break in the middle of the line after so many."""
+
+    async def strike(proceed: Proceed) -> Answer:
+        return _tapped(await proceed(), after_lines, _Tap.TEAR)
+
+    return ServerRule("watch", strike, resource=resource, times=times)
+
+
+def freeze_watch(after_lines: int, *, resource: str = "", times: int | None = 1) -> ServerRule:
+    """Streams stay open but deliver nothing more, not even bookmarks, after so many lines."""
+
+    async def strike(proceed: Proceed) -> Answer:
+        return _tapped(await proceed(), after_lines, _Tap.FREEZE)
+
+    return ServerRule("watch", strike, resource=resource, times=times)
+
+
+def expire_watch(*, after_lines: int = 0, resource: str = "", times: int | None = 1) -> ServerRule:
+    """Streams end with the ERROR event of a forgotten version after so many lines."""
+
+    async def strike(proceed: Proceed) -> Answer:
+        return _tapped(await proceed(), after_lines, _Tap.EXPIRE)
+
+    return ServerRule("watch", strike, resource=resource, times=times)
+
+
+def chaos(seed: int, probability: float) -> ServerRule:
+    """Each request fails, loses its reply or is cut, with a probability, by a seed."""
+    rng = random.Random(seed)
+
+    async def strike(proceed: Proceed) -> Answer:
+        if rng.random() >= probability:
+            return await proceed()
+        fault, lines = rng.choice(("before", "after", "429", "500")), rng.randrange(4)
+        if fault == "before":
+            _hang_up()
+        if fault in ("429", "500"):
+            return _failure(int(fault), 0 if fault == "429" else None)
+        reply = await proceed()
+        if isinstance(reply, http.StreamResponse):
+            return _tapped(reply, lines, rng.choice((_Tap.TEAR, _Tap.EXPIRE)))
+        _hang_up()
+
+    return ServerRule(ANY, strike)
+
+
+# --- how they strike
+
+
+def _failure(code: int, retry_after_s: int | None) -> http.Response:
+    error: ApiError = (
+        Expired("too old resource version (injected)")
+        if code == 410
+        else from_status({"message": f"injected failure {code}", "code": code}, code)
+    )
+    headers = [("content-type", "application/json")]
+    if retry_after_s is not None:
+        headers.append(("retry-after", str(retry_after_s)))
+    return http.Response(code, headers, error.encode())
+
+
+def _hang_up() -> NoReturn:
+    """End the request as a server does that is killed: the connection is cut without a word."""
+    raise asyncio.CancelledError("cut by a fault rule")
+
+
+def _tapped(reply: Answer, after_lines: int, fault: str) -> Answer:
+    if not isinstance(reply, http.StreamResponse):
+        return reply
+    run = reply.run
+
+    async def faulty(writer: http.BodyWriter) -> None:
+        tap = _Tap(writer, after_lines, fault)
+        async with Supervisor("faulty-watch") as tasks:
+            stream = tasks.spawn(_ended(run, cast("http.BodyWriter", tap)), name="watch")
+            ending = tasks.spawn(tap.over.wait(), name="fault")
+            await asyncio.wait({stream, ending}, return_when=asyncio.FIRST_COMPLETED)
+            await settle(3)  # what was written before goes out
+        if tap.over.is_set() and fault == _Tap.TEAR:
+            _hang_up()
+
+    return http.StreamResponse(reply.status, reply.headers, faulty)
+
+
+async def _ended(
+    run: Callable[[http.BodyWriter], Awaitable[None]], writer: http.BodyWriter
+) -> None:
+    await run(writer)
+
+
+class _Tap:
+    """A writer that lets so many lines through, and then its fault happens."""
+
+    TEAR, FREEZE, EXPIRE = "tear", "freeze", "expire"
+
+    def __init__(self, writer: http.BodyWriter, lines: int, fault: str) -> None:
+        self._writer = writer
+        self._lines = lines
+        self._fault = fault
+        self._is_struck = False
+        self.over = asyncio.Event()
+        self.closing = writer.closing
+
+    @property
+    def buffered(self) -> int:
+        return self._writer.buffered
+
+    def write_nowait(self, data: bytes) -> int:
+        return self._writer.write_nowait(self._let_through(data))
+
+    async def write(self, data: bytes) -> None:
+        await self._writer.write(self._let_through(data))
+
+    def _let_through(self, data: bytes) -> bytes:
+        if self._is_struck or not data:
+            return b""
+        lines = data.splitlines(keepends=True)
+        if len(lines) <= self._lines:
+            self._lines -= len(lines)
+            return data
+        self._is_struck = True
+        passed, torn = b"".join(lines[: self._lines]), lines[self._lines]
+        match self._fault:
+            case self.FREEZE:
+                return passed
+            case self.EXPIRE:
+                self.over.set()
+                gone = Expired("too old resource version (injected)")
+                return passed + encode_event(EventType.ERROR, gone.encode())
+            case _:
+                self.over.set()
+                return passed + torn[: len(torn) // 2]
