@@ -7,12 +7,15 @@ server's, or a collector gets the wrong configuration.
 
 import enum
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
 
 import msgspec
 
 from quarterdeck.kit.patterns import Pattern, PatternError, compile_re2
+
+Predicate = Callable[[Mapping[str, str]], bool]
+"""Says whether the attributes of a collector satisfy something."""
 
 MAX_LENGTH = 200
 MAX_MATCHERS = 100
@@ -71,6 +74,21 @@ class Matcher(msgspec.Struct, frozen=True):
                 return self.pattern.fullmatch(found)
             case Operator.NOT_MATCHES:
                 return not self.pattern.fullmatch(found)
+
+    def predicate(self) -> Predicate:
+        """The same as `matches`, with everything decided beforehand: for whoever asks often."""
+        name, value = self.name, self.value
+        match self.operator:
+            case Operator.EQUAL:
+                return lambda attributes: attributes.get(name, "") == value
+            case Operator.NOT_EQUAL:
+                return lambda attributes: attributes.get(name, "") != value
+            case Operator.MATCHES:
+                fullmatch = self.pattern.fullmatch
+                return lambda attributes: fullmatch(attributes.get(name, ""))
+            case Operator.NOT_MATCHES:
+                fullmatch = self.pattern.fullmatch
+                return lambda attributes: not fullmatch(attributes.get(name, ""))
 
     @property
     def pattern(self) -> Pattern:

@@ -1,24 +1,43 @@
 """Which pipelines a collector gets, without asking every pipeline.
 
-A pipeline that demands `env=prod` is filed under that pair; a collector looks only at the drawers
-of its own attributes, and at the pipelines that demand no exact value.
+A pipeline is filed under one of its demands: `env=prod` under that pair, `env=~"prod|stage"` under
+both pairs, `host=~"edge-1.*"` under the way such hosts begin. A collector looks only into the
+drawers of its own attributes, and at the few pipelines that demand nothing of the kind.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from quarterdeck.services.fleet.records import Pipeline
-from quarterdeck.telemetry.matchers import Matcher, Operator, match_all
+from quarterdeck.telemetry.matchers import Matcher, Operator, Predicate
+from quarterdeck.telemetry.prefixes import beginnings
 
-Drawer = dict[str, tuple[Pipeline, tuple[Matcher, ...]]]
+
+class Place(NamedTuple):
+    """A drawer: an attribute with a value, or with a value that begins so."""
+
+    name: str
+    text: str
+    is_whole: bool
+
+
+class _Filed(NamedTuple):
+    pipeline: Pipeline
+    remaining: tuple[Predicate, ...]
+    """What its place does not already promise."""
+
+
+Drawer = dict[str, _Filed]
 
 
 class MatchIndex:
-    """Enabled pipelines, filed by one exact demand each."""
+    """Enabled pipelines, filed by one demand each."""
 
     def __init__(self, pipelines: Iterable[Pipeline] = ()) -> None:
-        self._drawers: dict[tuple[str, str], Drawer] = {}
+        self._exact: dict[tuple[str, str], Drawer] = {}
+        self._begun: dict[str, dict[int, dict[str, Drawer]]] = {}
         self._rest: Drawer = {}
-        self._places: dict[str, tuple[str, str] | None] = {}
+        self._places: dict[str, tuple[Place, ...]] = {}
         for pipeline in pipelines:
             self.put(pipeline)
 
@@ -28,46 +47,101 @@ class MatchIndex:
         matchers = pipeline.parsed()
         if not pipeline.enabled or not matchers:
             return
-        place = _place(matchers)
-        self._places[pipeline.id] = place
-        drawer = self._rest if place is None else self._drawers.setdefault(place, {})
-        drawer[pipeline.id] = (pipeline, matchers)
+        places, promised = _file(matchers)
+        remaining = tuple(each.predicate() for each in matchers if each is not promised)
+        filed = _Filed(pipeline, remaining)
+        self._places[pipeline.id] = places
+        for place in places:
+            self._drawer(place)[pipeline.id] = filed
+        if not places:
+            self._rest[pipeline.id] = filed
+
+    def _drawer(self, place: Place) -> Drawer:
+        if place.is_whole:
+            return self._exact.setdefault((place.name, place.text), {})
+        lengths = self._begun.setdefault(place.name, {})
+        return lengths.setdefault(len(place.text), {}).setdefault(place.text, {})
 
     def remove(self, identity: str) -> None:
         """Forget a pipeline."""
-        if identity not in self._places:
+        for place in self._places.pop(identity, ()):
+            del self._drawer(place)[identity]
+            self._tidy(place)
+        self._rest.pop(identity, None)
+
+    def _tidy(self, place: Place) -> None:
+        """Throw away a drawer that has become empty."""
+        if self._drawer(place):
             return
-        place = self._places.pop(identity)
-        if place is None:
-            del self._rest[identity]
+        if place.is_whole:
+            del self._exact[place.name, place.text]
             return
-        drawer = self._drawers[place]
-        del drawer[identity]
-        if not drawer:
-            del self._drawers[place]
+        lengths = self._begun[place.name]
+        del lengths[len(place.text)][place.text]
+        if not lengths[len(place.text)]:
+            del lengths[len(place.text)]
+        if not lengths:
+            del self._begun[place.name]
 
     def match(self, attributes: Mapping[str, str], config_type: str) -> list[Pipeline]:
         """The pipelines of a collector with these attributes, by name."""
-        found: list[Pipeline] = []
+        found: dict[str, Pipeline] = {}
+        exact, begun = self._exact, self._begun
         for pair in attributes.items():
-            if (drawer := self._drawers.get(pair)) is not None:
-                found.extend(_matching(drawer, attributes, config_type))
-        found.extend(_matching(self._rest, attributes, config_type))
-        found.sort(key=lambda each: each.name)
-        return found
+            if (drawer := exact.get(pair)) is not None:
+                _collect(drawer, attributes, config_type, found)
+            name, value = pair
+            for length, drawers in begun.get(name, _NONE).items():
+                if (drawer := drawers.get(value[:length])) is not None:
+                    _collect(drawer, attributes, config_type, found)
+        _collect(self._rest, attributes, config_type, found)
+        return sorted(found.values(), key=_name)
 
 
-def _matching(
-    drawer: Drawer, attributes: Mapping[str, str], config_type: str
-) -> Iterable[Pipeline]:
-    for pipeline, matchers in drawer.values():
-        if pipeline.config_type == config_type and match_all(matchers, attributes):
-            yield pipeline
+_NONE: Mapping[int, dict[str, Drawer]] = {}
 
 
-def _place(matchers: tuple[Matcher, ...]) -> tuple[str, str] | None:
-    """The pair to file by; an empty value would mean an absent attribute."""
+def _name(pipeline: Pipeline) -> str:
+    return pipeline.name
+
+
+def _collect(
+    drawer: Drawer, attributes: Mapping[str, str], config_type: str, found: dict[str, Pipeline]
+) -> None:
+    for identity, (pipeline, remaining) in drawer.items():
+        if pipeline.config_type != config_type:
+            continue
+        for is_satisfied in remaining:
+            if not is_satisfied(attributes):
+                break
+        else:
+            found[identity] = pipeline
+
+
+def _file(matchers: tuple[Matcher, ...]) -> tuple[tuple[Place, ...], Matcher | None]:
+    """The places of a pipeline, and the matcher they promise if they promise one in full.
+
+    The best demand is one for whole values, the next best one for long beginnings. A demand that an
+    absent attribute satisfies is none.
+    """
+    best: tuple[Place, ...] = ()
     for matcher in matchers:
-        if matcher.operator is Operator.EQUAL and matcher.value:
-            return matcher.name, matcher.value
-    return None
+        places = _places(matcher)
+        if places and all(place.is_whole for place in places):
+            return places, matcher
+        if _shortest(places) > _shortest(best):
+            best = places
+    return best, None
+
+
+def _places(matcher: Matcher) -> tuple[Place, ...]:
+    if matcher.operator is Operator.EQUAL and matcher.value:
+        return (Place(matcher.name, matcher.value, is_whole=True),)
+    if matcher.operator is not Operator.MATCHES or matcher.pattern.fullmatch(""):
+        return ()
+    return tuple(Place(matcher.name, *each) for each in beginnings(matcher.value))
+
+
+def _shortest(places: tuple[Place, ...]) -> int:
+    """How much is known of a value in these places; -1 for no place at all."""
+    return min((len(place.text) for place in places), default=-1)

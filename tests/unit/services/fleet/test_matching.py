@@ -1,3 +1,5 @@
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -5,6 +7,11 @@ from quarterdeck.services.fleet.matching import MatchIndex
 from quarterdeck.services.fleet.records import ALLOY, OTEL, Collector, Pipeline
 from quarterdeck.telemetry.matchers import match_all
 
+PATTERNS = [
+    "a", "ab", "a|b", "a|ab|abc", "ab*", "ab?c", "ab+", "a{2}b", "(a|b)c", "(?:a)|b", "(?i)A",
+    "^ab", "^a|b$", "a[bc]", "[ab]c|a", "a|[|]", ".*", ".+", "", "a|", "(a)?", "a.c", "abc-1",
+    "a(b|c)|c", "ab{0}c", "((a)|b)c", "^^a", "a{b", "|", "(?i)a|b", "(?:a|b)c|1",
+]  # fmt: skip
 names = st.sampled_from(["env", "team", "os"])
 values = st.sampled_from(["a", "b", "c"])
 matchers = st.builds(
@@ -56,3 +63,28 @@ def test_reserved_attributes_cannot_be_overridden() -> None:
     assert effective["collector.os"] == "linux"
     assert effective["env"] == "canary"
     assert effective["collector.ID"] == "e"
+
+
+@given(
+    st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=4, unique=True),
+    st.text("abcAB1-", max_size=5),
+)
+def test_patterns_are_found_by_how_their_matches_begin(texts: list[str], value: str) -> None:
+    index = MatchIndex(
+        Pipeline(id=str(number), name=text, contents="", matchers=(f'host=~"{text}"',))
+        for number, text in enumerate(texts)
+    )
+    found = {each.name for each in index.match({"host": value}, ALLOY)}
+    assert found == {text for text in texts if re.fullmatch(text, value)}
+
+
+def test_an_emptied_index_keeps_nothing() -> None:
+    pipelines = [
+        Pipeline(id=str(number), name=text, contents="", matchers=(f'host=~"{text}"',))
+        for number, text in enumerate(PATTERNS)
+    ]
+    index = MatchIndex(pipelines)
+    for each in pipelines:
+        index.remove(each.id)
+    assert index.match({"host": "ab"}, ALLOY) == []
+    assert vars(index) == vars(MatchIndex())

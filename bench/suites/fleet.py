@@ -1,0 +1,286 @@
+"""A fleet of thousands of collectors that poll one server process, as Alloy does.
+
+Nothing else that can be self-hosted speaks this protocol, so there is no peer: processor time and
+rates stand beside the calibration of the machine, and matching is compared with asking every
+pipeline.
+"""
+
+import base64
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from bench import machine
+from bench.peers import fleet_server
+from bench.process import Child
+from bench.suite import OURS, Case, Contenders, Scale, Suite
+from bench.timing import per_call_us
+
+CONNECTIONS = 16
+GET_CONFIG = "/collector.v1.CollectorService/GetConfig"
+REGISTER = "/collector.v1.CollectorService/RegisterCollector"
+UPDATE = "/pipeline.v1.PipelineService/UpdatePipeline"
+
+
+def cases(scale: Scale) -> Sequence[Case]:
+    fleet, count = scale.pick((300, 50), (10_000, 500), (10_000, 500))
+    polls = scale.pick(300, 10_000, 30_000)
+    growth = scale.pick((50, 100, 200), (125, 250, 500, 1_000), (125, 250, 500, 1_000, 2_000))
+    size = f"{fleet:,} collectors, {count} pipelines"
+    return [
+        Case(
+            name="GetConfig, unchanged",
+            unit="calls a second",
+            open=lambda _: _polling(fleet, count, polls, is_rate=True),
+            is_more_better=True,
+            note=f"{size}; wall clock, server on one core",
+        ),
+        Case(
+            name="GetConfig, unchanged, cost",
+            unit="CPU µs a call",
+            open=lambda _: _polling(fleet, count, polls, is_rate=False),
+            note=size,
+        ),
+        Case(
+            name="change of a pipeline until every collector has it",
+            unit="s",
+            open=lambda _: _changing(fleet, count),
+            note=f"{size}; wall clock with all the polls",
+        ),
+        Case(
+            name="RegisterCollector, durable",
+            unit="calls a second",
+            open=lambda _: _registering(fleet, count, max(CONNECTIONS, polls // 5)),
+            is_more_better=True,
+            note=f"{size}; {CONNECTIONS} at once, each on disk before it is answered",
+        ),
+        Case(
+            name="match one collector, growth by pipelines", unit="µs", open=_matching, sizes=growth
+        ),
+    ]
+
+
+class Fleet(Child):
+    """The server process and the requests its collectors send."""
+
+    def __init__(self, collectors: int, pipelines: int) -> None:
+        command = ["-m", "bench.peers.fleet_server", str(collectors), str(pipelines)]
+        super().__init__(command, core=1)
+        self.port = int(self.line() or "0")
+        if not self.port:
+            self.close()
+            raise RuntimeError("the fleet server did not start")
+        self._pipelines = pipelines
+        self._hashes = [""] * collectors
+        self._sockets = [
+            socket.create_connection(("127.0.0.1", self.port), timeout=20)
+            for _ in range(CONNECTIONS)
+        ]
+        for each in self._sockets:
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def spent_s(self) -> float:
+        """The processor time the server has used so far."""
+        return float(self.ask())
+
+    def polls(self, count: int) -> list[bytes]:
+        """GetConfig of the first collectors, each with the hash it has."""
+        return [self._poll(each % len(self._hashes)) for each in range(count)]
+
+    def _poll(self, number: int) -> bytes:
+        from quarterdeck.telemetry.fleet import protobuf
+
+        message = {
+            "id": f"edge-{number}",
+            "hash": self._hashes[number],
+            "localAttributes": fleet_server.attributes(number, self._pipelines),
+        }
+        data = protobuf.encode("GetConfigRequest", message)
+        text = base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+        return _request("GET", f"{GET_CONFIG}?base64=1&connect=v1&encoding=proto&message={text}")
+
+    def registration(self, number: int) -> bytes:
+        """RegisterCollector of one collector."""
+        from quarterdeck.telemetry.fleet import protobuf
+
+        message = {
+            "id": f"edge-{number}",
+            "name": f"edge {number}",
+            "localAttributes": fleet_server.attributes(number, self._pipelines),
+        }
+        data = protobuf.encode("RegisterCollectorRequest", message)
+        return _request("POST", REGISTER, data)
+
+    def update(self, number: int, revision: int) -> bytes:
+        """UpdatePipeline with another text."""
+        from quarterdeck.telemetry.fleet import protobuf
+
+        message = fleet_server.pipeline(number, self._pipelines, revision=revision).message()
+        data = protobuf.encode("UpdatePipelineRequest", {"pipeline": message})
+        return _request("POST", UPDATE, data)
+
+    def learn(self) -> int:
+        """Ask for everybody's configuration; how many got a new one."""
+        from quarterdeck.telemetry.fleet import protobuf
+
+        bodies = self.send(self.polls(len(self._hashes)))
+        changed = 0
+        for number, body in enumerate(bodies):
+            answer = protobuf.decode("GetConfigResponse", body)
+            changed += not answer.get("notModified")
+            self._hashes[number] = answer["hash"]
+        return changed
+
+    def send(self, requests: Sequence[bytes]) -> list[bytes]:
+        """Send each request once, one at a time on each connection; the bodies of the answers."""
+        bodies: list[bytes] = []
+        for start in range(0, len(requests), CONNECTIONS):
+            batch = requests[start : start + CONNECTIONS]
+            for connection, request in zip(self._sockets, batch, strict=False):
+                connection.sendall(request)
+            bodies += [_body(each) for each, _ in zip(self._sockets, batch, strict=False)]
+        return bodies
+
+    def close(self) -> None:
+        """Close the connections and the server."""
+        for each in getattr(self, "_sockets", ()):
+            each.close()
+        super().close()
+
+
+def _request(method: str, target: str, body: bytes | None = None) -> bytes:
+    token = base64.b64encode(f"1:{fleet_server.TOKEN}".encode()).decode()
+    head = (
+        f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"User-Agent: connect-go/1.18.1 (go1.24)\r\n"
+        f"Accept-Encoding: gzip\r\nAuthorization: Basic {token}\r\n"
+    )
+    if body is None:
+        return f"{head}\r\n".encode()
+    head += f"Content-Type: application/proto\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+def _body(connection: socket.socket) -> bytes:
+    """The body of one answer, without compression undone."""
+    answer = b""
+    while True:
+        data = connection.recv(65536)
+        if not data:
+            raise ConnectionError("the server closed a connection under load")
+        answer += data
+        head, separator, body = answer.partition(b"\r\n\r\n")
+        if not separator:
+            continue
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise RuntimeError(f"the server answered {head[:40]!r} {body[:200]!r}")
+        if len(body) >= int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0]):
+            return _unzipped(head, body)
+
+
+def _unzipped(head: bytes, body: bytes) -> bytes:
+    import gzip
+
+    return gzip.decompress(body) if b"gzip" in head.lower() else body
+
+
+@contextmanager
+def _started(collectors: int, pipelines: int) -> Iterator[Fleet]:
+    with Fleet(collectors, pipelines) as fleet:
+        cores = machine.affinity()
+        machine.pin(0)
+        try:
+            yield fleet
+        finally:
+            machine.restore(cores)
+
+
+@contextmanager
+def _polling(collectors: int, pipelines: int, polls: int, *, is_rate: bool) -> Iterator[Contenders]:
+    with _started(collectors, pipelines) as fleet:
+        if fleet.learn() != collectors or fleet.learn() != 0:
+            raise AssertionError("a collector did not get its configuration once")
+        requests = fleet.polls(polls)
+
+        def run() -> float:
+            before, start = fleet.spent_s(), time.perf_counter()
+            fleet.send(requests)
+            took, spent = time.perf_counter() - start, fleet.spent_s() - before
+            return polls / took if is_rate else spent / polls * 1e6
+
+        yield {OURS: run}
+
+
+@contextmanager
+def _changing(collectors: int, pipelines: int) -> Iterator[Contenders]:
+    with _started(collectors, pipelines) as fleet:
+        fleet.learn()
+        revision = 1
+
+        def run() -> float:
+            nonlocal revision
+            revision += 1
+            polls, change = fleet.polls(collectors), fleet.update(1, revision)
+            start = time.perf_counter()
+            fleet.send([change])
+            fleet.send(polls)
+            took = time.perf_counter() - start
+            if not 0 < fleet.learn() < collectors or fleet.learn() != 0:
+                raise AssertionError("the change did not reach the collectors it is for")
+            return took
+
+        yield {OURS: run}
+
+
+@contextmanager
+def _registering(collectors: int, pipelines: int, count: int) -> Iterator[Contenders]:
+    with _started(collectors, pipelines) as fleet:
+        first = collectors
+
+        def run() -> float:
+            nonlocal first
+            requests = [fleet.registration(first + each) for each in range(count)]
+            first += count
+            start = time.perf_counter()
+            fleet.send(requests)
+            return count / (time.perf_counter() - start)
+
+        yield {OURS: run}
+
+
+@contextmanager
+def _matching(size: int) -> Iterator[Contenders]:
+    from quarterdeck.services.fleet.matching import MatchIndex
+    from quarterdeck.services.fleet.records import ALLOY
+    from quarterdeck.telemetry.matchers import match_all
+
+    pipelines = [fleet_server.pipeline(each, size) for each in range(size)]
+    asked = [(each, each.parsed()) for each in sorted(pipelines, key=lambda one: one.name)]
+    index = MatchIndex(pipelines)
+    effective = [each.effective_attributes() for each in fleet_server.collectors(200, size)]
+
+    def by_index() -> list[list[str]]:
+        return [[found.id for found in index.match(each, ALLOY)] for each in effective]
+
+    def one_by_one() -> list[list[str]]:
+        return [
+            [pipeline.id for pipeline, matchers in asked if match_all(matchers, each)]
+            for each in effective
+        ]
+
+    if by_index() != one_by_one():
+        raise AssertionError("the index and asking every pipeline disagree")
+    yield {
+        OURS: lambda: per_call_us(by_index, calls=len(effective)),
+        "asking every pipeline": lambda: per_call_us(one_by_one, calls=len(effective)),
+    }
+
+
+SUITE = Suite(
+    name="fleet",
+    title="The fleet server under thousands of collectors",
+    cases=cases,
+    versions=("uvloop", "google-re2"),
+    is_process=True,
+)
