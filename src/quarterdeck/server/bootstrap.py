@@ -10,12 +10,12 @@ from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.core import Core
 from quarterdeck.server.custom import custom_resources, definition_resources
 from quarterdeck.server.custom.cleanup import DefinitionCleanup
-from quarterdeck.server.custom.definition import bundle_name
-from quarterdeck.server.custom.renaming import FreedNames
+from quarterdeck.server.custom.definition import KIND, bundle_name
+from quarterdeck.server.custom.establishing import MANAGER, Establishing
 from quarterdeck.server.kinds import builtin_resources
 from quarterdeck.server.pipeline.admission import IMMORTAL_NAMESPACES
 from quarterdeck.server.questions import review_resources
-from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.registry.resource import STATUS, Object
 from quarterdeck.server.writing import new_uid
 from quarterdeck.storage import Entry, RevisionConflict, StoreEvent, StoreKey
 
@@ -27,7 +27,7 @@ NAMESPACES = "namespaces"
 async def bootstrap(core: Core) -> None:
     """Register everything that is served, and keep up with definitions from now on."""
     registry = core.registry
-    own = {each.gvr: each for each in definition_resources(registry)}
+    own = {each.gvr: each for each in definition_resources()}
     builtin = {each.gvr: each for each in builtin_resources()} | {
         each.gvr: each for each in review_resources()
     }
@@ -36,8 +36,20 @@ async def bootstrap(core: Core) -> None:
         _install(core, entry)
     core.store.subscribe(lambda events: _follow(core, events))
     DefinitionCleanup(core.store, registry, lambda: core.context("", "")).start()
-    FreedNames(core.store, registry, core.clock.now).start()
+    Establishing(core.store, registry, core.clock.now, track=_tracker(core)).start()
     await _make_namespaces(core)
+
+
+def _tracker(core: Core) -> Callable[[Object, Object], Object]:
+    """Records the server itself as the owner of what it writes to the status of a definition."""
+
+    def track(before: Object, after: Object) -> Object:
+        resource = core.registry.by_kind(KIND)
+        assert resource is not None  # registered above
+        keeper = core.field_managers.get(core, resource, STATUS)
+        return keeper.update(before, after, manager=MANAGER, now=format_time(core.clock.now()))
+
+    return track
 
 
 def _follow(core: Core, events: Sequence[StoreEvent]) -> None:

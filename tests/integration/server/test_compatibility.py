@@ -30,7 +30,8 @@ SIMULATED = """## Simulated
 - Garbage collection, namespace termination, the end of definitions and the expiry of events happen
   inside the server (switch off: `--no-lifecycle`).
 - With `--simulate-workloads` workloads make pods and pods become ready; nothing is executed.
-- A CustomResourceDefinition is established in the write that creates it, not a moment later.
+- A CustomResourceDefinition is established by the time its creation is answered, not a moment
+  later; as in Kubernetes that is a second write, and the answer shows the first.
 """
 STORED = """## Stored, without effect yet
 Validated and kept like any other object, but nothing acts on them: admission webhooks and policies,

@@ -69,11 +69,19 @@ async def until_gone(call: Caller, path: str) -> None:
             pass
 
 
+async def established(call: Caller, definition: dict[str, Any]) -> dict[str, Any]:
+    """Create a definition and read it again, as clients do who mean to change it."""
+    assert (await call("POST", DEFINITIONS, definition))[0] == 201
+    _, found = await call("GET", f"{DEFINITIONS}/{definition['metadata']['name']}")
+    return dict(found)
+
+
 async def test_a_definition_is_served_by_the_time_it_is_answered() -> None:
     async with Cluster() as cluster, http.Client() as client:
         call = Caller(cluster, client)
         status, made = await call("POST", DEFINITIONS, gadgets())
-        assert status == 201
+        assert (status, made["status"]["conditions"]) == (201, None)
+        _, made = await call("GET", f"{DEFINITIONS}/gadgets.stable.example.com")
         assert {each["type"]: each["status"] for each in made["status"]["conditions"]} == {
             "NamesAccepted": "True",
             "Established": "True",
@@ -113,7 +121,7 @@ async def test_a_definition_takes_its_objects_along() -> None:
 async def test_a_later_default_shows_up_on_older_objects() -> None:
     async with Cluster() as cluster, http.Client() as client:
         call = Caller(cluster, client)
-        _, definition = await call("POST", DEFINITIONS, gadgets())
+        definition = await established(call, gadgets())
         await call("POST", GADGETS, gadget("a"))
         changed = copy.deepcopy(definition)
         schema = changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -130,7 +138,7 @@ async def test_a_tightened_schema_tolerates_what_does_not_change() -> None:
     async with Cluster() as cluster, http.Client() as client:
         call = Caller(cluster, client)
         number = {"type": "integer"}
-        _, definition = await call("POST", DEFINITIONS, gadgets(a=number, b=number))
+        definition = await established(call, gadgets(a=number, b=number))
         body = gadget("a")
         body["spec"] = {"a": 1, "b": 1}
         await call("POST", GADGETS, body)
@@ -171,7 +179,8 @@ async def test_names_that_become_free_go_to_whoever_waits() -> None:
         second = gadgets()
         second["metadata"]["name"] = "others.stable.example.com"
         second["spec"]["names"] |= {"plural": "others", "singular": "other"}
-        _, waiting = await call("POST", DEFINITIONS, second)
+        await call("POST", DEFINITIONS, second)
+        _, waiting = await call("GET", f"{DEFINITIONS}/others.stable.example.com")
         conditions = {each["type"]: each["status"] for each in waiting["status"]["conditions"]}
         assert conditions == {"NamesAccepted": "False", "Established": "False"}
         others = f"{GROUP}/v1/namespaces/default/others"

@@ -10,7 +10,7 @@ import pytest
 
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVR
-from quarterdeck.server.custom import custom_resources, definition_resources
+from quarterdeck.server.custom import custom_resources, definition_resources, naming
 from quarterdeck.server.meta_validation import metadata as rules
 from quarterdeck.server.registry.resource import Context, Object, Resource
 from quarterdeck.server.registry.table import Registry
@@ -52,6 +52,14 @@ def create(resource: Resource, value: Object) -> Object:
     return shaped
 
 
+def define(definitions: Resource, value: Object, *others: Object) -> Object:
+    """A definition whose names were judged, beside others."""
+    made = create(definitions, value)
+    accepted = [each["status"]["acceptedNames"] for each in others]
+    naming.settle(made, naming.TakenNames.of((), accepted), NOW)
+    return made
+
+
 def update(resource: Resource, value: Object, old: Object, subresource: str = "") -> Object:
     """What the server does with a changed object, without storing."""
     strategy, told = resource.strategy, context(subresource=subresource)
@@ -69,7 +77,7 @@ def update(resource: Resource, value: Object, old: Object, subresource: str = ""
 @pytest.fixture
 def registry() -> Registry:
     registry = Registry()
-    registry.put("definitions", definition_resources(registry))
+    registry.put("definitions", definition_resources())
     return registry
 
 
@@ -82,7 +90,7 @@ def definitions(registry: Registry) -> Resource:
 
 @pytest.fixture
 def widgets(definitions: Resource) -> Resource:
-    [resource] = custom_resources(create(definitions, body("crd")))
+    [resource] = custom_resources(define(definitions, body("crd")))
     return resource
 
 
@@ -94,7 +102,7 @@ def without_server_fields(value: Object) -> Object:
 
 
 def test_a_definition_is_established_when_it_is_accepted(definitions: Resource) -> None:
-    accepted = create(definitions, body("crd"))
+    accepted = define(definitions, body("crd"))
     expected = CASES["crd settled"]["body"]
     for condition in [*accepted["status"]["conditions"], *expected["status"]["conditions"]]:
         condition.pop("lastTransitionTime")
@@ -226,13 +234,12 @@ def test_selectable_fields_are_text(widgets: Resource) -> None:
     assert widgets.strategy.field_values({}) == {"spec.color": ""}
 
 
-def test_taken_names_are_not_accepted(definitions: Resource, registry: Registry) -> None:
-    first = create(definitions, body("crd"))
-    registry.put("crd:widgets.stable.example.com", custom_resources(first))
+def test_taken_names_are_not_accepted(definitions: Resource) -> None:
+    first = define(definitions, body("crd"))
     other = body("crd")
     other["metadata"]["name"] = "gadgets.stable.example.com"
     other["spec"]["names"] |= {"plural": "gadgets", "singular": "gadget"}
-    refused = create(definitions, other)
+    refused = define(definitions, other, first)
     conditions = {each["type"]: each for each in refused["status"]["conditions"]}
     assert conditions["NamesAccepted"]["reason"] == "ListKindConflict"
     assert conditions["NamesAccepted"]["message"] == '"WidgetList" is already in use'
@@ -241,7 +248,7 @@ def test_taken_names_are_not_accepted(definitions: Resource, registry: Registry)
 
 
 def test_objects_of_a_definition_that_is_going_are_not_created(definitions: Resource) -> None:
-    definition = create(definitions, body("crd"))
+    definition = define(definitions, body("crd"))
     assert definitions.strategy.begin_delete(definition, context())
     definition["metadata"]["deletionTimestamp"] = "2026-11-15T02:26:53Z"
     assert definition["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
@@ -254,7 +261,7 @@ def test_several_versions_differ_in_name_only(definitions: Resource) -> None:
     value = body("crd")
     second = json.loads(json.dumps(value["spec"]["versions"][0])) | {"name": "v2", "storage": False}
     value["spec"]["versions"].append(second)
-    first, other = custom_resources(create(definitions, value))
+    first, other = custom_resources(define(definitions, value))
     stored = other.strategy.stored({"apiVersion": "stable.example.com/v2", "kind": "Widget"})
     assert stored["apiVersion"] == "stable.example.com/v1"
     assert first.strategy.stored_as_served
@@ -273,6 +280,6 @@ def test_conversion_by_webhook_says_that_it_is_not_there(definitions: Resource) 
             "conversionReviewVersions": ["v1"],
         },
     }
-    _, other = custom_resources(create(definitions, value))
+    _, other = custom_resources(define(definitions, value))
     with pytest.raises(ApiError, match="not supported yet"):
         other.strategy.served({"apiVersion": "stable.example.com/v1", "kind": "Widget"})

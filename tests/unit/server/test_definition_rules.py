@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from quarterdeck.server.custom import definition_resources
-from quarterdeck.server.custom.naming import TakenNames, approval_of, judge
+from quarterdeck.server.custom.naming import TakenNames, approval_of, judge, settle
 from quarterdeck.server.registry.resource import Context, Object, Resource
-from quarterdeck.server.registry.table import Registry
 
 CONTEXT = Context(now=datetime(2026, 11, 15, tzinfo=UTC), random=random.Random(1))
 
@@ -41,8 +40,7 @@ def definition(**spec: Any) -> Object:
 
 @pytest.fixture
 def definitions() -> Resource:
-    registry = Registry()
-    [resource] = definition_resources(registry)
+    [resource] = definition_resources()
     return resource
 
 
@@ -50,6 +48,7 @@ def made(definitions: Resource, value: Object) -> Object:
     value = definitions.strategy.normalise(copy.deepcopy(value)).value
     definitions.strategy.default(value)
     definitions.strategy.prepare_create(value, CONTEXT)
+    settle(value, TakenNames(), CONTEXT.now)
     return value
 
 

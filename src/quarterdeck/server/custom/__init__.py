@@ -1,15 +1,14 @@
 """Custom resources: definitions, and the resources they bring.
 
 A CustomResourceDefinition is itself a resource with rules (`definition`, `definition_rules`,
-`naming`); an accepted one becomes `Resource`s (`build`) whose objects follow `strategy`; one that
-goes takes its objects along (`cleanup`). Imports `meta`, `wire`, `cel` and the registry's face.
-Nothing is loaded before the first definition.
+`naming`), judged once it is stored (`establishing`); an accepted one becomes `Resource`s (`build`)
+whose objects follow `strategy`; one that goes takes its objects along (`cleanup`). Imports `meta`,
+`wire`, `cel` and the registry's face. Nothing is loaded before the first definition.
 """
 
 from collections.abc import Iterable, Sequence
 
 from quarterdeck.server.registry.resource import Object, Resource
-from quarterdeck.server.registry.table import Registry
 
 __all__ = ["custom_resources", "definition_resources"]
 
@@ -21,8 +20,8 @@ def custom_resources(definition: Object) -> Sequence[Resource]:
     return build.custom_resources(definition)
 
 
-def definition_resources(registry: Registry) -> Iterable[Resource]:
-    """The resource `customresourcedefinitions`; names are compared with the registry's."""
+def definition_resources() -> Iterable[Resource]:
+    """The resource `customresourcedefinitions`."""
     from quarterdeck.server.custom import definition
 
-    return definition.definition_resources(registry)
+    return definition.definition_resources()

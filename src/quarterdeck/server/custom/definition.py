@@ -23,7 +23,6 @@ from quarterdeck.server.registry.resource import (
     Scale,
     Subresource,
 )
-from quarterdeck.server.registry.table import Registry
 from quarterdeck.wire.status import BadRequest
 
 KIND = GVK("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
@@ -49,8 +48,8 @@ def bundle_name(definition_name: str) -> str:
     return f"crd:{definition_name}"
 
 
-def definition_resources(registry: Registry) -> Iterable[Resource]:
-    """The resource `customresourcedefinitions`; names are compared with the registry's."""
+def definition_resources() -> Iterable[Resource]:
+    """The resource `customresourcedefinitions`."""
     node = builtins.node(KIND)
     assert node is not None  # the table has it, a test says so
     verbs = ("get", "patch", "update")
@@ -61,17 +60,16 @@ def definition_resources(registry: Registry) -> Iterable[Resource]:
         singular="customresourcedefinition",
         namespaced=False,
         node=node,
-        strategy=DefinitionStrategy(registry=registry),
+        strategy=DefinitionStrategy(),
         short_names=("crd", "crds"),
         categories=("api-extensions",),
         subresources={STATUS: Subresource(name=STATUS, verbs=verbs, gvk=KIND)},
+        is_completed=True,
     )
 
 
 class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The rules of definitions."""
-
-    registry: Registry
 
     # policies ------------------------------------------------------------------------------------
 
@@ -142,10 +140,13 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     # writes --------------------------------------------------------------------------------------
 
     def prepare_create(self, value: Object, context: Context) -> None:
-        """Start with a fresh status, names judged and established at once."""
-        value[STATUS] = {"conditions": [], "acceptedNames": {}, "storedVersions": []}
+        """Start with a fresh status; `establishing` judges the names."""
+        value[STATUS] = {
+            "conditions": None,
+            "acceptedNames": {"plural": "", "kind": ""},
+            "storedVersions": [],
+        }
         _note_storage_version(value)
-        self._settle(value, context.now)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         """The main endpoint keeps the status but for what follows from the spec."""
@@ -154,12 +155,6 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             return
         value[STATUS] = msgspec.json.decode(msgspec.json.encode(old.get(STATUS) or {}))
         _note_storage_version(value)
-        self._settle(value, context.now)
-
-    def _settle(self, value: Object, now: datetime) -> None:
-        group = (value.get("spec") or {}).get("group") or ""
-        own = self.registry.bundle(bundle_name((value.get("metadata") or {}).get("name") or ""))
-        naming.settle(value, naming.TakenNames.of(self.registry, group, own), now)
 
     def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
         """Everything about the spec; the name is checked with it."""

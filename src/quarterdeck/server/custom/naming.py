@@ -1,8 +1,6 @@
 """Names of definitions: accepted if nobody else in the group uses them, and then established.
 
-The real server has a controller for this that reacts some milliseconds after the definition was
-stored; here the conditions are there when it is stored, so that a client that waits for
-`Established` never waits.
+Pure: what to write into the status of a definition. `establishing` writes it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,17 +28,19 @@ class TakenNames(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(
-        cls, resources: Iterable[Resource], group: str, bundle: Iterable[Resource]
+        cls, resources: Iterable[Resource], accepted: Iterable[Mapping[str, Any]]
     ) -> "TakenNames":
-        """The names of a group, apart from those of one definition's own resources."""
-        own = {id(resource) for resource in bundle}
-        others = [r for r in resources if r.gvr.group == group and id(r) not in own]
-        return cls(
-            resources=frozenset(
-                name for r in others for name in (r.gvr.resource, r.singular, *r.short_names)
-            ),
-            kinds=frozenset(name for r in others for name in (r.kind, r.list_kind)),
-        )
+        """The names of built-in resources, and the `acceptedNames` of other definitions."""
+        names: list[str] = []
+        kinds: list[str] = []
+        for each in resources:
+            names += (each.gvr.resource, each.singular, *each.short_names)
+            kinds += (each.kind, each.list_kind)
+        for other in accepted:
+            names += (other.get("plural") or "", other.get("singular") or "")
+            names += other.get("shortNames") or ()
+            kinds += (other.get("kind") or "", other.get("listKind") or "")
+        return cls(resources=frozenset(names), kinds=frozenset(kinds))
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

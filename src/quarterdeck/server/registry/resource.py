@@ -232,6 +232,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The resource name in storage; the group resource unless two groups share the objects."""
     is_custom: bool = False
     """Custom resources: items of lists carry `kind` and `apiVersion`, no strategic merge."""
+    is_completed: bool = False
+    """Whether the server completes a write by another one of its own, which answers wait for."""
     storage_version_hash: str = ""
     deprecation: str = ""
     """A text for the `Warning` header of every answer; empty for none."""

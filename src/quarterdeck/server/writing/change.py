@@ -15,6 +15,7 @@ from quarterdeck.server.writing.outcome import (
     Intent,
     Written,
     attempt_of,
+    completed,
     conflict,
     encoder,
     present,
@@ -147,4 +148,6 @@ async def _store_changed(
     if intent.is_dry_run:
         return Written(value, None)
     ticket = core.store.put(entry.key, encoder(call, value), expected=entry.revision)
-    return written(call, value, await ticket)
+    stored = await ticket
+    await completed(core, call, stored)
+    return written(call, value, stored)

@@ -14,6 +14,7 @@ from quarterdeck.server.writing.outcome import (
     Written,
     attempt_of,
     check_namespace,
+    completed,
     encoder,
     told,
     written,
@@ -76,6 +77,7 @@ async def _store_new(core: Core, call: Call, attempt: Attempt, *, context: Conte
         except RevisionConflict:
             continue
         entry = await ticket
+        await completed(core, call, entry)
         return written(call, value, entry, created=True)
     gvr = call.resource.gvr
     raise AlreadyExists.of(gvr.resource, metadata["name"], group=gvr.group)

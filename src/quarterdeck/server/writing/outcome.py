@@ -9,6 +9,7 @@ from quarterdeck.server.call import Call
 from quarterdeck.server.core import Core
 from quarterdeck.server.pipeline.admission import Attempt
 from quarterdeck.server.registry.resource import Context, Object
+from quarterdeck.server.settling import settled
 from quarterdeck.storage import Entry
 from quarterdeck.wire.status import BadRequest, Conflict, NotFound
 
@@ -90,6 +91,14 @@ def encoder(call: Call, value: Object) -> Callable[[int], bytes]:
         return kit_json.encode(strategy.stored(value))
 
     return encode
+
+
+async def completed(core: Core, call: Call, entry: Entry | None) -> None:
+    """Wait for the write by which the server completes one of a client, if the kind has such."""
+    if call.resource.is_completed and entry is not None:
+        follower = core.store.get_pending(entry.key)
+        if follower is not None:
+            await settled(core, follower)
 
 
 def written(call: Call, value: Object, entry: Entry | None, *, created: bool = False) -> Written:
