@@ -4,6 +4,7 @@ Unknown fields are passed over, packed and unpacked repeats are read alike, and 
 too early is an error, never a crash.
 """
 
+import functools
 import struct
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,8 @@ from quarterdeck.kit import json, rfc3339
 from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, Field
 
 MAX_DEPTH = 30
+_ONE_BYTE = [bytes([value]) for value in range(0x80)]
+_ENDS_EARLY = "the message ends too early"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -28,15 +31,66 @@ def decode(message: str, data: bytes, *, depth: int = 0) -> dict[str, Any]:
     """
     if depth > MAX_DEPTH:
         raise ProtobufError(f"{message}: nested deeper than {MAX_DEPTH} levels")
-    fields = {field.number: field for field in MESSAGES[message]}
+    fields = _table(message)
     result: dict[str, Any] = {}
-    position = 0
-    while position < len(data):
-        tag, position = _varint(data, position)
-        value, position = _wire_value(data, position, tag & 7)
-        if (field := fields.get(tag >> 3)) is not None:
-            _store(result, field, value, depth)
+    for number, value in _pieces(data):
+        if (reader := fields.get(number)) is not None:
+            reader(result, value, depth)
     return result
+
+
+Reader = Callable[[dict[str, Any], int | bytes, int], None]
+"""Stores a value from the wire in a message, at some depth."""
+
+
+@functools.cache
+def _table(message: str) -> dict[int, Reader]:
+    """What to do with each field number of a message, decided once."""
+    return {field.number: _reader(field) for field in MESSAGES[message]}
+
+
+def _reader(field: Field) -> Reader:
+    name = field.name
+    kind = field.type.removeprefix("optional ")
+
+    def one(result: dict[str, Any], value: int | bytes, depth: int) -> None:
+        result[name] = _value(kind, value, field, depth)
+
+    def repeated(result: dict[str, Any], value: int | bytes, depth: int) -> None:
+        result.setdefault(name, []).append(_value(kind[9:], value, field, depth))
+
+    def mapped(result: dict[str, Any], value: int | bytes, depth: int) -> None:
+        key, member = _map_entry(kind[4:], value, field, depth)
+        result.setdefault(name, {})[key] = member
+
+    if kind.startswith("repeated "):
+        return repeated
+    return mapped if kind.startswith("map ") else one
+
+
+def _pieces(data: bytes) -> list[tuple[int, int | bytes]]:
+    """The fields of a message as they stand: number, and a number or bytes.
+
+    Tags and lengths of one byte, nearly all of them, are read in place.
+    """
+    found: list[tuple[int, int | bytes]] = []
+    position, end = 0, len(data)
+    while position < end:
+        tag = data[position]
+        if tag < 0x80:
+            position += 1
+        else:
+            tag, position = _varint(data, position)
+        if tag & 7 == 2 and position < end and (size := data[position]) < 0x80:
+            start = position + 1
+            position = start + size
+            if position > end:
+                raise ProtobufError(_ENDS_EARLY)
+            found.append((tag >> 3, data[start:position]))
+        else:
+            value, position = _wire_value(data, position, tag & 7)
+            found.append((tag >> 3, value))
+    return found
 
 
 def _wire_value(data: bytes, position: int, kind: int) -> tuple[int | bytes, int]:
@@ -51,7 +105,7 @@ def _wire_value(data: bytes, position: int, kind: int) -> tuple[int | bytes, int
             raise ProtobufError(f"wire type {kind} is not used here")
     end = position + size
     if end > len(data):
-        raise ProtobufError("the message ends too early")
+        raise ProtobufError(_ENDS_EARLY)
     return data[position:end], end
 
 
@@ -59,7 +113,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if position >= len(data) or shift > 63:
-            raise ProtobufError("the message ends too early")
+            raise ProtobufError(_ENDS_EARLY)
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift
@@ -68,33 +122,23 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
         shift += 7
 
 
-def _store(result: dict[str, Any], field: Field, value: int | bytes, depth: int) -> None:
-    kind = field.type.removeprefix("optional ")
-    if kind.startswith("repeated "):
-        result.setdefault(field.name, []).append(_value(kind[9:], value, field, depth))
-    elif kind.startswith("map "):
-        key, member = _map_entry(kind[4:], value, field, depth)
-        result.setdefault(field.name, {})[key] = member
-    else:
-        result[field.name] = _value(kind, value, field, depth)
-
-
 def _map_entry(kind: str, value: int | bytes, field: Field, depth: int) -> tuple[str, Any]:
     key: Any = ""
     member: Any = {} if kind in MESSAGES else ""
-    data = _bytes(value, field)
-    position = 0
-    while position < len(data):
-        tag, position = _varint(data, position)
-        raw, position = _wire_value(data, position, tag & 7)
-        if tag >> 3 == 1:
+    for number, raw in _pieces(_bytes(value, field)):
+        if number == 1:
             key = _value("string", raw, field, depth)
-        elif tag >> 3 == 2:
+        elif number == 2:
             member = _value(kind, raw, field, depth)
     return key, member
 
 
 def _value(kind: str, value: int | bytes, field: Field, depth: int) -> Any:
+    if kind == "string":
+        try:
+            return _bytes(value, field).decode()
+        except UnicodeDecodeError as error:
+            raise ProtobufError(f"{field.name} is not UTF-8") from error
     if kind in ENUMS or kind == "bool":
         if not isinstance(value, int):
             raise ProtobufError(f"{field.name} is not a number")
@@ -105,11 +149,6 @@ def _value(kind: str, value: int | bytes, field: Field, depth: int) -> Any:
     data = _bytes(value, field)
     if kind == "bytes":
         return data
-    if kind == "string":
-        try:
-            return data.decode()
-        except UnicodeDecodeError as error:
-            raise ProtobufError(f"{field.name} is not UTF-8") from error
     if kind == "Timestamp":
         return _read_timestamp(data)
     if kind == "Struct":
@@ -158,14 +197,17 @@ def _field(number: int, kind: str, value: Any) -> bytes:
 
 
 def _payload(kind: str, value: Any) -> bytes:
-    writers: dict[str, Callable[[Any], bytes]] = {
-        "string": lambda text: str(text).encode(),
-        "bytes": bytes,
-        "Timestamp": _write_timestamp,
-        "Struct": _write_struct,
-    }
-    writer = writers.get(kind)
-    return writer(value) if writer is not None else encode(kind, value)
+    match kind:
+        case "string":
+            return str(value).encode()
+        case "bytes":
+            return bytes(value)
+        case "Timestamp":
+            return _write_timestamp(value)
+        case "Struct":
+            return _write_struct(value)
+        case _:
+            return encode(kind, value)
 
 
 def _delimited(number: int, payload: bytes) -> bytes:
@@ -173,6 +215,8 @@ def _delimited(number: int, payload: bytes) -> bytes:
 
 
 def _write_varint(value: int) -> bytes:
+    if value < 0x80:
+        return _ONE_BYTE[value]
     parts = bytearray()
     while value > 0x7F:
         parts.append(value & 0x7F | 0x80)
@@ -182,12 +226,10 @@ def _write_varint(value: int) -> bytes:
 
 
 def _read_timestamp(data: bytes) -> str:
-    seconds = nanos = position = 0
-    while position < len(data):
-        tag, position = _varint(data, position)
-        value, position = _wire_value(data, position, tag & 7)
+    seconds = nanos = 0
+    for number, value in _pieces(data):
         if isinstance(value, int):
-            seconds, nanos = (value, nanos) if tag >> 3 == 1 else (seconds, value)
+            seconds, nanos = (value, nanos) if number == 1 else (seconds, value)
     if seconds >= 2**63:
         seconds -= 2**64
     try:
@@ -219,16 +261,6 @@ def _read_struct(data: bytes, depth: int) -> dict[str, Any]:
         if isinstance(key, bytes) and isinstance(value, bytes):
             result[key.decode("utf-8", "replace")] = _read_any(value, depth)
     return result
-
-
-def _pieces(data: bytes) -> list[tuple[int, int | bytes]]:
-    found: list[tuple[int, int | bytes]] = []
-    position = 0
-    while position < len(data):
-        tag, position = _varint(data, position)
-        value, position = _wire_value(data, position, tag & 7)
-        found.append((tag >> 3, value))
-    return found
 
 
 def _read_any(data: bytes, depth: int) -> Any:
