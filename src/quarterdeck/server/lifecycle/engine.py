@@ -219,7 +219,7 @@ class Engine:
             case Remove():
                 return self._writer.remove(action)
             case Record():
-                return self._writer.record(action, manager)
+                return self._record(action, manager)
             case Requeue():
                 return None
 
@@ -230,8 +230,15 @@ class Engine:
             return self._writer.create(action, manager)
         except ApiError as error:
             if (news := _refusal(action, error)) is not None:
-                self._writer.record(news, manager)
+                self._record(news, manager)
             raise
+
+    def _record(self, action: Record, manager: str) -> Ticket | None:
+        """News are best effort: nothing else waits for them or fails with them."""
+        try:
+            return self._writer.record(action, manager)
+        except (ApiError, Stale):
+            return None
 
     async def _catch_up(self) -> None:
         """Let what was decided become visible, so that the next plan sees it."""

@@ -53,11 +53,11 @@ class Claims:
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """Bind a claim, or release a volume."""
         value = view.get(key)
+        if value is not None and key.resource == VOLUMES:
+            return list(_look_after(view, value))
         if value is None or is_deleting(value):
             self._pending.pop(key, None)
             return ()
-        if key.resource == VOLUMES:
-            return list(_look_after(view, value))
         if status(value).get("phase") == "Bound":
             self._pending.pop(key, None)
             return ()
@@ -179,9 +179,8 @@ def _look_after(view: View, volume: Object) -> Iterator[Action]:
         home, called = reference.get("namespace") or "", reference.get("name") or ""
         found = view.facts(StoreKey(CLAIMS, home, called))
         is_there = found is not None and found.uid == reference.get("uid")
-        if not is_there and _goes_along(volume):
-            yield delete(VOLUMES, volume)
-            return
         phase = "Bound" if is_there else "Released"
     if status(volume).get("phase") != phase:
         yield update(VOLUMES, volume, "status", status={**status(volume), "phase": phase})
+    elif phase == "Released" and _goes_along(volume) and not is_deleting(volume):
+        yield delete(VOLUMES, volume)

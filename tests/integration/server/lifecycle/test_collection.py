@@ -1,0 +1,133 @@
+"""Garbage collection, seen by clients."""
+
+from typing import Any
+
+import pytest
+
+Object = dict[str, Any]
+
+
+def config(name: str, *owners: Object, kind: str = "ConfigMap", **reference: Any) -> Object:
+    references = [
+        {
+            "apiVersion": "v1",
+            "kind": kind,
+            "name": owner["metadata"]["name"],
+            "uid": owner["metadata"]["uid"],
+            **reference,
+        }
+        for owner in owners
+    ]
+    return {"metadata": {"name": name, "ownerReferences": references}}
+
+
+async def test_dependents_go_with_their_owner(world: Any) -> None:
+    async with world() as cluster:
+        owner = await cluster.create("configmaps", config("owner"))
+        child = await cluster.create("configmaps", config("child", owner))
+        await cluster.create("configmaps", config("grandchild", child))
+        await cluster.delete("configmaps", "owner")
+        assert await cluster.names("configmaps") == ["kube-root-ca.crt"]
+
+
+async def test_dependent_with_another_owner_stays_and_forgets_the_first(world: Any) -> None:
+    async with world() as cluster:
+        first = await cluster.create("configmaps", config("first"))
+        second = await cluster.create("configmaps", config("second"))
+        await cluster.create("configmaps", config("child", first, second))
+        await cluster.delete("configmaps", "first")
+        child = await cluster.the("configmaps", "child")
+        assert [each["name"] for each in child["metadata"]["ownerReferences"]] == ["second"]
+
+
+async def test_orphaning_lets_dependents_go(world: Any) -> None:
+    async with world() as cluster:
+        owner = await cluster.create("configmaps", config("owner"))
+        await cluster.create("configmaps", config("child", owner))
+        await cluster.delete("configmaps", "owner", propagationPolicy="Orphan")
+        child = await cluster.the("configmaps", "child")
+        assert "ownerReferences" not in child["metadata"]
+        assert await cluster.get("configmaps", "owner") is None
+
+
+async def test_foreground_deletion_waits_for_those_who_block(world: Any) -> None:
+    async with world() as cluster:
+        owner = await cluster.create("configmaps", config("owner"))
+        slow = config("slow", owner, blockOwnerDeletion=True)
+        slow["metadata"]["finalizers"] = ["example.com/hold"]
+        await cluster.create("configmaps", slow)
+        await cluster.create("configmaps", config("quick", owner, blockOwnerDeletion=True))
+        await cluster.delete("configmaps", "owner", propagationPolicy="Foreground")
+        assert await cluster.get("configmaps", "quick") is None
+        held = await cluster.the("configmaps", "owner")
+        assert held["metadata"]["finalizers"] == ["foregroundDeletion"]
+        await cluster.patch("configmaps", "slow", {"metadata": {"finalizers": None}})
+        assert await cluster.get("configmaps", "slow") is None
+        assert await cluster.get("configmaps", "owner") is None
+
+
+async def test_foreground_deletion_does_not_wait_for_the_others(world: Any) -> None:
+    async with world() as cluster:
+        owner = await cluster.create("configmaps", config("owner"))
+        slow = config("slow", owner)
+        slow["metadata"]["finalizers"] = ["example.com/hold"]
+        await cluster.create("configmaps", slow)
+        await cluster.delete("configmaps", "owner", propagationPolicy="Foreground")
+        assert await cluster.get("configmaps", "owner") is None
+        held = await cluster.the("configmaps", "slow")
+        assert held["metadata"]["deletionTimestamp"]
+
+
+@pytest.mark.parametrize("policy", ["Foreground", "Background"])
+async def test_cycle_goes_as_a_whole(world: Any, policy: str) -> None:
+    async with world() as cluster:
+        one = await cluster.create("configmaps", config("one"))
+        two = await cluster.create("configmaps", config("two", one, blockOwnerDeletion=True))
+        owners = config("one", two, blockOwnerDeletion=True)["metadata"]["ownerReferences"]
+        await cluster.patch("configmaps", "one", {"metadata": {"ownerReferences": owners}})
+        await cluster.delete("configmaps", "one", propagationPolicy=policy)
+        assert await cluster.names("configmaps") == ["kube-root-ca.crt"]
+
+
+async def test_owner_of_the_same_name_is_not_the_owner(world: Any) -> None:
+    async with world() as cluster:
+        owner = await cluster.create("configmaps", config("owner"))
+        stale = {**owner, "metadata": {**owner["metadata"], "uid": "of-another-life"}}
+        await cluster.create("configmaps", config("child", stale))
+        assert await cluster.get("configmaps", "child") is None
+        assert await cluster.get("configmaps", "owner") is not None
+
+
+async def test_owner_in_another_namespace_is_no_owner(world: Any) -> None:
+    async with world() as cluster:
+        owner = await cluster.create("configmaps", config("owner"))
+        await cluster.create("configmaps", config("child", owner), "kube-public")
+        assert await cluster.get("configmaps", "child", "kube-public") is None
+        events = await cluster.items("events", "kube-public")
+        assert [each["reason"] for each in events] == ["OwnerRefInvalidNamespace"]
+
+
+async def test_cluster_scoped_object_cannot_be_owned_from_a_namespace(world: Any) -> None:
+    async with world() as cluster:
+        owner = await cluster.create("configmaps", config("owner"))
+        role = config("role", owner)
+        await cluster.create("clusterroles", {**role, "rules": []})
+        await cluster.delete("configmaps", "owner")
+        assert await cluster.get("clusterroles", "role") is not None
+
+
+async def test_owner_of_an_unknown_kind_keeps_its_dependents(world: Any) -> None:
+    async with world() as cluster:
+        owner = {"metadata": {"name": "somebody", "uid": "1"}}
+        await cluster.create("configmaps", config("child", owner, kind="Mystery"))
+        assert await cluster.get("configmaps", "child") is not None
+
+
+async def test_nothing_is_collected_without_life_cycle(world: Any) -> None:
+    async with world() as cluster:
+        assert cluster.lifecycle is not None
+    from quarterdeck.app.cluster import Cluster
+    from quarterdeck.server.options import ServerOptions
+
+    async with Cluster(options=ServerOptions(lifecycle=False)) as bare:
+        assert bare.api.lifecycle is None

@@ -1,0 +1,88 @@
+"""Namespaces: what they begin with, and how they end."""
+
+from typing import Any
+
+NAMESPACE = {"metadata": {"name": "team"}}
+
+
+async def test_namespace_begins_with_account_and_certificate(world: Any) -> None:
+    async with world(certificate_authority="-----PEM-----") as cluster:
+        await cluster.create("namespaces", NAMESPACE)
+        assert await cluster.names("serviceaccounts", "team") == ["default"]
+        authority = await cluster.the("configmaps", "kube-root-ca.crt", "team")
+        assert authority["data"] == {"ca.crt": "-----PEM-----"}
+
+
+async def test_account_and_certificate_come_back(world: Any) -> None:
+    async with world() as cluster:
+        await cluster.delete("serviceaccounts", "default")
+        await cluster.patch("configmaps", "kube-root-ca.crt", {"data": {"ca.crt": "forged"}})
+        assert await cluster.get("serviceaccounts", "default") is not None
+        authority = await cluster.the("configmaps", "kube-root-ca.crt")
+        assert authority["data"] == {"ca.crt": ""}
+
+
+async def test_namespace_takes_its_contents_along(world: Any) -> None:
+    async with world() as cluster:
+        await cluster.create("namespaces", NAMESPACE)
+        for number in range(600):
+            await cluster.create("secrets", {"metadata": {"name": f"s{number}"}}, "team")
+        await cluster.delete("namespaces", "team")
+        assert await cluster.get("namespaces", "team") is None
+        assert await cluster.names("secrets", "team") == []
+
+
+async def test_namespace_says_what_keeps_it(world: Any) -> None:
+    async with world() as cluster:
+        await cluster.create("namespaces", NAMESPACE)
+        held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
+        await cluster.create("configmaps", held, "team")
+        await cluster.delete("namespaces", "team")
+        namespace = await cluster.the("namespaces", "team")
+        assert namespace["status"]["phase"] == "Terminating"
+        told = {
+            each["type"]: (each["status"], each["reason"], each["message"])
+            for each in namespace["status"]["conditions"]
+        }
+        assert told == {
+            "NamespaceDeletionDiscoveryFailure": (
+                "False",
+                "ResourcesDiscovered",
+                "All resources successfully discovered",
+            ),
+            "NamespaceDeletionGroupVersionParsingFailure": (
+                "False",
+                "ParsedGroupVersions",
+                "All legacy kube types successfully parsed",
+            ),
+            "NamespaceDeletionContentFailure": (
+                "False",
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            ),
+            "NamespaceContentRemaining": (
+                "True",
+                "SomeResourcesRemain",
+                "Some resources are remaining: configmaps. has 1 resource instances",
+            ),
+            "NamespaceFinalizersRemaining": (
+                "True",
+                "SomeFinalizersRemain",
+                "Some content in the namespace has finalizers remaining: example.com/hold in 1"
+                " resource instances",
+            ),
+        }
+        await cluster.patch("configmaps", "held", {"metadata": {"finalizers": None}}, "team")
+        assert await cluster.get("namespaces", "team") is None
+
+
+async def test_workloads_of_a_namespace_do_not_fight_its_end(
+    simulation: Any, workload: Any
+) -> None:
+    async with simulation() as cluster:
+        await cluster.create("namespaces", NAMESPACE)
+        await cluster.create("deployments", workload("Deployment", "web", replicas=5), "team")
+        assert len(await cluster.names("pods", "team")) == 5
+        await cluster.delete("namespaces", "team")
+        assert await cluster.get("namespaces", "team") is None
+        assert cluster.lifecycle.engine.statistics()["failing"] == 0
