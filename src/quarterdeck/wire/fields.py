@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from quarterdeck.wire.conjunction import Term, compile_all
 from quarterdeck.wire.labels import SelectorError
 
 
@@ -34,10 +35,14 @@ class FieldRequirement(NamedTuple):
 class FieldSelector:
     """A conjunction of comparisons; the empty one selects everything."""
 
-    __slots__ = ("requirements",)
+    __slots__ = ("matches", "requirements")
+
+    matches: Callable[[Callable[[str], str]], bool]
+    """Whether the values a function returns for the fields satisfy every requirement."""
 
     def __init__(self, requirements: Iterable[FieldRequirement] = ()) -> None:
         self.requirements = tuple(requirements)
+        self.matches = compile_all([_term(each) for each in self.requirements])
 
     @classmethod
     def parse(cls, text: str) -> "FieldSelector":
@@ -52,10 +57,6 @@ class FieldSelector:
     def equal(cls, field: str, value: str) -> "FieldSelector":
         """One field with one value."""
         return cls((FieldRequirement(field, FieldOperator.EQUALS, value),))
-
-    def matches(self, get: Callable[[str], str]) -> bool:
-        """Whether the values `get` returns for the fields satisfy every requirement."""
-        return all(each.matches(get(each.field)) for each in self.requirements)
 
     def exact(self, field: str) -> str | None:
         """The value a field must have, if the selector says so; lets a caller narrow a search."""
@@ -78,6 +79,11 @@ class FieldSelector:
 
     def __hash__(self) -> int:
         return hash(self.requirements)
+
+
+def _term(requirement: FieldRequirement) -> Term:
+    comparison = "==" if requirement.operator is FieldOperator.EQUALS else "!="
+    return Term(f"it({{key}}) {comparison} {{value}}", requirement.field, requirement.value)
 
 
 _TERM = re.compile(r"(?:[^\\,]|\\.)*", re.S)

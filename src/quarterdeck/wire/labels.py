@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from quarterdeck.meta import field, names
+from quarterdeck.wire.conjunction import Term, compile_all
 
 
 class SelectorError(ValueError):
@@ -40,8 +41,6 @@ _SYMBOLS = {
     ">": Operator.GREATER_THAN,
     "<": Operator.LESS_THAN,
 }
-_EQUALITY = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS})
-_ABSENT_MATCHES = frozenset({Operator.NOT_IN, Operator.NOT_EQUALS})
 
 
 class Requirement(NamedTuple):
@@ -93,11 +92,14 @@ class Requirement(NamedTuple):
 class Selector:
     """A conjunction of requirements, sorted by key; the empty one selects everything."""
 
-    __slots__ = ("_test", "requirements")
+    __slots__ = ("matches", "requirements")
+
+    matches: Callable[[Mapping[str, str]], bool]
+    """Whether a set of labels satisfies every requirement."""
 
     def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
         self.requirements = tuple(sorted(requirements, key=lambda each: each.key))
-        self._test = _compile(self.requirements)
+        self.matches = compile_all([_term(each) for each in self.requirements])
 
     @classmethod
     def parse(cls, text: str) -> "Selector":
@@ -128,10 +130,6 @@ class Selector:
         expressions = [_from_expression(each) for each in selector.get("matchExpressions") or ()]
         return cls((*equalities, *expressions))
 
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether a set of labels satisfies every requirement."""
-        return self._test(labels)
-
     @property
     def is_empty(self) -> bool:
         """Whether it selects everything."""
@@ -156,8 +154,9 @@ class Selector:
 class _Nothing(Selector):
     __slots__ = ()
 
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        return False
+    def __init__(self) -> None:
+        super().__init__()
+        self.matches = lambda labels: False
 
 
 @functools.lru_cache(maxsize=1024)
@@ -165,18 +164,21 @@ def _parse_cached(text: str) -> Selector:
     return Selector(_Parser(text).requirements())
 
 
-def _compile(requirements: tuple[Requirement, ...]) -> Callable[[Mapping[str, str]], bool]:
-    """One test for all requirements; equalities, the common case, are compared directly."""
-    if not requirements:
-        return lambda labels: True
-    if all(each.operator in _EQUALITY for each in requirements):
-        pairs = [(each.key, next(iter(each.values))) for each in requirements]
-        if len(pairs) == 1:
-            ((key, value),) = pairs
-            return lambda labels: labels.get(key) == value
-        return lambda labels: all(labels.get(key) == value for key, value in pairs)
-    tests = [each.matches for each in requirements]
-    return lambda labels: all(test(labels) for test in tests)
+def _term(requirement: Requirement) -> Term:
+    """A requirement as an expression over a set of labels."""
+    key, operator, values = requirement
+    match operator:
+        case Operator.EXISTS:
+            return Term("it.get({key}) is not None", key)
+        case Operator.DOES_NOT_EXIST:
+            return Term("it.get({key}) is None", key)
+        case Operator.GREATER_THAN | Operator.LESS_THAN:
+            return Term("{key}(it)", requirement.matches)
+    is_negated = operator in (Operator.NOT_IN, Operator.NOT_EQUALS)
+    if len(values) == 1:
+        comparison = "!=" if is_negated else "=="
+        return Term(f"it.get({{key}}) {comparison} {{value}}", key, next(iter(values)))
+    return Term(f"it.get({{key}}) {'not in' if is_negated else 'in'} {{value}}", key, values)
 
 
 _EXPRESSIONS = {
