@@ -11,7 +11,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.cache import Cache
 from quarterdeck.runtime.snapshot import Snapshot
 from quarterdeck.services.applications.ring import Ring, frame, initial
-from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.labels import Selector, SelectorError
 from quarterdeck.wire.query import parse_query
 from quarterdeck.wire.status import BadRequest, Expired
 
@@ -53,7 +53,7 @@ class Wish(NamedTuple):
         return cls(
             namespace=given.get("namespace", ""),
             name=given.get("name", ""),
-            selector=Selector.parse(labels) if labels else None,
+            selector=_selector(labels) if labels else None,
             after=_version(last_event_id or given.get("resourceVersion")),
             with_initial=given.get("sendInitialEvents", "").lower() == "true",
         )
@@ -66,6 +66,13 @@ class Wish(NamedTuple):
         if self.name and key.name != self.name:
             return False
         return self.selector is None or self.selector.matches(snapshot.labels)
+
+
+def _selector(text: str) -> Selector:
+    try:
+        return Selector.parse(text)
+    except SelectorError as error:
+        raise BadRequest(f"labelSelector={text!r} is none: {error}") from error
 
 
 def _version(text: str | None) -> int | None:
