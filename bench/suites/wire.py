@@ -35,6 +35,17 @@ def cases(scale: Scale) -> Sequence[Case]:
         Case(name="watch frame, encode", unit="µs an event", open=lambda _: _frame_encode(count)),
         Case(name="watch frame, decode", unit="µs an event", open=lambda _: _frame_decode(count)),
         Case(name="merge patch", unit="µs a patch", open=lambda _: _merge_patch()),
+        Case(
+            name="strategic merge of a Deployment",
+            unit="µs a patch",
+            open=lambda _: _strategic_deployment(),
+        ),
+        Case(
+            name="server-side apply of a custom resource, growth by fields",
+            unit="µs",
+            open=_apply_custom,
+            sizes=scale.pick((10, 20, 40), (10, 20, 40, 80, 160), (10, 20, 40, 80, 160, 320)),
+        ),
         Case(name="decode a list, growth", unit="µs", open=_decode_list, sizes=growth),
         Case(name="strategic merge, growth by containers", unit="µs", open=_strategic, sizes=lists),
         Case(name="server-side apply, growth by containers", unit="µs", open=_apply, sizes=lists),
@@ -262,6 +273,75 @@ def _strategic(size: int) -> AbstractContextManager[Contenders]:
         return strategic.apply(pod, patch, node)
 
     return _alone(merge)
+
+
+def _strategic_deployment() -> AbstractContextManager[Contenders]:
+    """A new image, a changed variable, a removed one and a label, as a rollout sends them."""
+    from quarterdeck.meta import builtins
+    from quarterdeck.meta.identity import GVK
+    from quarterdeck.wire import strategic
+
+    pod = _pod(1, containers=3)
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": pod["metadata"],
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": {"app": "web-1"}},
+            "template": {"metadata": {"labels": {"app": "web-1"}}, "spec": pod["spec"]},
+        },
+    }
+    env = [{"name": "KEY_1", "value": "new"}, {"name": "KEY_2", "$patch": "delete"}]
+    container = {"name": "c1", "image": "registry.example/app:new", "env": env}
+    patch = {
+        "metadata": {"labels": {"release": "new"}},
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
+    node = builtins.node(GVK("apps", "v1", "Deployment"))
+    if node is None:
+        raise AssertionError("there is no schema of a Deployment")
+    schema = node
+    return _alone(lambda: strategic.apply(deployment, patch, schema))
+
+
+def _apply_custom(size: int) -> AbstractContextManager[Contenders]:
+    """One applied field of a resource changes; a fifth of its fields stands in a keyed list."""
+    from quarterdeck.meta.schema import from_openapi
+    from quarterdeck.wire.apply.manager import FieldManager
+
+    text = {"type": "string"}
+    listed = size // 10
+    plain = size - 2 * listed
+    rows = {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "properties": {"name": text, "value": text}},
+    }
+    fields = {f"field{number}": text for number in range(plain)}
+    spec = {"type": "object", "properties": {**fields, "rows": rows}}
+    manager = FieldManager(
+        from_openapi({"type": "object", "properties": {"spec": spec}}), "stable.example.com/v1"
+    )
+    config = {
+        "apiVersion": "stable.example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w", "namespace": "default"},
+        "spec": {
+            **dict.fromkeys(fields, "value"),
+            "rows": [{"name": f"row{number}", "value": "v"} for number in range(listed)],
+        },
+    }
+    now = "2026-01-01T00:00:00Z"
+    live = manager.apply(None, config, manager="bench", force=False, now=now)
+    changed = json.loads(json.dumps(config))
+    changed["spec"]["field0"] = "new"
+
+    def apply() -> object:
+        return manager.apply(live, changed, manager="bench", force=False, now=now)
+
+    return _alone(apply)
 
 
 def _apply(size: int) -> AbstractContextManager[Contenders]:
