@@ -77,11 +77,34 @@ def _waiting(owners: Iterable[Owner] | None, index: Index) -> Iterator[StoreKey]
 
 
 def _plan_foreground(view: View, key: StoreKey, facts: Facts) -> Iterator[Action]:
-    for dependent in view.index.owned(facts.uid):
-        known = view.facts(dependent)
-        if known is not None and _blocks(known, facts.uid):
-            return
-    yield from _without_finalizer(view, key, FOREGROUND)
+    if not _is_blocked(view, key, facts):
+        yield from _without_finalizer(view, key, FOREGROUND)
+
+
+def _is_blocked(view: View, key: StoreKey, facts: Facts) -> bool:
+    """Whether an owner must wait for dependents; not if they all wait for it in turn."""
+    is_cycle = has_blockers = False
+    seen, open_ = {key}, [facts.uid]
+    while open_:
+        uid = open_.pop()
+        for dependent in view.index.owned(uid):
+            known = view.facts(dependent)
+            if known is None or not _blocks(known, uid):
+                continue
+            has_blockers = True
+            if dependent == key:
+                is_cycle = True
+            elif not _only_waits(known):
+                return True
+            elif dependent not in seen:
+                seen.add(dependent)
+                open_.append(known.uid)
+    return has_blockers and not is_cycle
+
+
+def _only_waits(facts: Facts) -> bool:
+    """Whether an object is kept by nothing but its own dependents."""
+    return _ends_in_foreground(facts) and facts.finalizers == (FOREGROUND,)
 
 
 def _blocks(dependent: Facts, uid: str) -> bool:
