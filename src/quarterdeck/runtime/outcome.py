@@ -2,6 +2,7 @@
 
 from typing import NamedTuple, assert_never
 
+from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.redaction import redact
 from quarterdeck.runtime.result import Done, RequeueAfter, Result, Stalled, WaitFor, Waiting
 from quarterdeck.wire.status import ApiError, Conflict
@@ -62,6 +63,8 @@ def of_error(error: Exception, *, is_timeout: bool = False) -> Outcome:
             reason = error.reason or "ApiError"
             after_s = float(error.retry_after_s) if error.retry_after_s else None
             return Outcome("error", "error", reason, message, after_s=after_s, is_retry=True)
+        case ClientError():
+            return Outcome("error", "error", "Unreachable", message, is_retry=True)
         case _:
             text = f"{type(error).__name__}: {message}"
             return Outcome("error", "error", "ReconcileFailed", text, is_retry=True)

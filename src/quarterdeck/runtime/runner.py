@@ -79,6 +79,7 @@ class Runner(Generic[T]):
         self._finalizers = [step.name for step in controller.finalizers]
         self._waits: dict[tuple[type[Object], Key], dict[Key, WaitFor]] = {}
         self._waited_kinds: set[type[Object]] = set()
+        self._uids: dict[Key, str] = {}
         self._stopping = False
         self.journal = Journal(self.name, controller.for_.KIND.kind)
 
@@ -200,6 +201,8 @@ class Runner(Generic[T]):
         if obj is None:
             await self._gone(taken)
             return
+        if self.controller.on_gone is not None:
+            await self._told_gone(taken, obj)
         access = Access(self._shared, Author(self.name, key))
         ctx = Context(
             obj,
@@ -281,6 +284,18 @@ class Runner(Generic[T]):
         """The object does not exist: forget what we know of it."""
         self.queue.forget(taken.key)
         self._drop_waits(taken.key)
+        self._uids.pop(taken.key, None)
+        await self._call_gone(taken)
+
+    async def _told_gone(self, taken: Taken[Key], obj: T) -> None:
+        """An object that replaced another of its name: the other one is gone first."""
+        known, uid = self._uids.get(taken.key), obj.metadata.uid
+        self._uids[taken.key] = uid
+        if known is not None and known != uid:
+            self.queue.forget(taken.key)
+            await self._call_gone(taken)
+
+    async def _call_gone(self, taken: Taken[Key]) -> None:
         if self.controller.on_gone is None:
             return
         try:

@@ -66,6 +66,16 @@ def freeze_watch(after_lines: int, *, resource: str = "", times: int | None = 1)
     return Intercept("watch", replace, resource=resource, times=times)
 
 
+def lag_watch(seed: int, up_to_s: float, clock: Clock, *, resource: str = "") -> Intercept:
+    """Streams deliver each line late, by a time that a seed chooses; the order stays."""
+    rng = random.Random(seed)
+
+    async def replace(call: Call) -> AsyncIterator[bytes]:
+        return _lag(await call.proceed(), rng, up_to_s, clock)
+
+    return Intercept("watch", replace, resource=resource)
+
+
 def expire_watch(*, resource: str = "", times: int | None = 1) -> Intercept:
     """The server has forgotten the version a watch asks for."""
     return fail("watch", 410, resource=resource, times=times)
@@ -97,6 +107,14 @@ async def _cut(lines: AsyncIterator[bytes], after: int) -> AsyncIterator[bytes]:
         if after <= 0:
             raise ConnectionFailed("the stream was cut")
         after -= 1
+        yield line
+
+
+async def _lag(
+    lines: AsyncIterator[bytes], rng: random.Random, up_to_s: float, clock: Clock
+) -> AsyncIterator[bytes]:
+    async for line in lines:
+        await clock.sleep(rng.uniform(0.0, up_to_s))
         yield line
 
 

@@ -62,8 +62,10 @@ class ServerRule:
 class ServerFaults:
     """The rules in force at one server; change them while it runs."""
 
-    def __init__(self, *rules: ServerRule) -> None:
+    def __init__(self, *rules: ServerRule, agent: str = "") -> None:
+        """`agent` spares clients whose User-Agent is another, such as the test's own."""
         self.rules = list(rules)
+        self._agent = agent
 
     def add(self, rule: ServerRule) -> ServerRule:
         """Put a rule in force; returns it, to look at `struck` later."""
@@ -78,7 +80,7 @@ class ServerFaults:
         """The handler behind these rules."""
 
         async def handle(request: http.Request) -> Answer:
-            path = paths.parse(request.path)
+            path = paths.parse(request.path) if self._concerns(request) else None
             if path is not None:
                 verb = verb_of(request, path)
                 for rule in tuple(self.rules):
@@ -87,6 +89,9 @@ class ServerFaults:
             return await handler(request)
 
         return handle
+
+    def _concerns(self, request: http.Request) -> bool:
+        return not self._agent or request.headers.get("user-agent") == self._agent
 
 
 def verb_of(request: http.Request, path: ResourcePath) -> str:

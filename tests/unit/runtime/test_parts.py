@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from quarterdeck.client.errors import ConnectionFailed
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.http import Response
 from quarterdeck.meta.conditions import FALSE, TRUE, Condition, Conditions
@@ -239,6 +240,9 @@ def test_owners_are_found_in_the_old_and_the_new_state_whatever_their_version() 
             outcome.of_error(TimeoutError(), is_timeout=True), ("error", None, True), id="timeout"
         ),
         pytest.param(outcome.of_error(KeyError("x")), ("error", None, True), id="crash"),
+        pytest.param(
+            outcome.of_error(ConnectionFailed("x")), ("error", None, True), id="unreachable"
+        ),
     ],
 )
 def test_outcomes_follow_from_results_and_errors(
