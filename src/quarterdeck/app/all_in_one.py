@@ -69,6 +69,7 @@ async def up(settings: Settings, *, screen: Screen, started: float) -> None:
                 clock=clock,
                 stack=stack,
                 api=server.api.handle,
+                folder=server.folder,
             )
             host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
             for part in parts:

@@ -1,6 +1,7 @@
 """What an operator is attached to: a manager, a client, settings, and a place for its services."""
 
 import contextlib
+from pathlib import Path
 from typing import NamedTuple
 
 from quarterdeck.app.embedded import DRAIN_S, HOST, listen
@@ -31,6 +32,7 @@ class Host:
         clock: Clock,
         stack: contextlib.AsyncExitStack,
         api: http.Handler | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.settings = settings
         self.client = client
@@ -40,6 +42,8 @@ class Host:
         """What is pushed here is undone when the process stops, before the API server goes."""
         self.api = api
         """The embedded API server's handler; None when the API server is elsewhere."""
+        self.folder = folder
+        """Where an embedded process keeps its files; None when there is no such place."""
         self.endpoints: list[Endpoint] = []
 
     @property
@@ -48,14 +52,21 @@ class Host:
         return self.api is not None
 
     async def serve(
-        self, handler: http.Handler, *, port: int, flag: str, name: str, what: str
+        self,
+        handler: http.Handler,
+        *,
+        port: int,
+        flag: str,
+        name: str,
+        what: str,
+        limits: http.Limits | None = None,
     ) -> http.Listener:
         """Serve HTTP on loopback until the process stops, and show it on the start screen.
 
         Raises:
             StartError: naming the flag, if the port cannot be used.
         """
-        server = http.Server(handler, clock=self.clock)
+        server = http.Server(handler, limits=limits or http.Limits(), clock=self.clock)
         listener = await listen(server, port, flag, host=HOST)
         self.stack.push_async_callback(server.drain, DRAIN_S)
         self.endpoints.append(Endpoint(name, listener.url, what))

@@ -46,6 +46,11 @@ class Part(NamedTuple):
         found: Sequence[Mapping[str, Any]] = import_module(self.module).SAMPLES
         return found
 
+    def sample_files(self) -> Mapping[str, str]:
+        """Names of sample files that guides mention, by the name of the object."""
+        found: Mapping[str, str] = getattr(import_module(self.module), "SAMPLE_FILES", {})
+        return found
+
     async def attach(self, host: Host) -> None:
         """Register its controllers and start its services."""
         await import_module(self.module).attach(host)
@@ -57,6 +62,12 @@ PARTS: tuple[Part, ...] = (
         "container images kept running",
         "quarterdeck.apis.applications.v1",
         "quarterdeck.app.applications",
+    ),
+    Part(
+        "pipelines",
+        "configuration for fleets of telemetry collectors",
+        "quarterdeck.apis.fleetmanagement.v1alpha1",
+        "quarterdeck.app.pipelines",
     ),
 )
 

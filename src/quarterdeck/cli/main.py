@@ -10,6 +10,7 @@ COMMANDS: dict[str, str] = {
     "up": "run everything on this machine: API server and operators",
     "run": "run the operators against a cluster",
     "server": "run the API server alone",
+    "fleet": "run the fleet server alone",
     "get": "print objects",
     "watch": "follow objects as they change",
     "events": "print what happened lately",
@@ -26,6 +27,7 @@ COMMANDS: dict[str, str] = {
 """Commands and their summaries; the module is `quarterdeck.cli.<name>`, dashes as underscores."""
 
 BAD_USAGE = 2
+INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -49,9 +51,12 @@ def run(arguments: list[str]) -> int:
         return BAD_USAGE
     from importlib import import_module
 
-    command = import_module(f"quarterdeck.cli.{name.replace('-', '_')}")
-    code = command.run(rest)
-    return int(code or 0)
+    try:
+        command = import_module(f"quarterdeck.cli.{name.replace('-', '_')}")
+        return int(command.run(rest) or 0)
+    except KeyboardInterrupt:
+        print(f"quarterdeck {name}: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def usage() -> str:

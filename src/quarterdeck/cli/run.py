@@ -9,7 +9,7 @@ def run(arguments: list[str]) -> int:
     flags = parser("run", "Run the operators against the cluster of a kubeconfig.").parse_args(
         arguments
     )
-    from quarterdeck.app.failures import StartError
+    from quarterdeck.app.failures import NotConfigured, StartError
     from quarterdeck.app.resolving import SettingError
     from quarterdeck.app.run import run as run_operators
     from quarterdeck.app.stopping import Interrupted
@@ -20,6 +20,9 @@ def run(arguments: list[str]) -> int:
         settings = effective("run", flags).settings
         logging.configure(settings.log_level, form=settings.log_format or None)
         run_loop(run_operators(settings))
+    except NotConfigured as error:
+        complain("run", error)
+        return FAILED
     except (StartError, SettingError, ClientError) as error:
         complain("run", error)
         return REFUSED

@@ -59,7 +59,8 @@ def _samples() -> Iterator[File]:
         for sample in part.samples():
             group, _, version = sample["apiVersion"].partition("/")
             kind, name = sample["kind"].lower(), sample["metadata"]["name"]
-            names.append(f"{group.partition('.')[0]}_{version}_{kind}_{name}.yaml")
+            default = f"{group.partition('.')[0]}_{version}_{kind}_{name}.yaml"
+            names.append(part.sample_files().get(name, default))
             yield _file(f"config/samples/{names[-1]}", sample)
     listing = {"apiVersion": _KUSTOMIZE, "kind": "Kustomization", "resources": names}
     yield _file("config/samples/kustomization.yaml", listing)

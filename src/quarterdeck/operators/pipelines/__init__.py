@@ -6,6 +6,6 @@ known of it). `drivers` is the only code that talks to a server.
 """
 
 from quarterdeck.operators.pipelines.connections import Address, incomplete, settings_of
-from quarterdeck.operators.pipelines.register import register
+from quarterdeck.operators.pipelines.register import controllers, register
 
-__all__ = ["Address", "incomplete", "register", "settings_of"]
+__all__ = ["Address", "controllers", "incomplete", "register", "settings_of"]

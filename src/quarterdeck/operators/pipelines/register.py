@@ -2,8 +2,10 @@
 
 import random
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FINALIZER, FleetConnection, Pipeline
+from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.pipelines import connection as connections
 from quarterdeck.operators.pipelines import report
@@ -63,6 +65,16 @@ def register(
 
     manager.run_beside("fleet-sweep", run)
     return fleets
+
+
+def controllers() -> tuple[Controller[Any], ...]:
+    """The declarations alone, for the permissions they need."""
+    clock, metrics = SystemClock(), FleetMetrics()
+    fleets = Fleets(clock=clock, metrics=metrics)
+    sweeps = Connections(
+        fleets, pipelines=list, wake=lambda key: None, clock=clock, rng=random.Random()
+    )
+    return (pipeline_controller(fleets, metrics), connection_controller(sweeps))
 
 
 def pipeline_controller(

@@ -1,0 +1,117 @@
+"""The fleet server of this process: its store, its token, and the command that runs it alone."""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
+from quarterdeck.app.failures import StartError
+from quarterdeck.app.stopping import Stop
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.services.fleet.auth import Tokens
+from quarterdeck.services.fleet.service import MAX_TARGET, FleetServer
+from quarterdeck.storage import Store
+from quarterdeck.storage.errors import OpenFailed
+
+TOKEN_FILE = "fleet-token"
+DATABASE = "fleet.db"
+LIMITS = http.Limits(target_bytes=MAX_TARGET)
+"""Alloy asks in the URL, which can be long."""
+
+
+class OpenFleet(NamedTuple):
+    """A fleet server that listens nowhere yet."""
+
+    server: FleetServer
+    token: Secret[str]
+    token_file: Path
+
+
+async def open_fleet(
+    folder: Path, stack: contextlib.AsyncExitStack, *, in_memory: bool, clock: Clock
+) -> OpenFleet:
+    """Open the store and the token, and start what the server does by itself.
+
+    A token that is there already is kept: agents have it.
+
+    Raises:
+        StartError: if the folder cannot be used.
+    """
+    try:
+        token = ensure_token(folder / TOKEN_FILE)
+        store = _open(None if in_memory else folder / DATABASE)
+    except OpenFailed as error:
+        raise StartError(str(error)) from error
+    except OSError as error:
+        raise StartError(
+            f"cannot use {folder}: {error.strerror or error}; choose another --data-dir"
+        ) from error
+    stack.push_async_callback(store.close)
+    server = FleetServer(store, Tokens.single(token), clock=clock)
+    tasks = await stack.enter_async_context(Supervisor("fleet"))
+    tasks.spawn(server.run(), name="fleet-server")
+    return OpenFleet(server, token, folder / TOKEN_FILE)
+
+
+def ensure_token(path: Path) -> Secret[str]:
+    """The token in a file that only its owner can read; made if it is not there."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        text = path.read_text().strip()
+        if text:
+            path.chmod(0o600)
+            return Secret(text)
+    text = secrets.token_urlsafe(32)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(f"{text}\n")
+    return Secret(text)
+
+
+def _open(path: Path | None) -> Store:
+    if path is None:
+        from quarterdeck.storage.memory import open_memory
+
+        return open_memory()
+    from quarterdeck.storage.sqlite import open_sqlite
+
+    return open_sqlite(path)
+
+
+class FleetSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What `quarterdeck fleet` is told."""
+
+    data_dir: Path = Path(".quarterdeck")
+    in_memory: bool = False
+    host: str = HOST
+    port: int = 8089
+
+
+async def serve_fleet(settings: FleetSettings, *, say: Callable[[str], None]) -> None:
+    """Serve until a signal asks to stop.
+
+    Raises:
+        StartError: if the port or the data cannot be used.
+        Interrupted: if a signal came before it was ready.
+    """
+    clock = SystemClock()
+    check_port(settings.port, "--port", host=settings.host)
+    async with Stop() as stop, contextlib.AsyncExitStack() as stack:
+        with stop.starting():
+            fleet = await open_fleet(
+                settings.data_dir, stack, in_memory=settings.in_memory, clock=clock
+            )
+            web = http.Server(fleet.server.handle, limits=LIMITS, clock=clock)
+            stack.push_async_callback(web.drain, DRAIN_S)
+            listener = await listen(web, settings.port, "--port", host=settings.host)
+        say(f"listening on {listener.url}")
+        say(f"the token is in {fleet.token_file}")
+        await stop.wait()

@@ -1,0 +1,196 @@
+"""Attaches the pipelines operator; in `up` with a fleet server of its own, and agents in a demo."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import GROUP, FleetConnection
+from quarterdeck.app.failures import NotConfigured, StartError
+from quarterdeck.app.host import Host
+from quarterdeck.kit import http
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.operators import pipelines
+from quarterdeck.operators.pipelines import Address
+from quarterdeck.operators.pipelines.connections import VARIABLES, BadAddress
+from quarterdeck.runtime.controller import Controller
+from quarterdeck.runtime.logging import get_logger
+from quarterdeck.wire.status import NotFound
+
+NAME = "pipelines"
+_API = f"{GROUP}/v1alpha1"
+_ALLOY = """\
+prometheus.scrape "self" {
+  targets    = [{"__address__" = "127.0.0.1:12345"}]
+  forward_to = [prometheus.remote_write.metrics.receiver]
+}
+
+prometheus.remote_write "metrics" {
+  endpoint {
+    url = "http://metrics.example.com/api/v1/write"
+  }
+}
+"""
+_OTEL = """\
+receivers:
+  otlp:
+    protocols:
+      grpc: {}
+processors:
+  batch: {}
+exporters:
+  debug: {}
+service:
+  pipelines:
+    metrics:
+      receivers: [otlp]
+      processors: [batch]
+      exporters: [debug]
+"""
+SAMPLES: tuple[Mapping[str, Any], ...] = (
+    {
+        "apiVersion": _API,
+        "kind": "Pipeline",
+        "metadata": {"name": "pipeline-sample", "namespace": "default"},
+        "spec": {
+            "contents": _ALLOY,
+            "matchers": ["collector.os=linux", 'team=~"team-(a|b)"'],
+            "enabled": True,
+            "configType": "Alloy",
+        },
+    },
+    {
+        "apiVersion": _API,
+        "kind": "Pipeline",
+        "metadata": {"name": "pipeline-otel-sample", "namespace": "default"},
+        "spec": {
+            "contents": _OTEL,
+            "matchers": ["collector.os=linux"],
+            "enabled": True,
+            "configType": "OpenTelemetryCollector",
+        },
+    },
+)
+"""What `up --demo` applies and `config/samples` holds."""
+SAMPLE_FILES = {
+    "pipeline-sample": "fleetmanagement_v1alpha1_pipeline.yaml",
+    "pipeline-otel-sample": "pipeline_otel_sample.yaml",
+}
+"""Files whose names existing guides mention."""
+
+_OWN_RATE = 500.0
+_OWN_INTERVAL_S = 60.0
+_DEMO_POLL_S = 2.0
+_AGENTS = {
+    "edge-1": {"team": "team-a", "env": "prod"},
+    "edge-2": {"team": "team-b", "env": "prod"},
+    "edge-3": {"team": "team-c", "env": "test"},
+}
+
+
+async def attach(host: Host) -> None:
+    """Register the controllers: against our own server in `up`, that of the settings in `run`."""
+    settings = host.settings
+    default = await _own_fleet(host) if host.is_embedded else await _configured(host)
+    pipelines.register(
+        host.manager,
+        default=default,
+        namespaces=tuple(filter(None, settings.namespace.split(","))),
+        workers=settings.workers,
+    )
+    if host.is_embedded and settings.demo and default is not None:
+        await _start_agents(host, default)
+
+
+def controllers() -> Sequence[Controller[Any]]:
+    """What runs, for the permissions it needs."""
+    return pipelines.controllers()
+
+
+async def _own_fleet(host: Host) -> Address:
+    """Start the fleet server, and let the operator use it."""
+    from quarterdeck.app.fleet import LIMITS, open_fleet
+
+    settings = host.settings
+    folder = host.folder or settings.data_dir
+    fleet = await open_fleet(folder, host.stack, in_memory=settings.in_memory, clock=host.clock)
+    listener = await host.serve(
+        fleet.server.handle,
+        port=settings.fleet_port,
+        flag="--fleet-port",
+        name="fleet",
+        what=f"fleet server for collectors; token in {_shown(fleet.token_file)}",
+        limits=LIMITS,
+    )
+    return Address(
+        "default",
+        listener.url,
+        "operator",
+        fleet.token,
+        rate=_OWN_RATE,
+        burst=int(_OWN_RATE),
+        interval_s=_OWN_INTERVAL_S,
+    )
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+async def _configured(host: Host) -> Address | None:
+    """The server of the environment.
+
+    Raises:
+        NotConfigured: if pipelines were asked for by name and there is no server to send them to.
+        StartError: if the address cannot be used.
+    """
+    try:
+        found = pipelines.settings_of(os.environ)
+    except BadAddress as error:
+        raise StartError(str(error)) from error
+    if found is not None:
+        return found
+    missing = ", ".join(pipelines.incomplete(os.environ))
+    if NAME in host.settings.operators and not await _has_connection(host):
+        raise NotConfigured(
+            f"no fleet server: set {missing}, or create a FleetConnection; "
+            f"{', '.join(VARIABLES)} name the default one"
+        )
+    get_logger(NAME).info(
+        "there is no default fleet server; pipelines without a FleetConnection wait",
+        missing=missing,
+    )
+    return None
+
+
+async def _has_connection(host: Host) -> bool:
+    try:
+        return bool(await host.client.list(FleetConnection))
+    except NotFound:
+        return False
+
+
+async def _start_agents(host: Host, fleet: Address) -> None:
+    """Collectors that ask for their configuration, so that one sees it arrive."""
+    from quarterdeck.agents.collector_sim import CollectorSim, PollFailed
+    from quarterdeck.kit.tasks import Supervisor
+
+    log = get_logger("agents")
+
+    def changed(agent: CollectorSim) -> None:
+        names = [line[9:-3] for line in agent.config.splitlines() if line.startswith("declare ")]
+        log.info("an agent has a new configuration", agent=agent.id, pipelines=", ".join(names))
+
+    def failed(agent: CollectorSim, error: PollFailed) -> None:
+        log.warning("an agent cannot reach the fleet server", agent=agent.id, detail=str(error))
+
+    client = await host.stack.enter_async_context(http.Client())
+    tasks = await host.stack.enter_async_context(Supervisor("agents"))
+    for identity, attributes in _AGENTS.items():
+        token: Secret[str] = fleet.password
+        agent = CollectorSim(identity, attributes, url=fleet.url, token=token, client=client)
+        work = agent.run(host.clock, changed=changed, failed=failed, poll_s=_DEMO_POLL_S)
+        tasks.spawn(work, name=f"agent-{identity}")
