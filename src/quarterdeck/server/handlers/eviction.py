@@ -1,25 +1,39 @@
-"""POST of an eviction: the polite way to delete a pod."""
+"""POST of an eviction: the polite way to delete a pod, which budgets may refuse."""
+
+from collections.abc import Awaitable
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server import answers
+from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.server import answers, writing
 from quarterdeck.server.call import Call
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import delete
 from quarterdeck.server.handlers.update import check_name
+from quarterdeck.server.kinds import budgets
 from quarterdeck.server.pipeline import decode
-from quarterdeck.wire.query import DeleteOptions
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import RevisionConflict, StoreKey
+from quarterdeck.wire.query import CreateOptions, DeleteOptions
 from quarterdeck.wire.status import BadRequest
+
+BUDGETS = "poddisruptionbudgets.policy"
 
 
 async def handle(core: Core, call: Call) -> answers.Answer:
-    """Delete the pod with the options of the eviction."""
+    """Delete the pod with the options of the eviction, if its budget allows."""
     body = await decode.read_body(call, core.options.max_body_bytes)
     value = decode.decode_document(body, decode.content_type(call))
     if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
         raise BadRequest("an eviction must be an Eviction object")
     check_name(call, value.setdefault("metadata", {}))
-    options = DeleteOptions.from_body(value.get("deleteOptions") or {})
+    dry_run = list(CreateOptions.parse(call.request.query).dry_run)
+    options = DeleteOptions.from_body({"dryRun": dry_run} | (value.get("deleteOptions") or {}))
+    pod = answers.decode_stored(call.resource, writing.present(core, call).value)
+    # decided together with the deletion: nobody counts the budget anew between the two
+    spent = _spend(core, call, pod, is_dry_run=bool(options.dry_run))
     await delete.delete(core, call, options)
+    if spent is not None:
+        await spent
     document = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -28,3 +42,34 @@ async def handle(core: Core, call: Call) -> answers.Answer:
         "code": 201,
     }
     return answers.document(core, call, kit_json.encode(document), 201)
+
+
+def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitable[object] | None:
+    """Count the disruption in the pod's budget, if it has one.
+
+    Raises:
+        TooManyRequests: if the budget allows no more.
+    """
+    if not budgets.is_protected(pod):
+        return None
+    entries = [
+        core.store.get_pending(entry.key) or entry
+        for entry in core.store.snapshot().range(BUDGETS, call.path.namespace)
+    ]
+    budget = budgets.budget_of(pod, [kit_json.decode(entry.value) for entry in entries])
+    if budget is None or budgets.is_free(budget, pod):
+        return None
+    budgets.spend(budget, format_time(core.clock.now()))
+    if is_dry_run:
+        return None
+
+    def encode(revision: int) -> bytes:
+        budget["metadata"]["resourceVersion"] = str(revision)
+        return kit_json.encode(budget)
+
+    key = StoreKey(BUDGETS, call.path.namespace, budget["metadata"]["name"])
+    revision = int(budget["metadata"]["resourceVersion"])
+    try:
+        return core.store.put(key, encode, expected=revision)
+    except RevisionConflict as error:  # the state just read is the newest decided one
+        raise writing.conflict(call, writing.MODIFIED) from error

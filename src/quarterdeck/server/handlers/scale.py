@@ -1,5 +1,7 @@
 """The `scale` subresource: the replica number of an object as an `autoscaling/v1 Scale`."""
 
+import msgspec
+
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import invalid
 from quarterdeck.meta.identity import GVK
@@ -9,6 +11,8 @@ from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import patch as patching
 from quarterdeck.server.handlers.options import intent_of
 from quarterdeck.server.handlers.update import check_name
+from quarterdeck.server.kinds.cells import AGE, NAME, column, created
+from quarterdeck.server.negotiation import Form
 from quarterdeck.server.pipeline import decode
 from quarterdeck.server.registry.resource import SCALE, Object
 from quarterdeck.wire.media import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
@@ -16,6 +20,12 @@ from quarterdeck.wire.query import PatchOptions, UpdateOptions
 from quarterdeck.wire.status import BadRequest, Invalid, NotFound
 
 SCALE_KIND = GVK("autoscaling", "v1", "Scale")
+_COLUMNS = (
+    NAME,
+    column("Desired", "integer", text="replicas is the desired number of instances."),
+    column("Available", "integer", text="replicas is the observed number of instances."),
+    AGE,
+)
 
 
 async def get(core: Core, call: Call) -> answers.Answer:
@@ -24,7 +34,7 @@ async def get(core: Core, call: Call) -> answers.Answer:
     if entry is None:
         raise writing.missing(call)
     value = answers.decode_stored(call.resource, entry.value)
-    return answers.document(core, call, kit_json.encode(to_scale(call, value)))
+    return _answer(core, call, to_scale(call, value))
 
 
 async def update(core: Core, call: Call) -> answers.Answer:
@@ -34,7 +44,7 @@ async def update(core: Core, call: Call) -> answers.Answer:
     body = await decode.read_body(call, core.options.max_body_bytes)
     scale = decode.decode_document(body, decode.content_type(call))
     written = await writing.update(core, call, lambda old: _changed(call, old, scale), intent)
-    return answers.document(core, call, kit_json.encode(to_scale(call, written.value)))
+    return _answer(core, call, to_scale(call, written.value))
 
 
 async def patch(core: Core, call: Call) -> answers.Answer:
@@ -51,7 +61,36 @@ async def patch(core: Core, call: Call) -> answers.Answer:
     written = await writing.update(
         core, call, lambda old: _changed(call, old, apply(to_scale(call, old))), intent
     )
-    return answers.document(core, call, kit_json.encode(to_scale(call, written.value)))
+    return _answer(core, call, to_scale(call, written.value))
+
+
+def _answer(core: Core, call: Call, scale: Object) -> answers.Answer:
+    """A Scale in the form the client chose."""
+    match call.choice.form:
+        case Form.OBJECT:
+            shown = scale
+        case Form.METADATA:
+            shown = answers.partial(scale, call.choice.version)
+        case Form.TABLE:
+            shown = _table(core, call, scale)
+    return answers.document(core, call, kit_json.encode(shown))
+
+
+def _table(core: Core, call: Call, scale: Object) -> Object:
+    metadata = scale["metadata"]
+    cells = (
+        metadata["name"],
+        scale["spec"].get("replicas", 0),
+        scale["status"]["replicas"],
+        created(scale, core.clock.now()),
+    )
+    return {
+        "kind": "Table",
+        "apiVersion": f"meta.k8s.io/{call.choice.version}",
+        "metadata": {"resourceVersion": metadata.get("resourceVersion", "")},
+        "columnDefinitions": [msgspec.to_builtins(each) for each in _COLUMNS],
+        "rows": [{"cells": cells, "object": answers.partial(scale, call.choice.version)}],
+    }
 
 
 def to_scale(call: Call, value: Object) -> Object:

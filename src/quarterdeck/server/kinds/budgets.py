@@ -1,0 +1,104 @@
+"""What PodDisruptionBudgets say to an eviction, pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.wire.labels import Selector, SelectorError
+from quarterdeck.wire.status import ApiError, Cause, Details, Forbidden, TooManyRequests
+
+_REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
+_CAUSE = "DisruptionBudget"
+_RETRY_S = 10
+_GONE = ("Succeeded", "Failed", "Pending")
+
+
+def is_protected(pod: Object) -> bool:
+    """Whether budgets are asked about a pod at all: one that ends or never ran may go."""
+    phase = (pod.get("status") or {}).get("phase")
+    return phase not in _GONE and not pod["metadata"].get("deletionTimestamp")
+
+
+def budget_of(pod: Object, budgets: Iterable[Object]) -> Object | None:
+    """The budget that protects a pod.
+
+    Raises:
+        ApiError: 500 if there are several, as Kubernetes does.
+    """
+    labels = pod["metadata"].get("labels") or {}
+    found = [budget for budget in budgets if _selects(budget, labels)]
+    if len(found) > 1:
+        raise ApiError(
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does"
+            " not support.",
+            code=500,
+        )
+    return found[0] if found else None
+
+
+def _selects(budget: Object, labels: Mapping[str, str]) -> bool:
+    try:
+        selector = Selector.from_label_selector((budget.get("spec") or {}).get("selector"))
+    except SelectorError:
+        return False
+    return selector.matches(labels)
+
+
+def is_free(budget: Object, pod: Object) -> bool:
+    """Whether a pod that does not serve may go without being counted."""
+    if _is_ready(pod):
+        return False
+    status, spec = budget.get("status") or {}, budget.get("spec") or {}
+    if spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    desired: int = status.get("desiredHealthy") or 0
+    return 0 < desired <= (status.get("currentHealthy") or 0)
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def spend(budget: Object, now: str) -> None:
+    """Count one disruption, in place.
+
+    Raises:
+        TooManyRequests: if none is left, or the budget was not counted yet.
+        Forbidden: if the numbers are nonsense.
+    """
+    name = budget["metadata"]["name"]
+    status: dict[str, Any] = budget.setdefault("status", {})
+    if (status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
+        text = f"The disruption budget {name} is still being processed by the server."
+        raise _refusal(text, retry_after_s=_RETRY_S)
+    allowed = status.get("disruptionsAllowed") or 0
+    if allowed < 0:
+        raise Forbidden.of(
+            "poddisruptionbudgets", name, "pdb disruptions allowed is negative", group="policy"
+        )
+    if allowed == 0:
+        raise _refusal(
+            f"The disruption budget {name} needs {status.get('desiredHealthy') or 0} healthy pods"
+            f" and has {status.get('currentHealthy') or 0} currently"
+        )
+    status["disruptionsAllowed"] = allowed - 1
+    if allowed == 1:
+        _exhaust(status, now)
+
+
+def _refusal(text: str, *, retry_after_s: int = 0) -> TooManyRequests:
+    details = Details(
+        causes=(Cause(reason=_CAUSE, message=text),), retry_after_seconds=retry_after_s
+    )
+    return TooManyRequests(_REFUSED, details=details, retry_after_s=retry_after_s or None)
+
+
+def _exhaust(status: dict[str, Any], now: str) -> None:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "DisruptionAllowed":
+            condition |= {
+                "status": "False",
+                "reason": "InsufficientPods",
+                "lastTransitionTime": now,
+            }
