@@ -128,15 +128,15 @@ def _errors(kind: type[Object], document: dict[str, Any]) -> tuple[FieldError, .
 
 def _metadata_errors(metadata: dict[str, Any], kind: type[Object]) -> Iterator[FieldError]:
     is_role = kind.KIND.group == "rbac.authorization.k8s.io"
-    problems = names.path_segment_problems if is_role else names.subdomain_problems
+    problems = names.path_segment if is_role else names.dns1123_subdomain
     yield from _each("metadata.name", metadata["name"], problems)
     if (namespace := metadata.get("namespace")) is not None:
-        yield from _each("metadata.namespace", namespace, names.label_problems)
+        yield from _each("metadata.namespace", namespace, names.dns1123_label)
     for key, value in metadata.get("labels", {}).items():
-        yield from _each("metadata.labels", key, names.label_key_problems)
-        yield from _each("metadata.labels", value, names.label_value_problems)
+        yield from _each("metadata.labels", key, names.qualified_name)
+        yield from _each("metadata.labels", value, names.label_value)
     for key in metadata.get("annotations", {}):
-        yield from _each("metadata.annotations", key.lower(), names.label_key_problems)
+        yield from _each("metadata.annotations", key.lower(), names.qualified_name)
 
 
 def _each(path: str, value: str, problems: Callable[[str], list[str]]) -> Iterator[FieldError]:

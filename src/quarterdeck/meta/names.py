@@ -1,129 +1,147 @@
-"""What names, labels and annotations may look like, with Kubernetes' words when they do not.
+"""What names, labels and annotations may look like: texts in, the sentences that are wrong out.
 
-Each function returns the problems as texts, none if the value is fine: the caller knows the field.
+The sentences are what users search for, so they are Kubernetes' own, word for word; none means the
+text is fine, and the caller knows the field.
 """
 
 import re
+from collections.abc import Callable
+from typing import Literal
 
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+Rule = Callable[[str], list[str]]
+
+LABEL_LIMIT = 63
+SUBDOMAIN_LIMIT = 253
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
-_QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_LABEL_VALUE = rf"({_QUALIFIED})?"
+_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE = f"({_QUALIFIED})?"
 
-_LABEL_RE = re.compile(_LABEL)
-_SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
-_LABEL_1035_RE = re.compile(_LABEL_1035)
-_QUALIFIED_RE = re.compile(_QUALIFIED)
-
-LABEL_MAX = 63
-SUBDOMAIN_MAX = 253
+_label_matches = re.compile(_LABEL).fullmatch
+_subdomain_matches = re.compile(_SUBDOMAIN).fullmatch
+_label_1035_matches = re.compile(_LABEL_1035).fullmatch
+_qualified_matches = re.compile(_QUALIFIED).fullmatch
+_label_value_matches = re.compile(_LABEL_VALUE).fullmatch
 
 _LABEL_TEXT = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
-    "and must start and end with an alphanumeric character"
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and"
+    " must start and end with an alphanumeric character"
 )
 _SUBDOMAIN_TEXT = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
-    "'.', and must start and end with an alphanumeric character"
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or"
+    " '.', and must start and end with an alphanumeric character"
 )
 _LABEL_1035_TEXT = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
-    "alphabetic character, and end with an alphanumeric character"
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an"
+    " alphabetic character, and end with an alphanumeric character"
 )
 _QUALIFIED_TEXT = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    "alphanumeric character"
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an"
+    " alphanumeric character"
 )
 _LABEL_VALUE_TEXT = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
-    "'.', and must start and end with an alphanumeric character"
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or"
+    " '.', and must start and end with an alphanumeric character"
 )
 
 
-def label_problems(text: str) -> list[str]:
-    """A DNS-1123 label, such as a namespace's name."""
-    return _checked(
-        text, LABEL_MAX, _LABEL_RE, _regex_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc")
-    )
+def dns1123_label(text: str) -> list[str]:
+    """Namespaces and other names that become part of host names."""
+    problems = _too_long(text, LABEL_LIMIT)
+    if not _label_matches(text):
+        if _subdomain_matches(text):
+            problems.append("must not contain dots")
+        else:
+            problems.append(_with_regex(_LABEL_TEXT, _LABEL, "my-name", "123-abc"))
+    return problems
 
 
-def subdomain_problems(text: str) -> list[str]:
-    """A DNS-1123 subdomain, the usual form of an object's name."""
-    return _checked(
-        text, SUBDOMAIN_MAX, _SUBDOMAIN_RE, _regex_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com")
-    )
+def dns1123_subdomain(text: str) -> list[str]:
+    """The names of most objects."""
+    problems = _too_long(text, SUBDOMAIN_LIMIT)
+    if not _subdomain_matches(text):
+        problems.append(_with_regex(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return problems
 
 
-def label_1035_problems(text: str) -> list[str]:
-    """A DNS-1035 label, such as a service's name."""
-    return _checked(
-        text,
-        LABEL_MAX,
-        _LABEL_1035_RE,
-        _regex_text(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"),
-    )
+def dns1035_label(text: str) -> list[str]:
+    """The names of Services."""
+    problems = _too_long(text, LABEL_LIMIT)
+    if not _label_1035_matches(text):
+        problems.append(_with_regex(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
+    return problems
 
 
-def path_segment_problems(text: str) -> list[str]:
-    """A name that only has to fit into a path, such as a role's."""
+def path_segment(text: str) -> list[str]:
+    """The names of kinds that allow nearly anything (roles): what a URL path can carry."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return [f"may not contain '{each}'" for each in ("/", "%") if each in text]
 
 
-def label_key_problems(text: str) -> list[str]:
-    """A qualified name: an optional DNS subdomain, a slash, and a name."""
-    prefix, slash, name = text.rpartition("/")
-    if "/" in prefix:
+def qualified_name(text: str) -> list[str]:
+    """Keys of labels and annotations, finalizers: `name` or `example.com/name`."""
+    prefix, slash, name = text.partition("/")
+    if "/" in name:
+        sentence = _with_regex(
+            f"a qualified name {_QUALIFIED_TEXT}", _QUALIFIED, "MyName", "my.name", "123-abc"
+        )
         return [
-            "a qualified name "
-            + _regex_text(_QUALIFIED_TEXT, _QUALIFIED, "MyName", "my.name", "123-abc")
-            + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            f"{sentence} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         ]
-    problems = []
-    if slash:
-        if not prefix:
-            problems.append("prefix part must be non-empty")
-        else:
-            problems.extend(f"prefix part {each}" for each in subdomain_problems(prefix))
+    problems: list[str] = []
+    if not slash:
+        name = prefix
+    elif not prefix:
+        problems.append("prefix part must be non-empty")
+    else:
+        problems += [f"prefix part {problem}" for problem in dns1123_subdomain(prefix)]
     if not name:
         problems.append("name part must be non-empty")
-    elif len(name) > LABEL_MAX:
-        problems.append(f"name part {_too_long(LABEL_MAX)}")
-    if not _QUALIFIED_RE.fullmatch(name):
+    elif len(name) > LABEL_LIMIT:
+        problems.append(f"name part {_too_long(name, LABEL_LIMIT)[0]}")
+    if not _qualified_matches(name):
+        text = _with_regex(_QUALIFIED_TEXT, _QUALIFIED, "MyName", "my.name", "123-abc")
+        problems.append(f"name part {text}")
+    return problems
+
+
+def label_value(text: str) -> list[str]:
+    """Values of labels."""
+    problems = _too_long(text, LABEL_LIMIT)
+    if not _label_value_matches(text):
         problems.append(
-            "name part " + _regex_text(_QUALIFIED_TEXT, _QUALIFIED, "MyName", "my.name", "123-abc")
+            _with_regex(_LABEL_VALUE_TEXT, _LABEL_VALUE, "MyValue", "my_value", "12345")
         )
     return problems
 
 
-def label_value_problems(text: str) -> list[str]:
-    """The value of a label; it may be empty."""
-    problems = []
-    if len(text) > LABEL_MAX:
-        problems.append(_too_long(LABEL_MAX))
-    if text and not _QUALIFIED_RE.fullmatch(text):
-        problems.append(
-            _regex_text(_LABEL_VALUE_TEXT, _LABEL_VALUE, "MyValue", "my_value", "12345")
-        )
-    return problems
+NameKind = Literal["label", "subdomain", "label1035", "path"]
+
+_RULES: dict[NameKind, Rule] = {
+    "label": dns1123_label,
+    "subdomain": dns1123_subdomain,
+    "label1035": dns1035_label,
+    "path": path_segment,
+}
 
 
-def _checked(text: str, limit: int, pattern: re.Pattern[str], complaint: str) -> list[str]:
-    problems = []
-    if len(text) > limit:
-        problems.append(_too_long(limit))
-    if not pattern.fullmatch(text):
-        problems.append(complaint)
-    return problems
+def object_name(kind: NameKind, name: str, *, is_prefix: bool) -> list[str]:
+    """Check the name of an object; a `generateName` may end in what a name may not end in."""
+    if is_prefix and kind != "path" and len(name) > 1 and name.endswith("-"):
+        name = name[:-2] + "a"
+    return _RULES[kind](name)
 
 
-def _too_long(limit: int) -> str:
-    return f"must be no more than {limit} bytes"
+def _too_long(text: str, limit: int) -> list[str]:
+    """Kubernetes counts bytes and speaks of characters."""
+    if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
+        return [f"must be no more than {limit} characters"]
+    return []
 
 
-def _regex_text(message: str, pattern: str, *examples: str) -> str:
-    """Kubernetes' own sentence, down to its two spaces before `or`."""
-    shown = " or ".join(f"'{each}', " for each in examples).removesuffix(", ")
-    return f"{message} (e.g. {shown}, regex used for validation is '{pattern}')"
+def _with_regex(sentence: str, pattern: str, *examples: str) -> str:
+    shown = "',  or '".join(examples)
+    return f"{sentence} (e.g. '{shown}', regex used for validation is '{pattern}')"

@@ -1,56 +1,81 @@
-from collections.abc import Callable
+"""The string rules, in Kubernetes' words."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quarterdeck.meta import names
-
-Check = Callable[[str], list[str]]
 
 
 @pytest.mark.parametrize(
     ("check", "text"),
     [
-        (names.label_problems, "a"),
-        (names.label_problems, "0-a"),
-        (names.label_problems, "a" * 63),
-        (names.subdomain_problems, "a.b-c.d"),
-        (names.subdomain_problems, "a" * 253),
-        (names.label_1035_problems, "a-0"),
-        (names.path_segment_problems, "system:node"),
-        (names.label_key_problems, "app"),
-        (names.label_key_problems, "example.com/My_Name.1"),
-        (names.label_value_problems, ""),
-        (names.label_value_problems, "A_b.c-1"),
+        (names.dns1123_label, "a"),
+        (names.dns1123_label, "0-a"),
+        (names.dns1123_label, "a" * 63),
+        (names.dns1123_subdomain, "a.b-c.d"),
+        (names.dns1123_subdomain, "a" * 253),
+        (names.dns1035_label, "a-0"),
+        (names.path_segment, "system:node"),
+        (names.qualified_name, "app"),
+        (names.qualified_name, "example.com/My_Name.1"),
+        (names.label_value, ""),
+        (names.label_value, "A_b.c-1"),
     ],
 )
-def test_good_names_have_no_problems(check: Check, text: str) -> None:
+def test_good_names_have_no_problems(check: names.Rule, text: str) -> None:
     assert check(text) == []
 
 
 @pytest.mark.parametrize(
     ("check", "text", "problem"),
     [
-        (names.label_problems, "A", "a lowercase RFC 1123 label must consist"),
-        (names.label_problems, "", "a lowercase RFC 1123 label must consist"),
-        (names.label_problems, "a.b", "a lowercase RFC 1123 label must consist"),
-        (names.label_problems, "a" * 64, "must be no more than 63 bytes"),
-        (names.subdomain_problems, "a_b", "a lowercase RFC 1123 subdomain must consist"),
-        (names.subdomain_problems, "a..b", "a lowercase RFC 1123 subdomain must consist"),
-        (names.subdomain_problems, "a\n", "a lowercase RFC 1123 subdomain must consist"),
-        (names.subdomain_problems, "a" * 254, "must be no more than 253 bytes"),
-        (names.label_1035_problems, "0a", "a DNS-1035 label must consist"),
-        (names.path_segment_problems, "..", "may not be '..'"),
-        (names.path_segment_problems, "a/b", "may not contain '/'"),
-        (names.path_segment_problems, "a%b", "may not contain '%'"),
-        (names.label_key_problems, "", "name part must be non-empty"),
-        (names.label_key_problems, "/a", "prefix part must be non-empty"),
-        (names.label_key_problems, "A/a", "prefix part a lowercase RFC 1123 subdomain"),
-        (names.label_key_problems, "a/b/c", "a qualified name must consist"),
-        (names.label_key_problems, "a" * 64, "name part must be no more than 63 bytes"),
-        (names.label_key_problems, "a b", "name part must consist"),
-        (names.label_value_problems, "a b", "a valid label must be an empty string or consist"),
-        (names.label_value_problems, "a" * 64, "must be no more than 63 bytes"),
+        (names.dns1123_label, "A", "a lowercase RFC 1123 label must consist"),
+        (names.dns1123_label, "", "a lowercase RFC 1123 label must consist"),
+        (names.dns1123_label, "a.b", "must not contain dots"),
+        (names.dns1123_label, "a" * 64, "must be no more than 63 characters"),
+        (names.dns1123_subdomain, "a_b", "a lowercase RFC 1123 subdomain must consist"),
+        (names.dns1123_subdomain, "a..b", "a lowercase RFC 1123 subdomain must consist"),
+        (names.dns1123_subdomain, "a\n", "a lowercase RFC 1123 subdomain must consist"),
+        (names.dns1123_subdomain, "a" * 254, "must be no more than 253 characters"),
+        (names.dns1035_label, "0a", "a DNS-1035 label must consist"),
+        (names.path_segment, "..", "may not be '..'"),
+        (names.path_segment, "a/b", "may not contain '/'"),
+        (names.path_segment, "a%b", "may not contain '%'"),
+        (names.qualified_name, "", "name part must be non-empty"),
+        (names.qualified_name, "/a", "prefix part must be non-empty"),
+        (names.qualified_name, "A/a", "prefix part a lowercase RFC 1123 subdomain"),
+        (names.qualified_name, "a/b/c", "a qualified name must consist"),
+        (names.qualified_name, "a" * 64, "name part must be no more than 63 characters"),
+        (names.qualified_name, "a b", "name part must consist"),
+        (names.label_value, "a b", "a valid label must be an empty string or consist"),
+        (names.label_value, "a" * 64, "must be no more than 63 characters"),
     ],
 )
-def test_bad_names_are_explained(check: Check, text: str, problem: str) -> None:
+def test_bad_names_are_explained(check: names.Rule, text: str, problem: str) -> None:
     assert any(found.startswith(problem) for found in check(text)), check(text)
+
+
+@given(st.text(max_size=300))
+def test_no_name_breaks_a_rule_itself(text: str) -> None:
+    for rule in (
+        names.dns1123_label,
+        names.dns1123_subdomain,
+        names.dns1035_label,
+        names.path_segment,
+        names.qualified_name,
+        names.label_value,
+    ):
+        assert isinstance(rule(text), list)
+
+
+@given(st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True))
+def test_every_label_is_a_subdomain_and_a_qualified_name(text: str) -> None:
+    assert not names.dns1123_label(text)
+    assert not names.dns1123_subdomain(text)
+    assert not names.qualified_name(text)
+
+
+def test_generated_name_may_end_in_a_dash() -> None:
+    assert names.object_name("subdomain", "web-", is_prefix=True) == []
+    assert names.object_name("subdomain", "web-", is_prefix=False)

@@ -11,31 +11,8 @@ from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.time import parse_date, parse_timestamp
 from quarterdeck.cel.operations import no_overload
 from quarterdeck.cel.values import NONE, Optional, some
+from quarterdeck.meta import names
 
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
-_NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_LABEL_WORDS = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
-    "must start and end with an alphanumeric character"
-)
-_SUBDOMAIN_WORDS = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
-    "'.', and must start and end with an alphanumeric character"
-)
-_LABEL_1035_WORDS = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
-    "alphabetic character, and end with an alphanumeric character"
-)
-_VALUE_WORDS = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
-    "'.', and must start and end with an alphanumeric character"
-)
-_NAME_WORDS = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
-    "with an alphanumeric character"
-)
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 
 
@@ -54,44 +31,8 @@ class NamedFormat:
         return self.name
 
 
-def _shaped(pattern: str, words: str, limit: int, examples: str) -> Callable[[str], list[str]]:
-    compiled = re.compile(pattern)
-
-    def problems(text: str) -> list[str]:
-        found = [f"must be no more than {limit} characters"] if len(text) > limit else []
-        if compiled.fullmatch(text) is None:
-            found.append(f"{words} ({examples}, regex used for validation is '{pattern}')")
-        return found
-
-    return problems
-
-
-def _prefix(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """The check for a prefix something will be appended to."""
-    return lambda text: check(text[:-1] + "a" if len(text) > 1 and text.endswith("-") else text)
-
-
-def _qualified_name(text: str) -> list[str]:
-    prefix, slash, name = text.rpartition("/")
-    found: list[str] = []
-    if text.count("/") > 1:
-        return [f"a qualified name {_NAME_WORDS.removeprefix('name part ')} with an optional DNS "
-                "subdomain prefix and '/' (e.g. 'example.com/MyName')"]  # fmt: skip
-    if slash:
-        if not prefix:
-            found.append("prefix part must be non-empty")
-        else:
-            found += [f"prefix part {problem}" for problem in _dns_subdomain(prefix)]
-    if not name:
-        found.append("name part must be non-empty")
-    elif len(name) > 63:
-        found.append("name part must be no more than 63 characters")
-    if not re.fullmatch(_NAME, name):
-        found.append(
-            f"{_NAME_WORDS} (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
-            f"validation is '{_NAME}')"
-        )
-    return found
+def _name(kind: names.NameKind, *, is_prefix: bool = False) -> Callable[[str], list[str]]:
+    return lambda text: names.object_name(kind, text, is_prefix=is_prefix)
 
 
 def _is(check: Callable[[str], object], complaint: str) -> Callable[[str], list[str]]:
@@ -111,22 +52,17 @@ def _uri(text: str) -> list[str]:
     return [] if valid else [f'parse "{text}": invalid URI for request']
 
 
-_dns_label = _shaped(_LABEL, _LABEL_WORDS, 63, "e.g. 'my-name',  or '123-abc'")
-_dns_subdomain = _shaped(_SUBDOMAIN, _SUBDOMAIN_WORDS, 253, "e.g. 'example.com'")
-_dns_1035 = _shaped(_LABEL_1035, _LABEL_1035_WORDS, 63, "e.g. 'my-name',  or 'abc-123'")
-_label_value = _shaped(
-    rf"({_NAME})?", _VALUE_WORDS, 63, "e.g. 'MyValue',  or 'my_value',  or '12345'"
-)
-
 FORMATS: Mapping[str, NamedFormat] = {
-    "dns1123Label": NamedFormat("DNS1123Label", _dns_label, 30),
-    "dns1123Subdomain": NamedFormat("DNS1123Subdomain", _dns_subdomain, 60),
-    "dns1035Label": NamedFormat("DNS1035Label", _dns_1035, 30),
-    "qualifiedName": NamedFormat("QualifiedName", _qualified_name, 60),
-    "dns1123LabelPrefix": NamedFormat("DNS1123LabelPrefix", _prefix(_dns_label), 30),
-    "dns1123SubdomainPrefix": NamedFormat("DNS1123SubdomainPrefix", _prefix(_dns_subdomain), 60),
-    "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", _prefix(_dns_1035), 30),
-    "labelValue": NamedFormat("LabelValue", _label_value, 40),
+    "dns1123Label": NamedFormat("DNS1123Label", _name("label"), 30),
+    "dns1123Subdomain": NamedFormat("DNS1123Subdomain", _name("subdomain"), 60),
+    "dns1035Label": NamedFormat("DNS1035Label", _name("label1035"), 30),
+    "qualifiedName": NamedFormat("QualifiedName", names.qualified_name, 60),
+    "dns1123LabelPrefix": NamedFormat("DNS1123LabelPrefix", _name("label", is_prefix=True), 30),
+    "dns1123SubdomainPrefix": NamedFormat(
+        "DNS1123SubdomainPrefix", _name("subdomain", is_prefix=True), 60
+    ),
+    "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", _name("label1035", is_prefix=True), 30),
+    "labelValue": NamedFormat("LabelValue", names.label_value, 40),
     "uri": NamedFormat("URI", _uri, 100),
     "uuid": NamedFormat("uuid", _is(_UUID.fullmatch, "does not match the UUID format"), 84),
     "byte": NamedFormat(

@@ -7,12 +7,11 @@ from typing import Any
 import msgspec
 
 from quarterdeck.kit import rfc3339
-from quarterdeck.meta import builtins
+from quarterdeck.meta import builtins, names
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.server.custom import naming
 from quarterdeck.server.kinds.cells import NAME
-from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import (
     STATUS,
     Column,

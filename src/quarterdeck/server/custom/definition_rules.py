@@ -8,6 +8,7 @@ version. Names of objects and their metadata are checked elsewhere.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from quarterdeck.meta import names
 from quarterdeck.meta.field import (
     Bare,
     FieldError,
@@ -20,7 +21,6 @@ from quarterdeck.meta.field import (
 from quarterdeck.meta.structural import structural_errors
 from quarterdeck.server.custom import naming, version_rules
 from quarterdeck.server.custom.schema_rules import expression_errors
-from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import Object
 
 Document = Mapping[str, Any]

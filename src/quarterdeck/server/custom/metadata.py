@@ -7,13 +7,12 @@ dropped and reported, members of a wrong type refused, empty ones left out.
 from collections.abc import Iterator
 from typing import Any
 
-from quarterdeck.meta import builtins
+from quarterdeck.meta import builtins, names
 from quarterdeck.meta.builtins import diagnosis
 from quarterdeck.meta.field import FieldError, invalid, required
 from quarterdeck.meta.identity import GroupVersion
 from quarterdeck.meta.schema import Node
 from quarterdeck.server.meta_validation import metadata as rules
-from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import Object
 
 _NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"

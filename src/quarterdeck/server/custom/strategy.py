@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.structural import Compiled
 from quarterdeck.meta.structural.copying import copy_value
@@ -18,7 +19,6 @@ from quarterdeck.server.custom.columns import PrinterColumns
 from quarterdeck.server.custom.expressions import Expressions, skipped
 from quarterdeck.server.custom.jsonpath import compile_path
 from quarterdeck.server.custom.scale import ScalePaths
-from quarterdeck.server.meta_validation import names
 from quarterdeck.server.meta_validation.metadata import KNOWN_FINALIZERS
 from quarterdeck.server.registry.resource import (
     STATUS,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.kit.quantity import Quantity, QuantityError
+from quarterdeck.meta import names
 from quarterdeck.meta.field import (
     Bare,
     FieldError,
@@ -14,7 +15,6 @@ from quarterdeck.meta.field import (
     quote,
     required,
 )
-from quarterdeck.server.meta_validation import names
 from quarterdeck.server.meta_validation.metadata import check_labels
 
 PORT_RANGE = "must be between 1 and 65535, inclusive"

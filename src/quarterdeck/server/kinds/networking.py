@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
 from quarterdeck.server.kinds import checks
 from quarterdeck.server.kinds.cells import AGE, NAME, NONE, column, created
@@ -11,7 +12,6 @@ from quarterdeck.server.kinds.paths import items, mapping
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.kinds.services import load_balancer_addresses
 from quarterdeck.server.kinds.templates import shown_selector
-from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import Context, Object
 
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.kit.quantity import Quantity, QuantityError
+from quarterdeck.meta import names
 from quarterdeck.meta.field import (
     FieldError,
     duplicate,
@@ -19,7 +20,6 @@ from quarterdeck.meta.field import (
 )
 from quarterdeck.server.kinds import checks
 from quarterdeck.server.kinds.paths import items
-from quarterdeck.server.meta_validation import names
 from quarterdeck.server.meta_validation.metadata import check_labels
 from quarterdeck.server.registry.resource import Object
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from quarterdeck.meta import names
 from quarterdeck.meta.field import quote
 from quarterdeck.server.kinds.paths import at, items, mapping
-from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import Context, Object
 
 _OLD_LABELS = {

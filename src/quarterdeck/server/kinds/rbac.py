@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from quarterdeck.kit import rfc3339
+from quarterdeck.meta import names
 from quarterdeck.meta.field import (
     Bare,
     FieldError,
@@ -18,7 +19,6 @@ from quarterdeck.server.kinds.cells import AGE, AGE_TEXT, NAME, UNKNOWN, created
 from quarterdeck.server.kinds.cells import column as shown_column
 from quarterdeck.server.kinds.paths import items, mapping
 from quarterdeck.server.kinds.rules import Rules
-from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import Context, Object
 
 _GROUP = "rbac.authorization.k8s.io"

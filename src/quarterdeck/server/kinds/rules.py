@@ -11,12 +11,11 @@ from importlib import import_module
 
 import msgspec
 
-from quarterdeck.meta import builtins
+from quarterdeck.meta import builtins, names
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.structural.copying import copy_value
 from quarterdeck.server.kinds.cells import AGE, NAME, created
-from quarterdeck.server.meta_validation import names
 from quarterdeck.server.registry.resource import STATUS, Column, Context, Normalised, Object, Scale
 from quarterdeck.wire.status import BadRequest
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, invalid, not_supported, required
 from quarterdeck.server.kinds import checks
 from quarterdeck.server.kinds.cells import (
@@ -19,7 +20,6 @@ from quarterdeck.server.kinds.cells import (
 )
 from quarterdeck.server.kinds.paths import fill, items, mapping
 from quarterdeck.server.kinds.rules import Rules
-from quarterdeck.server.meta_validation import names
 from quarterdeck.server.meta_validation.metadata import check_labels
 from quarterdeck.server.registry.resource import Context, Object
 

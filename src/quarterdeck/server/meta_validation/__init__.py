@@ -1,5 +1,4 @@
 """Rules that object metadata obeys whatever the kind: names, labels, annotations, owners.
 
-`names` holds the string rules with Kubernetes' exact sentences; `metadata` applies them to an
-object. Pure; kinds use `names` for their own fields too.
+`metadata` applies the string rules of `meta.names` to an object. Pure.
 """

@@ -6,8 +6,8 @@ The order of the errors is Kubernetes', because messages list them in it.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, quote, required, too_long
-from quarterdeck.server.meta_validation import names
 
 ANNOTATIONS_LIMIT = 256 * 1024
 NameProblems = Callable[..., Sequence[str]]
