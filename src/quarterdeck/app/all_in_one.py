@@ -70,6 +70,7 @@ async def up(settings: Settings, *, screen: Screen, started: float) -> None:
                 stack=stack,
                 api=server.api.handle,
                 folder=server.folder,
+                tell=screen.line,
             )
             host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
             for part in parts:

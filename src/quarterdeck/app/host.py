@@ -1,6 +1,7 @@
 """What an operator is attached to: a manager, a client, settings, and a place for its services."""
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ class Host:
         stack: contextlib.AsyncExitStack,
         api: http.Handler | None = None,
         folder: Path | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         self.settings = settings
         self.client = client
@@ -44,6 +46,8 @@ class Host:
         """The embedded API server's handler; None when the API server is elsewhere."""
         self.folder = folder
         """Where an embedded process keeps its files; None when there is no such place."""
+        self.tell = tell
+        """Shows people a line of what happens; None where there is nobody to look."""
         self.endpoints: list[Endpoint] = []
 
     @property

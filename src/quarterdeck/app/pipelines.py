@@ -1,21 +1,25 @@
 """Attaches the pipelines operator; in `up` with a fleet server of its own, and agents in a demo."""
 
+import functools
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import GROUP, FleetConnection
 from quarterdeck.app.failures import NotConfigured, StartError
 from quarterdeck.app.host import Host
 from quarterdeck.kit import http
-from quarterdeck.kit.redaction import Secret
 from quarterdeck.operators import pipelines
 from quarterdeck.operators.pipelines import Address
 from quarterdeck.operators.pipelines.connections import VARIABLES, BadAddress
 from quarterdeck.runtime.controller import Controller
 from quarterdeck.runtime.logging import get_logger
 from quarterdeck.wire.status import NotFound
+
+if TYPE_CHECKING:
+    from quarterdeck.agents.collector_sim import CollectorSim
 
 NAME = "pipelines"
 _API = f"{GROUP}/v1alpha1"
@@ -99,7 +103,7 @@ async def attach(host: Host) -> None:
         workers=settings.workers,
     )
     if host.is_embedded and settings.demo and default is not None:
-        await _start_agents(host, default)
+        _start_agents(host, default)
 
 
 def controllers() -> Sequence[Controller[Any]]:
@@ -173,24 +177,41 @@ async def _has_connection(host: Host) -> bool:
         return False
 
 
-async def _start_agents(host: Host, fleet: Address) -> None:
+def _start_agents(host: Host, fleet: Address) -> None:
     """Collectors that ask for their configuration, so that one sees it arrive."""
-    from quarterdeck.agents.collector_sim import CollectorSim, PollFailed
-    from quarterdeck.kit.tasks import Supervisor
 
-    log = get_logger("agents")
+    async def run() -> None:
+        from quarterdeck.agents.collector_sim import CollectorSim
+        from quarterdeck.kit.tasks import Supervisor
 
-    def changed(agent: CollectorSim) -> None:
-        names = [line[9:-3] for line in agent.config.splitlines() if line.startswith("declare ")]
-        log.info("an agent has a new configuration", agent=agent.id, pipelines=", ".join(names))
+        await host.clock.sleep(_DEMO_POLL_S)  # the start screen comes first
+        async with http.Client() as client, Supervisor("agents") as tasks:
+            for identity, attributes in _AGENTS.items():
+                agent = CollectorSim(
+                    identity, attributes, url=fleet.url, token=fleet.password, client=client
+                )
+                work = agent.run(
+                    host.clock,
+                    changed=functools.partial(_tell_change, host),
+                    failed=functools.partial(_tell_failure, host),
+                    poll_s=_DEMO_POLL_S,
+                )
+                tasks.spawn(work, name=f"agent-{identity}")
+            await tasks.wait_failed()
 
-    def failed(agent: CollectorSim, error: PollFailed) -> None:
-        log.warning("an agent cannot reach the fleet server", agent=agent.id, detail=str(error))
+    host.manager.run_beside("agents", run)
 
-    client = await host.stack.enter_async_context(http.Client())
-    tasks = await host.stack.enter_async_context(Supervisor("agents"))
-    for identity, attributes in _AGENTS.items():
-        token: Secret[str] = fleet.password
-        agent = CollectorSim(identity, attributes, url=fleet.url, token=token, client=client)
-        work = agent.run(host.clock, changed=changed, failed=failed, poll_s=_DEMO_POLL_S)
-        tasks.spawn(work, name=f"agent-{identity}")
+
+def _tell_change(host: Host, agent: "CollectorSim") -> None:
+    """One line for a configuration that arrived, naming the pipelines in it."""
+    names = re.findall(r"^//   (\S+) revision", agent.config, re.MULTILINE)
+    _tell(host, f"agent {agent.id} runs {', '.join(names) or 'no pipeline'}")
+
+
+def _tell_failure(host: Host, agent: "CollectorSim", error: Exception) -> None:
+    _tell(host, f"agent {agent.id} cannot reach the fleet server: {error}")
+
+
+def _tell(host: Host, text: str) -> None:
+    if host.tell is not None:
+        host.tell(f"  {host.clock.now():%H:%M:%S}  {text}")
