@@ -12,7 +12,7 @@ from typing import NamedTuple
 from quarterdeck.server.deletion import FOREGROUND, ORPHAN
 from quarterdeck.server.facts import Facts, Owner, facts_of
 from quarterdeck.server.lifecycle.actions import Action, Delete, Record, Update
-from quarterdeck.server.lifecycle.index import Index
+from quarterdeck.server.lifecycle.index import Index, is_linked
 from quarterdeck.server.lifecycle.objects import update
 from quarterdeck.server.lifecycle.view import View
 from quarterdeck.server.registry.resource import Object
@@ -31,12 +31,15 @@ class Collector:
 
     def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The object if its owners are news, its dependents if it goes, owners that wait for it."""
-        before = facts_of(event.before) if event.before is not None else None
         if event.after is None:
-            if before is not None:
-                yield from index.owned(before.uid)
-                yield from _waiting(before.owner_references, index)
+            if event.before is not None:
+                gone = facts_of(event.before)
+                yield from index.owned(gone.uid)
+                yield from _waiting(gone.owner_references, index)
             return
+        if not is_linked(event.after) and (event.before is None or not is_linked(event.before)):
+            return
+        before = facts_of(event.before) if event.before is not None else None
         after = facts_of(event.after)
         owners = None if before is None else before.owner_references
         if owners != after.owner_references:

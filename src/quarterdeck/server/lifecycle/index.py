@@ -67,6 +67,18 @@ SELECTING: Mapping[str, Callable[[Mapping[str, Any] | None], Selector | None]] =
 _Keys = dict[StoreKey, None]
 
 
+def is_linked(entry: Entry) -> bool:
+    """Whether an object may concern others: most have no owners, and cost nothing then.
+
+    Asked of the bytes, so that the facts of a hundred thousand plain objects are never made.
+    """
+    return (
+        entry.key.resource in LABELLED
+        or b'"ownerReferences"' in entry.value
+        or b'"deletionTimestamp"' in entry.value
+    )
+
+
 class Index:
     """The rows behind `View`; fed with every committed write."""
 
@@ -94,7 +106,12 @@ class Index:
 
     def add(self, entry: Entry) -> None:
         """Know an object; selectors are filed by `apply` or `load`."""
-        key, facts = entry.key, facts_of(entry)
+        key = entry.key
+        if key.resource in LISTED:
+            self._listed.setdefault((key.resource, key.namespace), {})[key] = None
+        if not is_linked(entry):
+            return
+        facts = facts_of(entry)
         if facts.deletion_timestamp is not None:
             self._ending[facts.uid] = key
         for owner in facts.owner_references or ():
@@ -102,8 +119,6 @@ class Index:
         if key.resource in LABELLED:
             for row in _label_rows(key, facts):
                 self._labelled.setdefault(row, {})[key] = None
-        elif key.resource in LISTED:
-            self._listed.setdefault((key.resource, key.namespace), {})[key] = None
 
     def load(self, entry: Entry) -> None:
         """Know an object that was there before the first event."""
@@ -160,6 +175,8 @@ class Index:
             del self._gone[next(iter(self._gone))]
 
     def _forget(self, entry: Entry) -> None:
+        if not is_linked(entry):
+            return
         key, facts = entry.key, facts_of(entry)
         for owner in facts.owner_references or ():
             _drop(self._owned, owner.uid, key)

@@ -1,9 +1,8 @@
 """When a cron schedule is due next."""
 
 import functools
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 from quarterdeck.kit import duration
 
@@ -43,7 +42,7 @@ class Schedule(NamedTuple):
         """The first time after a moment, in UTC; None if there is none in five years."""
         if self.every_s:
             return moment.replace(microsecond=0) + timedelta(seconds=self.every_s)
-        local = moment.astimezone(ZoneInfo(zone)) if zone else moment
+        local = moment.astimezone(_zone(zone)) if zone else moment
         wall = local.replace(second=0, microsecond=0, tzinfo=None) + timedelta(minutes=1)
         end = wall + _FURTHEST
         while wall < end:
@@ -71,6 +70,13 @@ class Schedule(NamedTuple):
         if self.any_day or self.any_weekday:
             return day and weekday
         return day or weekday
+
+
+def _zone(name: str) -> tzinfo:
+    """A time zone; few schedules name one, so its data is loaded when one does."""
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(name)
 
 
 @functools.lru_cache(maxsize=1024)
