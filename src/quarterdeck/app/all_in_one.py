@@ -17,6 +17,7 @@ from quarterdeck.app.failures import StartError
 from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.narrator import Narrator
 from quarterdeck.app.parts import Part, choose, kinds_of
+from quarterdeck.app.resolving import fields
 from quarterdeck.app.screen import Screen, Started
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.stopping import Stop
@@ -48,7 +49,7 @@ async def up(settings: Settings, *, screen: Screen, started: float) -> None:
     parts = choose(settings.operators)
     health = bind_of(settings.health_bind_address, settings.health_port, flag="--health-port")
     metrics = bind_of(settings.metrics_bind_address, settings.metrics_port, flag="--metrics-port")
-    _check_ports(settings, health, metrics)
+    _check_ports(settings, parts, health, metrics)
     async with Stop() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
             server = await _start_server(settings, stack, clock)
@@ -133,11 +134,14 @@ def _page_error(error: OSError, health: Bind | None, metrics: Bind | None) -> St
     return port_error(error, port, flag)
 
 
-def _check_ports(settings: Settings, health: Bind | None, metrics: Bind | None) -> None:
+def _check_ports(
+    settings: Settings, parts: Sequence[Part], health: Bind | None, metrics: Bind | None
+) -> None:
     """Refuse before anything is touched."""
     check_port(settings.port, "--port")
-    if settings.http_port is not None:
-        check_port(settings.http_port, "--http-port")
+    for field in fields():
+        if any(field.name in part.ports for part in parts):
+            check_port(getattr(settings, field.name) or 0, field.flag)
     if health is not None:
         check_port(health.port, "--health-port", host=health.host)
     if metrics is not None:

@@ -30,6 +30,8 @@ class Part(NamedTuple):
     """The module whose `KINDS` need a CRD."""
     module: str
     """The module that attaches it."""
+    ports: tuple[str, ...] = ()
+    """Settings that name the ports its services listen on in `up`."""
 
     def kinds(self) -> Sequence[type[Object]]:
         """The kinds whose CRDs it needs."""
@@ -62,12 +64,14 @@ PARTS: tuple[Part, ...] = (
         "container images kept running",
         "quarterdeck.apis.applications.v1",
         "quarterdeck.app.applications",
+        ports=("http_port",),
     ),
     Part(
         "pipelines",
         "configuration for fleets of telemetry collectors",
         "quarterdeck.apis.fleetmanagement.v1alpha1",
         "quarterdeck.app.pipelines",
+        ports=("fleet_port",),
     ),
 )
 

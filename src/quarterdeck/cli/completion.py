@@ -1,5 +1,6 @@
 """`quarterdeck completion`: a script that completes commands and flags in a shell."""
 
+import argparse
 from importlib import import_module
 from typing import Annotated
 
@@ -30,21 +31,22 @@ def completion(
 
 
 def flags_of(name: str) -> list[str]:
-    """The long flags of a command."""
+    """The long flags of a command, whichever way it declares them."""
+    options = ["--help"]
+    module = import_module(f"quarterdeck.cli.{name.replace('-', '_')}")
     if name in _SETTINGS:
         from quarterdeck.cli.settings import parser
 
-        actions = parser("up" if name == "doctor" else name, "")._actions
-    elif name == "server":
-        from quarterdeck.cli.server import make_parser
+        options += _options(parser("up" if name == "doctor" else name, ""))
+    elif (make := getattr(module, "make_parser", None)) is not None:
+        options += _options(make())
+    elif (function := getattr(module, name, None)) is not None:
+        options += [option for each in command(name, function).params for option in each.opts]
+    return sorted({each for each in options if each.startswith("--")})
 
-        actions = make_parser()._actions
-    else:
-        module = import_module(f"quarterdeck.cli.{name}")
-        made = command(name, getattr(module, name))
-        options = [option for each in made.params for option in each.opts]
-        return sorted({each for each in options if each.startswith("--")} | {"--help"})
-    return sorted(o for each in actions for o in each.option_strings if o.startswith("--"))
+
+def _options(parser: argparse.ArgumentParser) -> list[str]:
+    return [option for action in parser._actions for option in action.option_strings]
 
 
 def _bash(flags: dict[str, list[str]], shell: str) -> str:
