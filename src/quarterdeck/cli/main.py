@@ -11,6 +11,7 @@ COMMANDS: dict[str, str] = {
     "run": "run the operators against a cluster",
     "server": "run the API server alone",
     "fleet": "run the fleet server alone",
+    "pipelines": "check pipelines in files, import those of a server",
     "get": "print objects",
     "watch": "follow objects as they change",
     "events": "print what happened lately",

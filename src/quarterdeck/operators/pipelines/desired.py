@@ -1,6 +1,7 @@
 """From a Pipeline to what is sent: the checks, the message, and the hash of it. Pure."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
@@ -97,10 +98,7 @@ def problems(pipeline: Pipeline, contents: Contents) -> list[str]:
     spec, found = pipeline.spec, []
     if len(effective_name(pipeline)) > MAX_NAME:
         found.append(f"spec.name: at most {MAX_NAME} characters")
-    if len(spec.matchers) > MAX_MATCHERS:
-        found.append(f"spec.matchers: at most {MAX_MATCHERS}, not {len(spec.matchers)}")
-    for index, text in enumerate(spec.matchers):
-        found += _matcher_problem(text, f"spec.matchers[{index}]")
+    found += matcher_problems(spec.matchers)
     if len(contents.text.encode()) > MAX_CONTENTS:
         found.append(f"{contents.origin}: more than {MAX_CONTENTS} bytes")
         return found
@@ -109,6 +107,16 @@ def problems(pipeline: Pipeline, contents: Contents) -> list[str]:
         if contents.is_secret:
             text = f"line {finding.line}, column {finding.column}: not valid (a Secret: not shown)"
         found.append(f"{contents.origin}: {text}")
+    return found
+
+
+def matcher_problems(matchers: Sequence[str]) -> list[str]:
+    """Everything wrong with the matchers of a pipeline."""
+    found = []
+    if len(matchers) > MAX_MATCHERS:
+        found.append(f"spec.matchers: at most {MAX_MATCHERS}, not {len(matchers)}")
+    for index, text in enumerate(matchers):
+        found += _matcher_problem(text, f"spec.matchers[{index}]")
     return found
 
 

@@ -1,0 +1,74 @@
+"""From pipelines that exist on a server to manifests that adopt them. Pure."""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import GROUP
+from quarterdeck.operators.pipelines.desired import CONFIG_TYPES, GRAFANA, SOURCE_TYPES
+from quarterdeck.operators.pipelines.pipeline import IMPORT_MODE, PIPELINE_ID
+from quarterdeck.operators.pipelines.ports import Remote
+
+_MAX_STEM = 53
+_DIGEST = 5
+_CONFIG_NAMES = {wire: name for name, wire in CONFIG_TYPES.items()}
+_SOURCE_NAMES = {wire: name for name, wire in SOURCE_TYPES.items()} | {GRAFANA: "Grafana"}
+
+
+class Imported(NamedTuple):
+    """What came of an import."""
+
+    manifests: list[dict[str, Any]]
+    skipped: list[str]
+    """Why some pipelines have no manifest, one line each."""
+
+
+def object_name(name: str) -> str:
+    """A name that Kubernetes accepts; a digest tells apart what looks the same afterwards."""
+    stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_MAX_STEM].rstrip("-")
+    if stem == name:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]
+    return f"{stem or 'c'}-{digest}"
+
+
+def manifests(
+    pipelines: Iterable[Remote], *, namespace: str, read_only: bool, everything: bool
+) -> Imported:
+    """Manifests for pipelines of a server, by name; those of an operator only on demand."""
+    found, skipped = [], []
+    for remote in sorted(pipelines, key=lambda each: each.name):
+        if remote.owner and not everything:
+            skipped.append(f"{remote.name}: an operator manages it already (see --all)")
+        else:
+            found.append(manifest(remote, namespace=namespace, read_only=read_only))
+    return Imported(found, skipped)
+
+
+def manifest(remote: Remote, *, namespace: str, read_only: bool) -> dict[str, Any]:
+    """The Pipeline that stands for a pipeline on the server, and takes it over."""
+    name = object_name(remote.name)
+    source = _SOURCE_NAMES.get(remote.source_type, "")
+    spec: dict[str, Any] = {} if name == remote.name else {"name": remote.name}
+    spec |= {
+        "contents": remote.contents,
+        "matchers": list(remote.matchers),
+        "enabled": remote.enabled,
+        "configType": _CONFIG_NAMES[remote.config_type],
+    }
+    if source:
+        spec["source"] = {"type": source}
+        if remote.source_namespace:
+            spec["source"]["namespace"] = remote.source_namespace
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+    if read_only or remote.source_type == GRAFANA:
+        metadata["annotations"] = {IMPORT_MODE: "read-only", PIPELINE_ID: remote.id}
+    else:
+        spec["adoptionPolicy"] = "Always"
+    return {
+        "apiVersion": f"{GROUP}/v1alpha1",
+        "kind": "Pipeline",
+        "metadata": metadata,
+        "spec": spec,
+    }
