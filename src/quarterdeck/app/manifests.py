@@ -21,6 +21,13 @@ NAME = "quarterdeck-manager"
 USER = 65532
 METRICS_PORT = 8080
 HEALTH_PORT = 8081
+FLEET_SECRET_NAME = "fleet-management-credentials"
+FLEET_SECRET = {
+    "FLEET_MANAGEMENT_BASE_URL": "base-url",
+    "FLEET_MANAGEMENT_USERNAME": "username",
+    "FLEET_MANAGEMENT_PASSWORD": "password",
+}
+"""Environment of the manager, by keys of the Secret that existing guides create."""
 LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "manager"}
 
 
@@ -146,6 +153,7 @@ def _container(place: Place) -> Document:
         "env": [
             {"name": "POD_NAME", "valueFrom": _field("metadata.name")},
             {"name": "POD_NAMESPACE", "valueFrom": _field("metadata.namespace")},
+            *({"name": name, "valueFrom": _secret(key)} for name, key in FLEET_SECRET.items()),
         ],
         "ports": [
             {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
@@ -164,6 +172,11 @@ def _container(place: Place) -> Document:
         },
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
+
+
+def _secret(key: str) -> Document:
+    """A key of the default fleet server's Secret, which need not be there."""
+    return {"secretKeyRef": {"name": FLEET_SECRET_NAME, "key": key, "optional": True}}
 
 
 def _field(path: str) -> Document:
