@@ -7,8 +7,9 @@ What decides is pure and tested on virtual time; what waits is a thin shell arou
 Names load on first use, so that a process pays only for what it needs.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
     from quarterdeck.runtime.cache import Change, Event
@@ -74,12 +75,5 @@ _HOMES = {
     "result": ("DONE", "Done", "RequeueAfter", "Result", "Stalled", "WaitFor", "Waiting"),
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load the module that defines a name when the name is first used."""
-    for module, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"{__name__}.{module}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+    __getattr__ = lazy.attach(__name__, _HOMES)

@@ -14,7 +14,7 @@ import msgspec
 from quarterdeck.client.interfaces import Api, PatchType
 from quarterdeck.meta.identity import GVK, Key
 from quarterdeck.meta.objects import Object, decode, document, raw, to_builtins
-from quarterdeck.runtime.cache import Author
+from quarterdeck.runtime.cache import Author, Cache
 from quarterdeck.runtime.explain import Read, Write, shown_body
 from quarterdeck.runtime.informers import Informers
 from quarterdeck.runtime.metrics import ControllerMetrics
@@ -31,7 +31,7 @@ from quarterdeck.wire.query import (
     PatchOptions,
     Preconditions,
 )
-from quarterdeck.wire.status import NotFound
+from quarterdeck.wire.status import Conflict, NotFound
 
 T = TypeVar("T", bound=Object)
 
@@ -40,6 +40,8 @@ _SERVER_METADATA = (
     *("deletionGracePeriodSeconds", "managedFields", "selfLink"),
 )
 _PAGE = 500
+_UID_DIFFERS = "UID in precondition"
+"""What every API server says when the object of a name is another one by now."""
 
 
 Objects = list[T]
@@ -237,9 +239,20 @@ class Access:
             try:
                 answer = await self._shared.api.delete(path_of(kind, key), options)
             except NotFound:
+                self._note_gone(cache, key, obj.metadata.uid)
+                return
+            except Conflict as error:
+                if _UID_DIFFERS not in error.message:
+                    raise
+                self._note_gone(cache, key, obj.metadata.uid)
                 return
             version = self._note_deletion(kind, key, obj.metadata.uid, answer)
         self.writes.append(Write("delete", kind.__name__, key, version, b""))
+
+    def _note_gone(self, cache: Cache[Any] | None, key: Key, uid: str) -> None:
+        """Somebody else was faster: readers must not see it any more either."""
+        if cache is not None and uid:
+            cache.deleted(key, uid)
 
     def _note_deletion(self, kind: type[Object], key: Key, uid: str, answer: bytes) -> int:
         head = read_head(answer)

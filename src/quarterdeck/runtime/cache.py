@@ -75,6 +75,8 @@ class _Write(NamedTuple):
     version: int  # UNORDERED for a deletion
     uid: str
     is_provable: bool = True
+    floor: int = UNORDERED
+    """The last version of what we deleted: older states of its name are history to readers."""
 
 
 class Cache(Generic[T]):
@@ -288,7 +290,9 @@ class Cache(Generic[T]):
         author = next(
             (w.author for w in self._writes.get(key, ()) if _is_deletion(w, snapshot)), None
         )
-        if stored is None or stored.uid == snapshot.uid or snapshot.version > stored.version:
+        if self._is_outlived(snapshot):
+            self._told[key] = None  # a later object of this name, which we deleted, is to come
+        elif stored is None or stored.uid == snapshot.uid or snapshot.version > stored.version:
             self._settle(key)
             self._drop(key)
         else:
@@ -368,6 +372,8 @@ class Cache(Generic[T]):
             return
         if stored is not None and stored.version >= snapshot.version:
             return
+        if self._is_hidden(snapshot):
+            return  # deleted after this write, whose answer came late
         if not self._parked.get(key) and self.version(key.namespace) >= snapshot.version:
             return  # told already, and changed or deleted since
         if self._in_scope is not None and not self._in_scope(metadata):
@@ -385,7 +391,7 @@ class Cache(Generic[T]):
         if stored is None or stored.uid != uid:
             return
         self._told.setdefault(key, stored)
-        self._remember(key, _Write(author, UNORDERED, uid))
+        self._remember(key, _Write(author, UNORDERED, uid, floor=stored.version))
         self._drop(key)
 
     def _remember(self, key: Key, write: _Write) -> None:
@@ -409,8 +415,19 @@ class Cache(Generic[T]):
                     self._put(told)
 
     def _is_hidden(self, snapshot: Snapshot) -> bool:
-        writes = self._writes.get(snapshot.key)
-        return bool(writes) and any(_is_deletion(write, snapshot) for write in writes or ())
+        """Whether readers know that this state is over: we deleted it, or what came after it."""
+        return self._is_outlived(snapshot) or any(
+            _is_deletion(write, snapshot) for write in self._writes.get(snapshot.key, ())
+        )
+
+    def _is_outlived(self, snapshot: Snapshot) -> bool:
+        """Whether we deleted a later object of the same name."""
+        return not _unordered(snapshot) and any(
+            write.version == UNORDERED
+            and write.uid != snapshot.uid
+            and snapshot.version <= write.floor
+            for write in self._writes.get(snapshot.key, ())
+        )
 
     def _author(self, snapshot: Snapshot) -> Author | None:
         """The author, if this event is our write and nothing foreign lies before it."""
