@@ -6,7 +6,9 @@ error texts and cost limits. Read in this order: `parser` (text to tree), `check
 `validate` (rules of a whole schema). Imports `meta` and `kit` only.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
     from quarterdeck.cel import validate as validate
@@ -42,16 +44,8 @@ _HOMES = {
         "AUTHORIZER", "BOOL", "BYTES", "DOUBLE", "DURATION", "DYN", "INT", "STRING", "TIMESTAMP",
         "Type", "UINT", "list_of", "map_of", "optional_of", "struct",
     ),
+    "validate": (),
 }  # fmt: skip
-_PLACES = {name: home for home, names in _HOMES.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    """Load what is asked for, when it is asked for."""
-    from importlib import import_module
-
-    if name == "validate":
-        return import_module("quarterdeck.cel.validate")
-    if (home := _PLACES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"quarterdeck.cel.{home}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy.attach(__name__, _HOMES)

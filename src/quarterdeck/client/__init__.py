@@ -7,8 +7,9 @@
 Imports `apis`, `wire`, `meta` and `kit`, never the server. Start at `client`, then `raw`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
     from quarterdeck.client.client import Client
@@ -56,12 +57,5 @@ _HOMES = {
     "untyped": ("ResourceClient",),
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load the module that defines a name when the name is first used."""
-    for module, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"{__name__}.{module}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+    __getattr__ = lazy.attach(__name__, _HOMES)

@@ -5,7 +5,9 @@ Start at `api.ApiServer.handle`, follow it to `routes`, one of `handlers` and `r
 The face is lazy, so that importing the package costs nothing.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
     from quarterdeck.server.api import ApiServer
@@ -13,16 +15,5 @@ if TYPE_CHECKING:
 
 __all__ = ["ApiServer", "ServerOptions"]
 
-_HOMES = {
-    "ApiServer": "quarterdeck.server.api",
-    "ServerOptions": "quarterdeck.server.options",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first asked for."""
-    if (home := _HOMES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(home), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy.attach(__name__, {"api": ("ApiServer",), "options": ("ServerOptions",)})

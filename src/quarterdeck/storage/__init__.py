@@ -8,6 +8,8 @@ durable is fanned out to watchers. Knows nothing of Kubernetes but the shape of 
 
 from typing import TYPE_CHECKING
 
+from quarterdeck.kit import lazy
+
 if TYPE_CHECKING:
     from quarterdeck.storage.errors import (
         Closed,
@@ -60,7 +62,7 @@ __all__ = [
     "open_sqlite",
 ]
 
-_MODULES = {
+_HOMES = {
     "errors": (
         "Closed",
         "CommitFailed",
@@ -85,16 +87,5 @@ _MODULES = {
     "types": ("ANY", "Derive", "Entry", "StoreEvent", "StoreKey"),
 }
 
-
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        """Load a module when a name of it is first asked for; `sqlite3` only where it is used."""
-        for module, names in _MODULES.items():
-            if name in names:
-                from importlib import import_module
-
-                value = getattr(import_module(f"{__name__}.{module}"), name)
-                globals()[name] = value
-                return value
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = lazy.attach(__name__, _HOMES)

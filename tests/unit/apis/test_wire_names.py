@@ -76,7 +76,3 @@ def test_every_kind_has_a_schema_for_its_builder(kind: type[Object]) -> None:
         struct_node(kind, "")
     except SchemaError as error:
         pytest.fail(str(error))
-
-
-def test_the_lazy_face_lists_what_it_has() -> None:
-    assert set(core.__all__) - {"KINDS"} == set(core._PLACES)

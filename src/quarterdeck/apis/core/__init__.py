@@ -4,8 +4,9 @@ The types hold the fields operators read or write; every other field survives an
 bytes an object remembers. The face is lazy: a name loads the module that defines it, no more.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
     from quarterdeck.apis.core.config import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         VolumeMount,
     )
     from quarterdeck.apis.core.events import Event, EventSource
+    from quarterdeck.apis.core.kinds import KINDS
     from quarterdeck.apis.core.nodes import Node, NodeSpec, NodeStatus, Taint
     from quarterdeck.apis.core.pods import (
         ContainerStatus,
@@ -132,6 +134,7 @@ _HOMES = {
         "VolumeMount",
     ),
     "events": ("Event", "EventSource"),
+    "kinds": ("KINDS",),
     "nodes": ("Node", "NodeSpec", "NodeStatus", "Taint"),
     "pods": (
         "ContainerStatus",
@@ -152,25 +155,6 @@ _HOMES = {
     "services": ("Endpoints", "Service", "ServicePort", "ServiceSpec"),
     "volumes": ("Volume",),
 }
-_PLACES = {name: home for home, names in _HOMES.items() for name in names}
-_KINDS = (
-    "Namespace",
-    "ConfigMap",
-    "Secret",
-    "ServiceAccount",
-    "ResourceQuota",
-    "Event",
-    "Node",
-    "Service",
-    "Endpoints",
-    "Pod",
-)
 
-
-def __getattr__(name: str) -> Any:
-    """Load what is asked for, when it is asked for."""
-    if name == "KINDS":
-        return tuple(__getattr__(kind) for kind in _KINDS)
-    if (home := _PLACES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy.attach(__name__, _HOMES)

@@ -9,8 +9,9 @@ and `connection`; the other half is `client`. Names load on first use, so that a
 serves never pays for the client.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
     from quarterdeck.kit.http.client import Client
@@ -92,15 +93,8 @@ _HOMES = {
     "writer": ("BodyWriter",),
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load the module that defines a name when the name is first used."""
-    for module, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"{__name__}.{module}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+    __getattr__ = lazy.attach(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

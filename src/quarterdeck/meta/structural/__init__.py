@@ -8,7 +8,9 @@ Read `compiled` first; then `fast` (the walk that says yes), `explain` (the walk
 in Kubernetes' words), `admit`, `duplicates`, and `rules` for the schema's own rules.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
     from quarterdeck.meta.structural.compiled import Admitted as Admitted
@@ -17,17 +19,9 @@ if TYPE_CHECKING:
     from quarterdeck.meta.structural.rules import structural_errors as structural_errors
 
 _HOMES = {
-    "Admitted": "compiled",
-    "Compiled": "compiled",
-    "compile_schema": "compiled",
-    "structural_errors": "rules",
+    "compiled": ("Admitted", "Compiled", "compile_schema"),
+    "rules": ("structural_errors",),
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load what is asked for, when it is asked for: without definitions none of it is."""
-    from importlib import import_module
-
-    if (home := _HOMES.get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+if not TYPE_CHECKING:
+    __getattr__ = lazy.attach(__name__, _HOMES)

@@ -7,15 +7,12 @@ resources. `admission` holds what the default admission plugins of Kubernetes ad
 
 from typing import TYPE_CHECKING
 
+from quarterdeck.kit import lazy
+
 if TYPE_CHECKING:
     from quarterdeck.server.kinds.catalog import builtin_resources
 
 __all__ = ["builtin_resources"]
 
-
-def __getattr__(name: str) -> object:
-    if name == "builtin_resources":
-        from quarterdeck.server.kinds.catalog import builtin_resources
-
-        return builtin_resources
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+    __getattr__ = lazy.attach(__name__, {"catalog": ("builtin_resources",)})

@@ -9,18 +9,14 @@ May import the rest of `server` and what stands below it. Start at `engine`, the
 any controller: `collector` is the most instructive, `workloads` holds the simulated ones.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
     from quarterdeck.server.lifecycle.lifecycle import Lifecycle
 
 __all__ = ["Lifecycle"]
 
-
-def __getattr__(name: str) -> Any:
-    """Load the life cycle when it is first asked for."""
-    if name != "Lifecycle":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from quarterdeck.server.lifecycle.lifecycle import Lifecycle
-
-    return Lifecycle
+if not TYPE_CHECKING:
+    __getattr__ = lazy.attach(__name__, {"lifecycle": ("Lifecycle",)})

@@ -153,7 +153,7 @@ def test_the_face_names_what_it_offers() -> None:
         assert getattr(http, name) is not None
     assert set(http.__all__) <= set(dir(http))
     with pytest.raises(AttributeError):
-        _ = http.missing
+        _ = http.missing  # type: ignore[attr-defined]  # the point of the test
 
 
 async def test_a_request_can_be_made_by_hand() -> None:
