@@ -37,9 +37,9 @@ def parse(text: str) -> datetime:
 
 def format_time(moment: datetime) -> str:
     """Whole seconds: how `metav1.Time` is written."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+    return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
 
 
 def format_micro(moment: datetime) -> str:
     """Six digits of microseconds: how `metav1.MicroTime` is written."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"

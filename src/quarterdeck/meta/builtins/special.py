@@ -6,6 +6,7 @@ Each function takes a decoded JSON value and returns it as Go would write it bac
 
 import base64
 import binascii
+import functools
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -120,6 +121,11 @@ def _time(value: Any, show: Callable[[datetime], str], *, layout: str) -> str | 
         return None
     if not isinstance(value, str):
         raise Mismatch(json_kind(value), "string", fatal=True)
+    return _read_time(value, show, layout=layout)
+
+
+@functools.lru_cache(1024)  # the times of an object come again with each of its writes
+def _read_time(value: str, show: Callable[[datetime], str], *, layout: str) -> str | None:
     try:
         moment = rfc3339.parse(value)
     except ValueError:

@@ -6,6 +6,7 @@ node with children is a member itself. Tries are never changed once made, so res
 subtrees with their arguments, and reading a stored set costs nothing.
 """
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
@@ -16,6 +17,9 @@ from quarterdeck.meta.field import quote
 Trie = dict[str, Any]
 SELF = "."
 LEAF: Trie = {}
+
+_REMEMBERED = 4096
+"""Path elements whose reading is kept: the same list items come again with every write."""
 
 
 class FieldSet:
@@ -206,6 +210,7 @@ def canonical(fields: Mapping[str, Any]) -> Trie:
     return result
 
 
+@functools.lru_cache(_REMEMBERED)
 def _canonical_element(key: str) -> str | None:
     match key[:2]:
         case "i:" | ".":
@@ -222,7 +227,17 @@ def _canonical_element(key: str) -> str | None:
 
 def element_of_key(key: Mapping[str, Any]) -> str:
     """The path element of a list item with these keys."""
+    if len(key) == 1:
+        [(name, value)] = key.items()
+        if type(value) is str:
+            return _element_of_name(name, value)
     return "k:" + _json(dict(sorted(key.items())))
+
+
+@functools.lru_cache(_REMEMBERED)
+def _element_of_name(name: str, value: str) -> str:
+    """The most frequent identity: one key that is a text."""
+    return "k:" + _json({name: value})
 
 
 def element_of_value(value: Any) -> str:
@@ -248,6 +263,7 @@ def ordered(trie: Trie) -> Trie:
     return {key: ordered(node) if (node := trie[key]) else LEAF for key in keys}
 
 
+@functools.lru_cache(_REMEMBERED)
 def _order(element: str) -> tuple[int, Any]:
     match element[:2]:
         case "f:":

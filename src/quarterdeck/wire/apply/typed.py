@@ -28,6 +28,7 @@ class Type:
         "_defaults",
         "_element",
         "_fields",
+        "_is_element_known",
         "_item",
         "_node",
         "_preserve",
@@ -43,6 +44,7 @@ class Type:
         self._node = node
         self._fields: dict[str, Type] = {}
         self._element: Type | None = None
+        self._is_element_known = node is None
         self._item: Type | None = None
         self._defaults: dict[str, Any] = {}
         self.keys: tuple[str, ...] = ()
@@ -90,8 +92,9 @@ class Type:
     @property
     def element(self) -> "Type | None":
         """The type of members that are not declared by name, where they are allowed."""
-        if self._element is None and self._node is not None:
+        if not self._is_element_known and self._node is not None:
             self._element = self._find_element(self._node)
+            self._is_element_known = True
         return self._element
 
     def _find_element(self, node: Node) -> "Type | None":
