@@ -1,6 +1,6 @@
 """Every generator there is. To add one, write a function that returns files and name it here."""
 
-from quarterdeck.codegen import builders, crds, deployment, pages, roles, tree
+from quarterdeck.codegen import builders, commands, crds, deployment, pages, roles, tree
 from quarterdeck.codegen.files import Generator, Target
 
 GENERATORS: tuple[Generator, ...] = (
@@ -44,5 +44,11 @@ GENERATORS: tuple[Generator, ...] = (
         target=Target.GENERATE,
         run=tree.files,
         owns=(tree.PAGE,),
+    ),
+    Generator(
+        name="reference of commands",
+        target=Target.GENERATE,
+        run=commands.files,
+        owns=(commands.PAGE,),
     ),
 )
