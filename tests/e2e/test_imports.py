@@ -1,0 +1,129 @@
+"""What is loaded when a command is ready: start-up time is a feature, and imports are its price."""
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+HOOK = """
+import sys
+from quarterdeck.cli.main import main
+
+class Told:
+    def __init__(self, stream):
+        self._stream = stream
+    def write(self, text):
+        written = self._stream.write(text)
+        if "ready" in text:
+            self._stream.write("\\nmodules " + " ".join(sys.modules) + "\\n")
+        return written
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+sys.stdout = Told(sys.stdout)
+raise SystemExit(main(sys.argv[1:]))
+"""
+
+SMALL = {"msgspec", "typing_extensions", "httptools", "uvloop"}
+"""What every server process needs, and nothing else that is not Python's own."""
+
+HEAVY = ("email", "http", "multiprocessing", "tomllib", "unittest", "xml", "urllib.request")
+"""Parts of the standard library that a server has no use for; together they cost 100 ms."""
+
+UP_PORTS = [
+    word
+    for name in ("port", "http-port", "health-port", "metrics-port", "fleet-port")
+    for word in (f"--{name}", "0")
+]
+
+
+def loaded(folder: Path, *arguments: str) -> set[str]:
+    """The modules a command has loaded when it says that it is ready."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOOK, *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("modules "):
+                return set(line.split()[1:])
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=15)
+    raise AssertionError(errors)
+
+
+def foreign(modules: Iterable[str]) -> set[str]:
+    """Packages that are neither ours nor Python's; private ones belong to a public one."""
+    tops = {name.partition(".")[0] for name in modules}
+    ours = {"quarterdeck", "cython_runtime"}
+    return {each for each in tops - sys.stdlib_module_names - ours if not each.startswith("_")}
+
+
+def under(modules: Iterable[str], *packages: str) -> list[str]:
+    """Modules that belong to one of these packages."""
+    return sorted(name for name in modules if any(_is_in(name, each) for each in packages))
+
+
+def _is_in(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """A server that has its certificates from an earlier start."""
+    folder = tmp_path_factory.mktemp("server")
+    arguments = ("server", "--data-dir", "data", "--port", "0", "--http-port", "0")
+    loaded(folder, *arguments)
+    return loaded(folder, *arguments)
+
+
+def test_a_server_loads_few_packages_of_others(server: set[str]) -> None:
+    assert foreign(server) - SMALL == set()
+
+
+def test_a_server_loads_nothing_of_the_layers_it_is_not_made_of(server: set[str]) -> None:
+    layers = ("client", "runtime", "operators", "services", "agents", "testing", "codegen")
+    assert under(server, *(f"quarterdeck.{layer}" for layer in layers)) == []
+
+
+def test_a_server_loads_languages_and_tables_when_they_are_needed(server: set[str]) -> None:
+    late = ("cel", "telemetry", "apis", "kit.yaml", "kit.patterns", "kit.http.client", "wire.apply")
+    assert under(server, *(f"quarterdeck.{name}" for name in late)) == []
+
+
+def test_a_server_loads_no_heavy_parts_of_python(server: set[str]) -> None:
+    assert under(server, *HEAVY) == []
+
+
+def test_a_first_start_loads_cryptography_only(tmp_path: Path) -> None:
+    modules = loaded(tmp_path, "server", "--in-memory", "--port", "0")
+    assert foreign(modules) - SMALL == {"cryptography"}
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """`up`, with certificates from an earlier start."""
+    folder = tmp_path_factory.mktemp("up")
+    arguments = ("up", "--data-dir", "data", *UP_PORTS)
+    loaded(folder, *arguments)
+    return loaded(folder, *arguments)
+
+
+def test_up_loads_few_packages_of_others(everything: set[str]) -> None:
+    in_definitions = {"re2"}  # their schemas have patterns, which are checked: 6 ms
+    assert foreign(everything) - SMALL - in_definitions == set()
+
+
+def test_up_loads_no_command_line_test_kit_or_generator(everything: set[str]) -> None:
+    assert under(everything, "quarterdeck.testing", "quarterdeck.codegen") == []
+    commands = under(everything, "quarterdeck.cli")
+    assert set(commands) <= {
+        f"quarterdeck.cli{part}" for part in ("", ".main", ".up", ".loop", ".settings")
+    }
