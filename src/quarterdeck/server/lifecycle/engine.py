@@ -22,7 +22,7 @@ from quarterdeck.server.lifecycle.actions import (
 )
 from quarterdeck.server.lifecycle.controller import Controller
 from quarterdeck.server.lifecycle.index import Index
-from quarterdeck.server.lifecycle.objects import controller_of
+from quarterdeck.server.lifecycle.refusals import is_ending, refusal
 from quarterdeck.server.lifecycle.view import Decoded, Served, StoreSource, View
 from quarterdeck.server.lifecycle.writer import Stale, Writer
 from quarterdeck.server.settling import reached
@@ -229,7 +229,7 @@ class Engine:
                 return await self._writer.create_waiting(action, manager)
             return self._writer.create(action, manager)
         except ApiError as error:
-            if (news := _refusal(action, error)) is not None:
+            if (news := refusal(action, error)) is not None:
                 self._record(news, manager)
             raise
 
@@ -265,7 +265,7 @@ class Engine:
 
     def _retry(self, item: _Item, error: Exception) -> None:
         """Try again, later each time; what cannot be done in a namespace that ends is given up."""
-        if isinstance(error, ApiError) and (error.code == 404 or _is_ending(error)):
+        if isinstance(error, ApiError) and (error.code == 404 or is_ending(error)):
             return
         failures = self._failures[item] = self._failures.get(item, 0) + 1
         self._later(item, min(FIRST_RETRY_S * 2 ** (failures - 1), LAST_RETRY_S))
@@ -278,32 +278,3 @@ class Engine:
         group, version = GroupVersion.parse(api_version)
         resource = self._core.registry.by_kind(GVK(group, version, kind))
         return None if resource is None else Served(resource.stored_name, resource.namespaced)
-
-
-def _is_ending(error: ApiError) -> bool:
-    causes = error.details.causes if error.details is not None else ()
-    return any(cause.reason == "NamespaceTerminating" for cause in causes)
-
-
-def _refusal(action: Create, error: ApiError) -> Record | None:
-    """What the owner of an object that was refused should tell."""
-    metadata = action.value["metadata"]
-    owner = controller_of(action.value)
-    if owner is None or _is_ending(error):
-        return None
-    about = {
-        "apiVersion": owner.get("apiVersion"),
-        "kind": owner.get("kind"),
-        "metadata": {
-            "name": owner.get("name"),
-            "namespace": metadata.get("namespace"),
-            "uid": owner.get("uid"),
-        },
-    }
-    return Record(
-        about=about,
-        reason="FailedCreate",
-        message=f"Error creating: {error.message}",
-        component=f"{str(owner.get('kind')).lower()}-controller",
-        is_warning=True,
-    )

@@ -86,7 +86,7 @@ class Index:
         self._owned: dict[str, _Keys] = {}
         self._labelled: dict[tuple[str, str, str, str], _Keys] = {}
         self._selecting: dict[tuple[str, str, str, str], dict[StoreKey, Selector]] = {}
-        self._filed: dict[StoreKey, tuple[str, str, str, str]] = {}
+        self._filed: dict[StoreKey, tuple[object, tuple[str, str, str, str]]] = {}
         self._ending: dict[str, StoreKey] = {}
         self._gone: dict[str, None] = {}
         self._listed: dict[tuple[str, str], _Keys] = {}
@@ -186,11 +186,13 @@ class Index:
 
     def _file(self, key: StoreKey, entry: Entry | None) -> None:
         """File a selector under its rarest plain pair, where a pod that matches will look."""
-        if (place := self._filed.pop(key, None)) is not None:
-            _drop(self._selecting, place, key)
-        if entry is None:
-            return
-        selector = SELECTING[key.resource](_decode_selecting(entry.value).spec.selector)
+        written = None if entry is None else _decode_selecting(entry.value).spec.selector
+        if (filed := self._filed.get(key)) is not None:
+            if filed[0] == written:
+                return
+            del self._filed[key]
+            _drop(self._selecting, filed[1], key)
+        selector = None if entry is None else SELECTING[key.resource](written)
         if selector is None:
             return
         pairs = [
@@ -200,7 +202,7 @@ class Index:
         ]
         rows = [(key.resource, key.namespace, *pair) for pair in pairs or [_ANY]]
         row = min(rows, key=lambda each: len(self._selecting.get(each, ())))
-        self._filed[key] = row
+        self._filed[key] = (written, row)
         self._selecting.setdefault(row, {})[key] = selector
 
 

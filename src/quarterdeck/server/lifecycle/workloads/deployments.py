@@ -7,12 +7,10 @@ from quarterdeck.server.lifecycle.controller import keys_of_controller
 from quarterdeck.server.lifecycle.index import Index
 from quarterdeck.server.lifecycle.objects import (
     annotations,
-    created_at,
     delete,
     is_deleting,
     name,
     namespace,
-    owner_reference,
     spec,
     status,
     uid,
@@ -20,6 +18,21 @@ from quarterdeck.server.lifecycle.objects import (
 )
 from quarterdeck.server.lifecycle.view import View
 from quarterdeck.server.lifecycle.workloads import deployment_status as report
+from quarterdeck.server.lifecycle.workloads.deployment_sets import (
+    DESIRED,
+    HISTORY,
+    MAXIMUM,
+    REVISION,
+    age_of,
+    copied_notes,
+    generation_of,
+    is_of,
+    is_saturated,
+    new_set,
+    number_of,
+    numbers_of,
+    revision_of_set,
+)
 from quarterdeck.server.lifecycle.workloads.hashing import template_hash
 from quarterdeck.server.lifecycle.workloads.pods import PODS, claim, is_finished, selector_of
 from quarterdeck.server.lifecycle.workloads.replicasets import REPLICA_SETS, wanted
@@ -35,21 +48,6 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
 DEPLOYMENTS = "deployments.apps"
-HASH_LABEL = "pod-template-hash"
-REVISION = "deployment.kubernetes.io/revision"
-HISTORY = "deployment.kubernetes.io/revision-history"
-DESIRED = "deployment.kubernetes.io/desired-replicas"
-MAXIMUM = "deployment.kubernetes.io/max-replicas"
-_NOT_COPIED = frozenset(
-    {
-        "kubectl.kubernetes.io/last-applied-configuration",
-        REVISION,
-        HISTORY,
-        DESIRED,
-        MAXIMUM,
-        "deprecated.deployment.rollback.to",
-    }
-)
 _COMPONENT = "deployment-controller"
 
 
@@ -88,8 +86,8 @@ class _Rollout:
     def __init__(self, view: View, deployment: Object, owned: list[Object]) -> None:
         self.view = view
         self.deployment = deployment
-        self.sets = sorted(owned, key=_age)
-        self.new = next((each for each in self.sets if _is_of(each, deployment)), None)
+        self.sets = sorted(owned, key=age_of)
+        self.new = next((each for each in self.sets if is_of(each, deployment)), None)
         self.old = [each for each in self.sets if each is not self.new]
         self.replicas = wanted(deployment)
         strategy = spec(deployment).get("strategy") or {}
@@ -117,10 +115,10 @@ class _Rollout:
 
     def _roll(self) -> Iterator[Action]:
         if self.new is None:
-            size = grow_new(self.replicas, self.limits, Set(0, 0), _numbers(self.old))
+            size = grow_new(self.replicas, self.limits, Set(0, 0), numbers_of(self.old))
             yield from self._begin(size)
             return
-        new, old = _number(self.new), _numbers(self.old)
+        new, old = number_of(self.new), numbers_of(self.old)
         size = grow_new(self.replicas, self.limits, new, old)
         if size != new.wanted:
             yield from self._resize({uid(self.new): size})
@@ -160,7 +158,12 @@ class _Rollout:
         if taken is not None:
             yield from self._collide(taken, collisions)
             return
-        value = self._new_set(new_name, suffix, size)
+        notes = {
+            **copied_notes(self.deployment),
+            REVISION: str(self._next_revision()),
+            **self._sizes(),
+        }
+        value = new_set(self.deployment, suffix, size, notes)
         yield Create(REPLICA_SETS, value)
         if size:
             yield self._news(new_name, 0, size)
@@ -173,34 +176,6 @@ class _Rollout:
             return
         new = {**status(self.deployment), "collisionCount": collisions + 1}
         yield update(DEPLOYMENTS, self.deployment, "status", status=new)
-
-    def _new_set(self, new_name: str, suffix: str, size: int) -> Object:
-        template = spec(self.deployment).get("template") or {}
-        given = template.get("metadata") or {}
-        tagged = {**(given.get("labels") or {}), HASH_LABEL: suffix}
-        selector = spec(self.deployment).get("selector") or {}
-        matched = {**(selector.get("matchLabels") or {}), HASH_LABEL: suffix}
-        return {
-            "kind": "ReplicaSet",
-            "apiVersion": "apps/v1",
-            "metadata": {
-                "name": new_name,
-                "namespace": namespace(self.deployment),
-                "labels": tagged,
-                "annotations": {
-                    **self._copied(),
-                    REVISION: str(self._next_revision()),
-                    **self._sizes(),
-                },
-                "ownerReferences": [owner_reference(self.deployment)],
-            },
-            "spec": {
-                "replicas": size,
-                "minReadySeconds": spec(self.deployment).get("minReadySeconds") or 0,
-                "selector": {**selector, "matchLabels": matched},
-                "template": {**template, "metadata": {**given, "labels": tagged}},
-            },
-        }
 
     def _resize(self, targets: dict[str, int]) -> Iterator[Action]:
         """Write the sets whose size, or whose notes, are not as they should be."""
@@ -219,7 +194,7 @@ class _Rollout:
         if wanted(replica_set) or replica_set is self.new:
             notes |= self._sizes()
         if replica_set is self.new:
-            notes |= self._copied()
+            notes |= copied_notes(self.deployment)
             self._number_new(notes)
         return notes
 
@@ -232,18 +207,11 @@ class _Rollout:
             notes[REVISION] = str(highest)
 
     def _next_revision(self) -> int:
-        return max((_revision(each) for each in self.old), default=0) + 1
+        return max((revision_of_set(each) for each in self.old), default=0) + 1
 
     def _sizes(self) -> dict[str, str]:
         total = self.replicas + self.limits.surge
         return {DESIRED: str(self.replicas), MAXIMUM: str(total)}
-
-    def _copied(self) -> dict[str, str]:
-        return {
-            key: text
-            for key, text in annotations(self.deployment).items()
-            if key not in _NOT_COPIED
-        }
 
     def _was_scaled(self) -> bool:
         """Whether the number of replicas changed, apart from any rollout."""
@@ -258,7 +226,7 @@ class _Rollout:
         if len(active) <= 1:
             only = active[0] if active else self.new
             return {} if only is None else {uid(only): self.replicas}
-        if self.new is not None and _is_saturated(self.new, self.replicas):
+        if self.new is not None and is_saturated(self.new, self.replicas):
             return {uid(each): 0 for each in self.old}
         if self.is_recreate:
             return {}
@@ -274,8 +242,8 @@ class _Rollout:
         if limit is None or not report.is_complete(self.deployment, status(self.deployment)):
             return
         idle = [each for each in self.old if not is_deleting(each)]
-        for each in sorted(idle, key=_revision)[: max(0, len(idle) - limit)]:
-            settled = status(each).get("observedGeneration", 0) >= _generation(each)
+        for each in sorted(idle, key=revision_of_set)[: max(0, len(idle) - limit)]:
+            settled = status(each).get("observedGeneration", 0) >= generation_of(each)
             if not wanted(each) and not status(each).get("replicas") and settled:
                 yield delete(REPLICA_SETS, each)
 
@@ -307,51 +275,3 @@ class _Rollout:
             yield update(DEPLOYMENTS, self.deployment, "status", metadata=metadata, status=new)
         if (wait := report.deadline_in(self.deployment, new, self.view.now)) is not None:
             yield Requeue(wait)
-
-
-def _age(replica_set: Object) -> tuple[object, str]:
-    made = created_at(replica_set)
-    return (made.timestamp() if made else 0.0, name(replica_set))
-
-
-def _is_of(replica_set: Object, deployment: Object) -> bool:
-    """Whether a set has the present template, apart from the label that names it."""
-    if is_deleting(replica_set):
-        return False
-    template = spec(replica_set).get("template") or {}
-    given = template.get("metadata") or {}
-    tags = {key: text for key, text in (given.get("labels") or {}).items() if key != HASH_LABEL}
-    plain = {**given, "labels": tags}
-    if not tags:
-        del plain["labels"]
-    other = spec(deployment).get("template") or {}
-    other_given = {
-        key: value for key, value in (other.get("metadata") or {}).items() if value is not None
-    }
-    plain = {key: value for key, value in plain.items() if value is not None}
-    return bool(plain == other_given and template.get("spec") == other.get("spec"))
-
-
-def _number(replica_set: Object) -> Set:
-    return Set(wanted(replica_set), status(replica_set).get("availableReplicas") or 0)
-
-
-def _numbers(replica_sets: Sequence[Object]) -> list[Set]:
-    return [_number(each) for each in replica_sets]
-
-
-def _is_saturated(replica_set: Object, replicas: int) -> bool:
-    return (
-        wanted(replica_set) == replicas
-        and (status(replica_set).get("availableReplicas") or 0) == replicas
-        and annotations(replica_set).get(DESIRED) == str(replicas)
-    )
-
-
-def _revision(replica_set: Object) -> int:
-    text = annotations(replica_set).get(REVISION, "0")
-    return int(text) if text.isdigit() else 0
-
-
-def _generation(value: Object) -> int:
-    return int(value["metadata"].get("generation") or 0)

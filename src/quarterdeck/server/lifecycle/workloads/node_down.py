@@ -1,4 +1,7 @@
-"""Pods of nodes that lost contact: not ready any more, and told to go after a while."""
+"""Pods of nodes that lost contact: not ready any more, and told to go after a while.
+
+Those of nodes that were deleted go at once.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -35,16 +38,16 @@ class NodeDown:
     initial: Sequence[StoreKey] = ()
 
     def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Nodes that changed."""
-        if event.before is not None and event.after is not None:
+        """Nodes that changed, or are gone."""
+        if event.before is not None:
             yield event.key
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """What happens to the pods of one node."""
         node = view.get(key)
-        if node is None:
-            return ()
         pods = [pod for pod in view.list(PODS) if spec(pod).get("nodeName") == key.name]
+        if node is None:
+            return [delete(PODS, pod, grace_s=0) for pod in pods]
         if is_down(node):
             return list(_lose(view, node, pods))
         return [action for pod in pods for action in _find(pod, stamp(view.now))]

@@ -1,5 +1,6 @@
 """What the workloads ask of pods, and how they make them."""
 
+import functools
 import random
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -100,10 +101,18 @@ def delete_pod(owner: Object, pod: Object, component: str) -> list[Action]:
 
 def selector_of(value: Object) -> Selector | None:
     """The selector of a workload; None for one that makes no sense."""
+    selector = spec(value).get("selector") or {}
+    if not selector.get("matchExpressions"):
+        return _by_labels(tuple(sorted((selector.get("matchLabels") or {}).items())))
     try:
-        return Selector.from_label_selector(spec(value).get("selector"))
+        return Selector.from_label_selector(selector)
     except (SelectorError, ValueError):
         return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _by_labels(labels: tuple[tuple[str, str], ...]) -> Selector:
+    return Selector.of(dict(labels))
 
 
 def claim(

@@ -1,0 +1,118 @@
+"""The replica sets of a Deployment: which is of which template, and what is noted on them."""
+
+from collections.abc import Sequence
+
+from quarterdeck.server.lifecycle.objects import (
+    annotations,
+    created_at,
+    is_deleting,
+    name,
+    namespace,
+    owner_reference,
+    spec,
+    status,
+)
+from quarterdeck.server.lifecycle.workloads.replicasets import wanted
+from quarterdeck.server.lifecycle.workloads.rollout import Set
+from quarterdeck.server.registry.resource import Object
+
+HASH_LABEL = "pod-template-hash"
+REVISION = "deployment.kubernetes.io/revision"
+HISTORY = "deployment.kubernetes.io/revision-history"
+DESIRED = "deployment.kubernetes.io/desired-replicas"
+MAXIMUM = "deployment.kubernetes.io/max-replicas"
+_NOT_COPIED = frozenset(
+    {
+        "kubectl.kubernetes.io/last-applied-configuration",
+        REVISION,
+        HISTORY,
+        DESIRED,
+        MAXIMUM,
+        "deprecated.deployment.rollback.to",
+    }
+)
+
+
+def new_set(deployment: Object, suffix: str, size: int, notes: dict[str, str]) -> Object:
+    """The replica set of the present template."""
+    template = spec(deployment).get("template") or {}
+    given = template.get("metadata") or {}
+    tagged = {**(given.get("labels") or {}), HASH_LABEL: suffix}
+    selector = spec(deployment).get("selector") or {}
+    matched = {**(selector.get("matchLabels") or {}), HASH_LABEL: suffix}
+    return {
+        "kind": "ReplicaSet",
+        "apiVersion": "apps/v1",
+        "metadata": {
+            "name": f"{name(deployment)}-{suffix}",
+            "namespace": namespace(deployment),
+            "labels": tagged,
+            "annotations": notes,
+            "ownerReferences": [owner_reference(deployment)],
+        },
+        "spec": {
+            "replicas": size,
+            "minReadySeconds": spec(deployment).get("minReadySeconds") or 0,
+            "selector": {**selector, "matchLabels": matched},
+            "template": {**template, "metadata": {**given, "labels": tagged}},
+        },
+    }
+
+
+def copied_notes(deployment: Object) -> dict[str, str]:
+    """The annotations that a replica set takes over from its deployment."""
+    return {key: text for key, text in annotations(deployment).items() if key not in _NOT_COPIED}
+
+
+def age_of(replica_set: Object) -> tuple[object, str]:
+    """Sorts replica sets from the oldest to the newest."""
+    made = created_at(replica_set)
+    return (made.timestamp() if made else 0.0, name(replica_set))
+
+
+def is_of(replica_set: Object, deployment: Object) -> bool:
+    """Whether a set has the present template, apart from the label that names it."""
+    if is_deleting(replica_set):
+        return False
+    template = spec(replica_set).get("template") or {}
+    given = template.get("metadata") or {}
+    tags = {key: text for key, text in (given.get("labels") or {}).items() if key != HASH_LABEL}
+    plain = {**given, "labels": tags}
+    if not tags:
+        del plain["labels"]
+    other = spec(deployment).get("template") or {}
+    other_given = {
+        key: value for key, value in (other.get("metadata") or {}).items() if value is not None
+    }
+    plain = {key: value for key, value in plain.items() if value is not None}
+    return bool(plain == other_given and template.get("spec") == other.get("spec"))
+
+
+def number_of(replica_set: Object) -> Set:
+    """A replica set in numbers."""
+    return Set(wanted(replica_set), status(replica_set).get("availableReplicas") or 0)
+
+
+def numbers_of(replica_sets: Sequence[Object]) -> list[Set]:
+    """Replica sets in numbers."""
+    return [number_of(each) for each in replica_sets]
+
+
+def is_saturated(replica_set: Object, replicas: int) -> bool:
+    """Whether a set has all the replicas there should be."""
+    return (
+        wanted(replica_set) == replicas
+        and (status(replica_set).get("availableReplicas") or 0) == replicas
+        and annotations(replica_set).get(DESIRED) == str(replicas)
+    )
+
+
+def revision_of_set(replica_set: Object) -> int:
+    """The number of the rollout a set belongs to."""
+    text = annotations(replica_set).get(REVISION, "0")
+    return int(text) if text.isdigit() else 0
+
+
+def generation_of(value: Object) -> int:
+    """How often the spec of an object changed."""
+    return int(value["metadata"].get("generation") or 0)
