@@ -51,7 +51,7 @@ def preview(desired: Desired, remote: Remote | None, *, is_secret: bool) -> str:
 
 def _contents_diff(desired: Desired, remote: Remote, *, is_secret: bool) -> list[str]:
     if is_secret:
-        return ["contents: differ (a Secret: not shown)"]
+        return ["contents: differ; they are in a Secret and not shown"]
     before, after = remote.contents.splitlines(), desired.contents.splitlines()
     return list(difflib.unified_diff(before, after, "server", "spec", lineterm="", n=2))
 

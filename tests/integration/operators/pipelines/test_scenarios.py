@@ -1,5 +1,6 @@
 """The controller's scenarios, against our own fleet server with its faults injected."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -120,7 +121,7 @@ async def test_a_server_that_fails_is_tried_again_with_growing_gaps(world: Any) 
         await at.create()
         await at.ready("Synced")
         times = [when for when, name in at.fleet.calls if name == "CreatePipeline"]
-        gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
+        gaps = [after - before for before, after in itertools.pairwise(times)]
         assert len(times) == 4
         assert gaps == sorted(gaps) and gaps[0] > 0
 

@@ -1,0 +1,264 @@
+"""What else a Pipeline can say: contents kept elsewhere, dry runs, pauses, connections, secrets."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from quarterdeck.apis.core.config import ConfigMap, Secret
+from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection
+from quarterdeck.meta.conditions import find
+from quarterdeck.meta.identity import GVR
+from quarterdeck.meta.objects import ObjectMeta
+
+OTHER = 'loki.write "y" {\n}\n'
+CONFIG_MAPS = GVR("", "v1", "configmaps")
+SECRETS = GVR("", "v1", "secrets")
+DRY_RUN = "fleetmanagement.grafana.com/dry-run"
+HIDDEN = "glsa_hidden_in_the_contents"
+
+
+def metadata(name: str) -> ObjectMeta:
+    return ObjectMeta(name=name, namespace="default")
+
+
+async def test_contents_of_a_config_map_are_followed(world: Any) -> None:
+    async with world() as at, at.operator():
+        await at.create(contentsFrom={"configMapKeyRef": {"name": "conf", "key": "a.alloy"}})
+        pipeline = await at.ready("ContentsUnavailable")
+        assert "there is no ConfigMap 'conf'" in at.condition(pipeline).message
+        await at.client.create(ConfigMap(metadata=metadata("conf"), data={"other": "x"}))
+        await at.until(lambda: _says(at, "has no key 'a.alloy'"))
+        await at.client.resource(CONFIG_MAPS).patch(
+            "conf", {"data": {"a.alloy": OTHER}}, namespace="default"
+        )
+        await at.ready("Synced")
+        assert at.fleet.server.pipelines.named("web").contents == OTHER
+        changed = OTHER.replace("y", "z")
+        await at.client.resource(CONFIG_MAPS).patch(
+            "conf", {"data": {"a.alloy": changed}}, namespace="default"
+        )
+        await at.until(lambda: at.fleet.server.pipelines.named("web").contents == changed)
+
+
+async def _says(at: Any, text: str) -> bool:
+    return text in at.condition(await at.get()).message
+
+
+async def test_contents_of_a_secret_are_never_repeated(
+    world: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with world() as at, at.operator():
+        text = f'loki.write "{HIDDEN}" {{\n'
+        await at.client.create(Secret(metadata=metadata("conf"), string_data={"a": text}))
+        await at.create(contentsFrom={"secretKeyRef": {"name": "conf", "key": "a"}})
+        pipeline = await at.ready("ValidationError")
+        assert "not shown" in at.condition(pipeline).message
+        await at.client.resource(SECRETS).patch(
+            "conf", {"stringData": {"a": f"{text}}}\n"}}, namespace="default"
+        )
+        at.fleet.fail("CreatePipeline", at.answer(400, "invalid_argument", f"bad {HIDDEN}"))
+        pipeline = await at.until(lambda: _refused_by_server(at))
+        events = await at.client.resource(GVR("", "v1", "events")).list("default")
+        assert HIDDEN not in f"{pipeline}{events}{caplog.text}"
+
+
+async def _refused_by_server(at: Any) -> Any:
+    pipeline = await at.get()
+    return pipeline if "the server refuses" in at.condition(pipeline).message else None
+
+
+async def test_a_dry_run_changes_nothing_and_shows_the_difference(world: Any) -> None:
+    async with world() as at, at.operator():
+        await at.create(annotations={DRY_RUN: "true"})
+        pipeline = await at.ready("DryRun")
+        assert at.fleet.names == []
+        assert pipeline.status.id == ""
+        assert "would be created" in pipeline.status.preview
+        assert at.condition(pipeline, "Valid").status == "True"
+        await at.patch({"metadata": {"annotations": {DRY_RUN: None}}})
+        pipeline = await at.ready("Synced")
+        assert at.fleet.names == ["web"]
+        assert pipeline.status.preview == ""
+        assert at.condition(pipeline, "Valid").status == "Unknown"
+        await at.patch(
+            {"metadata": {"annotations": {DRY_RUN: "true"}}, "spec": {"contents": OTHER}}
+        )
+        pipeline = await at.ready("DryRun")
+        assert "+loki.write" in pipeline.status.preview
+        assert at.fleet.server.pipelines.named("web").contents != OTHER
+        before = at.fleet.count()
+        await at.patch({"metadata": {"labels": {"touched": "yes"}}})
+        await at.settle()
+        assert at.fleet.count() == before, "one question for one wish"
+
+
+async def test_a_paused_pipeline_is_not_sent_but_can_be_deleted(world: Any) -> None:
+    async with world() as at, at.operator():
+        await at.create()
+        await at.ready("Synced")
+        await at.patch({"spec": {"paused": True, "contents": OTHER}})
+        pipeline = await at.ready("Suspended")
+        assert at.condition(pipeline).status == "False"
+        assert at.fleet.server.pipelines.named("web").contents != OTHER
+        await at.patch({"spec": {"paused": False}})
+        await at.ready("Synced")
+        assert at.fleet.server.pipelines.named("web").contents == OTHER
+        await at.patch({"spec": {"paused": True}})
+        await at.ready("Suspended")
+        await at.delete()
+        await at.gone()
+        assert at.fleet.names == []
+
+
+async def test_an_orphaned_pipeline_stays(world: Any) -> None:
+    async with world() as at, at.operator():
+        await at.create(deletionPolicy="Orphan")
+        await at.ready("Synced")
+        await at.delete()
+        await at.gone()
+        assert at.fleet.names == ["web"]
+
+
+async def test_without_a_server_a_pipeline_waits_and_may_go(world: Any) -> None:
+    async with world() as at, at.operator(has_default=False):
+        await at.create()
+        pipeline = await at.ready("NoConnection")
+        assert "FLEET_MANAGEMENT_BASE_URL" in at.condition(pipeline).message
+        await at.delete()
+        await at.gone()
+
+
+async def test_a_connection_that_appears_is_used(world: Any) -> None:
+    async with world() as at, at.operator(has_default=False):
+        await at.create()
+        await at.ready("NoConnection")
+        await at.connect()
+        pipeline = await at.ready("Synced")
+        assert pipeline.status.connection == "default/main"
+
+        async def connected() -> Any:
+            found = await at.client.get(FleetConnection, "main", "default")
+            said = find(found.status.conditions, "Ready")
+            return found if said is not None and said.reason == "Connected" else None
+
+        connection = await at.until(connected)
+        assert connection.status.last_sync_time
+
+
+async def test_a_connection_without_its_secret_says_so(world: Any) -> None:
+    async with world() as at, at.operator(has_default=False):
+        await at.connect(secretRef={"name": "nowhere"})
+        await at.create()
+        pipeline = await at.ready("ConnectionInvalid")
+        assert "there is no Secret 'nowhere'" in at.condition(pipeline).message
+
+
+async def test_two_defaults_are_refused(world: Any) -> None:
+    async with world() as at, at.operator(has_default=False):
+        await at.connect("one")
+        await at.connect("two")
+        await at.create()
+        pipeline = await at.ready("NoConnection")
+        assert "one, two" in at.condition(pipeline).message
+        await at.patch({"spec": {"connectionRef": {"name": "two"}}})
+        pipeline = await at.ready("Synced")
+        assert pipeline.status.connection == "default/two"
+
+
+async def test_plain_http_off_loopback_is_refused(world: Any) -> None:
+    async with world() as at, at.operator(has_default=False):
+        await at.connect(url="http://fleet.example.com")
+        await at.create()
+        pipeline = await at.ready("ConnectionInvalid")
+        assert "https" in at.condition(pipeline).message
+
+
+async def test_a_pipeline_goes_although_its_secret_went_first(world: Any) -> None:
+    async with world() as at, at.operator(has_default=False):
+        await at.connect()
+        await at.create()
+        await at.ready("Synced")
+        await at.client.resource(SECRETS).delete("main-credentials", "default")
+        await at.client.resource(FleetConnection.KIND.gvr).delete("main", "default")
+        await at.ready("NoConnection")
+        await at.delete()
+        await at.gone()
+        assert at.fleet.names == []
+
+
+async def test_the_sweep_asks_once_per_interval_for_everybody(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=60.0, rate=1000.0, burst=1000):
+        for number in range(20):
+            await at.create(f"p{number}")
+        await at.until(lambda: len(at.fleet.names) == 20)
+        await at.advance(600)
+        assert 8 <= at.fleet.count("ListPipelines") <= 12
+        assert at.fleet.count() == 20 + at.fleet.count("ListPipelines")
+
+
+async def test_what_happens_is_counted(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=60.0):
+        at.fleet.fail("CreatePipeline", at.answer(503, "unavailable"))
+        await at.create()
+        await at.ready("Synced")
+        await at.advance(70)
+        at.fleet.put("web", OTHER, matchers=["env=prod"])
+        await at.advance(70)
+        assert at.manager is not None
+        value = at.manager.metrics.registry.value
+        assert value("fleet_api_requests_total", "CreatePipeline") == 2
+        assert value("fleet_api_errors_total", "CreatePipeline", "unavailable") == 1
+        assert value("fleet_api_request_duration_seconds", "CreatePipeline") == 2
+        assert value("fleet_api_rate_limiter_wait_duration_seconds") >= 2
+        assert value("fleet_resource_synced_total", "Pipeline", "Synced") >= 1
+        assert value("fleet_resource_synced_total", "Pipeline", "SyncFailed") == 1
+        assert value("fleet_pipeline_drift_total", "corrected") == 1
+
+
+async def test_a_storm_of_429_ends_well(world: Any) -> None:
+    async with world() as at, at.operator(rate=50.0, burst=5):
+        storm = [at.answer(429, "resource_exhausted", retry_after="3")] * 4
+        at.fleet.fail("CreatePipeline", *storm)
+        for number in range(10):
+            await at.create(f"p{number}")
+        await at.until(lambda: len(at.fleet.names) == 10)
+        for number in range(10):
+            await at.ready("Synced", f"p{number}")
+        assert at.fleet.count("CreatePipeline") == 14
+
+
+async def test_slow_answers_are_waited_for_or_given_up(world: Any) -> None:
+    async with world() as at, at.operator():
+
+        async def slow(request: Any, proceed: Any) -> Any:
+            await at.clock.sleep(5)
+            return await proceed()
+
+        at.fleet.fail("CreatePipeline", slow)
+        await at.create()
+        await at.ready("Synced")
+        assert at.fleet.count("CreatePipeline") == 1
+
+
+async def test_a_fight_over_a_pipeline_is_given_up_for_a_while(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=20.0):
+        await at.create()
+        await at.ready("Synced")
+        for _ in range(6):
+            await at.advance(25)
+            for found in at.fleet.server.pipelines.all():
+                at.fleet.server.pipelines.remove(found.id, "2026-01-01T00:00:00Z")
+        pipeline = await at.get()
+        assert "find out who does it" in at.condition(pipeline).message
+        assert at.fleet.count("CreatePipeline") == 4
+
+
+async def test_a_proxy_that_answers_200_is_no_success(world: Any) -> None:
+    async with world() as at, at.operator():
+        at.fleet.fail("CreatePipeline", at.html(200))
+        await at.create()
+        pipeline = await at.ready("SyncFailed")
+        assert "not Connect JSON" in at.condition(pipeline).message
+        await at.ready("Synced")
