@@ -105,7 +105,8 @@ def problems(pipeline: Pipeline, contents: Contents) -> list[str]:
     for finding in errors(checks.check(contents.text, ConfigType(spec.config_type))):
         text = str(finding)
         if contents.is_secret:
-            text = f"line {finding.line}, column {finding.column}: not valid; the text is in a Secret and not shown"
+            where = f"line {finding.line}, column {finding.column}"
+            text = f"{where}: not valid; the text is in a Secret and not shown"
         found.append(f"{contents.origin}: {text}")
     return found
 
