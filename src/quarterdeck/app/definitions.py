@@ -8,8 +8,10 @@ from quarterdeck.kit import json
 from quarterdeck.meta import crd
 from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.noop import is_noop
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import PatchOptions
+from quarterdeck.wire.status import NotFound
 
 FIELD_MANAGER = "quarterdeck"
 _CRDS = ResourcePath("apiextensions.k8s.io", "v1", "customresourcedefinitions")
@@ -17,10 +19,19 @@ _OPTIONS = PatchOptions(field_manager=FIELD_MANAGER, force=True)
 
 
 async def install(api: Api, kinds: Iterable[type[Object]]) -> None:
-    """Apply the definition of each kind; what is there already is brought up to date."""
+    """Apply the definition of each kind; what is as it should be is left alone.
+
+    Looking first is worth it: most starts change nothing, and applying a definition makes the
+    server check its whole schema and every rule in it.
+    """
     for document in crd.manifests(kinds):
         path = _CRDS._replace(name=document["metadata"]["name"])
-        await api.patch(path, json.encode(document), PatchType.APPLY, _OPTIONS)
+        try:
+            current = json.decode(await api.get(path))
+        except NotFound:
+            current = {}
+        if not is_noop(document, current, manager=FIELD_MANAGER):
+            await api.patch(path, json.encode(document), PatchType.APPLY, _OPTIONS)
 
 
 async def apply(api: Api, documents: Iterable[Mapping[str, Any]]) -> None:

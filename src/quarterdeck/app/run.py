@@ -18,6 +18,7 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import in_cluster_available, load_config
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.runtime.collector import settle_memory
 from quarterdeck.runtime.logging import Logger, get_logger
 from quarterdeck.runtime.manager import Bind, Election, Manager, MetricsPage
 from quarterdeck.wire.status import ApiError, NotFound
@@ -65,6 +66,7 @@ async def run(settings: Settings) -> None:
                 await part.attach(host)
             follow_settings(manager, settings, log=log)
             await stack.enter_async_context(manager.running())
+            settle_memory()
         await stop.wait()
         log.info("stopping")
 
