@@ -30,12 +30,14 @@ class RoleAggregation:
         """The roles whose rules are not what their parts add up to."""
         roles = list(view.list(ROLES))
         actions: list[Action] = []
-        for role in roles:
+        for place, role in enumerate(roles):
             if role.get("aggregationRule") is None or is_deleting(role):
                 continue
             rules = _sum(role, roles)
             if rules != (role.get("rules") or []):
                 actions.append(update(ROLES, role, rules=rules))
+                # the next ones build on it: two that contain each other come to an agreement
+                roles[place] = {**role, "rules": rules}
         return actions
 
 

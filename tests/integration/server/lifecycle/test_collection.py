@@ -7,6 +7,27 @@ import pytest
 Object = dict[str, Any]
 
 
+WIDGET = {"apiVersion": "stable.example.com/v1", "kind": "Widget"}
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.stable.example.com"},
+    "spec": {
+        "group": "stable.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }
+        ],
+    },
+}
+
+
 def config(name: str, *owners: Object, kind: str = "ConfigMap", **reference: Any) -> Object:
     references = [
         {
@@ -121,6 +142,32 @@ async def test_owner_of_an_unknown_kind_keeps_its_dependents(world: Any) -> None
         owner = {"metadata": {"name": "somebody", "uid": "1"}}
         await cluster.create("configmaps", config("child", owner, kind="Mystery"))
         assert await cluster.get("configmaps", "child") is not None
+
+
+async def test_dependents_of_custom_resources_go_with_their_definition(world: Any) -> None:
+    async with world() as cluster:
+        await cluster.create("customresourcedefinitions", DEFINITION)
+        widget = await cluster.create("widgets", {**WIDGET, "metadata": {"name": "w"}})
+        child = config("child", widget, kind="Widget")
+        child["metadata"]["ownerReferences"][0]["apiVersion"] = WIDGET["apiVersion"]
+        await cluster.create("configmaps", child)
+        assert await cluster.get("configmaps", "child") is not None
+        await cluster.delete("customresourcedefinitions", "widgets.stable.example.com")
+        assert await cluster.get("configmaps", "child") is None
+        assert await cluster.names("customresourcedefinitions") == []
+
+
+async def test_custom_resource_is_collected_with_its_owner(world: Any) -> None:
+    async with world() as cluster:
+        await cluster.create("customresourcedefinitions", DEFINITION)
+        owner = await cluster.create("configmaps", config("owner"))
+        widget = config("w", owner, blockOwnerDeletion=True)
+        widget["metadata"]["finalizers"] = ["example.com/hold"]
+        await cluster.create("widgets", {**WIDGET, **widget})
+        await cluster.delete("configmaps", "owner", propagationPolicy="Foreground")
+        assert (await cluster.the("widgets", "w"))["metadata"]["deletionTimestamp"]
+        await cluster.patch("widgets", "w", {"metadata": {"finalizers": None}})
+        assert await cluster.get("configmaps", "owner") is None
 
 
 async def test_nothing_is_collected_without_life_cycle(world: Any) -> None:

@@ -39,6 +39,22 @@ async def test_aggregated_role_is_the_sum_of_its_parts(world: Any) -> None:
         assert not (await cluster.the("clusterroles", "sum")).get("rules")
 
 
+async def test_roles_that_contain_each_other_come_to_rest(world: Any) -> None:
+    async with world() as cluster:
+        for name, other in (("a", "b"), ("b", "a")):
+            rule = {"apiGroups": [""], "resources": [name], "verbs": ["get"]}
+            selectors = [{"matchLabels": {"is": other}}]
+            role = {
+                "metadata": {"name": name, "labels": {"is": name}},
+                "rules": [rule],
+                "aggregationRule": {"clusterRoleSelectors": selectors},
+            }
+            await cluster.create("clusterroles", role)
+        rounds = cluster.lifecycle.engine.statistics()["rounds"]
+        await cluster.settled()
+        assert cluster.lifecycle.engine.statistics()["rounds"] == rounds
+
+
 async def test_pods_stay_pending_without_simulation(world: Any, workload: Any) -> None:
     async with world() as cluster:
         await cluster.create("deployments", workload("Deployment", "web"))

@@ -299,6 +299,7 @@ async def test_autoscaler_follows_the_load(simulation: Any, workload: Any) -> No
         assert (await cluster.the("deployments", "web"))["status"]["readyReplicas"] == 4
         load = {"metadata": {"annotations": {"simulate.quarterdeck.dev/load": "9999"}}}
         await cluster.patch("horizontalpodautoscalers", "web", load)
+        await cluster.pass_time(16)
         assert (await cluster.the("deployments", "web"))["status"]["readyReplicas"] == 5
         scaled = await cluster.the("horizontalpodautoscalers", "web")
         assert conditions(scaled)["ScalingLimited"] == "True"

@@ -6,8 +6,9 @@ Without the annotation there are no metrics, and the autoscaler says so and does
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
-from quarterdeck.server.lifecycle.actions import Action, Record
+from quarterdeck.server.lifecycle.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.index import Index
 from quarterdeck.server.lifecycle.objects import (
     annotations,
@@ -16,6 +17,7 @@ from quarterdeck.server.lifecycle.objects import (
     spec,
     stamp,
     status,
+    time_of,
     update,
     with_condition,
 )
@@ -30,6 +32,7 @@ LOAD = f"{PREFIX}load"
 _SCALED = frozenset({"deployments.apps", "replicasets.apps", "statefulsets.apps"})
 _COMPONENT = "horizontal-pod-autoscaler"
 _TARGET = 80
+_PERIOD_S = 15.0
 
 
 class Autoscalers:
@@ -95,14 +98,23 @@ def _scale(view: View, scaler: Object) -> Iterator[Action]:
         numbers["currentMetrics"] = [
             {"type": "Resource", "resource": {"name": "cpu", "current": share}}
         ]
-    if desired != wanted(target):
+    left = _patience(scaler, view.now) if desired != wanted(target) else 0.0
+    if desired != wanted(target) and left <= 0:
         numbers["lastScaleTime"] = now
     yield from _say(scaler, numbers, [able, active, {**limited, "lastTransitionTime": now}])
-    if desired != wanted(target):
+    if left > 0:
+        yield Requeue(left)
+    elif desired != wanted(target):
         yield update(served.resource, target, "scale", spec={**spec(target), "replicas": desired})
         text = f"New size: {desired}; reason: cpu resource utilization"
         news = "SuccessfulRescale"
         yield Record(about=scaler, reason=news, message=text, component=_COMPONENT)
+
+
+def _patience(scaler: Object, now: datetime) -> float:
+    """How long until it may scale again: two autoscalers of one target must not race."""
+    last = time_of(status(scaler).get("lastScaleTime"))
+    return 0.0 if last is None else _PERIOD_S - (now - last).total_seconds()
 
 
 def _desired(scaler: Object, load: int) -> tuple[int, Object]:
