@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quarterdeck.kit.protowire import ProtobufError
 from quarterdeck.telemetry.fleet import codes, protobuf, protojson
 from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, SERVICES
-from quarterdeck.telemetry.fleet.protobuf import ProtobufError
 from quarterdeck.telemetry.fleet.protojson import ShapeError
 
 _TIMES = ("2026-01-02T03:04:05Z", "1969-12-31T23:59:59Z", "2026-01-02T03:04:05.250000Z")

@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.kit import duration, rfc3339
-from quarterdeck.meta.builtins import protowire, table
-from quarterdeck.meta.builtins.protowire import ProtobufError
+from quarterdeck.kit import duration, protowire, rfc3339
+from quarterdeck.kit.protowire import ProtobufError
+from quarterdeck.meta.builtins import table
 
 MAGIC = b"k8s\x00"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from quarterdeck.kit import http, json
+from quarterdeck.kit.protowire import ProtobufError
 from quarterdeck.services.fleet.errors import FleetError, invalid
 from quarterdeck.telemetry.fleet import protobuf, protojson
 from quarterdeck.telemetry.fleet.codes import HTTP_STATUS, Code
@@ -110,7 +111,7 @@ def _decode(message: str, codec: str, data: bytes) -> dict[str, Any]:
         if codec == "proto":
             return protobuf.decode(message, data)
         return protojson.read(message, json.decode(data) if data else {})
-    except (protobuf.ProtobufError, protojson.ShapeError, json.JsonError) as error:
+    except (ProtobufError, protojson.ShapeError, json.JsonError) as error:
         raise invalid(str(error)) from error
 
 

@@ -5,22 +5,24 @@ too early is an error, never a crash.
 """
 
 import functools
-import struct
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quarterdeck.kit import json, rfc3339
+from quarterdeck.kit.protowire import (
+    ProtobufError,
+    double,
+    fields,
+    signed,
+    write_bytes,
+    write_double,
+    write_number,
+)
 from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, Field
 
 MAX_DEPTH = 30
-_ONE_BYTE = [bytes([value]) for value in range(0x80)]
-_ENDS_EARLY = "the message ends too early"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class ProtobufError(ValueError):
-    """Raised when bytes are not the message they should be."""
 
 
 def decode(message: str, data: bytes, *, depth: int = 0) -> dict[str, Any]:
@@ -31,10 +33,10 @@ def decode(message: str, data: bytes, *, depth: int = 0) -> dict[str, Any]:
     """
     if depth > MAX_DEPTH:
         raise ProtobufError(f"{message}: nested deeper than {MAX_DEPTH} levels")
-    fields = _table(message)
+    readers = _table(message)
     result: dict[str, Any] = {}
-    for number, value in _pieces(data):
-        if (reader := fields.get(number)) is not None:
+    for number, value in fields(data):
+        if (reader := readers.get(number)) is not None:
             reader(result, value, depth)
     return result
 
@@ -68,64 +70,10 @@ def _reader(field: Field) -> Reader:
     return mapped if kind.startswith("map ") else one
 
 
-def _pieces(data: bytes) -> list[tuple[int, int | bytes]]:
-    """The fields of a message as they stand: number, and a number or bytes.
-
-    Tags and lengths of one byte, nearly all of them, are read in place.
-    """
-    found: list[tuple[int, int | bytes]] = []
-    position, end = 0, len(data)
-    while position < end:
-        tag = data[position]
-        if tag < 0x80:
-            position += 1
-        else:
-            tag, position = _varint(data, position)
-        if tag & 7 == 2 and position < end and (size := data[position]) < 0x80:
-            start = position + 1
-            position = start + size
-            if position > end:
-                raise ProtobufError(_ENDS_EARLY)
-            found.append((tag >> 3, data[start:position]))
-        else:
-            value, position = _wire_value(data, position, tag & 7)
-            found.append((tag >> 3, value))
-    return found
-
-
-def _wire_value(data: bytes, position: int, kind: int) -> tuple[int | bytes, int]:
-    match kind:
-        case 0:
-            return _varint(data, position)
-        case 1 | 5:
-            size = 8 if kind == 1 else 4
-        case 2:
-            size, position = _varint(data, position)
-        case _:
-            raise ProtobufError(f"wire type {kind} is not used here")
-    end = position + size
-    if end > len(data):
-        raise ProtobufError(_ENDS_EARLY)
-    return data[position:end], end
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if position >= len(data) or shift > 63:
-            raise ProtobufError(_ENDS_EARLY)
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-
-
 def _map_entry(kind: str, value: int | bytes, field: Field, depth: int) -> tuple[str, Any]:
     key: Any = ""
     member: Any = {} if kind in MESSAGES else ""
-    for number, raw in _pieces(_bytes(value, field)):
+    for number, raw in fields(_bytes(value, field)):
         if number == 1:
             key = _value("string", raw, field, depth)
         elif number == 2:
@@ -175,7 +123,7 @@ def encode(message: str, document: dict[str, Any]) -> bytes:
         elif kind.startswith("map "):
             for key, member in value.items():
                 entry = _field(1, "string", key) + _field(2, kind[4:], member)
-                parts.append(_delimited(field.number, entry))
+                parts.append(write_bytes(field.number, entry))
         elif kind.startswith("optional ") or not _is_zero(kind, value):
             parts.append(_field(field.number, kind.removeprefix("optional "), value))
     return b"".join(parts)
@@ -189,11 +137,11 @@ def _is_zero(kind: str, value: Any) -> bool:
 
 def _field(number: int, kind: str, value: Any) -> bytes:
     if kind == "bool":
-        return _write_varint(number << 3) + _write_varint(int(value))
+        return write_number(number, int(value))
     if kind in ENUMS:
         index = value if isinstance(value, int) else ENUMS[kind].index(value)
-        return _write_varint(number << 3) + _write_varint(index)
-    return _delimited(number, _payload(kind, value))
+        return write_number(number, index)
+    return write_bytes(number, _payload(kind, value))
 
 
 def _payload(kind: str, value: Any) -> bytes:
@@ -210,28 +158,12 @@ def _payload(kind: str, value: Any) -> bytes:
             return encode(kind, value)
 
 
-def _delimited(number: int, payload: bytes) -> bytes:
-    return _write_varint(number << 3 | 2) + _write_varint(len(payload)) + payload
-
-
-def _write_varint(value: int) -> bytes:
-    if value < 0x80:
-        return _ONE_BYTE[value]
-    parts = bytearray()
-    while value > 0x7F:
-        parts.append(value & 0x7F | 0x80)
-        value >>= 7
-    parts.append(value)
-    return bytes(parts)
-
-
 def _read_timestamp(data: bytes) -> str:
     seconds = nanos = 0
-    for number, value in _pieces(data):
+    for number, value in fields(data):
         if isinstance(value, int):
             seconds, nanos = (value, nanos) if number == 1 else (seconds, value)
-    if seconds >= 2**63:
-        seconds -= 2**64
+    seconds = signed(seconds)
     try:
         moment = _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
     except OverflowError as error:
@@ -243,8 +175,8 @@ def _write_timestamp(text: str) -> bytes:
     since = rfc3339.parse(text) - _EPOCH
     seconds = since.days * 86400 + since.seconds
     nanos = since.microseconds * 1000
-    return (_write_varint(8) + _write_varint(seconds % 2**64) if seconds else b"") + (
-        _write_varint(16) + _write_varint(nanos) if nanos else b""
+    return (write_number(1, seconds) if seconds else b"") + (
+        write_number(2, nanos) if nanos else b""
     )
 
 
@@ -253,10 +185,10 @@ def _read_struct(data: bytes, depth: int) -> dict[str, Any]:
     if depth > MAX_DEPTH:
         raise ProtobufError(f"Struct: nested deeper than {MAX_DEPTH} levels")
     result: dict[str, Any] = {}
-    for number, entry in _pieces(data):
+    for number, entry in fields(data):
         if number != 1 or isinstance(entry, int):
             continue
-        members = dict(_pieces(entry))
+        members = dict(fields(entry))
         key, value = members.get(1, b""), members.get(2, b"")
         if isinstance(key, bytes) and isinstance(value, bytes):
             result[key.decode("utf-8", "replace")] = _read_any(value, depth)
@@ -264,10 +196,10 @@ def _read_struct(data: bytes, depth: int) -> dict[str, Any]:
 
 
 def _read_any(data: bytes, depth: int) -> Any:
-    for number, value in _pieces(data):
+    for number, value in fields(data):
         match number, value:
             case 2, bytes():
-                return _number(value)
+                return _number(double(value))
             case 3, bytes():
                 return value.decode("utf-8", "replace")
             case 4, int():
@@ -277,7 +209,7 @@ def _read_any(data: bytes, depth: int) -> Any:
             case 6, bytes():
                 return [
                     _read_any(each, depth + 1)
-                    for _, each in _pieces(value)
+                    for _, each in fields(value)
                     if isinstance(each, bytes)
                 ]
             case _:
@@ -285,17 +217,14 @@ def _read_any(data: bytes, depth: int) -> Any:
     return None
 
 
-def _number(data: bytes) -> float | int:
-    """A double; whole numbers read as integers, as JSON writes them."""
-    if len(data) != 8:
-        raise ProtobufError("a number has eight bytes")
-    found: float = struct.unpack("<d", data)[0]
+def _number(found: float) -> float | int:
+    """Whole numbers read as integers, as JSON writes them."""
     return int(found) if found.is_integer() else found
 
 
 def _write_struct(document: dict[str, Any]) -> bytes:
     return b"".join(
-        _delimited(1, _field(1, "string", key) + _delimited(2, _write_any(value)))
+        write_bytes(1, _field(1, "string", key) + write_bytes(2, _write_any(value)))
         for key, value in document.items()
     )
 
@@ -303,16 +232,16 @@ def _write_struct(document: dict[str, Any]) -> bytes:
 def _write_any(value: Any) -> bytes:
     match value:
         case None:
-            return _write_varint(8) + b"\0"
+            return write_number(1, 0)
         case bool():
-            return _write_varint(32) + _write_varint(int(value))
+            return write_number(4, int(value))
         case int() | float():
-            return _write_varint(2 << 3 | 1) + struct.pack("<d", value)
+            return write_double(2, value)
         case str():
-            return _delimited(3, value.encode())
+            return write_bytes(3, value.encode())
         case dict():
-            return _delimited(5, _write_struct(value))
+            return write_bytes(5, _write_struct(value))
         case list():
-            return _delimited(6, b"".join(_delimited(1, _write_any(each)) for each in value))
+            return write_bytes(6, b"".join(write_bytes(1, _write_any(each)) for each in value))
         case _:
-            return _delimited(3, json.encode(value))
+            return write_bytes(3, json.encode(value))
