@@ -76,7 +76,7 @@ def test_broken_bytes_are_explained(data: object, message: str) -> None:
 )
 def test_a_value_of_another_kind_is_refused(read: object, value: object) -> None:
     assert callable(read)
-    with pytest.raises(ProtobufError, match="^proto: "):
+    with pytest.raises(ProtobufError, match=r"^proto: "):
         read(value)
 
 
