@@ -8,7 +8,6 @@ import base64
 import binascii
 from collections.abc import Mapping
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from quarterdeck.kit import http, json
@@ -103,6 +102,8 @@ def _retry_after(headers: http.Headers, now: datetime) -> float | None:
         return None
     if text.isdecimal():
         return float(min(int(text), 86400))
+    from email.utils import parsedate_to_datetime  # seldom needed, and slow to load
+
     try:
         return max(0.0, (parsedate_to_datetime(text) - now).total_seconds())
     except (ValueError, TypeError):

@@ -1,0 +1,111 @@
+"""Addresses: from settings and Secrets, with every mistake named and no secret shown."""
+
+from typing import Any
+
+import pytest
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    CredentialsReference,
+    FleetConnection,
+    FleetConnectionSpec,
+)
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.operators.pipelines.connections import (
+    VARIABLES,
+    BadAddress,
+    address_of,
+    incomplete,
+    normalised,
+    settings_of,
+)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://fleet.example.com",
+        "https://fleet.example.com/",
+        "https://fleet.example.com/pipeline.v1.PipelineService/",
+        "https://fleet.example.com/pipeline.v1.PipelineService",
+        "https://fleet.example.com//collector.v1.CollectorService",
+        " https://fleet.example.com ",
+    ],
+)
+def test_an_address_may_be_written_in_many_ways(url: str) -> None:
+    assert normalised(url) == "https://fleet.example.com"
+
+
+def test_a_path_before_the_service_stays() -> None:
+    assert normalised("https://x.io/fleet/pipeline.v1.PipelineService/") == "https://x.io/fleet"
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("", "must look like"),
+        ("fleet.example.com", "must look like"),
+        ("ftp://x", "must look like"),
+        ("https://user:hidden@x", "must not hold credentials"),
+        ("https://x?a=b", "query"),
+        ("http://fleet.example.com", "https"),
+        ("https://x:port", "not an address"),
+        ("http://svc.evil.com", "https"),
+    ],
+)
+def test_a_bad_address_is_named_without_its_secrets(url: str, text: str) -> None:
+    with pytest.raises(BadAddress, match=text) as caught:
+        normalised(url)
+    assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "localhost", "[::1]:80", "fleet.ns.svc:80"])
+def test_plain_http_is_for_loopback_and_the_cluster(host: str) -> None:
+    assert normalised(f"http://{host}") == f"http://{host}"
+
+
+def test_the_environment_needs_all_three() -> None:
+    full = dict(zip(VARIABLES, ("https://x.io", "user", "token"), strict=True))
+    found = settings_of(full)
+    assert found is not None and found.url == "https://x.io"
+    assert "token" not in repr(found)
+    for name in VARIABLES:
+        partial = {**full, name: " "}
+        assert settings_of(partial) is None
+        assert incomplete(partial) == (name,)
+    with pytest.raises(BadAddress, match="FLEET_MANAGEMENT_BASE_URL"):
+        settings_of({**full, VARIABLES[0]: "nonsense"})
+
+
+def connection(**spec: Any) -> FleetConnection:
+    reference = CredentialsReference(name="creds")
+    return FleetConnection(
+        metadata=ObjectMeta(name="main", namespace="shop"),
+        spec=FleetConnectionSpec(**{"secret_ref": reference, **spec}),
+    )
+
+
+def test_a_secret_may_hold_the_address_too() -> None:
+    secret = {"username": b"u", "password": b"p\n", "base-url": b"https://x.io\n"}
+    found = address_of(connection(sync_interval="2m"), secret)
+    assert (found.name, found.url, found.username) == ("shop/main", "https://x.io", "u")
+    assert found.password.reveal() == "p"
+    assert found.interval_s == 120.0
+
+
+@pytest.mark.parametrize(
+    ("spec", "secret", "text"),
+    [
+        ({"url": "https://x"}, None, "no Secret 'creds'"),
+        ({"url": "https://x"}, {"username": b"u"}, "no key 'password'"),
+        ({}, {"username": b"u", "password": b"p"}, "no key 'base-url'"),
+        ({"url": "https://x"}, {"username": b"\xff", "password": b"p"}, "not text"),
+        (
+            {"url": "https://x", "timeout": "1x"},
+            {"username": b"u", "password": b"p"},
+            "spec.timeout",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(spec: dict[str, Any], secret: Any, text: str) -> None:
+    with pytest.raises(BadAddress, match=text):
+        address_of(connection(**spec), secret)

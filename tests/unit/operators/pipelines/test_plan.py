@@ -1,0 +1,230 @@
+"""The plan: which call follows from what is wished, known and remembered."""
+
+from typing import Any
+
+import pytest
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    Pipeline,
+    PipelineSource,
+    PipelineSpec,
+    PipelineStatus,
+)
+from quarterdeck.meta.conditions import Condition
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.operators.pipelines import plan
+from quarterdeck.operators.pipelines.conditions import Reason
+from quarterdeck.operators.pipelines.desired import Contents, Desired, build, is_ours, problems
+from quarterdeck.operators.pipelines.drift import differences, preview
+from quarterdeck.operators.pipelines.ports import Remote
+
+CONTENTS = 'prometheus.scrape "x" {\n  targets = []\n}\n'
+URL = "https://fleet.example.com"
+UNKNOWN = plan.Known()
+
+
+def pipeline(name: str = "web", *, created: str = "2026-01-01T00:00:00Z", **more: Any) -> Pipeline:
+    status = more.pop("status", PipelineStatus())
+    return Pipeline(
+        metadata=ObjectMeta(
+            name=name,
+            namespace="default",
+            uid=f"uid-{name}",
+            generation=more.pop("generation", 1),
+            creation_timestamp=created,
+        ),
+        spec=PipelineSpec(**{"contents": CONTENTS, "matchers": ("env=prod",), **more}),
+        status=status,
+    )
+
+
+def wished(obj: Pipeline) -> Desired:
+    return build(obj, Contents(obj.spec.contents), url=URL)
+
+
+def remote_of(obj: Pipeline, identity: str = "7", **changes: Any) -> Remote:
+    desired = wished(obj)
+    found = Remote(
+        id=identity,
+        name=desired.name,
+        contents=desired.contents,
+        matchers=desired.matchers,
+        enabled=desired.enabled,
+        config_type=desired.config_type,
+        owner=desired.owner,
+    )
+    return found._replace(**changes)
+
+
+def status_of(obj: Pipeline, *, synced: bool = True, reason: str = "Synced") -> PipelineStatus:
+    said = Condition(
+        type="Synced",
+        status="True" if synced else "False",
+        reason=reason,
+        message="said before",
+        observed_generation=1,
+    )
+    desired = wished(obj)
+    return PipelineStatus(id="7", name=desired.name, applied_hash=desired.hash, conditions=(said,))
+
+
+def decided(obj: Pipeline, known: plan.Known = UNKNOWN) -> plan.Action:
+    return plan.decide(obj, wished(obj), known)
+
+
+def test_what_is_new_is_created() -> None:
+    assert decided(pipeline()) == plan.Create()
+
+
+def test_what_is_synced_is_left_alone() -> None:
+    assert decided(pipeline(status=status_of(pipeline()))) == plan.Nothing()
+
+
+@pytest.mark.parametrize("reason", ["SyncFailed", "RateLimited", "AuthFailed", "Suspended"])
+def test_a_failed_outcome_is_tried_again_although_nothing_changed(reason: str) -> None:
+    status = status_of(pipeline(), synced=False, reason=reason)
+    assert decided(pipeline(status=status)) == plan.Update("7")
+
+
+def test_the_same_wish_that_was_refused_is_not_sent_again() -> None:
+    status = status_of(pipeline(), synced=False, reason="ValidationError")
+    assert decided(pipeline(status=status)) == plan.Refused("said before")
+    assert decided(pipeline(status=status, generation=2)) == plan.Update("7")
+    assert decided(pipeline(status=status, enabled=False)) == plan.Update("7")
+
+
+def test_another_wish_is_an_update() -> None:
+    assert decided(pipeline(status=status_of(pipeline()), enabled=False)) == plan.Update("7")
+
+
+def test_another_name_is_a_rename() -> None:
+    obj = pipeline()
+    renamed = Pipeline(
+        metadata=obj.metadata,
+        spec=PipelineSpec(contents=CONTENTS, matchers=("env=prod",), name="other"),
+        status=status_of(obj),
+    )
+    assert decided(renamed) == plan.Rename("7")
+
+
+def test_a_status_that_was_lost_is_found_again_without_a_call() -> None:
+    obj = pipeline()
+    remote = remote_of(obj)
+    assert decided(obj, plan.Known(remote=remote)) == plan.Nothing(remote)
+    changed = remote._replace(enabled=False)
+    assert decided(obj, plan.Known(remote=changed)) == plan.Update("7")
+
+
+def test_an_unknown_id_is_missing_only_if_the_server_was_read() -> None:
+    obj = pipeline(status=status_of(pipeline()))
+    assert decided(obj, plan.Known(is_complete=False)) == plan.Nothing()
+    assert decided(obj, plan.Known(is_complete=True)) == plan.Create(Reason.RECREATED)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("Correct", plan.Update("7", Reason.CORRECTED, ("enabled",))),
+        ("Warn", plan.Report(("enabled",))),
+    ],
+)
+def test_drift_follows_its_policy(policy: Any, expected: plan.Action) -> None:
+    obj = pipeline(drift_policy=policy)
+    obj = pipeline(drift_policy=policy, status=status_of(obj))
+    known = plan.Known(is_complete=True, remote=remote_of(obj, enabled=False))
+    assert decided(obj, known) == expected
+
+
+def test_ignored_drift_is_nothing() -> None:
+    obj = pipeline(drift_policy="Ignore")
+    obj = pipeline(drift_policy="Ignore", status=status_of(obj))
+    assert decided(obj, plan.Known(is_complete=True)) == plan.Nothing()
+
+
+def test_what_the_server_makes_of_our_words_is_no_drift() -> None:
+    obj = pipeline(status=status_of(pipeline()))
+    odd = remote_of(obj, contents='// the server says so\nother.thing "x" {}\n')
+    known = plan.Known(is_complete=True, remote=odd, answer=odd._replace(updated_at="before"))
+    assert decided(obj, known) == plan.Nothing(odd)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fields"),
+    [
+        pytest.param({}, (), id="the same"),
+        pytest.param({"contents": f"\n{CONTENTS}\n\n"}, (), id="white space"),
+        pytest.param({"contents": CONTENTS.replace("\n", "\r\n")}, (), id="line ends"),
+        pytest.param({"matchers": ('env = "prod"',)}, (), id="another spelling of a matcher"),
+        pytest.param({"matchers": ()}, ("matchers",), id="no matchers"),
+        pytest.param({"config_type": "CONFIG_TYPE_OTEL"}, ("configType",), id="another language"),
+        pytest.param({"name": "x", "enabled": False}, ("name", "enabled"), id="two at once"),
+        pytest.param({"contents": 'a.b "c" {}'}, ("contents",), id="other contents"),
+    ],
+)
+def test_only_what_matters_differs(changes: dict[str, Any], fields: tuple[str, ...]) -> None:
+    obj = pipeline()
+    assert differences(wished(obj), remote_of(obj, **changes)) == fields
+
+
+def test_a_preview_shows_lines_but_no_secret() -> None:
+    desired, remote = wished(pipeline()), remote_of(pipeline(), contents="old\n", enabled=False)
+    shown = preview(desired, remote, is_secret=False)
+    assert "-old" in shown and "enabled: False -> True" in shown
+    assert "old" not in preview(desired, remote, is_secret=True)
+    assert preview(desired, remote_of(pipeline()), is_secret=False) == "nothing would change"
+
+
+def test_the_holder_of_a_name_comes_before_the_older() -> None:
+    old = pipeline("old", created="2026-01-01T00:00:00Z")
+    young = pipeline("young", created="2026-01-02T00:00:00Z")
+    assert plan.owner_among([young, old], "shared") is old
+    held = pipeline(
+        "young", created="2026-01-02T00:00:00Z", status=PipelineStatus(id="1", name="shared")
+    )
+    assert plan.owner_among([old, held], "shared") is held
+    twin = pipeline("aaa", created="2026-01-01T00:00:00Z")
+    assert plan.owner_among([old, twin], "shared") is twin
+
+
+def test_ownership_is_by_object_not_by_name() -> None:
+    obj = pipeline()
+    assert is_ours(obj, remote_of(obj))
+    assert not is_ours(obj, remote_of(obj, owner="another"))
+    namespace = wished(obj).source_namespace
+    assert is_ours(obj, remote_of(obj, owner="", source_namespace=namespace))
+    assert not is_ours(obj, remote_of(obj, owner=""))
+
+
+def test_the_hash_covers_everything_that_is_sent_and_where_to() -> None:
+    variants = [
+        wished(pipeline()),
+        wished(pipeline(enabled=False)),
+        wished(pipeline(matchers=("env=test",))),
+        wished(pipeline("other")),
+        build(pipeline(), Contents(CONTENTS + "\n"), url=URL),
+        build(pipeline(), Contents(CONTENTS), url="https://other.example.com"),
+    ]
+    assert len({each.hash for each in variants}) == len(variants)
+
+
+def test_a_kubernetes_source_is_never_sent() -> None:
+    for kind in ("Kubernetes", "Unspecified", "Grafana"):
+        message = wished(pipeline(source=PipelineSource(type=kind))).message()
+        assert message["source"]["type"] == "SOURCE_TYPE_UNSPECIFIED"
+    git = wished(pipeline(source=PipelineSource(type="Git", namespace="repo"))).message()
+    assert git["source"] == {"type": "SOURCE_TYPE_GIT", "namespace": "repo"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"matchers": ("env=prod,team=a",)}, "spec.matchers[0]"),
+        ({"matchers": tuple(["a=b"] * 101)}, "at most 100"),
+        ({"matchers": ("a=" + "b" * 200,)}, "at most 200"),
+        ({"contents": "logging {}"}, "spec.contents"),
+        ({"contents": "x: 1", "config_type": "OpenTelemetryCollector"}, "spec.contents"),
+    ],
+)
+def test_problems_name_their_field(changes: dict[str, Any], text: str) -> None:
+    obj = pipeline(**changes)
+    assert any(text in each for each in problems(obj, Contents(obj.spec.contents)))
