@@ -1,10 +1,13 @@
 """Who may read the metrics: the caller's token and rights are checked by the API server.
 
 TokenReview says who it is (remembered for a minute), SubjectAccessReview whether they may `get`
-the path (yes for five minutes, no for thirty seconds). Tokens are kept only as digests.
+the path (yes for five minutes, no for thirty seconds). Tokens are kept only as digests. A server
+that is busy or away is asked five times, for some seconds in all.
 """
 
+import asyncio
 import hashlib
+import random
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -13,6 +16,7 @@ import msgspec
 
 from quarterdeck.client.errors import ClientError
 from quarterdeck.client.interfaces import Writer
+from quarterdeck.kit.backoff import Backoff
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import Request, Response
 from quarterdeck.wire.path import ResourcePath
@@ -23,6 +27,8 @@ _TOKEN_TTL_S = 60.0
 _ALLOWED_TTL_S = 300.0
 _DENIED_TTL_S = 30.0
 _REMEMBERED = 1024
+_REVIEW_TIMEOUT_S = 10.0
+_TRIES = 5
 _TOKEN_REVIEWS = ResourcePath("authentication.k8s.io", "v1", "tokenreviews")
 _ACCESS_REVIEWS = ResourcePath("authorization.k8s.io", "v1", "subjectaccessreviews")
 
@@ -38,9 +44,10 @@ class _User(NamedTuple):
 class Guard:
     """Lets a page be read only by callers the API server vouches for."""
 
-    def __init__(self, api: Writer, clock: Clock) -> None:
+    def __init__(self, api: Writer, clock: Clock, rng: random.Random) -> None:
         self._api = api
         self._clock = clock
+        self._random = rng
         self._users: OrderedDict[bytes, tuple[float, _User | None]] = OrderedDict()
         self._rights: OrderedDict[tuple[_User, str, str], tuple[float, bool]] = OrderedDict()
 
@@ -63,7 +70,7 @@ class Guard:
                 return _answer(401, "Unauthorized")
             if await self._may(user, request.method.lower(), request.path):
                 return None
-        except (ApiError, ClientError, OSError):
+        except (ApiError, ClientError, OSError, TimeoutError):
             return _answer(500, "the API server could not be asked who you are")
         return _answer(
             403, f"Forbidden: {user.name} may not {request.method.lower()} {request.path}"
@@ -115,9 +122,22 @@ class Guard:
         return allowed
 
     async def _review(self, path: ResourcePath, review: dict[str, Any]) -> dict[str, Any]:
-        answer = await self._api.create(path, msgspec.json.encode(review), CreateOptions())
-        status: dict[str, Any] = msgspec.json.decode(answer).get("status", {})
-        return status
+        """Ask, and ask again while the server is only busy or away."""
+        body, backoff = msgspec.json.encode(review), self._backoff()
+        while True:
+            try:
+                async with asyncio.timeout(_REVIEW_TIMEOUT_S):
+                    answer = await self._api.create(path, body, CreateOptions())
+                status: dict[str, Any] = msgspec.json.decode(answer).get("status", {})
+                return status
+            except (ApiError, ClientError, OSError) as error:
+                is_lasting = isinstance(error, ApiError) and error.code < 500 and error.code != 429
+                if is_lasting or backoff.failures >= _TRIES - 1:
+                    raise
+            await self._clock.sleep(backoff.next())
+
+    def _backoff(self) -> Backoff:
+        return Backoff(initial_s=0.5, factor=1.5, cap_s=5.0, jitter=0.2, random=self._random)
 
 
 def _remember(cache: OrderedDict[Any, Any], key: Any, value: Any) -> None:

@@ -24,6 +24,8 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime import health as pages
 from quarterdeck.runtime import registry, tracing
+from quarterdeck.runtime.certificates import CertificateFiles, PageCertificate
+from quarterdeck.runtime.collector import settle_memory
 from quarterdeck.runtime.controller import Controller
 from quarterdeck.runtime.events import EventRecorder, Flavour, NoEvents
 from quarterdeck.runtime.explain import Journal
@@ -50,10 +52,14 @@ class Bind(NamedTuple):
 
 
 class MetricsPage(NamedTuple):
-    """How metrics are served: callers are checked; only loopback may be `is_insecure`."""
+    """How metrics are served: over TLS to callers that are checked, or insecure on loopback.
+
+    Without `certificate`, and without `bind.tls`, a certificate is made.
+    """
 
     bind: Bind = Bind()  # frozen
     is_insecure: bool = False
+    certificate: CertificateFiles | None = None
 
 
 class Election(NamedTuple):
@@ -142,6 +148,7 @@ class Manager:
         self._live: dict[str, Callable[[], str]] = {"ping": pages.ping}
         self._ready: dict[str, Callable[[], str]] = {"caches": self._stale_caches}
         self._servers: list[http.Server] = []
+        self._certificate: PageCertificate | None = None
         self.health_url = ""
         self.metrics_url = ""
         self._stop = asyncio.Event()
@@ -216,13 +223,14 @@ class Manager:
     # --- running
 
     async def run(self) -> None:
-        """Run until `stop`, cancellation or a failure.
+        """Run until `stop`, a signal, cancellation or a failure: the whole life of a program.
 
         Raises:
             LostLeadership: when the lease is lost; the process should exit.
         """
         with _stopping_on_signals(self.stop):
             async with self.running():
+                settle_memory()
                 await self._stop.wait()
 
     @contextlib.asynccontextmanager
@@ -243,6 +251,8 @@ class Manager:
                 caches.spawn(self._events.run(), name="events")
                 caches.spawn(self._events.run_series(), name="event-series")
                 stack.push_async_callback(self._flush_events)
+            if self._certificate is not None:
+                caches.spawn(self._certificate.run(), name="metrics-certificate")
             if self._dog is not None:
                 caches.spawn(self._dog.run(), name="loop-watchdog")
             others = await stack.enter_async_context(Supervisor("others"))
@@ -327,15 +337,21 @@ class Manager:
             )
             self.health_url = await self._serve(handler.handle, self._health_bind)
         if self._metrics_page is not None:
-            page: Callable[[http.Request], Awaitable[http.Response]] = self._metrics_handler
-            bind = self._metrics_page.bind
-            if not self._metrics_page.is_insecure:
-                page = Guard(self.api, self.clock).protect(page)
-            elif bind.host not in _LOOPBACK:
+            self.metrics_url = await self._serve_metrics(self._metrics_page)
+
+    async def _serve_metrics(self, page: MetricsPage) -> str:
+        bind = page.bind
+        if page.is_insecure:
+            if bind.host not in _LOOPBACK:
                 raise ValueError(
                     f"metrics without access control may listen on loopback only, not {bind.host}"
                 )
-            self.metrics_url = await self._serve(page, bind)
+            return await self._serve(self._metrics_handler, bind)
+        if bind.tls is None:
+            self._certificate = PageCertificate(page.certificate, clock=self.clock, log=self._log)
+            bind = bind._replace(tls=self._certificate.context)
+        guard = Guard(self.api, self.clock, self._random)
+        return await self._serve(guard.protect(self._metrics_handler), bind)
 
     async def _serve(
         self, handler: Callable[[http.Request], Awaitable[http.Response]], bind: Bind

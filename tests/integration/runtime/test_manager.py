@@ -21,7 +21,6 @@ from quarterdeck.runtime import (
     Election,
     LostLeadership,
     Manager,
-    MetricsPage,
     Settings,
     Timing,
 )
@@ -103,34 +102,6 @@ async def test_pages_tell_health_readiness_and_why() -> None:
             assert told["writes"][0]["object"] == "default/a-copy"
             assert told["outcome"] == "done"
             assert (await read(manager.health_url, "/explain/nothing/x/y"))[0] == 404
-
-
-async def test_metrics_are_guarded_or_on_loopback_only() -> None:
-    async with clients() as [client]:
-        manager = Manager(client, name="m", metrics=MetricsPage())
-        async with manager.running():
-            assert (await read(manager.metrics_url, "/metrics"))[0] == 401
-            bad = await read(manager.metrics_url, "/metrics", authorization="Bearer nonsense")
-            assert bad[0] in (401, 403, 500)
-        manager = Manager(client, name="m", metrics=MetricsPage(is_insecure=True))
-        manager.add(mirroring())
-        async with manager.running():
-            status, body = await read(manager.metrics_url, "/metrics")
-            assert status == 200
-            assert (
-                b'controller_runtime_reconcile_total{controller="configmap",result="error"} 0'
-                in body
-            )
-            assert b'workqueue_depth{name="configmap",controller="configmap",priority="0"}' in body
-            assert b"rest_client_requests_total{" in body
-            assert (
-                b'controller_runtime_reconcile_time_seconds_bucket{controller="configmap",le="0.005"}'
-                in body
-            )
-        manager = Manager(client, metrics=MetricsPage(Bind("0.0.0.0"), is_insecure=True))
-        with pytest.raises(ValueError, match="loopback"):
-            async with manager.running():
-                pass
 
 
 async def test_a_standby_takes_over_at_once_when_the_leader_leaves() -> None:

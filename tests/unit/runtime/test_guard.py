@@ -1,5 +1,7 @@
 """Who may read the metrics: asked of the API server, remembered for a while."""
 
+import asyncio
+import random
 from typing import Any
 
 import msgspec
@@ -19,13 +21,14 @@ class Reviews:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        self.is_down = False
+        self.failures = 0
         self.allowed = {"prometheus"}
 
     async def create(
         self, path: ResourcePath, body: bytes, options: CreateOptions = CreateOptions(), /
     ) -> bytes:
-        if self.is_down:
+        if self.failures:
+            self.failures -= 1
             raise ConnectionFailed("down")
         self.asked.append(path.resource)
         spec = msgspec.json.decode(body)["spec"]
@@ -85,12 +88,12 @@ async def ask(guard: Guard, authorization: str = "") -> int:
     ],
 )
 async def test_callers_are_checked(authorization: str, status: int) -> None:
-    assert await ask(Guard(Reviews(), VirtualClock()), authorization) == status
+    assert await ask(Guard(Reviews(), VirtualClock(), random.Random(1)), authorization) == status
 
 
 async def test_answers_are_remembered_for_their_time() -> None:
     reviews, clock = Reviews(), VirtualClock()
-    guard = Guard(reviews, clock)
+    guard = Guard(reviews, clock, random.Random(1))
     for _ in range(3):
         assert await ask(guard, "Bearer good") == 200
     assert reviews.asked == ["tokenreviews", "subjectaccessreviews"]
@@ -105,7 +108,14 @@ async def test_answers_are_remembered_for_their_time() -> None:
     assert await ask(guard, "Bearer good") == 200
 
 
-async def test_an_unreachable_api_server_lets_nobody_in() -> None:
-    reviews = Reviews()
-    reviews.is_down = True
-    assert await ask(Guard(reviews, VirtualClock()), "Bearer good") == 500
+@pytest.mark.parametrize(("failures", "status"), [(4, 200), (5, 500)])
+async def test_an_unreachable_api_server_is_asked_five_times(failures: int, status: int) -> None:
+    reviews, clock = Reviews(), VirtualClock()
+    reviews.failures = failures
+    async with asyncio.TaskGroup() as group:
+        asked = group.create_task(ask(Guard(reviews, clock, random.Random(1)), "Bearer good"))
+        while not asked.done():
+            await clock.advance(0.1)
+            await asyncio.sleep(0.001)
+    assert asked.result() == status
+    assert clock.monotonic() >= 4.0, "half a second, half as much again, …"
