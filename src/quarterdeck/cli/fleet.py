@@ -3,15 +3,13 @@
 import argparse
 from pathlib import Path
 
-from quarterdeck.cli.loop import INTERRUPTED, OK, REFUSED, complain, run_loop
+from quarterdeck.cli.service import port, say, serve_until_signal
 
 
 def run(arguments: list[str]) -> int:
     """Serve until a signal; 0 after a clean end, 2 if it cannot start."""
     options = make_parser().parse_args(arguments)
-    from quarterdeck.app.failures import StartError
     from quarterdeck.app.fleet import FleetSettings, serve_fleet
-    from quarterdeck.app.stopping import Interrupted
 
     settings = FleetSettings(
         data_dir=Path(options.data_dir),
@@ -19,19 +17,7 @@ def run(arguments: list[str]) -> int:
         host=options.host,
         port=options.port,
     )
-    try:
-        run_loop(serve_fleet(settings, say=_say))
-    except StartError as error:
-        complain("fleet", error)
-        return REFUSED
-    except (Interrupted, KeyboardInterrupt) as error:
-        complain("fleet", str(error) or "interrupted")
-        return INTERRUPTED
-    return OK
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
+    return serve_until_signal("fleet", serve_fleet(settings, say=say))
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -60,15 +46,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--port",
-        type=_port,
+        type=port,
         default=8089,
         metavar="N",
         help="0 for any free one (default: %(default)s)",
     )
     return parser
-
-
-def _port(text: str) -> int:
-    if not text.isdigit() or not 0 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: a number from 0 to 65535")
-    return int(text)

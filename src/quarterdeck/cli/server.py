@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from quarterdeck.cli.loop import INTERRUPTED, OK, REFUSED, complain, run_loop
+from quarterdeck.cli.service import port, say, serve_until_signal
 from quarterdeck.kit.clock import SystemClock
 
 _DEFAULT_DATA_DIR = ".quarterdeck"
@@ -13,7 +13,7 @@ def run(arguments: list[str]) -> int:
     """Serve until a signal; 0 after a clean end, 2 if the server cannot start."""
     started = SystemClock().monotonic()
     options = make_parser().parse_args(arguments)
-    from quarterdeck.app.serve import Interrupted, ServeSettings, StartError, serve
+    from quarterdeck.app.serve import ServeSettings, serve
     from quarterdeck.server.options import ServerOptions
 
     settings = ServeSettings(
@@ -25,19 +25,7 @@ def run(arguments: list[str]) -> int:
             simulate_workloads=options.simulate_workloads, lifecycle=not options.no_lifecycle
         ),
     )
-    try:
-        run_loop(serve(settings, say=_say, started=started))
-    except StartError as error:
-        complain("server", error)
-        return REFUSED
-    except (Interrupted, KeyboardInterrupt) as error:
-        complain("server", str(error) or "interrupted")
-        return INTERRUPTED
-    return OK
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
+    return serve_until_signal("server", serve(settings, say=say, started=started))
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -55,14 +43,14 @@ def make_parser() -> argparse.ArgumentParser:
     place.add_argument("--in-memory", action="store_true", help="keep nothing")
     parser.add_argument(
         "--port",
-        type=_port,
+        type=port,
         default=6443,
         metavar="N",
         help="HTTPS port, 0 for any free one (default: %(default)s)",
     )
     parser.add_argument(
         "--http-port",
-        type=_port,
+        type=port,
         metavar="N",
         help="also listen on plain HTTP, on loopback, without credentials",
     )
@@ -82,9 +70,3 @@ def make_parser() -> argparse.ArgumentParser:
         help="no garbage collection and namespace termination",
     )
     return parser
-
-
-def _port(text: str) -> int:
-    if not text.isdigit() or not 0 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: a number from 0 to 65535")
-    return int(text)
