@@ -299,6 +299,29 @@ def test_a_data_dir_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     assert "--data-dir" in line and "--in-memory" in line
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        pytest.param("ro", ["Read-only", "--data-dir"], id="read-only"),
+        pytest.param("size=64k", ["full", "--data-dir"], id="full"),
+    ],
+)
+def test_a_disk_that_cannot_be_written_is_named(
+    options: str, words: list[str], tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("this user may not mount")
+    try:
+        line = refused(tmp_path, *PORTS, "--data-dir", str(disk / "data"))
+        assert all(word in line for word in words)
+        assert not (disk / "data" / "state.db").exists()
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
 def test_a_second_one_on_the_same_data_is_refused(start: Start, tmp_path: Path) -> None:
     start().ready()
     line = refused(tmp_path, *PORTS)
@@ -318,6 +341,29 @@ def test_interrupted_during_the_start_it_says_so_and_starts_again(start: Start) 
     assert "Traceback" not in errors
     assert code in (0, 130, -2)  # it may have been ready, or not have begun
     assert start().ready()
+
+
+def test_nothing_heavy_is_loaded_to_start(tmp_path: Path) -> None:
+    """Each of these costs more than it gives before the first request."""
+    heavy = {"cryptography", "yaml", "typer", "rich", "prometheus_client", "structlog", "aiohttp"}
+
+    def started(*python: str) -> str:
+        process = subprocess.Popen(
+            [sys.executable, *python, "-m", "quarterdeck.cli", "up", *PORTS],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        return process.communicate(timeout=15)[1]
+
+    started()  # certificates are made once
+    loaded = set(re.findall(r"\|\s+([a-z_0-9]+)\s*$", started("-X", "importtime"), re.MULTILINE))
+    assert "quarterdeck" in loaded
+    assert not loaded & heavy
 
 
 def test_it_is_ready_soon_and_small(start: Start) -> None:

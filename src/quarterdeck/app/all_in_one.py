@@ -58,7 +58,7 @@ async def up(settings: Settings, *, screen: Screen, started: float) -> None:
             manager = Manager(
                 client,
                 health=health,
-                metrics=MetricsPage(metrics) if metrics is not None else None,
+                metrics=_metrics_page(metrics, server) if metrics is not None else None,
                 grace_s=_GRACE_S,
                 clock=clock,
                 watch_loop=True,
@@ -106,6 +106,11 @@ async def _start_server(
     )
     _write_private(server.folder / TOKEN_FILE, token)
     return server
+
+
+def _metrics_page(bind: Bind, server: Embedded) -> MetricsPage:
+    """The page has the API server's certificate: whoever trusts one trusts both."""
+    return MetricsPage(bind._replace(tls=server.authority.server_context()))
 
 
 def _client(server: Embedded, clock: Clock) -> Client:

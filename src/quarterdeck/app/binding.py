@@ -1,10 +1,15 @@
-"""Where health and metrics listen: from a bind address or a port to a `Bind`."""
+"""Where health and metrics listen, and how metrics are protected."""
+
+import ssl
 
 from quarterdeck.app.embedded import HOST
 from quarterdeck.app.resolving import SettingError
-from quarterdeck.runtime.manager import Bind
+from quarterdeck.app.settings import Settings
+from quarterdeck.runtime.certificates import CertificateFiles
+from quarterdeck.runtime.manager import Bind, MetricsPage
 
 _EVERYWHERE = "0.0.0.0"
+_LOOPBACK = (HOST, "::1", "localhost")
 
 
 def bind_of(address: str, port: int, *, flag: str, everywhere: bool = False) -> Bind | None:
@@ -24,3 +29,28 @@ def bind_of(address: str, port: int, *, flag: str, everywhere: bool = False) -> 
     if not colon or not number.isdigit() or int(number) > 65535:
         raise SettingError(f"{flag} is {address!r}: it must be HOST:PORT, :PORT, or 0 for off")
     return Bind(host.strip("[]") or _EVERYWHERE, int(number))
+
+
+def metrics_page(
+    bind: Bind | None, settings: Settings, *, own: ssl.SSLContext | None = None
+) -> MetricsPage | None:
+    """How metrics are served; None where they are switched off.
+
+    `own` is the TLS of a server of ours that runs beside, used unless a certificate is named.
+
+    Raises:
+        SettingError: if they were to be served to everybody off loopback.
+    """
+    if bind is None:
+        return None
+    if settings.metrics_insecure:
+        if bind.host not in _LOOPBACK:
+            raise SettingError(
+                f"--metrics-insecure serves on loopback only, not on {bind.host}: "
+                "leave it out, or set --metrics-bind-address 127.0.0.1:PORT"
+            )
+        return MetricsPage(bind, is_insecure=True)
+    if settings.metrics_cert_path is not None:
+        files = CertificateFiles.within(settings.metrics_cert_path)
+        return MetricsPage(bind, certificate=files)
+    return MetricsPage(bind._replace(tls=own))

@@ -30,6 +30,7 @@ from quarterdeck.storage.errors import OpenFailed
 
 HOST = "127.0.0.1"
 DRAIN_S = 5.0
+_ELSEWHERE = "choose another place with --data-dir, or keep nothing with --in-memory"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,11 +50,19 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Embedded:
     """A running API server."""
 
-    def __init__(self, api: ApiServer, server: http.Server, folder: Path) -> None:
+    def __init__(
+        self,
+        api: ApiServer,
+        server: http.Server,
+        folder: Path,
+        *,
+        authority: certificates.Certificates,
+    ) -> None:
         self.api = api
         self.server = server
         self.folder = folder
         """Where certificates and, by default, the kubeconfig are."""
+        self.authority = authority
         self.url = ""
         self.kubeconfig = Path()
 
@@ -89,7 +98,7 @@ async def start(
     tasks.spawn(api.run(), name="api-server")
     server = http.Server(api.handle, clock=clock)
     stack.push_async_callback(_shut_down, api, server)
-    embedded = Embedded(api, server, folder)
+    embedded = Embedded(api, server, folder, authority=authority)
     listener = await listen(server, plan.port, "--port", authority=authority)
     embedded.url = f"https://{HOST}:{listener.port}"
     embedded.kubeconfig = plan.kubeconfig or folder / "kubeconfig"
@@ -157,17 +166,15 @@ def _open(plan: Plan) -> Store:
         plan.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         return open_sqlite(plan.data_dir / DATABASE, derive=derive)
     except OpenFailed as error:
-        raise StartError(str(error)) from error
+        fix = f"; {_ELSEWHERE}" if type(error) is OpenFailed else ""  # the others name their own
+        raise StartError(f"{error}{fix}") from error
     except OSError as error:
         raise _data_error(plan.data_dir, error) from error
 
 
 def _data_error(folder: Path, error: OSError) -> StartError:
     reason = error.strerror or str(error)
-    return StartError(
-        f"cannot use {folder}: {reason}; choose another place with --data-dir, "
-        "or keep nothing with --in-memory"
-    )
+    return StartError(f"cannot use {folder}: {reason}; {_ELSEWHERE}")
 
 
 def _folder(plan: Plan, stack: contextlib.AsyncExitStack) -> Path:

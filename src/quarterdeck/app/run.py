@@ -1,11 +1,8 @@
 """`quarterdeck run`: the same operators against a cluster that is already there."""
 
 import contextlib
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
-from quarterdeck.app import certificates
 from quarterdeck.app.binding import bind_of
 from quarterdeck.app.embedded import check_port
 from quarterdeck.app.failures import StartError
@@ -18,12 +15,11 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import in_cluster_available, load_config
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.runtime.certificates import CertificateFiles, CertificateProblem
 from quarterdeck.runtime.collector import settle_memory
 from quarterdeck.runtime.logging import Logger, get_logger
 from quarterdeck.runtime.manager import Bind, Election, Manager, MetricsPage
 from quarterdeck.wire.status import ApiError, NotFound
-
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 async def run(settings: Settings) -> None:
@@ -57,7 +53,7 @@ async def run(settings: Settings) -> None:
                 namespaces=namespaces_of(settings),
                 election=_election(settings, client),
                 health=health,
-                metrics=MetricsPage(_encrypted(metrics, stack, clock)) if metrics else None,
+                metrics=_metrics_page(metrics, settings) if metrics is not None else None,
                 clock=clock,
                 watch_loop=True,
             )
@@ -65,7 +61,10 @@ async def run(settings: Settings) -> None:
             for part in parts:
                 await part.attach(host)
             follow_settings(manager, settings, log=log)
-            await stack.enter_async_context(manager.running())
+            try:
+                await stack.enter_async_context(manager.running())
+            except CertificateProblem as error:
+                raise StartError(f"{error} (--metrics-cert-path)") from error
             settle_memory()
         await stop.wait()
         log.info("stopping")
@@ -112,13 +111,12 @@ def _election(settings: Settings, client: Client) -> Election | None:
     )
 
 
-def _encrypted(bind: Bind, stack: contextlib.AsyncExitStack, clock: Clock) -> Bind:
-    """Off loopback the page asks for tokens, so it must not be read on the way."""
-    if bind.host in _LOOPBACK:
-        return bind
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quarterdeck-")))
-    made = certificates.ensure(folder, clock.now())
-    return bind._replace(tls=made.server_context())
+def _metrics_page(bind: Bind, settings: Settings) -> MetricsPage:
+    """Over TLS, with a mounted certificate or one that the manager makes."""
+    folder = settings.metrics_cert_path
+    return MetricsPage(
+        bind, certificate=CertificateFiles.within(folder) if folder is not None else None
+    )
 
 
 def _check_ports(settings: Settings, health: Bind | None, metrics: Bind | None) -> None:
