@@ -4,6 +4,7 @@ from typing import Any
 
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
+from quarterdeck.server.openapi import outline
 
 WIDGET: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -123,3 +124,14 @@ async def test_a_new_definition_appears_and_changes_only_its_own_hash() -> None:
         assert schema["x-kubernetes-group-version-kind"][0]["kind"] == "Widget"
         status, _, _ = await fetch(client, f"{cluster.url}/openapi/v3/apis/nope/v1")
         assert status == 404
+
+
+async def test_protobuf_v2_is_an_outline(serving: Any) -> None:
+    async with serving() as api:
+        media = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+        answer = await api("GET", "/openapi/v2", accept=media)
+        assert answer.headers.get("content-type") == outline.MEDIA_TYPE
+        assert answer.body.startswith(b"\n\x032.0\x12")
+        assert b"v1.32.4" in answer.body
+        both = await api("GET", "/openapi/v2", accept=f"{media}, application/json")
+        assert both.body["swagger"] == "2.0"

@@ -34,7 +34,7 @@ class OpenApiDocuments:
 
     def __init__(self, registry: Registry, git_version: str) -> None:
         self._registry = registry
-        self._git_version = git_version
+        self.git_version = git_version
         self._generation = -1
         self._resources: dict[str, list[Resource]] = {}
         self._hashes: dict[str, str] = {}
@@ -86,7 +86,7 @@ class OpenApiDocuments:
     def _hash(self, name: str) -> str:
         if name not in self._hashes:
             parts = sorted(self._parts(self._resources[name]))
-            self._hashes[name] = _digest(self._git_version, *parts)
+            self._hashes[name] = _digest(self.git_version, *parts)
         return self._hashes[name]
 
     def _parts(self, resources: list[Resource]) -> Iterator[str]:
@@ -106,7 +106,7 @@ class OpenApiDocuments:
             paths.update(paths_of(resource, components))
         return {
             "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": self._git_version},
+            "info": {"title": "Kubernetes", "version": self.git_version},
             "paths": dict(sorted(paths.items())),
             "components": {"schemas": dict(sorted(components.schemas.items()))},
         }

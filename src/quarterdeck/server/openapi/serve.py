@@ -5,6 +5,7 @@ from email.utils import format_datetime
 
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
+from quarterdeck.server.openapi import outline
 from quarterdeck.server.openapi.documents import OpenApiDocuments, Served
 from quarterdeck.wire.query import parse_query
 
@@ -17,6 +18,9 @@ def answer(
     """The answer for a path below `/openapi`; None if there is nothing there."""
     if path == "/openapi/v3":
         return _respond(request, documents.index(), [("Cache-Control", "no-cache, private")])
+    if path == "/openapi/v2" and outline.is_wanted(request.headers.get("accept")):
+        headers = [("Cache-Control", "no-cache, private"), ("Content-Type", outline.MEDIA_TYPE)]
+        return http.Response(200, headers, outline.outline(documents.git_version))
     if path == "/openapi/v2":
         return _respond(request, documents.whole(), [("Cache-Control", "no-cache, private")])
     if not path.startswith("/openapi/v3/"):

@@ -1,0 +1,29 @@
+"""The outline of OpenAPI v2 in protobuf, for the one question kubectl asks of it.
+
+Modern clients read v3, or v2 as JSON. kubectl asks for v2 in protobuf only about kinds that v3 does
+not have, which is how it meets a kind that does not exist: a document without any definition lets
+it go on to say so, where no document at all ends in a complaint about the format.
+"""
+
+MEDIA_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_TITLE = "Kubernetes"
+# field numbers of gnostic's openapi.v2.Document and Info
+_SWAGGER, _INFO, _PATHS = 1, 2, 8
+_INFO_TITLE, _INFO_VERSION = 1, 2
+
+
+def is_wanted(accept: str | None) -> bool:
+    """Whether a client reads v2 in protobuf and nothing else."""
+    return accept is not None and "proto-openapi.spec.v2" in accept and "json" not in accept
+
+
+def outline(version: str) -> bytes:
+    """A document with a version, and without paths and definitions."""
+    info = _field(_INFO_TITLE, _TITLE.encode()) + _field(_INFO_VERSION, version.encode())
+    return _field(_SWAGGER, b"2.0") + _field(_INFO, info) + _field(_PATHS, b"")
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A length-delimited field; everything here is shorter than 128 bytes."""
+    assert len(content) < 0x80
+    return bytes((number << 3 | 2, len(content))) + content

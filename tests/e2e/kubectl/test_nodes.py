@@ -1,0 +1,92 @@
+"""Nodes, evictions, the proxy, kubeconfigs, and what no container can answer."""
+
+import json
+import urllib.request
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+NODE = "quarterdeck-node-0"
+
+
+def test_taints_and_cordons(kubectl: Any) -> None:
+    assert kubectl("taint", "node", NODE, "a=b:NoSchedule") == f"node/{NODE} tainted\n"
+    kubectl("run", "tainted", "--image=i")
+    kubectl(
+        "wait", "--for=jsonpath={.status.conditions[0].reason}=Unschedulable", "pod/tainted",
+        "--timeout=20s",
+    )  # fmt: skip
+    assert kubectl("taint", "node", NODE, "a-") == f"node/{NODE} untainted\n"
+    kubectl("wait", "--for=condition=Ready", "pod/tainted", "--timeout=20s")
+    assert kubectl("cordon", NODE) == f"node/{NODE} cordoned\n"
+    assert "Ready,SchedulingDisabled" in kubectl("get", "node", NODE)
+    assert kubectl("cordon", NODE) == f"node/{NODE} already cordoned\n"
+    assert kubectl("uncordon", NODE) == f"node/{NODE} uncordoned\n"
+    assert "SchedulingDisabled" not in kubectl("get", "node", NODE)
+
+
+def test_drains_respect_budgets(kubectl: Any) -> None:
+    kubectl("create", "deploy", "web", "--image=i", "--replicas=2")
+    kubectl("rollout", "status", "deploy/web", "--timeout=20s")
+    kubectl("create", "pdb", "web", "--selector=app=web", "--min-available=2")
+    kubectl("wait", "--for=jsonpath={.status.expectedPods}=2", "pdb/web", "--timeout=20s")
+    drain = ("drain", NODE, "--ignore-daemonsets", "--force", "--pod-selector=app=web")
+    refused = kubectl(*drain, "--timeout=2s", code=1)
+    assert "Cannot evict pod as it would violate the pod's disruption budget." in refused
+    kubectl("uncordon", NODE)
+    dry = kubectl(*drain, "--dry-run=server", "--timeout=2s", code=1)
+    assert "disruption budget" in dry
+    kubectl("patch", "pdb", "web", "-p", '{"spec":{"minAvailable":0}}')
+    kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=2", "pdb/web", "--timeout=20s")
+    drained = kubectl(*drain, "--timeout=20s")
+    assert drained.count(" evicted\n") == 2
+    assert f"node/{NODE} drained" in drained
+    pending = kubectl("get", "pods", "--field-selector=status.phase=Pending", "-o", "name")
+    assert len(pending.split()) == 2
+    kubectl("uncordon", NODE)
+    kubectl("rollout", "status", "deploy/web", "--timeout=20s")
+
+
+def test_what_needs_a_container_is_refused_clearly(kubectl: Any) -> None:
+    kubectl("run", "p", "--image=i")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=20s")
+    for arguments, part in (
+        (("logs", "p"), "pods/log"),
+        (("exec", "p", "--", "ls"), "pods/exec"),
+        (("attach", "p"), "pods/attach"),
+        (("port-forward", "p", ":80"), "pods/portforward"),
+    ):
+        refused = kubectl(*arguments, code=1)
+        assert f"{part} is not served here: no container runs behind this API" in refused
+    assert "Metrics API not available" in kubectl("top", "pod", code=1)
+    assert "Metrics API not available" in kubectl("top", "node", code=1)
+
+
+def test_ephemeral_containers(kubectl: Any) -> None:
+    kubectl("run", "p", "--image=i")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=20s")
+    kubectl("debug", "p", "--image=tools", "--attach=false", "--profile=general", "-c", "dbg")
+    path = "jsonpath={.spec.ephemeralContainers[0].name}"
+    assert kubectl("get", "pod", "p", "-o", path) == "dbg"
+
+
+def test_proxy(kubectl: Any) -> None:
+    with kubectl.running("proxy", "--port=0") as process:
+        address = process.stdout.readline().split()[-1]
+        with urllib.request.urlopen(f"http://{address}/api/v1/nodes/{NODE}") as answer:
+            assert json.load(answer)["metadata"]["name"] == NODE
+
+
+def test_kubeconfigs(kubectl: Any) -> None:
+    assert kubectl("config", "current-context") == "quarterdeck\n"
+    assert kubectl("config", "get-contexts", "-o", "name") == "quarterdeck\n"
+    assert "DATA+OMITTED" in kubectl("config", "view")
+    kubectl("config", "set-context", "--current", "--namespace=kube-system")
+    assert "kube-root-ca.crt" in kubectl("get", "cm")
+    kubectl("config", "set-context", "other", "--cluster=quarterdeck", "--user=quarterdeck")
+    kubectl("config", "use-context", "other")
+    kubectl("create", "cm", "in-default")
+    assert kubectl("get", "cm", "in-default", "-n", "default", "-o", "name")
+    kubectl("delete", "cm", "in-default")
