@@ -38,11 +38,15 @@ class Child:
         assert self._process.stdout is not None
         return self._process.stdout.readline()
 
-    def ask(self, text: str = "") -> str:
-        """Send a line and wait for one."""
+    def send(self, text: str = "") -> None:
+        """Send a line."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{text}\n")
         self._process.stdin.flush()
+
+    def ask(self, text: str = "") -> str:
+        """Send a line and wait for one."""
+        self.send(text)
         return self.line()
 
     def cpu_s(self) -> float:

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bench.openloop import drive, percentile
 from bench.suite import Value
 from quarterdeck.client import load_config
@@ -117,9 +119,13 @@ class Load:
         self._common = [("Accept", _JSON), ("User-Agent", "bench")]
         if config.token is not None:
             self._common.append(("Authorization", f"Bearer {config.token.reveal()}"))
+        self._observer: Observer | None = None
+        self._observing: asyncio.Task[None] | None = None
 
     async def aclose(self) -> None:
         """Close the connections."""
+        if self._observing is not None:
+            self._observing.cancel()
         await self._http.aclose()
 
     async def send(
@@ -151,6 +157,7 @@ class Load:
             try:
                 await self.send("GET", _path(namespace))
                 await self.send("POST", _path(namespace), _encode(widget("probe", 1)))
+                await self.send("DELETE", f"{_path(namespace)}/probe")
                 return {}
             except RuntimeError:
                 if time.monotonic() > limit:
@@ -170,7 +177,7 @@ class Load:
         path = _path(namespace)
 
         async def one(number: int) -> None:
-            await self.send("POST", path, _encode(widget(f"{prefix}{number}", number)))
+            await self.send("POST", path, _encode(widget(f"{prefix}{number}", number + 1)))
 
         return await _closed_loop(one, count, clients)
 
@@ -227,6 +234,7 @@ class Load:
         self, watchers: int, rate_hz: float, count: int, namespace: str = "default"
     ) -> dict[str, Any]:
         """How long after a write left each of many watchers has the event."""
+        clock = time.perf_counter
         sent: dict[int, float] = {}
         delays: list[float] = []
         complete = asyncio.Event()
@@ -236,7 +244,7 @@ class Load:
             at = line.find(b'"size":')
             number = int(line[at + 7 : line.index(b",", at)]) if at >= 0 else -1
             if number in sent:
-                delays.append(loop.time() - sent[number])
+                delays.append(clock() - sent[number])
                 if len(delays) >= watchers * count:
                     complete.set()
 
@@ -247,7 +255,7 @@ class Load:
         first = time.monotonic_ns() % 1_000_000_000
 
         async def write(number: int) -> None:
-            sent[first + number] = loop.time()
+            sent[first + number] = clock()
             body = _encode({"spec": {"size": first + number}})
             await self.send("PATCH", f"{_path(namespace)}/w{number}", body, media=_MERGE)
 
@@ -262,6 +270,104 @@ class Load:
             "p99_ms": percentile(delays, 0.99) * 1e3,
             "late_ms": worst * 1e3,
         }
+
+    async def observe(self, namespace: str = "default") -> dict[str, Any]:
+        """Follow every object from now on, as operators bring them to their status."""
+        answer = json.loads(await self.send("GET", _path(namespace)))
+        self._observer = Observer(answer["items"])
+        version = answer["metadata"]["resourceVersion"]
+        path = f"{_path(namespace)}?watch=1&resourceVersion={version}"
+        self._observing = asyncio.create_task(self.lines(path, self._observer.line))
+        return {}
+
+    async def settled(self, limit_s: float = 120.0) -> dict[str, Any]:
+        """Wait until the status of every object agrees with its spec."""
+        assert self._observer is not None
+        start = time.perf_counter()
+        async with asyncio.timeout(limit_s):
+            await self._observer.settled.wait()
+        return {"seconds": time.perf_counter() - start, "writes": self._observer.writes}
+
+    async def touch(
+        self, rate_hz: float, count: int, of: int, namespace: str = "default"
+    ) -> dict[str, Any]:
+        """Change objects in an open loop; how long until each change is in the status?
+
+        Both moments are those at which the server told a watcher, so they are the server's.
+        """
+        assert self._observer is not None
+        self._observer.delays.clear()
+        first = time.monotonic_ns() % 1_000_000_000 + 1_000_000
+
+        async def write(number: int) -> None:
+            body = _encode({"spec": {"size": first + number}})
+            await self.send("PATCH", f"{_path(namespace)}/w{number % of}", body, media=_MERGE)
+
+        _, late = await drive(write, rate_hz=rate_hz, count=count)
+        await self.settled()
+        delays = self._observer.delays
+        return {
+            "p50_ms": percentile(delays, 0.5) * 1e3,
+            "p99_ms": percentile(delays, 0.99) * 1e3,
+            "seen": len(delays),
+            "late_ms": late * 1e3,
+        }
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+
+
+class _Spec(msgspec.Struct):
+    size: int = 0
+
+
+class _Status(msgspec.Struct):
+    seen: int = 0
+
+
+class _Widget(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: _Widget
+
+
+class Observer:
+    """What a watcher sees: which objects wait for their status, and for how long."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.writes = 0
+        self.delays: list[float] = []
+        self.settled = asyncio.Event()
+        self._decoder = msgspec.json.Decoder(_Event)
+        self._waiting: dict[str, float] = {}
+        for item in msgspec.convert(items, list[_Widget]):
+            self._note(item)
+
+    def line(self, line: bytes) -> None:
+        """Take an event in."""
+        event = self._decoder.decode(line)
+        if event.type == "MODIFIED":
+            self.writes += 1
+        self._note(event.object)
+
+    def _note(self, widget: _Widget) -> None:
+        name = widget.metadata.name
+        if widget.status.seen == widget.spec.size:
+            since = self._waiting.pop(name, None)
+            if since is not None:
+                self.delays.append(time.perf_counter() - since)
+        else:
+            self._waiting.setdefault(name, time.perf_counter())
+        if self._waiting:
+            self.settled.clear()
+        else:
+            self.settled.set()
 
 
 def _path(namespace: str) -> str:

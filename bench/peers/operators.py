@@ -1,36 +1,36 @@
-"""Operators under measurement, and the API server they work on; each a process of its own.
+"""Operators under measurement; each a process of its own that works on the cluster of a kubeconfig.
 
-All of them do the same: `status.seen = spec.size`, once for each object.
+All of them do the same: `status.seen = spec.size`, once for each object. They print `ready` when
+everything is imported, wait for a line, run, and end with their input.
 """
 
 import asyncio
 import os
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
-GROUP, VERSION, PLURAL = "bench.example.com", "v1", "widgets"
+from bench.peers.api_load import GROUP, PLURAL, VERSION
+
+WORKERS = 20
 
 
 def main() -> None:
     role, *rest = sys.argv[1:]
-    {"server": _server, "quarterdeck": _ours, "kopf": _kopf}[role](*rest)
+    {"quarterdeck": _ours, "kopf": _kopf, "informer": _informer}[role](*rest)
 
 
-def _end_with_input() -> None:
-    """Leave as soon as whoever started us is gone."""
+def _ready() -> None:
+    print("ready", flush=True)
+    sys.stdin.readline()
 
     def watch() -> None:
         sys.stdin.read()
         os._exit(0)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _ready() -> None:
-    print("ready", flush=True)
-    sys.stdin.readline()
-    _end_with_input()
 
 
 def _run(main: Any) -> None:
@@ -42,14 +42,18 @@ def _run(main: Any) -> None:
         uvloop.run(main)
 
 
-def _widget() -> Any:
+def _ours(kubeconfig: str) -> None:
+    """Our runtime with its defaults."""
+    from quarterdeck.client import Client, load_config
     from quarterdeck.meta.conditions import Conditions
     from quarterdeck.meta.kinds import KindInfo
     from quarterdeck.meta.objects import Object, Struct
+    from quarterdeck.runtime import Context, Controller, Manager
 
     class WidgetSpec(Struct, frozen=True, kw_only=True):
         size: int = 0
         text: str = ""
+        mode: str = ""
 
     class WidgetStatus(Struct, frozen=True, kw_only=True):
         seen: int = 0
@@ -63,62 +67,13 @@ def _widget() -> Any:
         spec: WidgetSpec = WidgetSpec()
         status: WidgetStatus = WidgetStatus()
 
-    return Widget
-
-
-def _server() -> None:
-    _run(_serve())
-
-
-async def _serve() -> None:
-    from quarterdeck.app.cluster import Cluster
-    from quarterdeck.client import Client, load_config
-    from quarterdeck.kit.tasks import fan_out
-    from quarterdeck.meta import crd
-    from quarterdeck.meta.identity import GVR
-
-    loop = asyncio.get_running_loop()
-    async with Cluster() as cluster, Client(load_config(cluster.kubeconfig)) as client:
-        manifest = crd.manifest([_widget()])
-        crds = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-        await client.resource(crds).create(manifest)
-        widgets = client.resource(GVR(GROUP, VERSION, PLURAL))
-
-        async def create(number: int) -> None:
-            await widgets.create(
-                {
-                    "apiVersion": f"{GROUP}/{VERSION}",
-                    "kind": "Widget",
-                    "metadata": {"name": f"w{number}", "namespace": "default"},
-                    "spec": {"size": number + 1, "text": "x" * 600},
-                }
-            )
-
-        print(cluster.kubeconfig, flush=True)
-        while words := (await loop.run_in_executor(None, sys.stdin.readline)).split():
-            found = await widgets.list("default")
-            if words[0] == "fill":
-                for each in found:
-                    await widgets.delete(each["metadata"]["name"], "default")
-                await fan_out(range(int(words[1])), create, limit=16)
-                print("filled", flush=True)
-            else:
-                print(sum(1 for each in found if each.get("status", {}).get("seen")), flush=True)
-
-
-def _ours(kubeconfig: str) -> None:
-    from quarterdeck.client import Client, load_config
-    from quarterdeck.runtime import Context, Controller, Manager
-
-    Widget = _widget()
-
-    async def reconcile(widget: Any, ctx: Context[Any]) -> None:
+    async def reconcile(widget: Widget, ctx: Context[Widget]) -> None:
         ctx.status.set(seen=widget.spec.size)
 
     async def run() -> None:
         async with Client(load_config(kubeconfig)) as client:
             manager = Manager(client, name="bench")
-            manager.add(Controller(reconcile=reconcile, for_=Widget, workers=20))
+            manager.add(Controller(reconcile=reconcile, for_=Widget, workers=WORKERS))
             await manager.run()
 
     _ready()
@@ -126,14 +81,17 @@ def _ours(kubeconfig: str) -> None:
 
 
 def _kopf(kubeconfig: str) -> None:
+    """kopf as its documentation shows it, without the posting of events."""
     import logging
 
     import kopf
 
-    from quarterdeck.client import load_config
+    from quarterdeck.kit import yaml
 
-    server = load_config(kubeconfig).server
     logging.getLogger().setLevel(logging.WARNING)
+    with open(kubeconfig) as file:
+        config: Any = yaml.load(file.read())
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
 
     @kopf.on.startup()
     def configure(settings: Any, **_: Any) -> None:
@@ -141,9 +99,15 @@ def _kopf(kubeconfig: str) -> None:
 
     @kopf.on.login()
     def login(**_: Any) -> Any:
-        return kopf.ConnectionInfo(server=server)
+        return kopf.ConnectionInfo(
+            server=cluster["server"],
+            insecure=cluster.get("insecure-skip-tls-verify"),
+            ca_data=cluster.get("certificate-authority-data"),
+            certificate_data=user.get("client-certificate-data"),
+            private_key_data=user.get("client-key-data"),
+            token=user.get("token"),
+        )
 
-    @kopf.on.resume(GROUP, VERSION, PLURAL)
     @kopf.on.create(GROUP, VERSION, PLURAL)
     @kopf.on.update(GROUP, VERSION, PLURAL, field="spec.size")
     def reconcile(spec: Any, patch: Any, **_: Any) -> None:
@@ -151,6 +115,46 @@ def _kopf(kubeconfig: str) -> None:
 
     _ready()
     _run(kopf.operator(clusterwide=True, standalone=True))
+
+
+def _informer(kubeconfig: str) -> None:
+    """The official client's informer with a pool of threads: no queue, no retries."""
+    import logging
+
+    from kubernetes import client, config
+    from kubernetes.informer import SharedInformer
+
+    logging.getLogger().setLevel(logging.ERROR)
+    config.load_kube_config(kubeconfig)
+    api = client.CustomObjectsApi()
+    api.api_client.configuration.connection_pool_maxsize = WORKERS
+    pool = ThreadPoolExecutor(WORKERS)
+
+    def listed(**options: Any) -> Any:
+        """:return: object"""
+        answer = api.list_cluster_custom_object(GROUP, VERSION, PLURAL, **options)
+        if options.get("watch"):
+            return answer
+        version = answer["metadata"]["resourceVersion"]
+        return SimpleNamespace(
+            items=answer["items"], metadata=SimpleNamespace(resource_version=version)
+        )
+
+    def write(name: str, namespace: str, size: int) -> None:
+        body = {"status": {"seen": size}}
+        api.patch_namespaced_custom_object_status(GROUP, VERSION, namespace, PLURAL, name, body)
+
+    def changed(item: Any) -> None:
+        metadata, size = item["metadata"], item["spec"]["size"]
+        if item.get("status", {}).get("seen") != size:
+            pool.submit(write, metadata["name"], metadata["namespace"], size)
+
+    informer = SharedInformer(listed)
+    for event in ("ADDED", "MODIFIED"):
+        informer.add_event_handler(event, changed)
+    _ready()
+    informer.start()
+    threading.Event().wait()
 
 
 if __name__ == "__main__":
