@@ -11,7 +11,7 @@ from pathlib import Path
 
 import quarterdeck
 from quarterdeck.app import definitions, embedded
-from quarterdeck.app.binding import bind_of
+from quarterdeck.app.binding import bind_of, metrics_page
 from quarterdeck.app.embedded import Embedded, Plan, check_port, port_error
 from quarterdeck.app.failures import StartError
 from quarterdeck.app.host import Endpoint, Host
@@ -26,7 +26,8 @@ from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.runtime.manager import Bind, Manager, MetricsPage
+from quarterdeck.runtime.collector import settle_memory
+from quarterdeck.runtime.manager import Bind, Manager
 from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.pipeline import authn
@@ -58,7 +59,8 @@ async def up(settings: Settings, *, screen: Screen, started: float) -> None:
             manager = Manager(
                 client,
                 health=health,
-                metrics=_metrics_page(metrics, server) if metrics is not None else None,
+                # the API server's certificate: whoever trusts one trusts both
+                metrics=metrics_page(metrics, settings, own=server.authority.server_context()),
                 grace_s=_GRACE_S,
                 clock=clock,
                 watch_loop=True,
@@ -108,11 +110,6 @@ async def _start_server(
     return server
 
 
-def _metrics_page(bind: Bind, server: Embedded) -> MetricsPage:
-    """The page has the API server's certificate: whoever trusts one trusts both."""
-    return MetricsPage(bind._replace(tls=server.authority.server_context()))
-
-
 def _client(server: Embedded, clock: Clock) -> Client:
     """A client that reaches the server without a socket."""
     network = http.MemoryNetwork(clock=clock)
@@ -127,6 +124,7 @@ async def _running(
     """The manager at work; a port that was taken meanwhile is named by its flag."""
     try:
         async with manager.running():
+            settle_memory()
             yield
     except OSError as error:
         raise _page_error(error, health, metrics) from error

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 
-from quarterdeck.app.binding import bind_of
+from quarterdeck.app.binding import bind_of, metrics_page
 from quarterdeck.app.embedded import check_port
 from quarterdeck.app.failures import StartError
 from quarterdeck.app.following import follow_settings
@@ -15,10 +15,10 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import in_cluster_available, load_config
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock, SystemClock
-from quarterdeck.runtime.certificates import CertificateFiles, CertificateProblem
+from quarterdeck.runtime.certificates import CertificateProblem
 from quarterdeck.runtime.collector import settle_memory
 from quarterdeck.runtime.logging import Logger, get_logger
-from quarterdeck.runtime.manager import Bind, Election, Manager, MetricsPage
+from quarterdeck.runtime.manager import Bind, Election, Manager
 from quarterdeck.wire.status import ApiError, NotFound
 
 
@@ -43,6 +43,7 @@ async def run(settings: Settings) -> None:
         flag="--metrics-port",
         everywhere=inside,
     )
+    page = metrics_page(metrics, settings)
     _check_ports(settings, health, metrics)
     async with Stop() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
@@ -53,7 +54,7 @@ async def run(settings: Settings) -> None:
                 namespaces=namespaces_of(settings),
                 election=_election(settings, client),
                 health=health,
-                metrics=_metrics_page(metrics, settings) if metrics is not None else None,
+                metrics=page,
                 clock=clock,
                 watch_loop=True,
             )
@@ -108,14 +109,6 @@ def _election(settings: Settings, client: Client) -> Election | None:
         name=settings.lease_name,
         namespace=settings.lease_namespace or client.namespace,
         identity=settings.identity,
-    )
-
-
-def _metrics_page(bind: Bind, settings: Settings) -> MetricsPage:
-    """Over TLS, with a mounted certificate or one that the manager makes."""
-    folder = settings.metrics_cert_path
-    return MetricsPage(
-        bind, certificate=CertificateFiles.within(folder) if folder is not None else None
     )
 
 

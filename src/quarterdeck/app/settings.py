@@ -115,14 +115,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             env=("METRICS_INSECURE",),
         ),
     ] = False
-    metrics_cert_path: Annotated[
-        Path | None,
-        Option(
-            help="folder with tls.crt and tls.key for metrics (default: made by itself)",
-            env=("METRICS_CERT_PATH",),
-            metavar="PATH",
-        ),
-    ] = None
     health_port: Annotated[
         Port, _port(8081, "health and explain", "QUARTERDECK_HEALTH_PORT", commands=(UP, RUN))
     ] = Port(8081)
