@@ -86,10 +86,11 @@ def application(name: str) -> str:
     )
 
 
-def until_phase(kubeconfig: str, name: str, phase: str) -> None:
+def until_phase(kubeconfig: str, name: str, phase: str, namespace: str = "default") -> None:
     deadline = time.monotonic() + 15
     while time.monotonic() < deadline:
-        found: dict[str, Any] = json.loads(call(kubeconfig, "get", "app", name, "-o", "json"))
+        answer = call(kubeconfig, "get", "app", name, "-n", namespace, "-o", "json")
+        found: dict[str, Any] = json.loads(answer)
         if found.get("status", {}).get("phase") == phase:
             return
     raise AssertionError(f"{name} did not become {phase}")
@@ -118,6 +119,18 @@ def test_a_standby_takes_over(spawn: Spawn, kubeconfig: str) -> None:
     until(second, "became leader")
     call(kubeconfig, "apply", "-f", "-", given=application("web"))
     until_phase(kubeconfig, "web", "Running")
+
+
+def test_a_namespace_limits_what_is_looked_at(spawn: Spawn, kubeconfig: str) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mine"}}
+    call(kubeconfig, "apply", "-f", "-", given=json.dumps(namespace))
+    call(kubeconfig, "apply", "-f", "-", given=application("theirs"))
+    operators = spawn("run", "--kubeconfig", kubeconfig, *QUIET, env={"NAMESPACE": "mine"})
+    until(operators, "became leader")
+    call(kubeconfig, "apply", "-f", "-", "--namespace", "mine", given=application("web"))
+    until_phase(kubeconfig, "web", "Running", namespace="mine")
+    theirs = json.loads(call(kubeconfig, "get", "app", "theirs", "-o", "json"))
+    assert "finalizers" not in theirs["metadata"]
 
 
 def test_port_alone_opens_nothing_and_the_flag_does(spawn: Spawn, kubeconfig: str) -> None:

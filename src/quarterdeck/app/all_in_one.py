@@ -6,14 +6,13 @@ Read it from top to bottom: what is constructed, and in which order.
 import contextlib
 import os
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import quarterdeck
 from quarterdeck.app import definitions, embedded
 from quarterdeck.app.binding import bind_of, metrics_page
-from quarterdeck.app.embedded import Embedded, Plan, check_port, port_error
-from quarterdeck.app.failures import StartError
+from quarterdeck.app.embedded import Embedded, Plan, check_port
 from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.narrator import Narrator
 from quarterdeck.app.parts import Part, choose, kinds_of
@@ -78,7 +77,7 @@ async def up(settings: Settings, *, screen: Screen, started: float) -> None:
             host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
             for part in parts:
                 await part.attach(host)
-            await stack.enter_async_context(_running(manager, health, metrics))
+            await stack.enter_async_context(manager.running())
         _show(host, server, parts, screen=screen, took_s=clock.monotonic() - started)
         await _narrate(server, parts, stack, screen=screen, clock=clock)
         if settings.demo:
@@ -115,26 +114,6 @@ def _client(server: Embedded, clock: Clock) -> Client:
     network = http.MemoryNetwork(clock=clock)
     url = network.serve(server.server, _MEMORY_HOST)
     return Client(ClusterConfig(server=url), clock=clock, network=network)
-
-
-@contextlib.asynccontextmanager
-async def _running(
-    manager: Manager, health: Bind | None, metrics: Bind | None
-) -> AsyncIterator[None]:
-    """The manager at work; a port that was taken meanwhile is named by its flag."""
-    try:
-        async with manager.running():
-            settle_memory()
-            yield
-    except OSError as error:
-        raise _page_error(error, health, metrics) from error
-
-
-def _page_error(error: OSError, health: Bind | None, metrics: Bind | None) -> StartError:
-    port, flag = (health.port, "--health-port") if health is not None else (0, "--health-port")
-    if metrics is not None and str(metrics.port) in str(error):
-        port, flag = metrics.port, "--metrics-port"
-    return port_error(error, port, flag)
 
 
 def _check_ports(

@@ -11,10 +11,12 @@ from quarterdeck.apis.applications.v1 import FINALIZER, Application, Application
 from quarterdeck.apis.apps import Deployment
 from quarterdeck.apis.batch import Job
 from quarterdeck.apis.core.config import ConfigMap
+from quarterdeck.apis.core.events import Event as CoreEvent
 from quarterdeck.apis.core.services import Service
 from quarterdeck.app import definitions
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.client.client import Client
+from quarterdeck.client.intercept import Call, Intercept, InterceptingApi
 from quarterdeck.meta.conditions import find
 from quarterdeck.meta.objects import ObjectMeta, replace
 from quarterdeck.operators import applications
@@ -24,7 +26,7 @@ from quarterdeck.runtime import Manager
 from quarterdeck.runtime.rbac import Recorder, rules_for, uncovered
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.wire.query import ListOptions
-from quarterdeck.wire.status import NotFound
+from quarterdeck.wire.status import Forbidden, NotFound
 
 
 @contextlib.asynccontextmanager
@@ -271,3 +273,52 @@ async def test_the_loop_rests_when_everything_is_as_it_should_be() -> None:
             await until(client, "later", is_running)  # one worker: the first is done by now
             last = manager.journals[0].of(app.key)[0]
             assert {write.verb for write in last.writes} <= {"skipped"}
+
+
+async def test_no_update_is_lost_while_a_reconcile_runs() -> None:
+    async with operating() as client:
+        app = await client.create(application())
+        for number in range(20):
+            app = await client.patch(app, {"spec": {"image": f"nginx:{number}"}})
+        app = await until(client, "web", lambda a: a.metadata.generation == 21 and is_running(a))
+        deployment = await client.get(Deployment, "web", "default")
+        assert deployment.spec.template.spec.containers[0].image == "nginx:19"
+
+
+@contextlib.asynccontextmanager
+async def failing(verb: str, resource: str, times: int) -> AsyncIterator[Client]:
+    """A cluster whose operator is refused the first few calls of one kind."""
+
+    async def refuse(call: Call) -> Any:
+        raise Forbidden(f"{call.path.resource} are not for you today")
+
+    intercept = Intercept(verb, refuse, resource=resource, times=times)
+    async with Cluster(options=ServerOptions(simulate_workloads=True)) as cluster:
+        client = cluster.client
+        await definitions.install(client.raw, [Application])
+        manager = Manager(Client.over(InterceptingApi(client.raw, [intercept]), client.config))
+        applications.register(manager)
+        async with manager.running():
+            yield client
+
+
+async def test_a_refused_child_is_reported_with_an_event_and_tried_again() -> None:
+    async with failing("patch", "deployments", 3) as client:
+        await client.create(application())
+        app = await until(client, "web", lambda a: a.status.phase == "Failed")
+        ready = find(app.status.conditions, READY)
+        assert ready is not None
+        assert (ready.status, ready.reason) == ("False", "ReconciliationFailed")
+        assert "not for you today" in ready.message
+        await until(client, "web", is_running)
+        events = [e for e in await client.list(CoreEvent, "default") if e.type == "Warning"]
+        assert "ReconciliationFailed" in [event.reason for event in events]
+
+
+async def test_a_cleanup_that_fails_is_tried_again() -> None:
+    async with failing("delete", "deployments", 3) as client:
+        app = await client.create(application())
+        await until(client, "web", is_running)
+        await client.delete(app)
+        await gone(client, Application, "web")
+        assert await client.list(Deployment, "default") == []
