@@ -1,0 +1,44 @@
+"""How metrics are protected follows from three settings and the address."""
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.app.binding import metrics_page
+from quarterdeck.app.resolving import SettingError
+from quarterdeck.app.settings import Settings
+from quarterdeck.runtime.manager import Bind
+
+HERE, EVERYWHERE = Bind("127.0.0.1", 8080), Bind("0.0.0.0", 8080)
+
+
+def test_metrics_that_are_off_have_no_page() -> None:
+    assert metrics_page(None, Settings()) is None
+
+
+@pytest.mark.parametrize("bind", [HERE, EVERYWHERE], ids=["loopback", "everywhere"])
+def test_metrics_are_guarded_unless_asked_otherwise(bind: Bind) -> None:
+    page = metrics_page(bind, Settings())
+    assert page is not None
+    assert not page.is_insecure
+    assert (page.bind, page.certificate) == (bind, None)
+
+
+def test_a_certificate_that_is_named_wins_over_our_own(tmp_path: Path) -> None:
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    page = metrics_page(HERE, Settings(), own=own)
+    assert page is not None
+    assert page.bind.tls is own
+    page = metrics_page(HERE, Settings(metrics_cert_path=tmp_path), own=own)
+    assert page is not None
+    assert page.bind.tls is None
+    assert page.certificate == (tmp_path / "tls.crt", tmp_path / "tls.key")
+
+
+def test_metrics_for_everybody_stay_on_loopback() -> None:
+    page = metrics_page(HERE, Settings(metrics_insecure=True))
+    assert page is not None
+    assert page.is_insecure
+    with pytest.raises(SettingError, match=r"--metrics-insecure .* loopback only"):
+        metrics_page(EVERYWHERE, Settings(metrics_insecure=True))
