@@ -4,6 +4,7 @@
 that ten thousand polls cost one write each half minute, not ten thousand.
 """
 
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -27,6 +28,9 @@ from quarterdeck.telemetry.matchers import match_all
 Message = dict[str, Any]
 
 FLUSH_S = 30.0
+FLUSH_BATCH = 250
+"""Collectors written at once: some milliseconds in which no poll is answered."""
+
 MAX_TARGET = 1024 * 1024
 """Alloy sends GetConfig in the URL; with its effective configuration that can be long."""
 
@@ -84,19 +88,35 @@ class FleetServer:
             return connect.failure(FleetError(Code.UNAVAILABLE, f"cannot write: {error}"))
 
     async def run(self) -> None:
-        """Flush reports of agents, until cancelled; a last time at the end."""
+        """Flush reports of agents, until cancelled; a last time at the end.
+
+        A disk that fails does not end it: reports are kept for the next time, and writes that must
+        not be lost say so to their callers.
+        """
         try:
             while True:
                 await self._clock.sleep(FLUSH_S)
-                await self.flush()
+                with contextlib.suppress(StorageError):
+                    await self.flush()
         finally:
-            await self.flush()
+            with contextlib.suppress(StorageError):
+                await self.flush()
 
     async def flush(self) -> None:
-        """Write what agents have reported since the last time."""
-        dirty, self._dirty = self._dirty, set()
-        known = (self.collectors.find(identity) for identity in dirty)
-        await settle([self._disk.put_collector(each) for each in known if each is not None])
+        """Write what agents have reported since the last time; between batches others are served.
+
+        Raises:
+            StorageError: if it cannot be written; the next flush tries again.
+        """
+        waiting, self._dirty = list(self._dirty), set()
+        while waiting:
+            batch, waiting = waiting[:FLUSH_BATCH], waiting[FLUSH_BATCH:]
+            known = (self.collectors.find(identity) for identity in batch)
+            try:
+                await settle([self._disk.put_collector(each) for each in known if each is not None])
+            except StorageError:
+                self._dirty.update(batch, waiting)
+                raise
 
     async def _answer(self, request: http.Request) -> http.Response:
         name, method = connect.find(request.path)
