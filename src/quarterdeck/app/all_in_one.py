@@ -78,6 +78,7 @@ async def up(settings: Settings, *, screen: Screen, started: float) -> None:
             for part in parts:
                 await part.attach(host)
             await stack.enter_async_context(manager.running())
+            settle_memory()
         _show(host, server, parts, screen=screen, took_s=clock.monotonic() - started)
         await _narrate(server, parts, stack, screen=screen, clock=clock)
         if settings.demo:
