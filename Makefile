@@ -47,6 +47,7 @@ test-e2e: $(STAMP) ## Run the tests with real processes and clients
 
 .PHONY: test-full
 test-full: $(STAMP) tools ## Run everything, also what needs slow Go builds
+	@bash tools/helm.sh $(TOOLS)
 	@QUARTERDECK_FULL=1 $(BIN)/python -m pytest -n auto $(ARGS)
 
 .PHONY: test-durability

@@ -1,11 +1,11 @@
 """A real `quarterdeck server` process, and scripts that use it as a user would."""
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,30 +13,10 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def kubeconfig(tmp_path: Path) -> Iterator[Path]:
-    """The kubeconfig of a fresh server that ends with the test, and ends well."""
-    path = tmp_path / "kubeconfig"
-    command = [sys.executable, "-m", "quarterdeck.cli", "server", "--in-memory", "--port", "0"]
-    process = subprocess.Popen(
-        [*command, "--write-kubeconfig", str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        for line in process.stdout:
-            if line.startswith("ready"):
-                break
-        else:
-            pytest.fail(f"the server did not start: {process.stderr.read()}")
+def kubeconfig(serve: Any, tmp_path: Path) -> Iterator[Path]:
+    """The kubeconfig of a fresh server that ends with the test."""
+    with serve(tmp_path) as path:
         yield path
-    finally:
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=20)
-    assert (process.returncode, errors) == (0, "")
 
 
 @pytest.fixture

@@ -9,9 +9,7 @@ import itertools
 import json
 import os
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -113,31 +111,10 @@ def find_kubectl() -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The kubeconfig of a server that lives as long as the tests of a file, and ends well."""
-    folder = tmp_path_factory.mktemp("server")
-    path = folder / "kubeconfig"
-    command = [sys.executable, "-m", "quarterdeck.cli", "server", "--in-memory", "--port", "0"]
-    process = subprocess.Popen(
-        [*command, "--simulate-workloads", "--write-kubeconfig", str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        for line in process.stdout:
-            if line.startswith("ready"):
-                break
-        else:
-            pytest.fail(f"the server did not start: {process.stderr.read()}")
-        yield path
-    finally:
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=20)
-    assert (process.returncode, errors) == (0, "")
+def server(serve: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The kubeconfig of a server that lives as long as the tests of a file."""
+    with serve(tmp_path_factory.mktemp("server"), "--simulate-workloads") as kubeconfig:
+        yield kubeconfig
 
 
 @pytest.fixture(scope="module")
