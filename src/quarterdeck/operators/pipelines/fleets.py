@@ -22,10 +22,11 @@ from quarterdeck.operators.pipelines.connections import Address, BadAddress
 from quarterdeck.operators.pipelines.drivers.connect import ConnectClient
 from quarterdeck.operators.pipelines.drivers.limiter import Limiter
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
-from quarterdeck.operators.pipelines.ports import FleetApi, Remote
+from quarterdeck.operators.pipelines.ports import CallFailed, FleetApi, Paused, Remote
 from quarterdeck.operators.pipelines.references import SecretHead, secret_values
 from quarterdeck.operators.pipelines.view import View
 from quarterdeck.runtime import Context, Stalled
+from quarterdeck.telemetry.fleet.codes import Code
 
 MakeClient = Callable[[Address], http.Client]
 
@@ -38,6 +39,7 @@ class Fleet:
         self.api = api
         self.view = view
         self._clock = clock
+        self._has_revisions = True
 
     @property
     def name(self) -> str:
@@ -53,9 +55,25 @@ class Fleet:
         self.view.removed(identity, self._clock.monotonic())
 
     async def sweep(self) -> frozenset[str]:
-        """Read the whole server by one call; returns the ids that are not as they were."""
+        """Read the whole server by one call; returns the ids that are not as they were.
+
+        A second one tells their revisions, if something changed at all.
+        """
         asked_at = self._clock.monotonic()
-        return self.view.listed(await self.api.list(), asked_at)
+        changed = self.view.listed(await self.api.list(), asked_at)
+        if self._has_revisions and self.view.has_news:
+            changed |= await self._read_revisions()
+        return changed
+
+    async def _read_revisions(self) -> frozenset[str]:
+        """Revisions are for people: a server that does not tell them is none the worse."""
+        try:
+            return self.view.revised(await self.api.revisions())
+        except CallFailed as error:
+            self._has_revisions = error.code is not Code.UNIMPLEMENTED
+        except Paused:
+            pass
+        return frozenset()
 
 
 class Fleets:

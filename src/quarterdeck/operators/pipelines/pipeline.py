@@ -150,7 +150,7 @@ class Pipelines:
         if remote is None:
             text = "the server has no such pipeline; it is only mirrored, never created"
             raise Waiting(Reason.READ_ONLY, text, after_s=_MIRROR_S)
-        report.mirrored(remote, fleet.name, ctx)
+        report.mirrored(remote, fleet, ctx)
         return RequeueAfter(max(_MIRROR_S, fleet.address.interval_s))
 
     async def forget(self, key: Key) -> None:

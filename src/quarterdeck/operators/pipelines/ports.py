@@ -74,6 +74,10 @@ class FleetApi(Protocol):
         """The pipeline of an id; `not_found` if there is none."""
         ...
 
+    async def revisions(self) -> Mapping[str, str]:
+        """The newest revision of each pipeline, by the pipeline's id."""
+        ...
+
     async def list(self) -> Sequence[Remote]:
         """Every pipeline."""
         ...

@@ -5,6 +5,7 @@ from quarterdeck.kit.redaction import redact
 from quarterdeck.meta.conditions import FALSE, TRUE, Condition, find
 from quarterdeck.operators.pipelines import plan
 from quarterdeck.operators.pipelines.conditions import DRIFTED, READY, SYNCED, VALID, Reason
+from quarterdeck.operators.pipelines.fleets import Fleet
 from quarterdeck.operators.pipelines.ports import Remote
 from quarterdeck.operators.pipelines.wish import Wish
 from quarterdeck.runtime import Context, Stalled, Waiting
@@ -21,7 +22,7 @@ _MAX_MESSAGE = 4096
 def synced(wish: Wish, remote: Remote | None, ctx: Context[Pipeline]) -> None:
     """The server has what the spec says; `remote` is None if nothing new is known of it."""
     if remote is not None:
-        _show(remote, wish.fleet.name, ctx)
+        _show(remote, wish.fleet, ctx)
     ctx.status.set(applied_hash=wish.desired.hash, preview="")
     identity = remote.id if remote is not None else wish.pipeline.status.id
     ctx.status.condition(READY, TRUE, Reason.SYNCED, "the fleet server has this pipeline")
@@ -53,9 +54,9 @@ def drifted(fields: tuple[str, ...], ctx: Context[Pipeline]) -> None:
         ctx.event(Reason.DRIFTED, text, warning=True)
 
 
-def mirrored(remote: Remote, connection: str, ctx: Context[Pipeline]) -> None:
+def mirrored(remote: Remote, fleet: Fleet, ctx: Context[Pipeline]) -> None:
     """A pipeline that is only looked at."""
-    _show(remote, connection, ctx)
+    _show(remote, fleet, ctx)
     text = f"pipeline {remote.id} is mirrored, never written"
     ctx.status.condition(READY, TRUE, Reason.READ_ONLY, text)
     ctx.status.condition(SYNCED, TRUE, Reason.READ_ONLY, text)
@@ -109,13 +110,17 @@ def condition_now(pipeline: Pipeline, type_: str) -> Condition | None:
     return found if is_current else None
 
 
-def _show(remote: Remote, connection: str, ctx: Context[Pipeline]) -> None:
+def _show(remote: Remote, fleet: Fleet, ctx: Context[Pipeline]) -> None:
+    before = ctx.status.current
+    is_same = (before.id, before.updated_at) == (remote.id, remote.updated_at)
+    revision = fleet.view.revision(remote.id) or (before.revision_id if is_same else "")
     ctx.status.set(
         id=remote.id,
         name=remote.name,
         created_at=remote.created_at,
         updated_at=remote.updated_at,
-        connection=connection,
+        revision_id=revision,
+        connection=fleet.name,
         source=PipelineSource(
             type=_SOURCES.get(remote.source_type, "Unspecified"),  # type: ignore[arg-type]
             namespace=remote.source_namespace,

@@ -4,7 +4,7 @@ A listing that was asked for before a write and arrives after it must not undo t
 each entry remembers when it was written.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from quarterdeck.operators.pipelines.ports import Remote
 
@@ -19,6 +19,9 @@ class View:
         self._names: dict[str, str] = {}
         self._owners: dict[str, str] = {}
         self._answers: dict[str, Remote] = {}
+        self._revisions: dict[str, str] = {}
+        self.has_news = False
+        """Whether something changed since the revisions were last told."""
         self.is_complete = False
         """Whether the server was listed at least once."""
 
@@ -38,11 +41,23 @@ class View:
         """What the server answered to our last write of a pipeline, as it had formatted it."""
         return self._answers.get(identity)
 
+    def revision(self, identity: str) -> str:
+        """The newest revision of a pipeline; empty if it is not known."""
+        return self._revisions.get(identity, "")
+
+    def revised(self, revisions: Mapping[str, str]) -> frozenset[str]:
+        """Take over the newest revisions; returns the ids whose revision is another one."""
+        before, self._revisions = self._revisions, dict(revisions)
+        self.has_news = False
+        return frozenset(id_ for id_, each in revisions.items() if before.get(id_) != each)
+
     def wrote(self, remote: Remote, at: float) -> None:
         """We wrote a pipeline."""
         self._forget(remote.id)
         self._put(remote)
         self._answers[remote.id] = remote
+        self._revisions.pop(remote.id, None)
+        self.has_news = True
         self._written[remote.id] = at
         self._removed.pop(remote.id, None)
 
@@ -68,9 +83,11 @@ class View:
         self._removed = {id_: at for id_, at in self._removed.items() if id_ in gone}
         is_first, self.is_complete = not self.is_complete, True
         ids = before.keys() | self._by_id.keys()
-        return frozenset(
+        changed = frozenset(
             each for each in ids if is_first or before.get(each) != self._by_id.get(each)
         )
+        self.has_news = self.has_news or bool(changed)
+        return changed
 
     def _put(self, remote: Remote) -> None:
         self._by_id[remote.id] = remote

@@ -195,7 +195,31 @@ async def test_the_sweep_asks_once_per_interval_for_everybody(world: Any) -> Non
         await at.until(lambda: len(at.fleet.names) == 20)
         await at.advance(600)
         assert 8 <= at.fleet.count("ListPipelines") <= 12
-        assert at.fleet.count() == 20 + at.fleet.count("ListPipelines")
+        lists = at.fleet.count("ListPipelines") + at.fleet.count("ListPipelinesRevisions")
+        assert at.fleet.count() == 20 + lists
+        assert at.fleet.count("ListPipelinesRevisions") == 1, "asked only after a change"
+
+
+async def test_the_revision_is_told_after_a_sweep(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=60.0):
+        await at.create()
+        assert (await at.ready("Synced")).status.revision_id == ""
+        await at.advance(70)
+        first = (await at.get()).status.revision_id
+        assert first
+        await at.patch({"spec": {"enabled": False}})
+        await at.until(lambda: not at.fleet.server.pipelines.named("web").enabled)
+        await at.advance(70)
+        assert int((await at.get()).status.revision_id) > int(first)
+
+
+async def test_a_server_without_revisions_is_none_the_worse(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=60.0):
+        at.fleet.fail("ListPipelinesRevisions", at.answer(501, "unimplemented"))
+        await at.create()
+        await at.advance(200)
+        assert at.condition(await at.get()).status == "True"
+        assert at.fleet.count("ListPipelinesRevisions") == 1
 
 
 async def test_what_happens_is_counted(world: Any) -> None:

@@ -74,6 +74,18 @@ def read_pipeline(message: Message) -> Remote:
     )
 
 
+def newest_revisions(message: Message) -> dict[str, str]:
+    """The newest revision of each pipeline, by the pipeline's id."""
+    newest: dict[str, tuple[str, int, str]] = {}
+    for entry in message.get("pipelineRevisions") or ():
+        identity = str(_mapping(entry.get("snapshot")).get("id") or "")
+        revision = str(entry.get("revisionId") or "")
+        number = int(revision) if revision.isdecimal() else 0
+        rank = (str(entry.get("createdAt") or ""), number, revision)
+        newest[identity] = max(rank, newest.get(identity, rank))
+    return {identity: rank[2] for identity, rank in newest.items() if identity}
+
+
 def _config_type(value: object) -> str:
     """Unspecified and unknown ones read as Alloy, as the server treats them."""
     return "CONFIG_TYPE_OTEL" if value in ("CONFIG_TYPE_OTEL", 2) else "CONFIG_TYPE_ALLOY"

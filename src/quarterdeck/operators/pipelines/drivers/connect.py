@@ -12,7 +12,11 @@ from quarterdeck import __version__
 from quarterdeck.kit import http, json
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Secret, redact
-from quarterdeck.operators.pipelines.drivers.answers import read_answer, read_pipeline
+from quarterdeck.operators.pipelines.drivers.answers import (
+    newest_revisions,
+    read_answer,
+    read_pipeline,
+)
 from quarterdeck.operators.pipelines.drivers.limiter import Limiter
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
 from quarterdeck.operators.pipelines.ports import CallFailed, Message, Remote
@@ -172,6 +176,10 @@ class ConnectClient:
         """ListPipelines: every one, with contents."""
         answer = await self.call("ListPipelines", {})
         return [read_pipeline(each) for each in answer.get("pipelines") or ()]
+
+    async def revisions(self) -> Mapping[str, str]:
+        """ListPipelinesRevisions: the newest revision of each pipeline, by the pipeline's id."""
+        return newest_revisions(await self.call("ListPipelinesRevisions", {}))
 
     async def sync(
         self,
