@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow  # real processes, on whatever machine
+
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
 QUIET = ("--health-port", "0", "--metrics-port", "0", "--operators", "applications")
 Spawn = Callable[..., "subprocess.Popen[str]"]

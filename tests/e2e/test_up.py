@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow  # real processes, on whatever machine
+
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
 FLAGS = ("--port", "--http-port", "--health-port", "--metrics-port", "--fleet-port")
 PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))

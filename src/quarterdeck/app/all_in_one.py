@@ -4,6 +4,7 @@ Read it from top to bottom: what is constructed, and in which order.
 """
 
 import contextlib
+import gc
 import os
 import secrets
 from collections.abc import Sequence
@@ -79,6 +80,7 @@ async def up(settings: Settings, *, screen: Screen, started: float) -> None:
                 await part.attach(host)
             await stack.enter_async_context(manager.running())
             settle_memory()
+            gc.enable()
         _show(host, server, parts, screen=screen, took_s=clock.monotonic() - started)
         await _narrate(server, parts, stack, screen=screen, clock=clock)
         if settings.demo:

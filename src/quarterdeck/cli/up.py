@@ -1,5 +1,6 @@
 """`quarterdeck up`: everything in one process, on this machine."""
 
+import gc
 import sys
 
 from quarterdeck.cli.loop import FAILED, INTERRUPTED, OK, REFUSED, complain, run_loop
@@ -10,6 +11,7 @@ from quarterdeck.kit.clock import SystemClock
 def run(arguments: list[str]) -> int:
     """Run until a signal; 0 after a clean end."""
     started = SystemClock().monotonic()
+    gc.disable()  # nothing made during the start is garbage; enabled when everything is ready
     flags = parser("up", "Run the API server and every operator, on loopback.").parse_args(
         arguments
     )
