@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
-    from quarterdeck.client.client import Client
+    from quarterdeck.client.client import Client, Scale
     from quarterdeck.client.config.cluster import ClusterConfig
     from quarterdeck.client.config.locate import load_config
     from quarterdeck.client.errors import (
@@ -37,12 +37,13 @@ __all__ = [
     "InterceptingApi",
     "RequestTimeout",
     "ResourceClient",
+    "Scale",
     "UntrustedServer",
     "load_config",
 ]
 
 _HOMES = {
-    "client": ("Client",),
+    "client": ("Client", "Scale"),
     "config.cluster": ("ClusterConfig",),
     "config.locate": ("load_config",),
     "errors": (

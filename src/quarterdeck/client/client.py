@@ -10,7 +10,7 @@ was read as its precondition: fields our types do not know are never lost.
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypedDict, TypeVar
 
 import msgspec
 
@@ -47,6 +47,21 @@ class Event(NamedTuple):
     object: Any
 
 
+class Scale(NamedTuple):
+    """How many replicas something has, whatever its kind."""
+
+    wanted: int
+    actual: int = 0
+    selector: str = ""
+    """Finds its pods, as a label selector; empty where it has none."""
+
+
+class _Means(TypedDict):
+    clock: Clock | None
+    credentials: Provider | None
+    network: http.MemoryNetwork | None
+
+
 class Client:
     """Reads and writes typed objects; `raw` has bytes, `resource` has dictionaries."""
 
@@ -59,7 +74,8 @@ class Client:
         network: http.MemoryNetwork | None = None,
     ) -> None:
         self.config = config
-        self._transport = Transport(config, clock=clock, credentials=credentials, network=network)
+        self._means: _Means = {"clock": clock, "credentials": credentials, "network": network}
+        self._transport = Transport(config, **self._means)
         self._api: Api = RawApi(self._transport)
 
     @classmethod
@@ -96,7 +112,7 @@ class Client:
 
     def impersonating(self, who: Impersonation) -> "Client":
         """A client of the same server that acts as somebody else; close it on its own."""
-        return Client(msgspec.structs.replace(self.config, impersonate=who))
+        return Client(msgspec.structs.replace(self.config, impersonate=who), **self._means)
 
     def resource(self, gvr: GVR) -> ResourceClient:
         """The verbs on dictionaries."""
@@ -241,6 +257,27 @@ class Client:
             kind = type(kind)
         await self._api.delete(_path(kind, namespace, name), options)
 
+    async def delete_collection(
+        self,
+        kind: type[Object],
+        namespace: str = "",
+        selection: ListOptions = ListOptions(),
+        options: DeleteOptions = DeleteOptions(),
+    ) -> None:
+        """Remove every object of a kind that the selection names, by one request."""
+        await self._api.delete_collection(_path(kind, namespace), selection, options)
+
+    async def get_scale(self, kind: type[Object], name: str, namespace: str = "") -> Scale:
+        """How many replicas an object wants and has. Raises `NotFound` if its kind has no scale."""
+        return _scale(await self._api.get(_path(kind, namespace, name, "scale")))
+
+    async def scale(
+        self, kind: type[Object], name: str, namespace: str = "", *, replicas: int
+    ) -> Scale:
+        """Ask for a number of replicas, and change nothing else."""
+        path, body = _path(kind, namespace, name, "scale"), {"spec": {"replicas": replicas}}
+        return _scale(await self._api.patch(path, json.encode(body), PatchType.MERGE))
+
     async def version(self) -> dict[str, Any]:
         """What the server says of itself."""
         answer: dict[str, Any] = json.decode(await RawApi(self._transport).read_path("/version"))
@@ -257,6 +294,13 @@ async def _events(kind: type[Object], lines: AsyncIterator[bytes]) -> AsyncGener
                 continue
             case _:
                 yield Event(EventType(event.type), decode(kind, event.body))
+
+
+def _scale(answer: bytes) -> Scale:
+    found = json.decode(answer)
+    status = found.get("status") or {}
+    wanted = (found.get("spec") or {}).get("replicas", 0)
+    return Scale(wanted, status.get("replicas", 0), status.get("selector", ""))
 
 
 def _path(

@@ -147,6 +147,21 @@ class InterceptingApi:
         answer: bytes = await self._call("delete", path, lambda: self._inner.delete(path, options))
         return answer
 
+    async def delete_collection(
+        self,
+        path: ResourcePath,
+        selection: ListOptions = ListOptions(),
+        options: DeleteOptions = DeleteOptions(),
+        /,
+    ) -> bytes:
+        """DELETE many."""
+        answer: bytes = await self._call(
+            "deletecollection",
+            path,
+            lambda: self._inner.delete_collection(path, selection, options),
+        )
+        return answer
+
     async def _call(
         self, verb: str, path: ResourcePath, proceed: Callable[[], Awaitable[Any]]
     ) -> Any:

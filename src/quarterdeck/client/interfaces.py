@@ -141,6 +141,16 @@ class Writer(Protocol):
         ...
 
 
+class CollectionWriter(Protocol):
+    """Deletes many objects by one request."""
+
+    async def delete_collection(
+        self, path: ResourcePath, selection: ListOptions = ..., options: DeleteOptions = ..., /
+    ) -> bytes:
+        """DELETE what a selection names; returns a list of it, or a Status."""
+        ...
+
+
 class Discoverer(Protocol):
     """Finds what a server serves."""
 
@@ -165,7 +175,7 @@ class Observer(Protocol):
         ...
 
 
-class Api(Reader, Watcher, Writer, Discoverer, Protocol):
+class Api(Reader, Watcher, Writer, CollectionWriter, Discoverer, Protocol):
     """Everything the runtime asks of one API server."""
 
     def observe(self, observer: Observer, /) -> None:

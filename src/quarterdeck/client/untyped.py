@@ -132,6 +132,16 @@ class ResourceClient:
         """Remove an object; returns it, or a Status."""
         return _document(await self._api.delete(self.path(namespace, name), options))
 
+    async def delete_collection(
+        self,
+        namespace: str = "",
+        selection: ListOptions = ListOptions(),
+        options: DeleteOptions = DeleteOptions(),
+    ) -> dict[str, Any]:
+        """Remove every object that the selection names; returns a list of them, or a Status."""
+        path = self.path(namespace)
+        return _document(await self._api.delete_collection(path, selection, options))
+
 
 async def _events(
     lines: AsyncIterator[bytes],

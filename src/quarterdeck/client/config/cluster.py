@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 
 from quarterdeck.kit.redaction import Secret
+
+_HEADER_SAFE = "!#$&'*+-.^_`|~"
+"""What a header's name may hold besides letters and digits; `%` stands for the rest."""
 
 
 class ExecConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +55,8 @@ class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
             found.append(("Impersonate-Uid", self.uid))
         found.extend(("Impersonate-Group", group) for group in self.groups)
         for name, values in self.extra.items():
-            found.extend((f"Impersonate-Extra-{name}", value) for value in values)
+            header = f"Impersonate-Extra-{quote(name, safe=_HEADER_SAFE)}"
+            found.extend((header, value) for value in values)
         return found
 
 

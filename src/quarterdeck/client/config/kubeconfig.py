@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, Impersonation, Material
+from quarterdeck.client.config.proxy import checked
 from quarterdeck.client.errors import ConfigError
 from quarterdeck.kit import yaml
 from quarterdeck.kit.redaction import Secret
@@ -139,7 +140,7 @@ def _cluster_config(
         certificate_authority=_material(cluster, "certificate-authority", name),
         insecure_skip_tls_verify=bool(cluster.get("insecure-skip-tls-verify")),
         tls_server_name=str(cluster.get("tls-server-name") or ""),
-        proxy_url=str(cluster.get("proxy-url") or ""),
+        proxy_url=_proxy(cluster, name),
         client_certificate=_material(user, "client-certificate", name),
         client_key=_material(user, "client-key", name),
         token=Secret(str(user["token"])) if user.get("token") else None,
@@ -149,6 +150,11 @@ def _cluster_config(
         exec=_exec(user["exec"], name) if user.get("exec") else None,
         impersonate=_impersonation(user),
     )
+
+
+def _proxy(cluster: Mapping[str, Any], context: str) -> str:
+    url = str(cluster.get("proxy-url") or "")
+    return checked(url, f"context {context!r}: proxy-url") if url else ""
 
 
 def _material(entry: Mapping[str, Any], member: str, context: str) -> Material:

@@ -4,8 +4,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from quarterdeck.client.config import kubeconfig
 from quarterdeck.client.config.cluster import ClusterConfig, Material
+from quarterdeck.client.config.proxy import proxy_for
 from quarterdeck.client.errors import ConfigError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -20,9 +23,20 @@ def load_config(
 ) -> ClusterConfig:
     """The configuration in force: `path`, KUBECONFIG, the pod's own, or `~/.kube/config`.
 
+    A proxy that it does not name is taken from the environment.
+
     Raises:
         ConfigError: saying what was looked for and what to set.
     """
+    found = _find(path, context, environment, service_account)
+    if found.proxy_url:
+        return found
+    return msgspec.structs.replace(found, proxy_url=proxy_for(found.server, environment))
+
+
+def _find(
+    path: str | Path | None, context: str, environment: Mapping[str, str], service_account: Path
+) -> ClusterConfig:
     if path is not None:
         return kubeconfig.resolve(kubeconfig.read([Path(path)]), context)
     if listed := environment.get("KUBECONFIG"):

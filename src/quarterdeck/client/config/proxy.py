@@ -1,0 +1,79 @@
+"""Proxies by the environment, as Go programs and so kubectl read it.
+
+HTTPS_PROXY (or HTTP_PROXY for plain servers, in either case) names the proxy, NO_PROXY who is
+reached without it: host names with their subdomains, addresses, networks, optionally with a port,
+or `*`. Loopback is never proxied.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from quarterdeck.client.errors import ConfigError
+
+
+def proxy_for(server: str, environment: Mapping[str, str]) -> str:
+    """The proxy to reach a server with; empty for none.
+
+    Raises:
+        ConfigError: if the environment names one of a kind that is not supported.
+    """
+    parts = urlsplit(server)
+    name = f"{parts.scheme}_proxy"
+    proxy = environment.get(name.upper()) or environment.get(name) or ""
+    excluded = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    if not proxy or _is_loopback(host) or _is_excluded(host, port, excluded):
+        return ""
+    return checked(proxy if "://" in proxy else f"http://{proxy}", name.upper())
+
+
+def checked(proxy: str, origin: str) -> str:
+    """The proxy, if it is one we can use; errors name where it was given, not its password.
+
+    Raises:
+        ConfigError: for SOCKS proxies, proxies behind TLS, and what is no URL.
+    """
+    try:
+        parts = urlsplit(proxy)
+        is_usable = parts.scheme == "http" and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise ConfigError(f"{origin}: the proxy must be http://[user:password@]host:port")
+    return proxy
+
+
+def _is_loopback(host: str) -> bool:
+    address = _address(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
+def _is_excluded(host: str, port: int, excluded: str) -> bool:
+    return any(_matches(host, port, each.strip().lower()) for each in excluded.split(","))
+
+
+def _matches(host: str, port: int, pattern: str) -> bool:
+    if pattern in ("", "*"):
+        return pattern == "*"
+    name, colon, number = pattern.rpartition(":")
+    if colon and number.isdigit() and (":" not in name or name.startswith("[")):
+        if int(number) != port:
+            return False
+        pattern = name.strip("[]")
+    address = _address(host)
+    if address is not None:
+        try:
+            return address in ipaddress.ip_network(pattern, strict=False)
+        except (ValueError, TypeError):
+            return False
+    suffix = pattern.removeprefix("*").removeprefix(".")
+    is_below = host.lower().endswith(f".{suffix}")
+    return is_below or (not pattern.startswith((".", "*.")) and host.lower() == suffix)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
