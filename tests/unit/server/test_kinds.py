@@ -367,6 +367,53 @@ def test_what_may_change_of_a_pod_does() -> None:
             " behavior; a DNS label is recommended: [must not contain dots]",
         ),
         (
+            "v1",
+            "Pod",
+            {"spec": container(ports=[{"containerPort": 80}, {"containerPort": 80}])},
+            "spec.containers[0].ports[1]: duplicate port definition with"
+            " spec.containers[0].ports[0]",
+        ),
+        (
+            "v1",
+            "Pod",
+            {"spec": container(ports=[{"containerPort": 8, "hostPort": 9}, {"containerPort": 8}])},
+            "spec.containers[0].ports[1]: overlapping port definition with"
+            " spec.containers[0].ports[0]",
+        ),
+        (
+            "v1",
+            "Pod",
+            {"spec": container(resources={"requests": {"memory": "500m"}})},
+            'spec.containers[0].resources.requests[memory]: fractional byte value "500m" is invalid,'
+            " must be an integer",
+        ),
+        (
+            "v1",
+            "Pod",
+            {"spec": pod_spec(volumes=[{"name": "v", "gitRepo": {"repository": "r"}}])},
+            "spec.volumes[0].gitRepo: deprecated in v1.11",
+        ),
+        (
+            "v1",
+            "Pod",
+            {"spec": pod_spec(imagePullSecrets=[{}])},
+            'spec.imagePullSecrets[0].name: invalid empty name ""',
+        ),
+        (
+            "v1",
+            "Pod",
+            {"spec": pod_spec(terminationGracePeriodSeconds=-1)},
+            "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will"
+            " be treated as 1",
+        ),
+        (
+            "v1",
+            "PersistentVolume",
+            {"spec": {"persistentVolumeReclaimPolicy": "Recycle"}},
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead,"
+            " the recommended approach is to use dynamic provisioning.",
+        ),
+        (
             "networking.k8s.io/v1",
             "Ingress",
             {"metadata": {"annotations": {"kubernetes.io/ingress.class": "x"}}, "spec": {}},

@@ -18,6 +18,8 @@ _WORDS = frozenset(
 
 def problem(schedule: str) -> str | None:
     """What is wrong with a schedule, or nothing."""
+    if schedule.startswith(("TZ=", "CRON_TZ=")):
+        schedule = schedule.partition(" ")[2].strip()
     if not schedule:
         return "empty spec string"
     if schedule.startswith("@"):

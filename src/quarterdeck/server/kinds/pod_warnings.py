@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import quote
 from quarterdeck.server.kinds.paths import at, items, mapping
@@ -50,9 +51,57 @@ def spec_warnings(spec: Object, path: str) -> Iterator[str]:
         if label in _OLD_LABELS:
             new = quote(_OLD_LABELS[label])
             yield f"{path}.nodeSelector[{label}]: deprecated since v1.14; use {new} instead"
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        text = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{path}.terminationGracePeriodSeconds: {text}"
+    for index, volume in enumerate(items(spec, "volumes")):
+        if volume.get("gitRepo") is not None:
+            yield f"{path}.volumes[{index}].gitRepo: deprecated in v1.11"
+    for index, secret in enumerate(items(spec, "imagePullSecrets")):
+        if not secret.get("name"):
+            yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
+    ports: dict[str, list[tuple[Object, str]]] = {}
     for member in ("initContainers", "containers"):
         for index, container in enumerate(items(spec, member)):
-            yield from _env_warnings(container, f"{path}.{member}[{index}]")
+            place = f"{path}.{member}[{index}]"
+            yield from _fraction_warnings(container, place)
+            yield from _env_warnings(container, place)
+            yield from _port_warnings(container, place, ports)
+
+
+def _port_warnings(
+    container: Object, path: str, seen: dict[str, list[tuple[Object, str]]]
+) -> Iterator[str]:
+    """Ports that are named twice, in one container or in two."""
+    for index, port in enumerate(items(container, "ports")):
+        place = f"{path}.ports[{index}]"
+        same = seen.setdefault(f"{port.get('containerPort')}/{port.get('protocol')}", [])
+        for other, where in same:
+            hosts = [each.get("hostPort") or 0 for each in (port, other)]
+            if hosts[0] == hosts[1] and (port.get("hostIP") or "") == (other.get("hostIP") or ""):
+                yield f"{place}: duplicate port definition with {where}"
+            elif 0 in hosts:
+                yield f"{place}: overlapping port definition with {where}"
+        same.append((port, place))
+
+
+def _fraction_warnings(container: Object, path: str) -> Iterator[str]:
+    """Memory and storage come in whole bytes."""
+    for member in ("limits", "requests"):
+        for resource in ("memory", "ephemeral-storage"):
+            amount = at(container, "resources", member, resource)
+            if amount is not None and _is_fraction(str(amount)):
+                yield (
+                    f"{path}.resources.{member}[{resource}]: fractional byte value"
+                    f" {quote(str(amount))} is invalid, must be an integer"
+                )
+
+
+def _is_fraction(amount: str) -> bool:
+    try:
+        return not Quantity.parse(amount).is_integer()
+    except QuantityError:
+        return False
 
 
 def _env_warnings(container: Object, path: str) -> Iterator[str]:

@@ -21,7 +21,10 @@ def template_problems(
     """A template whose labels the selector must select."""
     selector, template = spec.get("selector"), mapping(spec, "template")
     labels = mapping(template, "metadata", "labels")
-    if _says_something(selector) and not checks.selector_matches(selector or {}, labels):
+    is_missing = selector is None  # which selects nothing, not even these labels
+    if is_missing or (
+        _says_something(selector) and not checks.selector_matches(selector or {}, labels)
+    ):
         text = "`selector` does not match template `labels`"
         yield invalid(f"{path}.template.metadata.labels", checks.go_string_map(labels), text)
     yield from pod_template_problems(template, f"{path}.template")

@@ -19,6 +19,7 @@ _SHORT = {
 }
 _RECLAIM = ("Delete", "Recycle", "Retain")
 _UNSET = "<unset>"
+_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _NOT_A_SOURCE = frozenset(
     {
         "capacity",
@@ -176,8 +177,27 @@ def _volume_cells(value: Object, now: datetime) -> Sequence[object]:
     )
 
 
+def _volume_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    """What is on its way out; said once, not with every status."""
+    if context.subresource or (old is not None and old.get("spec") == value.get("spec")):
+        return ()
+    found = []
+    if _OLD_CLASS in (value["metadata"].get("annotations") or {}):
+        found.append(
+            f'metadata.annotations[{_OLD_CLASS}]: deprecated since v1.8; use "storageClassName"'
+            " attribute instead"
+        )
+    if mapping(value, "spec").get("persistentVolumeReclaimPolicy") == "Recycle":
+        found.append(
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead,"
+            " the recommended approach is to use dynamic provisioning."
+        )
+    return found
+
+
 VOLUME = Rules(
     default=_default_volume,
+    warn=_volume_warnings,
     prepare_create=lambda value, context: value.__setitem__("status", {"phase": "Pending"}),
     validate=_volume_problems,
     validate_change=_volume_changes,
