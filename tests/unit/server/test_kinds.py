@@ -384,8 +384,8 @@ def test_what_may_change_of_a_pod_does() -> None:
             "v1",
             "Pod",
             {"spec": container(resources={"requests": {"memory": "500m"}})},
-            'spec.containers[0].resources.requests[memory]: fractional byte value "500m" is invalid,'
-            " must be an integer",
+            'spec.containers[0].resources.requests[memory]: fractional byte value "500m" is'
+            " invalid, must be an integer",
         ),
         (
             "v1",
