@@ -59,12 +59,13 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="where the kubeconfig goes (default: beside the data)",
     )
-    parser.add_argument(
+    happens = parser.add_mutually_exclusive_group()
+    happens.add_argument(
         "--simulate-workloads",
         action="store_true",
         help="pretend that pods run: they become ready without any kubelet",
     )
-    parser.add_argument(
+    happens.add_argument(
         "--no-lifecycle",
         action="store_true",
         help="no garbage collection and namespace termination",

@@ -50,7 +50,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     itself, as with a bare kube-apiserver: for tests that play the controllers themselves."""
 
     simulate_workloads: bool = False
-    """Whether workloads make pods and pods become ready. Without it pods stay Pending."""
+    """Whether workloads make pods and pods become ready. Without it pods stay Pending. Part of the
+    life cycle: nothing is simulated without that."""
 
     simulated_nodes: int = 1
     """How many nodes there are for simulated pods, at least."""
