@@ -1,5 +1,6 @@
 """Many changes in any order, then rest: what is there is what was asked for."""
 
+import json
 import random
 from typing import Any
 
@@ -109,3 +110,8 @@ async def test_all_is_as_asked_for_after_a_storm(
             for pod in await cluster.items("pods", home)
         ]
         assert len(set(addresses)) == len(addresses)
+        # plans share what they read: nobody may have changed it
+        view = cluster.lifecycle.engine.view()
+        for resource in view.resources():
+            for entry in view.entries(resource):
+                assert view.get(entry.key) == json.loads(entry.value)
