@@ -103,7 +103,9 @@ def test_apply_get_watch_events_why_delete(run: Run, place: tuple[Path, str]) ->
     assert "because" in story and "wrote" in story
     told = json.loads(good(run("why", "application", "web", "--health", place[1], "-o", "json")))
     assert told["controllers"][0]["controller"] == "application"
-    assert "web deleted" in good(run("delete", "app", "web"))
+    assert "because" in good(run("why", "application/web", "--health", place[1]))
+    assert "web" in good(run("get", "app/web"))
+    assert "web deleted" in good(run("delete", "app/web"))
     good(run("delete", "-f", "-", "--ignore-not-found", given=APPLICATION))
 
 
@@ -144,6 +146,8 @@ def test_versions(run: Run, tmp_path: Path) -> None:
         pytest.param(["get"], "", 2, ["KIND", "--help"], id="no kind"),
         pytest.param(["get", "app", "--nope"], "", 2, ["--nope"], id="flag"),
         pytest.param(["get", "app", "x", "-A"], "", 2, ["--namespace"], id="name everywhere"),
+        pytest.param(["get", "app/a", "b"], "", 2, ["KIND/NAME"], id="two names"),
+        pytest.param(["why", "app"], "", 2, ["NAME"], id="why what"),
         pytest.param(["get", "app", "-o", "xml"], "", 2, ["xml"], id="output"),
         pytest.param(["get", "app", "-l", "(("], "", 1, ["400"], id="selector"),
         pytest.param(["apply", "-f", "none.yaml"], "", 2, ["none.yaml"], id="no file"),

@@ -345,29 +345,6 @@ def test_interrupted_during_the_start_it_says_so_and_starts_again(start: Start) 
     assert start().ready()
 
 
-def test_nothing_heavy_is_loaded_to_start(tmp_path: Path) -> None:
-    """Each of these costs more than it gives before the first request."""
-    heavy = {"cryptography", "yaml", "typer", "rich", "prometheus_client", "structlog", "aiohttp"}
-
-    def started(*python: str) -> str:
-        process = subprocess.Popen(
-            [sys.executable, *python, "-m", "quarterdeck.cli", "up", *PORTS],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        return process.communicate(timeout=15)[1]
-
-    started()  # certificates are made once
-    loaded = set(re.findall(r"\|\s+([a-z_0-9]+)\s*$", started("-X", "importtime"), re.MULTILINE))
-    assert "quarterdeck" in loaded
-    assert not loaded & heavy
-
-
 def test_it_is_ready_soon_and_small(start: Start) -> None:
     start().end()  # certificates are made once
     began = time.monotonic()

@@ -9,7 +9,7 @@ from quarterdeck.cli.get import find
 from quarterdeck.cli.loop import FAILED, OK, run_loop
 from quarterdeck.cli.output import reference
 from quarterdeck.cli.reach import Context, Kubeconfig, Namespace, patiently, reach
-from quarterdeck.cli.typed import CommandError, Debug, call
+from quarterdeck.cli.typed import CommandError, Debug, call, split_target
 from quarterdeck.client.client import Client
 from quarterdeck.client.interfaces import ApiResource
 from quarterdeck.meta.identity import GVK
@@ -44,6 +44,9 @@ def delete(
     debug: Debug = False,
 ) -> int:
     """Delete what is named, or everything in manifests, in reverse order."""
+    if "/" in kind:
+        kind, one = split_target(kind, names[0] if names else "")
+        names = [one]
     if bool(filename) == bool(kind and names):
         raise CommandError("name a kind and objects of it, or manifests with --filename", 2)
 

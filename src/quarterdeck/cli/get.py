@@ -24,7 +24,7 @@ from quarterdeck.cli.reach import (
     reach,
     transport_of,
 )
-from quarterdeck.cli.typed import CommandError, Debug, call
+from quarterdeck.cli.typed import CommandError, Debug, call, split_target
 from quarterdeck.client import requests
 from quarterdeck.client.client import Client
 from quarterdeck.client.interfaces import ApiResource
@@ -53,6 +53,7 @@ def get(
     debug: Debug = False,
 ) -> None:
     """Print objects of a kind."""
+    kind, name = split_target(kind, name)
 
     async def main() -> str:
         async with reach(kubeconfig, context) as client:
@@ -69,7 +70,7 @@ def get(
 
 
 async def find(client: Client, kind: str) -> ApiResource:
-    """The resource a person means; `application/web` and `application` both name it."""
+    """The resource a person means: its plural, singular, kind or a short name."""
     _, found = await client.resource_named(kind)
     return found
 

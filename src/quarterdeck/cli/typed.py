@@ -27,6 +27,20 @@ class CommandError(Exception):
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
 
 
+def split_target(kind: str, name: str) -> tuple[str, str]:
+    """`KIND NAME` and `KIND/NAME` mean the same.
+
+    Raises:
+        CommandError: if both are given.
+    """
+    head, slash, tail = kind.partition("/")
+    if not slash:
+        return kind, name
+    if name or not (head and tail):
+        raise CommandError(f"{kind!r}: give KIND NAME or KIND/NAME", REFUSED)
+    return head, tail
+
+
 def command(name: str, function: Callable[..., Any]) -> Any:
     """The parser of a function."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)

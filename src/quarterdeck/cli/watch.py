@@ -16,7 +16,7 @@ from quarterdeck.cli.reach import (
     patiently,
     reach,
 )
-from quarterdeck.cli.typed import Debug, call
+from quarterdeck.cli.typed import Debug, call, split_target
 from quarterdeck.kit import json
 from quarterdeck.meta.conditions import TRUE
 from quarterdeck.wire.frame import EventType
@@ -43,6 +43,7 @@ def watch(
     debug: Debug = False,
 ) -> None:
     """Print the objects of a kind, then every change, until Ctrl-C."""
+    kind, name = split_target(kind, name)
 
     async def main() -> None:
         seen = 0

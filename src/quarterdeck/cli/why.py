@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from quarterdeck.cli.loop import run_loop
+from quarterdeck.cli.loop import REFUSED, run_loop
 from quarterdeck.cli.output import Form, Output, pretty
-from quarterdeck.cli.typed import CommandError, Debug, call
+from quarterdeck.cli.typed import CommandError, Debug, call, split_target
 from quarterdeck.kit import http, json
 
 _DEFAULT = "http://127.0.0.1:8081"
@@ -19,7 +19,7 @@ def run(arguments: list[str]) -> int:
 
 def why(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="application, pipeline, …")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The object's name.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The object's name.")] = "",
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NAME", help="Its namespace.")
     ] = "default",
@@ -34,6 +34,9 @@ def why(
     debug: Debug = False,
 ) -> None:
     """Tell the last reconciles of an object: cause, reads, writes, outcome."""
+    kind, name = split_target(kind, name)
+    if not name:
+        raise CommandError("name the object: quarterdeck why KIND NAME", REFUSED)
     url = f"{health.rstrip('/')}/explain/{kind}/{namespace}/{name}"
     document = run_loop(_ask(url, health), fast=False)
     if output is Form.JSON:
