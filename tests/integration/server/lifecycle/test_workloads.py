@@ -107,6 +107,18 @@ async def test_stateful_update_on_delete_waits_for_somebody(simulation: Any, wor
         assert pod["spec"]["containers"][0]["image"] == "example/app:2"
 
 
+async def test_replication_controller_keeps_its_number(simulation: Any, template: Any) -> None:
+    async with simulation() as cluster:
+        spec = {"replicas": 2, "selector": {"app": "old"}, "template": template("old")}
+        await cluster.create("replicationcontrollers", {"metadata": {"name": "old"}, "spec": spec})
+        found = await cluster.the("replicationcontrollers", "old")
+        assert found["status"]["readyReplicas"] == 2
+        await cluster.delete("pods", (await cluster.names("pods"))[0])
+        assert len(await cluster.names("pods")) == 2
+        await cluster.delete("replicationcontrollers", "old")
+        assert await cluster.names("pods") == []
+
+
 # daemon sets -------------------------------------------------------------------------------------
 
 

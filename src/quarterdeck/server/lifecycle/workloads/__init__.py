@@ -23,13 +23,17 @@ def simulated(nodes: int) -> Iterator[Controller]:
     from quarterdeck.server.lifecycle.workloads.node_down import NodeDown
     from quarterdeck.server.lifecycle.workloads.nodes import Nodes
     from quarterdeck.server.lifecycle.workloads.quotas import Quotas
-    from quarterdeck.server.lifecycle.workloads.replicasets import ReplicaSets
+    from quarterdeck.server.lifecycle.workloads.replicasets import (
+        REPLICATION_CONTROLLER,
+        ReplicaSets,
+    )
     from quarterdeck.server.lifecycle.workloads.scheduler import Scheduler
     from quarterdeck.server.lifecycle.workloads.statefulsets import StatefulSets
 
     yield Nodes(nodes)
     yield Deployments()
     yield ReplicaSets()
+    yield ReplicaSets(REPLICATION_CONTROLLER)
     yield StatefulSets()
     yield DaemonSets()
     yield CronJobs()

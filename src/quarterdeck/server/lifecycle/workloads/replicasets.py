@@ -1,7 +1,8 @@
-"""ReplicaSets: as many pods of a template as are wanted."""
+"""ReplicaSets, and their predecessors: as many pods of a template as are wanted."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from quarterdeck.server.lifecycle.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.controller import keys_of_controller
@@ -37,36 +38,63 @@ from quarterdeck.server.lifecycle.workloads.pods import (
 from quarterdeck.server.lifecycle.workloads.quotas import Room, room_for_pods
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
+from quarterdeck.wire.labels import Selector
 
 REPLICA_SETS = "replicasets.apps"
 QUOTAS = "resourcequotas"
 BURST = 500
 """Pods that are made or deleted at once."""
 
-_COMPONENT = "replicaset-controller"
 _COST = "controller.kubernetes.io/pod-deletion-cost"
 _FAILED_RETRY_S = 5.0
+
+
+class Flavour(NamedTuple):
+    """What tells the two kinds apart."""
+
+    resource: str
+    kind: str
+    component: str
+    selector: Callable[[Object], Selector | None]
+
+
+def _plain_selector(value: Object) -> Selector | None:
+    labels = spec(value).get("selector")
+    return Selector.of(labels) if labels else None
+
+
+REPLICA_SET = Flavour(REPLICA_SETS, "ReplicaSet", "replicaset-controller", selector_of)
+REPLICATION_CONTROLLER = Flavour(
+    "replicationcontrollers", "ReplicationController", "replication-controller", _plain_selector
+)
 
 
 class ReplicaSets:
     """Makes and deletes the pods of replica sets."""
 
-    name = _COMPONENT
     manager = "kube-controller-manager"
-    resources: frozenset[str] | None = frozenset({REPLICA_SETS, PODS})
     initial: Sequence[StoreKey] = ()
+
+    def __init__(self, flavour: Flavour = REPLICA_SET) -> None:
+        self._flavour = flavour
+        self.name = flavour.component
+        self.resources: frozenset[str] | None = frozenset({flavour.resource, PODS})
 
     def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The set itself, or that of a pod."""
-        if event.key.resource == REPLICA_SETS:
+        flavour = self._flavour
+        if event.key.resource == flavour.resource:
             yield event.key
         else:
-            yield from keys_of_controller(event, index, kind="ReplicaSet", resource=REPLICA_SETS)
+            yield from keys_of_controller(
+                event, index, kind=flavour.kind, resource=flavour.resource
+            )
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """Make or delete pods; when their number is right, say how they are."""
         replica_set = view.get(key)
-        selector = None if replica_set is None else selector_of(replica_set)
+        flavour = self._flavour
+        selector = None if replica_set is None else flavour.selector(replica_set)
         if replica_set is None or selector is None:
             return ()
         owned, actions = claim(view, replica_set, PODS, selector)
@@ -77,14 +105,15 @@ class ReplicaSets:
         if not is_deleting(replica_set):
             surplus = len(pods) - wanted(replica_set)
             if surplus > 0:
-                return list(_fewer(replica_set, pods, min(surplus, BURST)))
+                return list(_fewer(flavour, replica_set, pods, number=min(surplus, BURST)))
             if surplus < 0:
                 room = room_for_pods(view, namespace(replica_set))
-                actions = list(_more(view, replica_set, min(-surplus, BURST, room.pods)))
+                number = min(-surplus, BURST, room.pods)
+                actions = list(_more(view, flavour, replica_set, number=number))
                 if room.pods >= -surplus:
                     return actions
-                actions += [_refused(replica_set, room), Requeue(_FAILED_RETRY_S)]
-        return [*actions, *_report(view, replica_set, pods, refused=room)]
+                actions += [_refused(flavour, replica_set, room), Requeue(_FAILED_RETRY_S)]
+        return [*actions, *_report(view, flavour, replica_set, pods=pods, refused=room)]
 
 
 def wanted(value: Object) -> int:
@@ -93,19 +122,19 @@ def wanted(value: Object) -> int:
     return 1 if replicas is None else int(replicas)
 
 
-def _more(view: View, owner: Object, number: int) -> Iterator[Action]:
+def _more(view: View, flavour: Flavour, owner: Object, *, number: int) -> Iterator[Action]:
     template = spec(owner).get("template") or {}
     prefix = f"{name(owner)}-"
     for _ in range(number):
         pod_name = prefix[:58] + random_suffix(view.random)
         yield from create_pod(
-            owner, new_pod(owner, template, pod_name, generateName=prefix), _COMPONENT
+            owner, new_pod(owner, template, pod_name, generateName=prefix), flavour.component
         )
 
 
-def _fewer(owner: Object, pods: list[Object], number: int) -> Iterator[Action]:
+def _fewer(flavour: Flavour, owner: Object, pods: list[Object], *, number: int) -> Iterator[Action]:
     for pod in rank_for_deletion(pods)[:number]:
-        yield from delete_pod(owner, pod, _COMPONENT)
+        yield from delete_pod(owner, pod, flavour.component)
 
 
 def rank_for_deletion(pods: list[Object]) -> list[Object]:
@@ -138,12 +167,12 @@ def _cost(pod: Object) -> int:
     return int(text) if text.lstrip("-").isdigit() else 0
 
 
-def _refused(owner: Object, room: Room) -> Record:
+def _refused(flavour: Flavour, owner: Object, room: Room) -> Record:
     return Record(
         about=owner,
         reason="FailedCreate",
         message=f'Error creating: pods "{name(owner)}-" is forbidden: {room.refusal}',
-        component=_COMPONENT,
+        component=flavour.component,
         is_warning=True,
     )
 
@@ -152,7 +181,7 @@ def _refused(owner: Object, room: Room) -> Record:
 
 
 def _report(
-    view: View, owner: Object, pods: list[Object], *, refused: Room | None
+    view: View, flavour: Flavour, owner: Object, *, pods: list[Object], refused: Room | None
 ) -> Iterator[Action]:
     template_labels = ((spec(owner).get("template") or {}).get("metadata") or {}).get("labels")
     waits = [available_in(pod, spec(owner).get("minReadySeconds") or 0, view.now) for pod in pods]
@@ -173,7 +202,7 @@ def _report(
     if conditions := _conditions(owner, refused, stamp(view.now)):
         new["conditions"] = conditions
     if new != status(owner):
-        yield update(REPLICA_SETS, owner, "status", status=new)
+        yield update(flavour.resource, owner, "status", status=new)
     if pending := [wait for wait in waits if wait]:
         yield Requeue(min(pending))
 
