@@ -10,7 +10,8 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-_OLDEST = 27
+TRIED = (27, 28, 29, 30, 31, 32, 33)
+"""Minor versions that the reference page names; newer ones are tried where they are installed."""
 _NAME = re.compile(r"kubectl\.1\.(\d+)")
 APP = """
 apiVersion: apps/v1
@@ -56,7 +57,7 @@ def programs() -> Iterator[Any]:
     versions = {}
     for path in Path(found).resolve().parent.glob("kubectl.1.*"):
         match = _NAME.fullmatch(path.name)
-        if match is not None and int(match[1]) >= _OLDEST:
+        if match is not None and int(match[1]) >= min(TRIED):
             versions[int(match[1])] = path
     for minor, path in sorted(versions.items()):
         yield pytest.param(path, id=f"1.{minor}")
