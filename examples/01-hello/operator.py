@@ -7,11 +7,10 @@ sys.path.pop(0)  # this folder: its `operator` would hide the standard library's
 import asyncio
 
 from quarterdeck.apis.core import ConfigMap
-from quarterdeck.client import Client, load_config
 from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct
-from quarterdeck.runtime import Context, Controller, Manager, logging
+from quarterdeck.runtime import Context, Controller, operate
 
 
 class GreetingSpec(Struct, frozen=True, kw_only=True):
@@ -39,13 +38,5 @@ async def reconcile(greeting: Greeting, ctx: Context[Greeting]) -> None:
 controller = Controller(reconcile=reconcile, for_=Greeting, owns=[ConfigMap])
 
 
-async def main() -> None:
-    async with Client(load_config()) as client:
-        manager = Manager(client, name="hello")
-        manager.add(controller)
-        await manager.run()
-
-
 if __name__ == "__main__":
-    logging.configure()
-    asyncio.run(main())
+    asyncio.run(operate("hello", controller))

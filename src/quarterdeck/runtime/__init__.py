@@ -13,6 +13,7 @@ from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
     from quarterdeck.runtime.cache import Change, Event
+    from quarterdeck.runtime.certificates import CertificateFiles
     from quarterdeck.runtime.context import Context
     from quarterdeck.runtime.controller import Controller
     from quarterdeck.runtime.enqueue import Lookup, Owns, Watch
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from quarterdeck.runtime.leader import LostLeadership, Timing
     from quarterdeck.runtime.logging import Logger, get_logger
     from quarterdeck.runtime.manager import Bind, Election, Manager, MetricsPage
+    from quarterdeck.runtime.program import operate
     from quarterdeck.runtime.reflector import Settings
     from quarterdeck.runtime.result import (
         DONE,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DONE",
     "Bind",
+    "CertificateFiles",
     "Change",
     "Context",
     "Controller",
@@ -58,11 +61,13 @@ __all__ = [
     "Waiting",
     "Watch",
     "get_logger",
+    "operate",
     "strip_managed_fields",
 ]
 
 _HOMES = {
     "cache": ("Change", "Event"),
+    "certificates": ("CertificateFiles",),
     "context": ("Context",),
     "controller": ("Controller",),
     "enqueue": ("Lookup", "Owns", "Watch"),
@@ -71,6 +76,7 @@ _HOMES = {
     "leader": ("LostLeadership", "Timing"),
     "logging": ("Logger", "get_logger"),
     "manager": ("Bind", "Election", "Manager", "MetricsPage"),
+    "program": ("operate",),
     "reflector": ("Settings",),
     "result": ("DONE", "Done", "RequeueAfter", "Result", "Stalled", "WaitFor", "Waiting"),
 }

@@ -88,9 +88,11 @@ def shown_body(kind: str, body: bytes) -> bytes:
 class Journal:
     """The last reconciles of one controller."""
 
-    def __init__(self, controller: str, kind: str, *, size: int = 2000) -> None:
+    def __init__(self, controller: str, kind: str, *, plural: str = "", size: int = 2000) -> None:
         self.controller = controller
         self.kind = kind
+        self.names = frozenset({kind.lower(), plural.lower()})
+        """How people call the kind."""
         self._records: deque[Record] = deque(maxlen=size)
         self.add = self._records.append
 
@@ -152,9 +154,9 @@ def _cause(cause: object) -> dict[str, Any]:
 
 
 def explain(journals: Iterable[Journal], kind: str, key: Key) -> list[dict[str, Any]]:
-    """What every controller of a kind has to say about an object; the kind's case is ignored."""
+    """What every controller of a kind, or of its plural, has to say about an object."""
     return [
         {"controller": journal.controller, "reconciles": [to_json(r) for r in journal.of(key)]}
         for journal in journals
-        if journal.kind.lower() == kind.lower()
+        if kind.lower() in journal.names
     ]

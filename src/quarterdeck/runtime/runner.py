@@ -81,7 +81,8 @@ class Runner(Generic[T]):
         self._waited_kinds: set[type[Object]] = set()
         self._uids: dict[Key, str] = {}
         self._stopping = False
-        self.journal = Journal(self.name, controller.for_.KIND.kind)
+        kind = controller.for_.KIND
+        self.journal = Journal(self.name, kind.kind, plural=kind.plural)
 
     # --- start and stop
 

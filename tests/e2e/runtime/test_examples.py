@@ -1,9 +1,12 @@
 """Every example runs as its README says: as a process of its own, against an API server."""
 
+import ast
+import io
 import os
 import signal
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +20,23 @@ from quarterdeck.testing.waiting import eventually
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-GREETINGS = GVR("example.com", "v1", "greetings")
 
 
 def read(path: Path) -> Any:
     return yaml.load(path.read_text())
 
 
-async def test_hello_runs_as_a_script_and_ends_gracefully(
-    cluster: BackgroundCluster, tmp_path: Path
+@pytest.mark.parametrize(
+    ("example", "plural", "status"),
+    [
+        pytest.param("01-hello", "greetings", {"text": "Hello, Ada!"}, id="01-hello"),
+        pytest.param("02-children", "shelves", {"books": 2}, id="02-children"),
+    ],
+)
+async def test_it_runs_as_a_script_and_ends_gracefully(
+    example: str, plural: str, status: dict[str, Any], cluster: BackgroundCluster, tmp_path: Path
 ) -> None:
-    folder = EXAMPLES / "01-hello"
+    folder = EXAMPLES / example
     environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "LOG_FORMAT": "console"}
     log = (tmp_path / "log").open("w+")
     operator = subprocess.Popen(
@@ -36,20 +45,20 @@ async def test_hello_runs_as_a_script_and_ends_gracefully(
     try:
         async with Client(load_config(cluster.kubeconfig)) as client:
             await client.resource(CRDS).create(read(folder / "crd.yaml"))
-            greetings = client.resource(GREETINGS)
+            objects = client.resource(GVR("example.com", "v1", plural))
             created: list[Any] = []
 
             async def is_created() -> bool:
-                created.append(await greetings.create(read(folder / "sample.yaml")))
+                created.append(await objects.create(read(folder / "sample.yaml")))
                 return True
 
             await eventually(is_created)
 
-            async def is_greeted() -> bool:
-                found = await greetings.get("sample", "default")
-                return bool(found["status"]["text"] == "Hello, Ada!")
+            async def is_done() -> bool:
+                found = await objects.get("sample", "default")
+                return bool(status.items() <= found["status"].items())
 
-            await eventually(is_greeted, within_s=15)
+            await eventually(is_done, within_s=15)
         operator.send_signal(signal.SIGTERM)
         assert operator.wait(10) == 0
     finally:
@@ -69,3 +78,21 @@ def test_the_tests_of_examples_pass_on_their_own(folder: Path, tmp_path: Path) -
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("example", "limit"), [("01-hello", 30), ("02-children", 50)])
+def test_it_is_as_short_as_it_claims(example: str, limit: int) -> None:
+    source = (EXAMPLES / example / "operator.py").read_text()
+    assert len(code_lines(source)) <= limit
+    assert len(source.splitlines()) <= 80
+
+
+def code_lines(source: str) -> set[int]:
+    """The lines that hold code: neither blank nor comments nor docstrings."""
+    quiet = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    found: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in quiet and token.type != tokenize.ENDMARKER:
+            found.update(range(token.start[0], token.end[0] + 1))
+    docstring = ast.parse(source).body[0]
+    return found - set(range(docstring.lineno, (docstring.end_lineno or 0) + 1))

@@ -96,7 +96,7 @@ async def test_pages_tell_health_readiness_and_why() -> None:
             assert (await read(manager.health_url, "/healthz?exclude=disk"))[0] == 200
             status, body = await read(manager.health_url, "/healthz/nonsense")
             assert status == 404
-            status, body = await read(manager.health_url, "/explain/configmap/default/a")
+            status, body = await read(manager.health_url, "/explain/configmaps/default/a")
             told = json.decode(body)["controllers"][0]["reconciles"][-1]
             assert told["causes"][0]["event"] == "added"
             assert told["writes"][0]["object"] == "default/a-copy"
