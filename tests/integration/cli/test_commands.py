@@ -1,0 +1,213 @@
+"""The commands inside this process, against a server of the test's own."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.cli.main import run
+
+WIDGETS = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one, labels: {app: a}}
+data: {a: "1"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: two}
+"""
+
+
+class Shell:
+    """Calls commands with a kubeconfig, and reads what they print."""
+
+    def __init__(self, kubeconfig: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self._kubeconfig = kubeconfig
+        self._capture = capture
+
+    def __call__(self, *arguments: str, code: int = 0) -> str:
+        assert run([*arguments, "--kubeconfig", str(self._kubeconfig)]) == code
+        done = self._capture.readouterr()
+        return done.out if code == 0 else done.err
+
+
+@pytest.fixture
+def shell(kubeconfig: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(kubeconfig, capsys)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> str:
+    (tmp_path / "maps.yaml").write_text(WIDGETS)
+    return str(tmp_path)
+
+
+def test_objects_come_and_go(shell: Shell, files: str) -> None:
+    assert shell("apply", "-f", files) == "configmap/one created\nconfigmap/two created\n"
+    assert shell("apply", "-f", files, "--force").count("applied") == 2
+    assert "(dry run)" in shell("apply", "-f", files, "--dry-run")
+    rows = shell("get", "configmaps", "-l", "app=a").splitlines()
+    assert [row.split()[0] for row in rows] == ["NAME", "one"]
+    assert shell("get", "cm/two", "-o", "name") == "configmaps/two\n"
+    assert json.loads(shell("get", "cm", "one", "-o", "json"))["data"] == {"a": "1"}
+    assert shell("get", "cm", "-A").startswith("NAMESPACE")
+    assert len(json.loads(shell("get", "cm", "-o", "json"))["items"]) >= 2
+    assert "name: one" in shell("get", "cm", "-o", "yaml", "-n", "default")
+    assert "No secrets found in namespace default." in shell("get", "secrets")
+    assert "default" in shell("get", "namespaces", "--wide")
+    assert shell("watch", "cm", "one", "--count", "1").startswith("ADDED     ConfigMap default/one")
+    assert "# ADDED" in shell("watch", "cm", "one", "--count", "1", "-o", "yaml")
+    assert shell("delete", "configmap", "one") == "configmap/one deleted\n"
+    assert shell("delete", "-f", files, "--ignore-not-found") == "configmap/two deleted\n"
+
+
+def test_manifests_come_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = io.TextIOWrapper(io.BytesIO(WIDGETS.encode()))
+    monkeypatch.setattr("sys.stdin", given)
+    assert "one created" in shell("apply", "-f", "-", "-n", "kube-public")
+    assert "one" in shell("get", "cm", "-n", "kube-public")
+
+
+def test_events_are_sorted_filtered_and_bounded(shell: Shell, tmp_path: Path) -> None:
+    assert shell("events") == "No events found.\n"
+    documents = [
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"e{number}"},
+            "involvedObject": {"kind": "Pod", "namespace": "default", "name": f"p{number}"},
+            "type": "Warning" if number else "Normal",
+            "reason": "R",
+            "message": "two\nlines",
+            "lastTimestamp": f"2026-01-01T00:00:0{9 - number}Z",
+            "count": 3,
+        }
+        for number in range(3)
+    ]
+    (tmp_path / "events.json").write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
+    )
+    shell("apply", "-f", str(tmp_path / "events.json"))
+    rows = shell("events").splitlines()[1:]
+    assert ["p2" in rows[0], "p1" in rows[1], "p0" in rows[2]] == [True] * 3
+    assert "two lines" in rows[0]
+    assert len(shell("events", "--limit", "1").splitlines()) == 2
+    assert "p0" not in shell("events", "--warnings", "-A")
+    assert "p1" in shell("events", "--for", "pod/p1")
+    assert "No events" in shell("events", "--for", "pods/nobody")
+    assert json.loads(shell("events", "--for", "pod/p1", "-o", "json"))["reason"] == "R"
+
+
+def test_versions(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "v1." in shell("version")
+    assert json.loads(shell("version", "-o", "json"))["trouble"] == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        pytest.param(["get", "nothing"], 1, "nothing", id="kind"),
+        pytest.param(["get", "cm", "none"], 1, "404", id="object"),
+        pytest.param(["get", "cm", "x", "-A"], 2, "--namespace", id="everywhere"),
+        pytest.param(["get", "cm/x", "y"], 2, "KIND/NAME", id="two names"),
+        pytest.param(["get", "--what"], 2, "--what", id="flag"),
+        pytest.param(["delete", "cm"], 2, "--filename", id="delete what"),
+        pytest.param(["delete", "cm", "none"], 1, "", id="delete nobody"),
+        pytest.param(["apply", "-f", "/nowhere"], 2, "/nowhere", id="file"),
+        pytest.param(["events", "--for", "x"], 2, "KIND/NAME", id="about"),
+    ],
+)
+def test_mistakes_have_a_code_and_a_line(
+    shell: Shell, arguments: list[str], code: int, word: str
+) -> None:
+    line = shell(*arguments, code=code)
+    assert word in line
+    assert "Traceback" not in line
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        pytest.param("a: [", "YAML", id="yaml"),
+        pytest.param("- 1\n", "not an object", id="list"),
+        pytest.param("kind: A\n", "apiVersion", id="version"),
+        pytest.param("apiVersion: v1\nkind: A\n", "metadata.name", id="name"),
+        pytest.param("---\n", "no object", id="empty"),
+    ],
+)
+def test_bad_manifests_name_what_is_missing(
+    shell: Shell, tmp_path: Path, text: str, word: str
+) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    assert word in shell("apply", "-f", str(tmp_path / "bad.yaml"), code=2)
+
+
+# --- commands that need no server
+
+
+def told(capture: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert run(list(arguments)) == code
+    done = capture.readouterr()
+    return done.out if code == 0 else done.err
+
+
+def test_usage_and_unknown_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "commands:" in told(capsys, "--help")
+    assert told(capsys, "--version").startswith("quarterdeck ")
+    assert "nonsense" in told(capsys, "nonsense", code=2)
+
+
+def test_definitions_and_manifests(capsys: pytest.CaptureFixture[str]) -> None:
+    names = told(capsys, "crds", "--operators", "applications", "-o", "name")
+    assert names == "applications.cloudnative.elide.dev\n"
+    assert "openAPIV3Schema" in told(capsys, "crds")
+    assert "Deployment/quarterdeck-manager" in told(capsys, "manifests", "-o", "name")
+    assert "mine:1" in told(capsys, "manifests", "--image", "mine:1", "-n", "here")
+    assert "kind: Application" in told(capsys, "manifests", "--samples")
+    assert "applications" in told(capsys, "crds", "--operators", "x", code=1)
+
+
+def test_expressions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "self.yaml").write_text("a: [1, 2]\n")
+    name = str(tmp_path / "self.yaml")
+    assert "value  2" in told(capsys, "cel", "size(self.a)", "-f", name)
+    assert json.loads(told(capsys, "cel", "1 + 1", "-o", "json"))["value"] == 2
+    told(capsys, "cel", "1 +", code=2)
+    told(capsys, "cel", "self", "-f", "/nowhere", code=2)
+
+
+@pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
+def test_completion(shell_name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "doctor" in told(capsys, "completion", shell_name)
+
+
+def test_completion_knows_its_shells(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "fish" in told(capsys, "completion", "tcsh", code=2)
+
+
+def test_the_reference_page_names_every_flag() -> None:
+    from quarterdeck.app.resolving import fields
+    from quarterdeck.cli.reference import page
+
+    text = "\n".join(page())
+    assert all(f"`{field.flag}`" in text for field in fields())
+
+
+def test_doctor(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quarterdeck.yaml").write_text("port: 0\nhealthPort: 0\n")
+    run(["doctor", "--http-port", "0", "--metrics-port", "0", "--fleet-port", "0"])
+    table = capsys.readouterr().out
+    assert "file quarterdeck.yaml" in table and "flag --http-port" in table
+    (tmp_path / "quarterdeck.yaml").write_text("port: x\n")
+    assert "'x'" in told(capsys, "doctor", code=2)
+
+
+def test_why_needs_somebody_to_ask(capsys: pytest.CaptureFixture[str]) -> None:
+    line = told(capsys, "why", "application/web", "--health", "http://127.0.0.1:9", code=1)
+    assert "--health" in line
+    assert "NAME" in told(capsys, "why", "application", code=2)
