@@ -100,10 +100,14 @@ class Resources:
 
 
 def _signed(options: Options) -> Options:
-    """Who wrote, where the caller does not say: not the operator, whose client is used."""
-    if options.field_manager:
-        return options
-    return msgspec.structs.replace(options, field_manager=_FIELD_MANAGER)
+    """What the caller leaves open: who wrote (not the operator, whose client is used), and what
+    happens to members nobody knows: as with kubectl they are refused, not dropped in silence.
+    """
+    return msgspec.structs.replace(
+        options,
+        field_manager=options.field_manager or _FIELD_MANAGER,
+        field_validation=options.field_validation or "Strict",
+    )
 
 
 def _ok(body: bytes) -> Response:

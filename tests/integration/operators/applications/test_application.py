@@ -10,7 +10,7 @@ import msgspec
 from quarterdeck.apis.applications.v1 import FINALIZER, Application, ApplicationSpec
 from quarterdeck.apis.apps import Deployment
 from quarterdeck.apis.batch import Job
-from quarterdeck.apis.core.config import ConfigMap
+from quarterdeck.apis.core.config import ConfigMap, ResourceQuota, ResourceQuotaSpec
 from quarterdeck.apis.core.events import Event as CoreEvent
 from quarterdeck.apis.core.services import Service
 from quarterdeck.app import definitions
@@ -322,3 +322,29 @@ async def test_a_cleanup_that_fails_is_tried_again() -> None:
         await client.delete(app)
         await gone(client, Application, "web")
         assert await client.list(Deployment, "default") == []
+
+
+async def test_a_quota_that_is_too_small_is_named() -> None:
+    async with operating() as client:
+        quota = ResourceQuota(
+            metadata=ObjectMeta(name="small", namespace="default"),
+            spec=ResourceQuotaSpec(hard={"pods": "1"}),
+        )
+        await client.create(quota)
+        await client.create(application(replicas=3))
+        app = await until(client, "web", lambda a: a.status.phase == "Failed")
+        ready = find(app.status.conditions, READY)
+        assert ready is not None and ready.reason == "QuotaExceeded"
+        assert "small" in ready.message
+
+
+async def test_a_container_that_keeps_crashing_is_named() -> None:
+    async with operating() as client:
+        await client.create(application(replicas=1))
+        await until(client, "web", is_running)
+        deployment = await client.get(Deployment, "web", "default")
+        fail = {"simulate.quarterdeck.dev/fail": "CrashLoopBackOff"}
+        await client.patch(deployment, {"spec": {"template": {"metadata": {"annotations": fail}}}})
+        app = await until(client, "web", lambda a: a.status.phase == "Failed")
+        ready = find(app.status.conditions, READY)
+        assert ready is not None and ready.reason == "CrashLoopBackOff"
