@@ -49,6 +49,7 @@ class Screen:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._is_gone = False
         self._is_coloured = stream.isatty() and not os.environ.get("NO_COLOR")
 
     def show(self, started: Started) -> None:
@@ -69,5 +70,13 @@ class Screen:
         return f"{colour}{text}{_OFF}" if self._is_coloured and text else text
 
     def _write(self, text: str) -> None:
-        self._stream.write(f"{text}\n")
-        self._stream.flush()
+        """A terminal that is gone or poor in letters must not disturb what runs."""
+        if self._is_gone:
+            return
+        try:
+            self._stream.write(f"{text}\n")
+            self._stream.flush()
+        except UnicodeEncodeError:
+            self._stream.write(text.encode("ascii", "replace").decode() + "\n")
+        except (OSError, ValueError):
+            self._is_gone = True

@@ -92,6 +92,22 @@ def test_screen_has_no_colours_off_a_terminal() -> None:
     assert stream.getvalue().endswith("careful\n")
 
 
+def test_a_terminal_that_is_gone_disturbs_nothing() -> None:
+    stream = io.StringIO()
+    screen = Screen(stream)
+    stream.close()
+    screen.line("nobody")
+    screen.line("reads this")
+
+
+def test_a_terminal_with_few_letters_gets_those_it_has() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    Screen(stream).line("… and 3 more")
+    stream.flush()
+    assert raw.getvalue() == b"? and 3 more\n"
+
+
 def _write(name: str, *, resource: str = APPS, value: bytes = b"{}") -> StoreEvent:
     key = StoreKey(resource, "default", name)
     entry = Entry(key=key, revision=1, created_revision=1, value=value)
