@@ -2,9 +2,10 @@ import stat
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig
+from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, Material
 from quarterdeck.client.credentials import ExecProvider, TokenFileProvider, provider_for
 from quarterdeck.client.errors import CredentialError
 from quarterdeck.kit.clock import VirtualClock
@@ -83,3 +84,74 @@ async def test_a_user_and_password_become_basic_auth() -> None:
     found = await provider_for(config, VirtualClock()).credentials()
     assert found.authorization == "Basic YTpi"
     assert "YTpi" not in repr(found)
+
+
+async def test_a_token_is_sent_as_it_is_and_never_renewed() -> None:
+    provider = provider_for(ClusterConfig(server="https://h", token=Secret("t")), VirtualClock())
+    assert (await provider.credentials()).authorization == "Bearer t"
+    assert not await provider.refresh()
+
+
+async def test_nobody_in_particular_sends_nothing() -> None:
+    found = await provider_for(CLUSTER, VirtualClock()).credentials()
+    assert (found.authorization, found.certificate) == ("", b"")
+
+
+async def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
+    config = ClusterConfig(server="https://h", token_file=tmp_path / "token")
+    with pytest.raises(CredentialError, match="cannot read the token file"):
+        await provider_for(config, VirtualClock()).credentials()
+
+
+async def test_certificate_files_are_read_anew_when_they_are_renewed(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    config = ClusterConfig(
+        server="https://h",
+        token=Secret("t"),
+        client_certificate=Material(file=certificate),
+        client_key=Material(file=key),
+    )
+    provider = provider_for(config, clock)
+    with pytest.raises(CredentialError, match=r"cannot read .*tls.crt: No such file"):
+        await provider.credentials()
+    certificate.write_bytes(b"one")
+    key.write_bytes(b"key")
+    found = await provider.credentials()
+    assert (found.authorization, found.certificate, found.key) == ("Bearer t", b"one", b"key")
+    certificate.write_bytes(b"two")
+    assert (await provider.credentials()).certificate == b"one"
+    assert await provider.refresh()
+    assert (await provider.credentials()).certificate == b"two"
+    assert not await provider.refresh()
+    key.unlink()  # somebody is writing it anew: the last good pair serves meanwhile
+    await clock.advance(61)
+    assert (await provider.credentials()).key == b"key"
+
+
+async def test_a_plugin_is_told_of_the_cluster_if_it_asks(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    body = f"""
+open({str(told)!r}, "w").write(os.environ["KUBERNETES_EXEC_INFO"] + os.environ["EXTRA"])
+print(json.dumps({{"status": {{"clientCertificateData": "CERT", "clientKeyData": "KEY"}}}}))
+"""
+    config = msgspec.structs.replace(
+        plugin(tmp_path, body), provide_cluster_info=True, env=(("EXTRA", "more"),)
+    )
+    cluster = ClusterConfig(
+        server="https://h", certificate_authority=Material(data=Secret(b"CA")), exec=config
+    )
+    provider = provider_for(cluster, VirtualClock())
+    found = await provider.credentials()
+    assert (found.authorization, found.certificate, found.key) == ("", b"CERT", b"KEY")
+    assert '"server":"https://h"' in told.read_text()
+    assert '"certificate-authority-data":"Q0E="' in told.read_text()
+    assert told.read_text().endswith("more")
+    assert not await provider.refresh()
+
+
+async def test_a_plugin_that_is_not_a_program_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "plugin"
+    path.write_text("not executable")
+    with pytest.raises(CredentialError, match="cannot be started: Permission denied"):
+        await ExecProvider(ExecConfig(command=str(path)), CLUSTER, VirtualClock()).credentials()
