@@ -1,0 +1,153 @@
+"""What people and tools ask of the fleet server about collectors and revisions."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.services.fleet.auth import Tokens
+from quarterdeck.services.fleet.pipelines import KEPT_REVISIONS
+from quarterdeck.services.fleet.service import FleetServer
+from quarterdeck.storage import open_memory
+from quarterdeck.telemetry.fleet.messages import SERVICES
+
+SERVICE = {name: service for service, methods in SERVICES.items() for name in methods}
+
+
+class Caller:
+    """Calls RPCs over an in-memory network; an error is its Connect code."""
+
+    def __init__(self, client: http.Client) -> None:
+        self._client = client
+
+    async def send(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+        headers = [("Authorization", "Bearer t"), ("Content-Type", "application/json")]
+        response = await self._client.request(
+            method, f"http://fleet{path}", headers=headers, body=body
+        )
+        async with response:
+            return response.status, await response.read()
+
+    async def call(self, name: str, /, **message: Any) -> Any:
+        body = json.dumps(message).encode()
+        status, answer = await self.send("POST", f"/{SERVICE[name]}/{name}", body)
+        document = json.loads(answer)
+        return document if status == 200 else document["code"]
+
+
+@asynccontextmanager
+async def fleet() -> AsyncIterator[Caller]:
+    store = open_memory()
+    server = FleetServer(store, Tokens.single(Secret("t")), clock=VirtualClock())
+    network = http.MemoryNetwork()
+    async with http.Server(server.handle) as web:
+        network.serve(web, "fleet")
+        async with network.client() as client:
+            yield Caller(client)
+    await store.close()
+
+
+async def test_collectors_go_through_all_their_verbs() -> None:
+    async with fleet() as it:
+        made = await it.call("CreateCollector", collector={"id": "e", "name": "Edge"})
+        assert (made["id"], made["enabled"]) == ("e", True)
+        assert await it.call("CreateCollector", collector={"id": "e"}) == "already_exists"
+        changed = {"id": "e", "name": "New", "remoteAttributes": {"env": "prod"}, "enabled": False}
+        await it.call("UpdateCollector", collector=changed)
+        found = await it.call("GetCollector", id="e")
+        assert (found["name"], found["remoteAttributes"]) == ("New", {"env": "prod"})
+        assert found["enabled"] is False
+        assert await it.call("UpdateCollector", collector={"id": "z"}) == "not_found"
+        listed = await it.call("ListCollectors", matchers=["env=prod"])
+        assert [each["id"] for each in listed["collectors"]] == ["e"]
+        assert await it.call("ListCollectors", matchers=["env"]) == "invalid_argument"
+        attributes = await it.call("ListCollectorAttributes")
+        assert attributes["remoteAttributes"] == {"env": {"values": [{"value": "prod"}]}}
+        await it.call("DeleteCollector", id="e")
+        assert await it.call("GetCollector", id="e") == "not_found"
+
+
+async def test_bulk_operations_on_collectors_are_all_or_nothing() -> None:
+    async with fleet() as it:
+        for name in ("a", "b"):
+            await it.call("RegisterCollector", id=name, localAttributes={"os": "linux"})
+        operation = {"op": "ADD", "path": "/remote_attributes/env", "value": "prod"}
+        assert await it.call("BulkUpdateCollectors", ids=["a", "z"], ops=[operation]) == "not_found"
+        assert not (await it.call("ListCollectors", matchers=["env=prod"]))
+        await it.call("BulkUpdateCollectors", ids=["a", "b", "a"], ops=[operation])
+        found = await it.call("ListCollectors", matchers=["env=prod"])
+        assert [each["id"] for each in found["collectors"]] == ["a", "b"]
+        assert await it.call("BulkDeleteCollectors", ids=["a", "z"]) == "not_found"
+        await it.call("BulkDeleteCollectors", ids=["a", "b"])
+        assert await it.call("ListCollectors") == {}
+
+
+async def test_who_leaves_is_marked_and_back_with_the_next_poll() -> None:
+    async with fleet() as it:
+        await it.call("RegisterCollector", id="e")
+        await it.call("UnregisterCollector", id="e")
+        assert "markedInactiveAt" in await it.call("GetCollector", id="e")
+        await it.call("GetConfig", id="e")
+        assert "markedInactiveAt" not in await it.call("GetCollector", id="e")
+        assert await it.call("UnregisterCollector", id="stranger") == {}
+
+
+async def test_revisions_are_kept_up_to_a_limit_and_found_by_id() -> None:
+    async with fleet() as it:
+        pipeline = {"name": "p", "contents": "logging {}\n", "matchers": ["a=b"]}
+        made = await it.call("CreatePipeline", pipeline=pipeline)
+        for number in range(KEPT_REVISIONS + 5):
+            changed = {**pipeline, "id": made["id"], "matchers": [f"a={number}"]}
+            await it.call("UpdatePipeline", pipeline=changed)
+        revisions = (await it.call("ListPipelineRevisions", id=made["id"]))["pipelineRevisions"]
+        assert len(revisions) == KEPT_REVISIONS
+        last = revisions[-1]
+        assert last["snapshot"]["matchers"] == [f"a={KEPT_REVISIONS + 4}"]
+        found = await it.call("GetPipelineRevision", revisionId=last["revisionId"])
+        assert found["snapshot"] == last["snapshot"]
+        assert await it.call("GetPipelineRevision", revisionId="1") == "not_found"
+        everything = (await it.call("ListPipelinesRevisions"))["pipelineRevisions"]
+        assert len(everything) == KEPT_REVISIONS
+        assert all("contents" not in each["snapshot"] for each in everything)
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "code"),
+    [
+        ("GetPipeline", {}, "invalid_argument"),
+        ("GetPipelineID", {"name": "z"}, "not_found"),
+        ("ListPipelineRevisions", {"id": "9"}, "not_found"),
+        ("CreatePipeline", {}, "invalid_argument"),
+        ("UpdatePipeline", {"pipeline": {"id": "9", "name": "z"}}, "not_found"),
+        ("UpsertPipeline", {"pipeline": {"id": "9", "name": "z"}}, "invalid_argument"),
+        ("BulkDeletePipelines", {}, "invalid_argument"),
+        ("SyncPipelines", {"source": {"type": "SOURCE_TYPE_GIT"}}, "invalid_argument"),
+        (
+            "SyncPipelines",
+            {
+                "source": {"type": "SOURCE_TYPE_GIT", "namespace": "n"},
+                "pipelines": [{"name": "z"}, {"name": "z"}],
+            },
+            "invalid_argument",
+        ),
+        ("GetConfig", {}, "invalid_argument"),
+    ],
+)
+async def test_a_call_without_sense_has_a_code(
+    name: str, message: dict[str, Any], code: str
+) -> None:
+    async with fleet() as it:
+        assert await it.call(name, **message) == code
+
+
+async def test_health_needs_no_token_and_other_methods_are_refused() -> None:
+    async with fleet() as it:
+        assert await it.send("GET", "/healthz") == (200, b"ok")
+        assert await it.send("GET", "/readyz") == (200, b"ok")
+        path = f"/{SERVICE['GetConfig']}/GetConfig"
+        assert await it.send("PUT", path, b"{}") == (405, b"use GET or POST")
