@@ -16,6 +16,7 @@ from quarterdeck.services.fleet.service import FleetServer
 from quarterdeck.storage import open_memory
 from quarterdeck.telemetry.fleet.messages import SERVICES
 
+SCRAPE = 'prometheus.scrape "x" {\n  targets = []\n}\n'
 SERVICE = {name: service for service, methods in SERVICES.items() for name in methods}
 
 
@@ -99,7 +100,7 @@ async def test_who_leaves_is_marked_and_back_with_the_next_poll() -> None:
 
 async def test_revisions_are_kept_up_to_a_limit_and_found_by_id() -> None:
     async with fleet() as it:
-        pipeline = {"name": "p", "contents": "logging {}\n", "matchers": ["a=b"]}
+        pipeline = {"name": "p", "contents": SCRAPE, "matchers": ["a=b"]}
         made = await it.call("CreatePipeline", pipeline=pipeline)
         for number in range(KEPT_REVISIONS + 5):
             changed = {**pipeline, "id": made["id"], "matchers": [f"a={number}"]}
