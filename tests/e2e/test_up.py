@@ -128,7 +128,7 @@ def test_start_screen_names_every_listener_and_three_commands(start: Start) -> N
     assert screen.startswith("Quarterdeck ")
     assert len(re.findall(r"https?://127\.0\.0\.1:\d+ ", screen)) >= 4
     assert "operators  applications" in screen
-    commands = re.findall(r"^    (?:kubectl|quarterdeck|curl) .*$", screen, re.MULTILINE)
+    commands = re.findall(r"^    \S*(?:kubectl|quarterdeck|curl) .*$", screen, re.MULTILINE)
     assert len(commands) == 3
     assert stat.S_IMODE(Path(up.kubeconfig).stat().st_mode) == 0o600
 

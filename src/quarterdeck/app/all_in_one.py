@@ -7,6 +7,7 @@ import contextlib
 import gc
 import os
 import secrets
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.narrator import Narrator
 from quarterdeck.app.parts import Part, choose, kinds_of
 from quarterdeck.app.resolving import fields
-from quarterdeck.app.screen import Screen, Started
+from quarterdeck.app.screen import Screen, Started, program
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.stopping import Stop
 from quarterdeck.client.client import Client
@@ -146,6 +147,7 @@ def _show(
         )
     kept_in = "nothing is kept (--in-memory)" if settings.in_memory else str(settings.data_dir)
     facade = next((each.url for each in endpoints if each.name == "applications"), "")
+    command = program(sys.argv[0], folder=Path.cwd(), home=Path.home())
     screen.show(
         Started(
             version=quarterdeck.__version__,
@@ -155,7 +157,7 @@ def _show(
             kubeconfig=server.kubeconfig.resolve(),
             kept_in=kept_in,
             tries=[
-                "quarterdeck manifests --samples | kubectl apply -f -",
+                f"{command} manifests --samples | kubectl apply -f -",
                 "kubectl get applications,deployments,pods",
                 *([f"curl -N {facade}/watch"] if facade else ["kubectl get events -w"]),
             ],

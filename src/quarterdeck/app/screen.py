@@ -10,6 +10,7 @@ from typing import NamedTuple, TextIO
 
 from quarterdeck.app.host import Endpoint
 
+_NAMES = ("quarterdeck", "qd")
 _BOLD, _DIM, _CYAN, _YELLOW, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1b[0m"
 
 
@@ -42,6 +43,17 @@ def start_screen(started: Started) -> list[str]:
     lines += [f"    {each}" for each in started.tries]
     lines += ["", "  Ctrl-C stops. What happens:", ""]
     return lines
+
+
+def program(called_as: str, *, folder: Path, home: Path) -> str:
+    """How another terminal can call this program: by its name only where every shell finds it."""
+    path = Path(called_as)
+    if path.name not in _NAMES:
+        return _NAMES[0]
+    if path.parent in (Path("/usr/bin"), Path("/usr/local/bin"), home / ".local" / "bin"):
+        return path.name
+    path = folder / path
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 class Screen:

@@ -14,7 +14,7 @@ from quarterdeck.app.following import take
 from quarterdeck.app.host import Endpoint
 from quarterdeck.app.narrator import Narrator
 from quarterdeck.app.resolving import SettingError, resolve
-from quarterdeck.app.screen import Screen, Started, start_screen
+from quarterdeck.app.screen import Screen, Started, program, start_screen
 from quarterdeck.app.settings import Port, Settings
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.runtime import logging
@@ -90,6 +90,21 @@ def test_screen_has_no_colours_off_a_terminal() -> None:
     screen.line("careful", True)
     assert "\x1b" not in stream.getvalue()
     assert stream.getvalue().endswith("careful\n")
+
+
+@pytest.mark.parametrize(
+    ("called_as", "shown"),
+    [
+        pytest.param("/usr/local/bin/quarterdeck", "quarterdeck", id="found by every shell"),
+        pytest.param("/home/me/.local/bin/qd", "qd", id="the user's own"),
+        pytest.param("/work/.venv/bin/quarterdeck", ".venv/bin/quarterdeck", id="in the folder"),
+        pytest.param(".venv/bin/quarterdeck", ".venv/bin/quarterdeck", id="relative"),
+        pytest.param("/opt/x/bin/quarterdeck", "/opt/x/bin/quarterdeck", id="elsewhere"),
+        pytest.param("/x/cli/__main__.py", "quarterdeck", id="as a module"),
+    ],
+)
+def test_commands_to_try_can_be_copied(called_as: str, shown: str) -> None:
+    assert program(called_as, folder=Path("/work"), home=Path("/home/me")) == shown
 
 
 def test_a_terminal_that_is_gone_disturbs_nothing() -> None:
