@@ -6,6 +6,7 @@ returns: the next read of that object is never older than the write.
 """
 
 import contextlib
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -40,8 +41,8 @@ _SERVER_METADATA = (
     *("deletionGracePeriodSeconds", "managedFields", "selfLink"),
 )
 _PAGE = 500
-_UID_DIFFERS = "UID in precondition"
-"""What every API server says when the object of a name is another one by now."""
+_UID_DIFFERS = re.compile(r"UID in (the )?precondition")
+"""What API servers say when the object of a name is another one by now."""
 
 
 Objects = list[T]
@@ -242,7 +243,7 @@ class Access:
                 self._note_gone(cache, key, obj.metadata.uid)
                 return
             except Conflict as error:
-                if _UID_DIFFERS not in error.message:
+                if not _UID_DIFFERS.search(error.message):
                     raise
                 self._note_gone(cache, key, obj.metadata.uid)
                 return
