@@ -125,3 +125,12 @@ def test_a_sum_keeps_the_notation_of_its_first_part() -> None:
 def test_a_quantity_cannot_be_changed() -> None:
     with pytest.raises(AttributeError, match="immutable"):
         Quantity.of(1).nano = 2
+
+
+def test_quantities_are_values() -> None:
+    half, zero = Quantity.parse("500m"), Quantity.parse("0")
+    assert Quantity.milli(500) == half and {half: 1}[Quantity.parse("0.5")] == 1
+    assert (repr(half), bool(half), bool(zero)) == ("Quantity('500m')", True, False)
+    assert [each.sign() for each in (-half, zero, half)] == [-1, 0, 1]
+    with pytest.raises(QuantityError):
+        Quantity.parse("1e9999999999999")

@@ -117,3 +117,26 @@ def test_backoff_grows_to_its_cap_and_starts_over() -> None:
     assert all(1 <= jittered.next() < 2 for _ in range(100))
     with pytest.raises(ValueError, match="initial_s > 0"):
         Backoff(initial_s=0, random=random.Random(1))
+
+
+async def test_a_failure_nobody_waited_for_surfaces_at_the_end() -> None:
+    async def fail() -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        async with Supervisor("test") as tasks:
+            failed = tasks.spawn(fail(), name="fail")
+            await asyncio.wait([failed])
+
+
+async def test_join_raises_what_failed() -> None:
+    async def fail() -> None:
+        raise ValueError("broken")
+
+    joined = False
+    with pytest.raises(ValueError, match="broken"):
+        async with Supervisor("test") as tasks:
+            tasks.spawn(fail(), name="fail")
+            await tasks.join()
+            joined = True
+    assert not joined

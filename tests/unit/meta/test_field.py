@@ -48,3 +48,22 @@ def test_limits_and_types_name_the_field() -> None:
 )
 def test_strings_are_quoted_as_go_does(text: str, quoted: str) -> None:
     assert field.quote(text) == quoted
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "interface {}(nil)"),
+        (True, "true"),
+        (False, "false"),
+        (1.5, "1.5"),
+        (1e6, "1e+06"),
+        (-1.25e-7, "-1.25e-07"),
+        (float("inf"), "+Inf"),
+        (float("-inf"), "-Inf"),
+        (float("nan"), "NaN"),
+        ({"b": [1, None], "a": "x"}, 'map[string]interface {}{"a":"x", "b":[]interface {}{1, '),
+    ],
+)
+def test_values_are_shown_in_gos_syntax(value: object, text: str) -> None:
+    assert field.go_syntax(value).startswith(text)

@@ -39,3 +39,26 @@ def test_fields_are_compared_by_equality_only() -> None:
 def test_a_term_without_an_operator_is_refused() -> None:
     with pytest.raises(SelectorError, match="invalid selector: 'a=b,c'; can't understand 'c'"):
         FieldSelector.parse("a=b,c")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a=b\\x", "invalid escape sequence in b\\x"),
+        ("a=b\\", "invalid escape sequence in b\\"),
+        ("a=b=c", "unescaped character in b=c"),
+    ],
+)
+def test_bad_escapes_are_refused(text: str, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        FieldSelector.parse(text)
+    assert message in str(caught.value)
+
+
+def test_selectors_are_values() -> None:
+    one = FieldSelector.equal("a", "b,c")
+    assert str(one) == "a=b\\,c"
+    assert FieldSelector.parse(str(one)) == one and {one: 1}[FieldSelector.parse(str(one))] == 1
+    assert bool(one) and not FieldSelector() and one != "a"
+    assert repr(one) == "FieldSelector('a=b\\\\,c')"
+    assert one.requirements[0].matches("b,c") and not one.requirements[0].matches("b")

@@ -1,8 +1,18 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.wire.labels import NOTHING, Operator, Requirement, Selector, SelectorError
+from quarterdeck.wire import labels
+from quarterdeck.wire.labels import (
+    EVERYTHING,
+    NOTHING,
+    Operator,
+    Requirement,
+    Selector,
+    SelectorError,
+)
 
 keys = st.from_regex(
     r"([a-z][a-z0-9]{0,5}\.io/)?[A-Za-z][A-Za-z0-9_.-]{0,6}[A-Za-z0-9]", fullmatch=True
@@ -104,3 +114,63 @@ def test_a_label_selector_object_becomes_a_selector() -> None:
     assert Selector.from_label_selector(None) is NOTHING
     with pytest.raises(SelectorError, match='"Near" is not a valid label selector operator'):
         Selector.from_label_selector({"matchExpressions": [{"key": "a", "operator": "Near"}]})
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        pytest.param(
+            {"key": "a", "operator": "In"}, "for 'in', 'notin' operators, values", id="in nothing"
+        ),
+        pytest.param(
+            {"key": "a", "operator": "Exists", "values": ["b"]},
+            "values set must be empty for exists and does not exist",
+            id="exists with values",
+        ),
+        pytest.param(
+            {"key": "a b", "operator": "Exists"}, 'key: Invalid value: "a b": name part', id="key"
+        ),
+        pytest.param(
+            {"key": "a", "operator": "In", "values": ["b c"]},
+            'values[0][a]: Invalid value: "b c": a valid label',
+            id="value",
+        ),
+        pytest.param(
+            {"key": "/", "operator": "In", "values": ["b c"]}, "[key: Invalid value", id="several"
+        ),
+    ],
+)
+def test_a_bad_expression_is_explained(expression: dict[str, Any], message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        Selector.from_label_selector({"matchExpressions": [expression]})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a>b", "for 'Gt', 'Lt' operators, the value must be an integer"),
+        ("a in ()", "for 'in', 'notin' operators, values set can't be empty"),
+        ("a in (=)", "found '=', expected: ',', ')' or identifier"),
+        ("a in (b,=)", "found '=', expected: ',', or identifier"),
+        ("a=(", "found '(', expected: identifier"),
+        ("a=b c", "found 'c', expected: ',' or 'end of string'"),
+    ],
+)
+def test_other_broken_texts_are_explained_too(text: str, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        Selector.parse(text)
+    assert message in str(caught.value)
+
+
+def test_a_number_needs_exactly_one_bound() -> None:
+    with pytest.raises(SelectorError, match="exactly one value is required"):
+        labels._requirement("a", Operator.GREATER_THAN, ("1", "2"))
+
+
+def test_selectors_are_values() -> None:
+    one = Selector.parse("b=c,a")
+    assert {one: 1}[Selector.parse("a,b=c")] == 1
+    assert (repr(one), bool(one), one.is_empty) == ("Selector('a,b=c')", True, False)
+    assert EVERYTHING.is_empty and not EVERYTHING and one != "a,b=c"
+    assert not NOTHING.matches({})

@@ -114,3 +114,32 @@ def test_an_operation_that_cannot_be_done_leaves_the_document(operation: dict[st
 def test_what_is_no_patch_is_malformed(document: Any) -> None:
     with pytest.raises(MalformedPatch):
         json_patch.parse(document)
+
+
+@pytest.mark.parametrize(
+    ("document", "operation", "expected"),
+    [
+        pytest.param({"a": 1}, {"op": "add", "path": "", "value": [1]}, [1], id="add the root"),
+        pytest.param([1, 2], {"op": "replace", "path": "/1", "value": 3}, [1, 3], id="in a list"),
+        pytest.param(
+            [[1], [2]], {"op": "copy", "from": "/1/0", "path": "/0/-"}, [[1, 2], [2]], id="nested"
+        ),
+        pytest.param({"a": 1}, {"op": "test", "path": "", "value": {"a": 1}}, {"a": 1}, id="root"),
+        pytest.param({"a": 1}, {"op": "test", "path": "/b", "value": None}, {"a": 1}, id="absent"),
+    ],
+)
+def test_pointers_reach_roots_and_lists(
+    document: Any, operation: dict[str, Any], expected: Any
+) -> None:
+    assert json_patch.apply(document, json_patch.parse([operation])) == expected
+
+
+@pytest.mark.parametrize("path", ["/b", "/a/b", "/2"], ids=["absent", "below a number", "too far"])
+def test_a_test_of_what_is_not_there_fails(path: str) -> None:
+    operations = json_patch.parse([{"op": "test", "path": path, "value": 1}])
+    with pytest.raises(json_patch.JsonPatchError):
+        json_patch.apply({"a": 1}, operations)
+
+
+def test_a_merge_patch_that_is_no_object_replaces_the_target() -> None:
+    assert merge_patch.apply({"a": 1}, [1]) == [1]

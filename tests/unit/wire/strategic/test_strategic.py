@@ -167,6 +167,40 @@ def test_malformed_patches_say_what_is_wrong(patch: dict[str, Any], message: str
 
 
 @pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        pytest.param({"$retainKeys": "a"}, "invalid patch format of retainKeys", id="retain"),
+        pytest.param(
+            {"$setElementOrder/containers": {}}, "invalid patch format of setEl", id="no order"
+        ),
+        pytest.param({"$setElementOrder": []}, "invalid patch format of setEl", id="order of none"),
+        pytest.param(
+            {"$setElementOrder/containers": [], "containers": {}},
+            "invalid patch format of setElementOrder list",
+            id="order of an object",
+        ),
+        pytest.param(
+            {"$deleteFromPrimitiveList/finalizers": "a"}, "primitive list", id="no primitives"
+        ),
+        pytest.param(
+            {"$deleteFromPrimitiveList": ["a"]}, "primitive list", id="primitives of none"
+        ),
+        pytest.param(
+            {"containers": [{"$patch": "merge", "name": "a"}]},
+            "merging lists cannot yet be specified in the patch",
+            id="merge a list",
+        ),
+        pytest.param(
+            {"containers": [{"$patch": "jump", "name": "a"}]}, "unknown patch type: jump", id="jump"
+        ),
+    ],
+)
+def test_broken_directives_are_refused(patch: dict[str, Any], message: str) -> None:
+    with pytest.raises(strategic.StrategicMergeError, match=message):
+        strategic.apply(LIVE, {"spec": patch}, POD)
+
+
+@pytest.mark.parametrize(
     ("code", "reason"), [(400, "BadRequest"), (422, "Invalid"), (500, "InternalError")]
 )
 def test_errors_know_their_answer(code: int, reason: str) -> None:
