@@ -9,6 +9,7 @@ import errno
 import os
 import socket
 import ssl
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -176,7 +177,9 @@ def open_unix_socket(path: str) -> socket.socket:
 
 
 def _is_stale(path: str) -> bool:
-    """A socket file nobody listens on."""
+    """A socket nobody listens on; a file of any other kind is somebody's, and stays."""
+    if not stat.S_ISSOCK(os.stat(path).st_mode):
+        return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(path)
