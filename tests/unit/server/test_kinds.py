@@ -116,7 +116,7 @@ def test_every_resource_of_the_table_has_a_strategy_that_answers() -> None:
         (container(livenessProbe={}), "spec.containers[0].livenessProbe: Required value: must"),
         (
             container(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}),
-            'spec.containers[0].resources.requests[cpu]: Invalid value: "2": must be less than or'
+            'spec.containers[0].resources.requests: Invalid value: "2": must be less than or'
             " equal to cpu limit of 1",
         ),
         (

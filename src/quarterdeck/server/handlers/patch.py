@@ -121,7 +121,7 @@ def _json_patch(core: Core, document: Any) -> Patch:
     try:
         operations = json_patch.parse(document)
     except json_patch.JsonPatchError as error:
-        raise BadRequest(f"error decoding patch: {error}") from error
+        raise rejected() from error
 
     def apply(value: Object) -> Object:
         try:

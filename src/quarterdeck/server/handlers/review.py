@@ -12,7 +12,7 @@ from quarterdeck.server import answers, managed, writing
 from quarterdeck.server.call import Call
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers.options import intent_of, validation_of
-from quarterdeck.server.identity import MASTERS, User
+from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.pipeline import decode
 from quarterdeck.server.pipeline.authn import authenticate_token
 from quarterdeck.server.pipeline.authz import Attributes
@@ -21,6 +21,21 @@ from quarterdeck.server.tokens.claims import AUDIENCES
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import BadRequest, Invalid, Unauthorized
 
+_PUBLIC = ("/healthz", "/livez", "/readyz", "/version", "/version/")
+_DISCOVERY = (
+    "/api",
+    "/api/*",
+    "/apis",
+    "/apis/*",
+    "/healthz",
+    "/livez",
+    "/openapi",
+    "/openapi/*",
+    "/readyz",
+    "/version",
+    "/version/",
+)
+"""What `system:public-info-viewer` and `system:discovery` open in Kubernetes, and we to all."""
 Review = Callable[[Core, Call, Object], None]
 """Fills in the status of a review, in place."""
 
@@ -64,15 +79,35 @@ def _access(core: Core, call: Call, value: Object) -> None:
 
 
 def _self_rules(core: Core, call: Call, value: Object) -> None:
-    """All rights or none can be listed exactly; anything between would be a guess."""
-    everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-    paths = {"verbs": ["*"], "nonResourceURLs": ["*"]}
-    is_master = MASTERS in call.user.groups
+    """What administrators, whoever is somebody, and everybody may do."""
+    resources, paths = [], [_rule_for_paths(*_PUBLIC)]
+    if AUTHENTICATED in call.user.groups:
+        resources = [
+            _rule("create", "authentication.k8s.io", "selfsubjectreviews"),
+            _rule(
+                "create",
+                "authorization.k8s.io",
+                "selfsubjectaccessreviews",
+                "selfsubjectrulesreviews",
+            ),
+        ]
+        paths.insert(0, _rule_for_paths(*_DISCOVERY))
+    if MASTERS in call.user.groups:
+        resources.insert(0, _rule("*", "*", "*"))
+        paths.insert(0, {"verbs": ["*"], "nonResourceURLs": ["*"]})
     value["status"] = {
-        "resourceRules": [everything] if is_master else [],
-        "nonResourceRules": [paths] if is_master else [],
-        "incomplete": not is_master,
+        "resourceRules": resources,
+        "nonResourceRules": paths,
+        "incomplete": False,
     }
+
+
+def _rule(verb: str, group: str, *resources: str) -> Object:
+    return {"verbs": [verb], "apiGroups": [group], "resources": list(resources)}
+
+
+def _rule_for_paths(*paths: str) -> Object:
+    return {"verbs": ["get"], "nonResourceURLs": list(paths)}
 
 
 def _token(core: Core, call: Call, value: Object) -> None:

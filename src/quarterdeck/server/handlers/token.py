@@ -52,7 +52,7 @@ async def handle(core: Core, call: Call) -> answers.Answer:
     spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
     spec["expirationSeconds"] = seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
     if errors := _seconds_errors(seconds):
-        raise Invalid.of(KIND.kind, call.path.name, errors, group=KIND.group)
+        raise Invalid.of(KIND.kind, "", errors, group=KIND.group)
     bound = _bound(core, call, spec.get("boundObjectRef"))
     token = core.accounts.issue(
         call.key,

@@ -148,11 +148,18 @@ class ServiceAddresses:
                 port["nodePort"] = known
             if not port.get("nodePort"):
                 port["nodePort"] = self._next_port(holder, index)
-            elif not self._ports.is_free(port["nodePort"], holder):
-                text = "provided port is already allocated"
+            elif text := self._port_problem(port["nodePort"], holder):
                 place = f"spec.ports[{index}].nodePort"
                 raise Invalid.of("Service", holder[1], [invalid(place, port["nodePort"], text)])
             self._ports.offer(port["nodePort"], holder)
+
+    def _port_problem(self, port: int, holder: Holder) -> str:
+        if port not in NODE_PORTS:
+            return (
+                "provided port is not in the valid range. The range of valid ports is"
+                f" {NODE_PORTS[0]}-{NODE_PORTS[-1]}"
+            )
+        return "" if self._ports.is_free(port, holder) else "provided port is already allocated"
 
     def _next_port(self, holder: Holder, index: int) -> int:
         start = zlib.crc32(f"{holder[0]}/{holder[1]}/{index}".encode()) % len(NODE_PORTS)

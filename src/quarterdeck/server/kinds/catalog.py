@@ -22,7 +22,7 @@ _RULES: dict[tuple[str, str], str] = {
     ("v1", "ServiceAccount"): "config.SERVICE_ACCOUNT",
     ("v1", "Namespace"): "cluster.NAMESPACE",
     ("v1", "Node"): "cluster.NODE",
-    ("v1", "ResourceQuota"): "cluster.QUOTA",
+    ("v1", "ResourceQuota"): "quotas.QUOTA",
     ("v1", "LimitRange"): "cluster.LIMIT_RANGE",
     ("v1", "PersistentVolumeClaim"): "volumes.CLAIM",
     ("v1", "PersistentVolume"): "volumes.VOLUME",

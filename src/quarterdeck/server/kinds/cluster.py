@@ -270,23 +270,6 @@ PRIORITY_CLASS = Rules(
 # quotas ------------------------------------------------------------------------------------------
 
 
-def _quota_cells(value: Object, now: datetime) -> Sequence[object]:
-    hard, used = mapping(value, STATUS, "hard"), mapping(value, STATUS, "used")
-    texts = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
-    limits = [text for name, text in texts.items() if name.startswith("limits.")]
-    others = [text for name, text in texts.items() if not name.startswith("limits.")]
-    return (
-        value["metadata"].get("name", ""),
-        created(value, now),
-        ", ".join(others),
-        ", ".join(limits),
-    )
-
-
-QUOTA = Rules(
-    columns=(NAME, AGE, column("Request"), column("Limit")),
-    cells=_quota_cells,
-)
 LIMIT_RANGE = Rules(
     create_on_update=True,
     columns=(NAME, column("Created At", "date")),

@@ -101,6 +101,7 @@ DEPLOYMENT = Rules(
     validate_change=lambda value, old, context: immutable_selector(value, old),
     warn=template_warnings,
     counted=("spec",),
+    counts_annotations=True,
     scales=True,
     scale_selector=selector_of,
     columns=(

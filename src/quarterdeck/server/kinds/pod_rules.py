@@ -185,7 +185,7 @@ def resource_problems(resources: Object, path: str) -> Iterator[FieldError]:
             yield from _resource_name_problems(name, place)
             yield from checks.quantity(place, amounts[name])
             if member == "requests" and name in limits:
-                yield from _within(amounts[name], limits[name], place, name)
+                yield from _within(amounts[name], limits[name], f"{path}.{member}", name)
 
 
 def _within(amount: Any, limit: Any, path: str, name: str) -> Iterator[FieldError]:

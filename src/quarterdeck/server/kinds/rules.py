@@ -63,6 +63,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     name: names.NameKind = "subdomain"
     counted: tuple[str, ...] = ()
     """The members whose change raises the generation; empty for kinds without generation."""
+    counts_annotations: bool = False
+    """Whether a change of annotations raises the generation too."""
     unconditional_update: bool = True
     create_on_update: bool = False
     keeps_status_on_create: bool = False
@@ -213,6 +215,10 @@ class BuiltinStrategy:
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
         """One of the counted members changed."""
+        if self.rules.counts_annotations and context.subresource != STATUS:
+            before, after = (each["metadata"].get("annotations") or {} for each in (old, value))
+            if before != after:
+                return True
         return any(value.get(member) != old.get(member) for member in self.rules.counted)
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:

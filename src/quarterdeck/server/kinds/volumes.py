@@ -35,6 +35,12 @@ _NOT_A_SOURCE = frozenset(
 )
 
 
+def _class_of(value: Object) -> str:
+    """The storage class; the annotation that came before the field counts first."""
+    old = (value["metadata"].get("annotations") or {}).get(_OLD_CLASS)
+    return str(old or mapping(value, "spec").get("storageClassName") or "")
+
+
 def _modes_text(modes: Sequence[str]) -> str:
     return ",".join(short for mode, short in _SHORT.items() if mode in modes)
 
@@ -90,7 +96,7 @@ def _claim_cells(value: Object, now: datetime) -> Sequence[object]:
         spec.get("volumeName") or "",
         str(at(status, "capacity", "storage") or "0") if bound else "",
         _modes_text(items(status, "accessModes")) if bound else "",
-        spec.get("storageClassName") or "",
+        _class_of(value),
         spec.get("volumeAttributesClassName") or _UNSET,
         created(value, now),
         spec.get("volumeMode") or _UNSET,
@@ -169,7 +175,7 @@ def _volume_cells(value: Object, now: datetime) -> Sequence[object]:
         spec.get("persistentVolumeReclaimPolicy") or "",
         "Terminating" if terminating else status.get("phase") or "",
         f"{claim.get('namespace')}/{claim.get('name')}" if claim else "",
-        spec.get("storageClassName") or "",
+        _class_of(value),
         spec.get("volumeAttributesClassName") or _UNSET,
         status.get("reason") or "",
         created(value, now),
