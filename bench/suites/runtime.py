@@ -21,7 +21,8 @@ from bench import accounting
 from bench.peers import api_servers
 from bench.peers.api_servers import KUBERNETES, LOAD_CORE, SERVER_CORE, ApiServer
 from bench.process import Child
-from bench.suite import OURS, Case, Contenders, Measure, Missing, Scale, Suite
+from bench.recording import Recording, Run
+from bench.suite import OURS, Case, Contenders, Missing, Scale, Suite
 
 KOPF = "kopf"
 INFORMER = "official client's informer"
@@ -32,8 +33,6 @@ _GO_BINARY = Path(__file__).parent.parent.parent / ".tools" / "bench" / "operato
 _GO_LIMIT_S = 300.0
 _MODULES = {KOPF: "kopf", INFORMER: "kubernetes.informer"}
 _ROLES = {OURS: "quarterdeck", KOPF: "kopf", INFORMER: "informer"}
-
-Run = Callable[[], Mapping[str, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,32 +106,6 @@ def _recorded_cases(
         found.append(case(f"{what}, time from the start of the process", "s", "restart_s", note))
         found.append(case(f"{what}, processor time", "CPU s", "restart_cpu_s", note))
     return found
-
-
-class Recording:
-    """Runs that are made when first asked for, and answer every case after that.
-
-    With `once` there is a single run, also for the round that warms up.
-    """
-
-    def __init__(self, run: Run, *, once: bool) -> None:
-        self._run = run
-        self._once = once
-        self._runs: list[Mapping[str, float]] = []
-
-    def figure(self, name: str) -> Measure:
-        """One figure of the first run, then of the second, …"""
-        position = 0
-
-        def measure() -> float:
-            nonlocal position
-            wanted = 0 if self._once else position
-            if wanted == len(self._runs):
-                self._runs.append(self._run())
-            position += 1
-            return self._runs[wanted][name]
-
-        return measure
 
 
 @contextmanager
