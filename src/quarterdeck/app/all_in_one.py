@@ -26,8 +26,8 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.collector import settle_memory
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.runtime.collector import settle_memory
 from quarterdeck.runtime.manager import Bind, Manager
 from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.options import ServerOptions

@@ -15,8 +15,8 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import in_cluster_available, load_config
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.collector import settle_memory
 from quarterdeck.runtime.certificates import CertificateProblem
-from quarterdeck.runtime.collector import settle_memory
 from quarterdeck.runtime.logging import Logger, get_logger
 from quarterdeck.runtime.manager import Bind, Election, Manager
 from quarterdeck.wire.status import ApiError, NotFound

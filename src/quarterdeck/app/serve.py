@@ -11,6 +11,7 @@ from quarterdeck.app.embedded import HOST, check_port
 from quarterdeck.app.failures import StartError
 from quarterdeck.app.stopping import Interrupted, Stop
 from quarterdeck.kit.clock import SystemClock
+from quarterdeck.kit.collector import settle_memory
 from quarterdeck.server.options import ServerOptions
 
 __all__ = ["Interrupted", "Say", "ServeSettings", "StartError", "serve"]
@@ -61,4 +62,5 @@ async def serve(settings: ServeSettings, *, say: Say, started: float) -> None:
                 say(f"listening on http://{HOST}:{plain.port}")
         say(f"kubeconfig is {server.kubeconfig}")
         say(f"ready in {(clock.monotonic() - started) * 1000:.0f} ms")
+        settle_memory()
         await stop.wait()

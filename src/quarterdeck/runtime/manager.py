@@ -19,13 +19,13 @@ from typing import Any, Literal, NamedTuple
 from quarterdeck.client.interfaces import HasApi, Observer
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.collector import settle_memory
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime import health as pages
 from quarterdeck.runtime import registry, tracing
 from quarterdeck.runtime.certificates import CertificateFiles, PageCertificate
-from quarterdeck.runtime.collector import settle_memory
 from quarterdeck.runtime.controller import Controller
 from quarterdeck.runtime.events import EventRecorder, Flavour, NoEvents
 from quarterdeck.runtime.explain import Journal
