@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from quarterdeck.client.config.cluster import ClusterConfig
     from quarterdeck.client.config.locate import load_config
     from quarterdeck.client.errors import (
+        BadAnswer,
         ClientError,
         ConfigError,
         ConnectionFailed,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from quarterdeck.client.untyped import ResourceClient
 
 __all__ = [
+    "BadAnswer",
     "Client",
     "ClientError",
     "ClusterConfig",
@@ -47,6 +49,7 @@ _HOMES = {
     "config.cluster": ("ClusterConfig",),
     "config.locate": ("load_config",),
     "errors": (
+        "BadAnswer",
         "ClientError",
         "ConfigError",
         "ConnectionFailed",

@@ -1,15 +1,19 @@
 """What a server serves, asked by group version when first needed, and remembered."""
 
-from typing import Any
+import contextlib
+from typing import TypeVar
 
 import msgspec
 
 from quarterdeck.client import requests
+from quarterdeck.client.errors import BadAnswer
 from quarterdeck.client.interfaces import ApiResource
 from quarterdeck.client.transport import Transport
 from quarterdeck.meta.identity import GVK, GVR, GroupVersion
 from quarterdeck.wire.path import prefix
-from quarterdeck.wire.status import NotFound
+from quarterdeck.wire.status import ApiError, NotFound
+
+Form = TypeVar("Form", bound=msgspec.Struct)
 
 
 class _Resource(msgspec.Struct, frozen=True, rename="camel"):
@@ -25,6 +29,19 @@ class _Resource(msgspec.Struct, frozen=True, rename="camel"):
 
 class _ResourceList(msgspec.Struct, frozen=True):
     resources: tuple[_Resource, ...] = ()
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    group_version: str
+
+
+class _Group(msgspec.Struct, frozen=True, rename="camel"):
+    versions: tuple[_Version, ...]
+    preferred_version: _Version | None = None
+
+
+class _GroupList(msgspec.Struct, frozen=True):
+    groups: tuple[_Group, ...] = ()
 
 
 class Discovery:
@@ -65,16 +82,16 @@ class Discovery:
 
     async def _load_all(self) -> None:
         versions = [GroupVersion("", "v1")]
-        groups = msgspec.json.decode(await self._transport.send(requests.plain("/apis")))
-        for group in groups.get("groups", ()):
-            preferred: Any = group.get("preferredVersion") or group["versions"][0]
-            versions.append(GroupVersion.parse(preferred["groupVersion"]))
+        groups = await self._read("/apis", _GroupList)
+        for group in groups.groups:
+            preferred = group.preferred_version or group.versions[0]
+            versions.append(GroupVersion.parse(preferred.group_version))
         for version in versions:
-            await self._load(version)
+            with contextlib.suppress(ApiError):  # one aggregated API that is down hides no other
+                await self._load(version)
 
     async def _load(self, group_version: GroupVersion) -> None:
-        body = await self._transport.send(requests.plain(prefix(*group_version)))
-        listed = msgspec.json.decode(body, type=_ResourceList).resources
+        listed = (await self._read(prefix(*group_version), _ResourceList)).resources
         subresources: dict[str, set[str]] = {}
         for each in listed:
             parent, slash, name = each.name.partition("/")
@@ -85,6 +102,14 @@ class Discovery:
         for each in listed:
             if "/" not in each.name:
                 self._remember(each, group_version, frozenset(subresources.get(each.name, ())))
+
+    async def _read(self, target: str, form: type[Form]) -> Form:
+        body = await self._transport.send(requests.plain(target))
+        try:
+            return msgspec.json.decode(body, type=form)
+        except msgspec.DecodeError as error:
+            url = f"{self._transport.config.server}{target}"
+            raise BadAnswer(f"GET {url}: is this an API server? {error}") from error
 
     def _remember(
         self, entry: _Resource, group_version: GroupVersion, subresources: frozenset[str]

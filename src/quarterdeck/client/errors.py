@@ -7,7 +7,8 @@ What a server answers is a class of `wire.status`; these are the rest.
     ├── CredentialError       no usable credentials, such as a failing exec plugin
     ├── ConnectionFailed      refused, unreachable, cut
     │   └── UntrustedServer   TLS failed
-    └── RequestTimeout        no answer in time
+    ├── RequestTimeout        no answer in time
+    └── BadAnswer             an answer that no API server gives
 """
 
 
@@ -33,3 +34,7 @@ class UntrustedServer(ConnectionFailed):
 
 class RequestTimeout(ClientError):
     """Raised when no answer came in time; the request may or may not have been carried out."""
+
+
+class BadAnswer(ClientError):
+    """Raised when what answered is no API server, such as a proxy's login page."""

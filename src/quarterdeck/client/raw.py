@@ -7,6 +7,7 @@ import msgspec
 
 from quarterdeck.client import requests
 from quarterdeck.client.discovery import Discovery
+from quarterdeck.client.errors import BadAnswer
 from quarterdeck.client.interfaces import ApiResource, Form, ListPage, Observer, PatchType
 from quarterdeck.client.transport import Transport
 from quarterdeck.meta.identity import GVK
@@ -60,7 +61,13 @@ class RawApi:
         self, path: ResourcePath, options: ListOptions, /, *, form: Form = Form.FULL
     ) -> ListPage:
         """One page of objects, undecoded."""
-        listed = _lists.decode(await self.transport.send(requests.list_(path, options, form)))
+        request = requests.list_(path, options, form)
+        body = await self.transport.send(request)
+        try:
+            listed = _lists.decode(body)
+        except msgspec.DecodeError as error:
+            url = f"{self.transport.config.server}{request.target}"
+            raise BadAnswer(f"GET {url}: the answer is no list of objects: {error}") from error
         return ListPage(
             items=[bytes(item) for item in listed.items or ()],
             resource_version=listed.metadata.resource_version,

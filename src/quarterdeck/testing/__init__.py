@@ -1,4 +1,35 @@
-"""The test kit we ship: a pytest plugin, a virtual clock, fault rules, an intercepting client.
+"""The test kit we ship: a pytest plugin, clusters, clocks, fault rules, an intercepting client.
 
-Nothing in Quarterdeck imports it; it may import everything below `cli`.
+Nothing in Quarterdeck imports it; it may import everything below `cli`. Start at `plugin` for the
+fixtures, `server_faults` and `faults` for what can go wrong.
 """
+
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit import lazy
+
+if TYPE_CHECKING:
+    from quarterdeck.testing.background import BackgroundCluster
+    from quarterdeck.testing.clocks import SkewedClock, VirtualClock
+    from quarterdeck.testing.server_faults import ServerFaults, ServerRule
+    from quarterdeck.testing.waiting import eventually
+
+__all__ = [
+    "BackgroundCluster",
+    "ServerFaults",
+    "ServerRule",
+    "SkewedClock",
+    "VirtualClock",
+    "eventually",
+]
+
+_HOMES = {
+    "background": ("BackgroundCluster",),
+    "clocks": ("SkewedClock", "VirtualClock"),
+    "faults": (),
+    "server_faults": ("ServerFaults", "ServerRule"),
+    "waiting": ("eventually",),
+}
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy.attach(__name__, _HOMES)

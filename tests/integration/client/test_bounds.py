@@ -1,0 +1,114 @@
+"""A server that is slow, silent or half dead costs a bounded time."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from quarterdeck.apis.core import ConfigMap
+from quarterdeck.app.cluster import Cluster
+from quarterdeck.client import Client, ClientError, ClusterConfig, RequestTimeout
+from quarterdeck.kit import http
+from quarterdeck.testing import server_faults as faults
+from quarterdeck.testing.server_faults import ServerFaults
+from quarterdeck.testing.waiting import eventually
+from quarterdeck.wire.query import ListOptions
+from quarterdeck.wire.status import ApiError, NotFound
+
+LIMIT_S = 0.3
+
+
+@contextlib.asynccontextmanager
+async def bounded(url: str) -> AsyncIterator[Client]:
+    """A client that waits briefly, and a test that fails rather than hang."""
+    async with asyncio.timeout(5), Client(ClusterConfig(server=url, timeout_s=LIMIT_S)) as client:
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def stub(answer: bytes) -> AsyncIterator[str]:
+    """A server that says this much to everybody, and then nothing."""
+    opened: list[asyncio.StreamWriter] = []
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened.append(writer)
+        writer.write(answer)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for writer in opened:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+        await server.wait_closed()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"", id="nothing at all"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-", id="half a head"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{", id="half a body"),
+        pytest.param(
+            b"HTTP/1.1 500 Oh\r\ncontent-length: 900\r\n\r\n{", id="half a body of an error"
+        ),
+    ],
+)
+async def test_silence_ends_a_request(answer: bytes) -> None:
+    async with stub(answer) as url, bounded(url) as client:
+        with pytest.raises(RequestTimeout, match=r"no answer within 0\.3 s"):
+            await client.get(ConfigMap, "a", "default")
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\ncontent-"], ids=["none", "half"])
+async def test_silence_ends_a_watch_that_does_not_begin(answer: bytes) -> None:
+    async with stub(answer) as url, bounded(url) as client:
+        with pytest.raises(RequestTimeout):
+            async with client.watch(ConfigMap, "default"):
+                pass
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"SSH-2.0-OpenSSH_9.6\r\n", id="another protocol"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nnonsense!", id="no JSON"),
+        pytest.param(b"HTTP/1.1 500 Oh\r\ncontent-length: 4\r\n\r\nhelp", id="no Status"),
+    ],
+)
+async def test_nonsense_is_an_error_of_ours(answer: bytes) -> None:
+    async with stub(answer) as url, bounded(url) as client:
+        with pytest.raises((ClientError, ApiError)):
+            await client.list(ConfigMap, "default")
+        with pytest.raises((ClientError, ApiError)):
+            await client.resource_named("pods")
+
+
+async def test_a_slow_server_does_not_hold_up_others() -> None:
+    rules = ServerFaults(faults.delay("list", 0.9, times=1))
+    async with Cluster(faults=rules) as cluster, bounded(cluster.url) as client:
+        slow = asyncio.ensure_future(client.list(ConfigMap, "default"))
+        await eventually(lambda: bool(rules.rules[0].struck))
+        assert await client.list(ConfigMap, "default", ListOptions())
+        with pytest.raises(ClientError):
+            await slow
+
+
+async def test_an_aggregated_api_that_is_down_hides_no_other() -> None:
+    def down(handler: http.Handler) -> http.Handler:
+        async def handle(request: http.Request) -> http.Response | http.StreamResponse:
+            if request.path == "/apis/apps/v1":
+                return http.Response(503, [("content-type", "text/plain")], b"unavailable")
+            return await handler(request)
+
+        return handle
+
+    async with Cluster(faults=down) as cluster:
+        _, found = await cluster.client.resource_named("leases")
+        assert found.gvr.group == "coordination.k8s.io"
+        with pytest.raises(NotFound):
+            await cluster.client.resource_named("deployments")
