@@ -69,8 +69,11 @@ class Connections:
             CallFailed, Paused: if it cannot be read.
         """
         changed = await fleet.sweep()
+        owners = fleet.view.owners(changed)
         for pipeline in self._pipelines():
-            if pipeline.status.connection in ("", fleet.name) and _concerns(pipeline, changed):
+            if pipeline.status.connection not in ("", fleet.name):
+                continue
+            if pipeline.metadata.uid in owners or _concerns(pipeline, changed):
                 self._wake(pipeline.key)
 
     async def sweep_default(self, log: Logger) -> None:

@@ -11,7 +11,7 @@ from quarterdeck.operators.pipelines.failures import consequence, unavailable
 from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
 from quarterdeck.operators.pipelines.pipeline import annotation, is_read_only
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused
-from quarterdeck.operators.pipelines.writes import remove
+from quarterdeck.operators.pipelines.writes import Writes, remove
 from quarterdeck.runtime import Context, Stalled, Waiting
 
 _NO_CONNECTION_RETRY_S = 300.0
@@ -20,8 +20,9 @@ _NO_CONNECTION_RETRY_S = 300.0
 class Deletion:
     """Cleans up after Pipelines."""
 
-    def __init__(self, fleets: Fleets) -> None:
+    def __init__(self, fleets: Fleets, writes: Writes) -> None:
         self._fleets = fleets
+        self._writes = writes
 
     async def run(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
         """Remove the pipeline from its server, unless it is to stay.
@@ -70,14 +71,16 @@ class Deletion:
         return self._fleets.named(sent_to) or current
 
     async def _identities(self, pipeline: Pipeline, fleet: Fleet) -> list[str]:
-        """The pipelines on the server that are this object's."""
-        status, name = pipeline.status, effective_name(pipeline)
-        found = [status.id] if status.id else []
-        if status.id and status.name in ("", name):
-            return found
-        remote = fleet.view.owned_by(pipeline.metadata.uid)
-        if remote is None or remote.id in found:
-            remote = await fleet.api.find(name)
-        if remote is not None and remote.id not in found and is_ours(pipeline, remote):
-            found.append(remote.id)
-        return found
+        """The pipelines on the server that are this object's.
+
+        The status knows, unless it was never written, a rename was under way, or an answer was
+        lost: then the server is read.
+        """
+        status = pipeline.status
+        is_sure = status.id and status.name in ("", effective_name(pipeline))
+        if is_sure and not self._writes.may_have_left_overs(pipeline.key):
+            listed = fleet.view.owned_by(pipeline.metadata.uid)
+        else:
+            listed = list(await fleet.api.list())
+        ours = [remote.id for remote in listed if is_ours(pipeline, remote)]
+        return list(dict.fromkeys([*([status.id] if status.id else ()), *ours]))

@@ -141,6 +141,16 @@ def is_ours(pipeline: Pipeline, remote: Remote) -> bool:
     return remote.source_namespace == own_namespace(pipeline)
 
 
+def is_left_over(desired: Desired, remote: Remote) -> bool:
+    """Whether a pipeline was written for the same object from the same source: a lost one of ours.
+
+    Stricter than ownership: a copy that somebody made with our metadata has a source of its own.
+    """
+    source = remote.source_type or "SOURCE_TYPE_UNSPECIFIED"
+    wanted = (desired.owner, desired.source_type, desired.source_namespace)
+    return (remote.owner, source, remote.source_namespace) == wanted
+
+
 def is_unowned(remote: Remote) -> bool:
     """Whether nobody claims a pipeline on the server."""
     has_source = remote.source_type not in ("", "SOURCE_TYPE_UNSPECIFIED")

@@ -37,10 +37,10 @@ _MIRROR_S = 300.0
 class Pipelines:
     """Reconciles Pipelines."""
 
-    def __init__(self, fleets: Fleets, metrics: FleetMetrics) -> None:
+    def __init__(self, fleets: Fleets, writes: Writes, metrics: FleetMetrics) -> None:
         self._fleets = fleets
         self._metrics = metrics
-        self._writes = Writes()
+        self._writes = writes
         self._previews = Previews()
 
     async def reconcile(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> RequeueAfter | None:
@@ -112,6 +112,7 @@ class Pipelines:
                     self._metrics.drifted("corrected")
                 report.synced(wish, done.remote, ctx)
                 report.told(done.why, done.detail, ctx)
+        await self._writes.remove_left_overs(wish, ctx)
         if here is not wish:
             await self._writes.leave(pipeline, self._fleets.named(pipeline.status.connection), ctx)
 
@@ -172,7 +173,10 @@ def _refuse_known(wish: Wish) -> None:
 def known_of(pipeline: Pipeline, fleet: Fleet) -> plan.Known:
     """What is known of a pipeline on its server, without asking."""
     view, identity = fleet.view, pipeline.status.id
-    remote = view.get(identity) if identity else view.owned_by(pipeline.metadata.uid)
+    remote = view.get(identity)
+    if not identity:
+        name, owned = wishes.effective_name(pipeline), view.owned_by(pipeline.metadata.uid)
+        remote = next((each for each in owned if each.name == name), None)
     answer = view.answer(remote.id) if remote is not None else None
     return plan.Known(is_complete=view.is_complete, remote=remote, answer=answer)
 

@@ -23,7 +23,9 @@ from quarterdeck.operators.pipelines.references import (
     SecretHead,
     reference_of,
 )
+from quarterdeck.operators.pipelines.writes import Writes
 from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Watch, get_logger
+from quarterdeck.runtime.cache import Event
 from quarterdeck.runtime.limiters import ItemExponential
 from quarterdeck.runtime.predicate import desired_state_changed, generation_changed
 
@@ -81,7 +83,8 @@ def pipeline_controller(
     fleets: Fleets, metrics: FleetMetrics, *, workers: int = 8
 ) -> Controller[Pipeline]:
     """The declaration of the Pipeline controller."""
-    pipelines = Pipelines(fleets, metrics)
+    writes = Writes()
+    pipelines = Pipelines(fleets, writes, metrics)
 
     def on_error(ctx: Context[Pipeline], error: Exception) -> None:
         if reason := report.failed(ctx, error):
@@ -91,19 +94,19 @@ def pipeline_controller(
         reconcile=pipelines.reconcile,
         for_=Pipeline,
         watches=(
-            Watch(Pipeline, rivals_of, predicates=(desired_state_changed,)),
+            Watch(Pipeline, rivals_of, predicates=(names_changed,)),
             Watch(FleetConnection, users_of_connection, predicates=(generation_changed,)),
             Watch(ConfigMapHead, users_of_config_map),
             Watch(SecretHead, users_of_secret),
         ),
         indexes={
             Pipeline: {
-                BY_NAME: lambda each: (effective_name(each),),
+                BY_NAME: names_of,
                 BY_REFERENCE: lambda each: tuple(filter(None, (reference_of(each),))),
                 BY_CONNECTION: lambda each: (_connection_value(each),),
             }
         },
-        finalizers=(Finalizer(FINALIZER, Deletion(fleets).run),),
+        finalizers=(Finalizer(FINALIZER, Deletion(fleets, writes).run),),
         on_gone=pipelines.forget,
         on_error=on_error,
         ready=None,
@@ -130,11 +133,25 @@ def connection_controller(sweeps: Connections) -> Controller[FleetConnection]:
 # --- what wakes whom
 
 
+def names_of(pipeline: Pipeline) -> tuple[str, ...]:
+    """The names an object wants or has: while a rename is under way these are two."""
+    held = pipeline.status.name if pipeline.status.id else ""
+    return tuple(dict.fromkeys(filter(None, (effective_name(pipeline), held))))
+
+
+def names_changed(event: Event) -> bool:
+    """Whether an object came, goes, or has or wants another name."""
+    if desired_state_changed(event) or event.old is None:
+        return True
+    return names_of(event.new.typed(Pipeline)) != names_of(event.old.typed(Pipeline))
+
+
 def rivals_of(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
     """The others who want the same name: when one goes, the next one gets it."""
-    for other in lookup.list(Pipeline, index=(BY_NAME, effective_name(pipeline))):
-        if other.key != pipeline.key:
-            yield other.key
+    for name in names_of(pipeline):
+        for other in lookup.list(Pipeline, index=(BY_NAME, name)):
+            if other.key != pipeline.key:
+                yield other.key
 
 
 def users_of_connection(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:

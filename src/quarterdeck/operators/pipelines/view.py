@@ -17,7 +17,7 @@ class View:
         self._written: dict[str, float] = {}
         self._removed: dict[str, float] = {}
         self._names: dict[str, str] = {}
-        self._owners: dict[str, str] = {}
+        self._owners: dict[str, dict[str, None]] = {}
         self._answers: dict[str, Remote] = {}
         self._revisions: dict[str, str] = {}
         self.has_news = False
@@ -33,9 +33,14 @@ class View:
         """The pipeline of a name."""
         return self._by_id.get(self._names.get(name, ""))
 
-    def owned_by(self, uid: str) -> Remote | None:
-        """The pipeline that was written for an object."""
-        return self._by_id.get(self._owners.get(uid, "")) if uid else None
+    def owned_by(self, uid: str) -> list[Remote]:
+        """The pipelines that were written for an object: one, if nothing went wrong."""
+        return [self._by_id[identity] for identity in self._owners.get(uid, ())]
+
+    def owners(self, identities: Iterable[str]) -> frozenset[str]:
+        """Whom some pipelines were written for."""
+        known = (self._by_id.get(identity) for identity in identities)
+        return frozenset(remote.owner for remote in known if remote is not None)
 
     def answer(self, identity: str) -> Remote | None:
         """What the server answered to our last write of a pipeline, as it had formatted it."""
@@ -93,7 +98,7 @@ class View:
         self._by_id[remote.id] = remote
         self._names[remote.name] = remote.id
         if remote.owner:
-            self._owners[remote.owner] = remote.id
+            self._owners.setdefault(remote.owner, {})[remote.id] = None
 
     def _forget(self, identity: str) -> None:
         old = self._by_id.pop(identity, None)
@@ -101,5 +106,4 @@ class View:
             return
         if self._names.get(old.name) == identity:
             del self._names[old.name]
-        if self._owners.get(old.owner) == identity:
-            del self._owners[old.owner]
+        self._owners.get(old.owner, {}).pop(identity, None)

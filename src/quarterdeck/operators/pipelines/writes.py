@@ -10,13 +10,18 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.pipelines import plan
 from quarterdeck.operators.pipelines.conditions import Reason
-from quarterdeck.operators.pipelines.desired import is_ours
+from quarterdeck.operators.pipelines.desired import is_left_over, is_ours
 from quarterdeck.operators.pipelines.fleets import Fleet
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.wish import Wish
 from quarterdeck.runtime import Context, Stalled, Waiting
 from quarterdeck.telemetry.fleet.codes import Code
 
+_UNDECIDED = (
+    *(Code.UNAVAILABLE, Code.INTERNAL, Code.UNKNOWN, Code.DEADLINE_EXCEEDED),
+    *(Code.CANCELED, Code.DATA_LOSS, Code.ABORTED),
+)
+"""Failures after which the server may have done it all the same."""
 _TAKEN = (Code.ALREADY_EXISTS, Code.ABORTED)
 MAX_RECREATIONS = 3
 RECREATION_WINDOW_S = 600.0
@@ -35,6 +40,7 @@ class Writes:
 
     def __init__(self) -> None:
         self._recreations: dict[Key, list[float]] = {}
+        self._undecided: set[Key] = set()
 
     async def perform(
         self,
@@ -49,6 +55,31 @@ class Writes:
             Stalled: if the name is in other hands.
             Waiting: if the pipeline is deleted again and again.
         """
+        try:
+            return await self._perform(action, wish, ctx)
+        except CallFailed as error:
+            if error.code in _UNDECIDED:
+                self._undecided.add(ctx.key)
+            raise
+
+    def may_have_left_overs(self, key: Key) -> bool:
+        """Whether a write of an object ended so that nobody knows what the server has."""
+        return key in self._undecided
+
+    async def remove_left_overs(self, wish: Wish, ctx: Context[Pipeline]) -> None:
+        """Delete what an attempt has made whose answer was lost, before a rename."""
+        keep = ctx.status.current.id
+        for remote in wish.fleet.view.owned_by(wish.pipeline.metadata.uid):
+            if keep and remote.id != keep and is_left_over(wish.desired, remote):
+                await remove(remote.id, wish.fleet)
+                ctx.event(Reason.DELETED, f"pipeline {remote.id} was left over")
+
+    async def _perform(
+        self,
+        action: plan.Create | plan.Update | plan.Rename,
+        wish: Wish,
+        ctx: Context[Pipeline],
+    ) -> Written:
         fleet = wish.fleet
         match action:
             case plan.Create(why):
@@ -89,6 +120,7 @@ class Writes:
     def forget(self, key: Key) -> None:
         """Drop what was remembered of an object."""
         self._recreations.pop(key, None)
+        self._undecided.discard(key)
 
     def _note_recreation(self, ctx: Context[Pipeline]) -> None:
         """Two who fight over a pipeline would do so for ever: the third time we wait."""

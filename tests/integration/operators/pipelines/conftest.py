@@ -41,6 +41,7 @@ FLEET_HOST = "fleet.svc"
 API_HOST = "localhost"
 EVENTS = GVR("", "v1", "events")
 _TURNS = 400
+_ROUNDS = 4
 
 Answer = http.Response | http.StreamResponse
 Fault = Callable[[http.Request, Callable[[], Awaitable[Answer]]], Awaitable[Answer]]
@@ -208,14 +209,14 @@ class World:
         """Let time pass, as little as possible, until something holds; returns what it is."""
         deadline = self.clock.monotonic() + within_s
         while True:
-            for _ in range(_TURNS // 10):
+            for _ in range(_ROUNDS):
                 with contextlib.suppress(ApiError, AssertionError):
                     found = test()
                     if asyncio.iscoroutine(found):
                         found = await found
                     if found:
                         return found
-                await self.settle(10)
+                await self.settle(_TURNS // _ROUNDS)
             if self.clock.monotonic() >= deadline:
                 raise AssertionError(f"it did not hold within {within_s} virtual seconds")
             await self._step(deadline)

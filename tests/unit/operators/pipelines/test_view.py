@@ -37,10 +37,10 @@ def test_a_rename_frees_the_old_name() -> None:
     view.wrote(remote("1", "a", owner="uid"), at=1.0)
     view.wrote(remote("1", "b", owner="uid"), at=2.0)
     assert view.named("a") is None
-    assert view.named("b") == view.owned_by("uid")
+    assert [view.named("b")] == view.owned_by("uid")
     view.removed("1", at=3.0)
-    assert view.owned_by("uid") is None
-    assert view.owned_by("") is None
+    assert view.owned_by("uid") == []
+    assert view.owned_by("") == []
 
 
 def test_the_answer_to_a_write_outlives_listings() -> None:
