@@ -1,0 +1,122 @@
+"""Credentials that are refused and renewed, certificates, trust, and answers worth another try."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.app.certificates import Certificates, ensure
+from quarterdeck.client import Client, ClusterConfig, UntrustedServer
+from quarterdeck.client.config.cluster import Material
+from quarterdeck.kit import http
+from quarterdeck.wire.status import ServiceUnavailable, Unauthorized
+
+VERSION = b'{"gitVersion":"v1"}'
+
+
+class Server:
+    """Knows one token; counts who asked with what, and answers busy a few times first."""
+
+    def __init__(self, token: str = "", *, busy: int = 0) -> None:
+        self.token = token
+        self.busy = busy
+        self.seen: list[str] = []
+        self.certificates: list[bytes | None] = []
+
+    async def handle(self, request: http.Request) -> http.Response:
+        given = request.headers.get("authorization") or ""
+        self.seen.append(given)
+        self.certificates.append(request.peer.certificate)
+        if self.token and given != f"Bearer {self.token}":
+            return http.Response(401, [], b"")
+        if self.busy:
+            self.busy -= 1
+            return http.Response(503, [("Retry-After", "0")], b"")
+        return http.Response(200, [("Content-Type", "application/json")], VERSION)
+
+
+@asynccontextmanager
+async def listening(server: Server, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    async with http.Server(server.handle) as web:
+        yield (await web.listen("127.0.0.1", 0, tls=tls)).url
+
+
+def asking(url: str, token_file: Path) -> Client:
+    return Client(ClusterConfig(server=url, token_file=token_file))
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return ensure(tmp_path_factory.mktemp("pki"), datetime.now(UTC))
+
+
+async def test_a_rotated_token_is_read_when_the_server_refuses_the_old(tmp_path: Path) -> None:
+    path, server = tmp_path / "token", Server("one")
+    path.write_text("one")
+    async with listening(server) as url, asking(url, path) as client:
+        await client.version()
+        server.token = "two"
+        path.write_text("two")
+        assert (await client.version())["gitVersion"] == "v1"
+    assert server.seen == ["Bearer one", "Bearer one", "Bearer two"]
+
+
+async def test_a_token_that_stays_refused_is_an_error_after_one_renewal(tmp_path: Path) -> None:
+    path, server = tmp_path / "token", Server("other")
+    path.write_text("secret-one")
+    async with listening(server) as url, asking(url, path) as client:
+        with pytest.raises(Unauthorized) as caught:
+            await client.version()
+    assert len(server.seen) == 1
+    assert "secret-one" not in str(caught.value)
+
+
+async def test_a_busy_server_is_asked_again_for_reads() -> None:
+    server = Server(busy=2)
+    async with listening(server) as url, Client(ClusterConfig(server=url)) as client:
+        assert (await client.version())["gitVersion"] == "v1"
+        assert len(server.seen) == 3
+        server.busy = 1_000
+        with pytest.raises(ServiceUnavailable):
+            await client.version()
+
+
+async def test_a_renewed_certificate_is_used_for_new_connections(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    own, key = tmp_path / "own.crt", tmp_path / "own.key"
+    server = Server("never")
+    own.write_bytes(certificates.certificate("administrator").read_bytes())
+    key.write_bytes(certificates.key("administrator").read_bytes())
+    async with listening(server, certificates.server_context()) as url:
+        config = ClusterConfig(
+            server=url,
+            certificate_authority=Material(file=certificates.certificate("authority")),
+            client_certificate=Material(file=own),
+            client_key=Material(file=key),
+        )
+        async with Client(config) as client:
+            with pytest.raises(Unauthorized):
+                await client.version()
+            own.write_bytes(certificates.certificate("server").read_bytes())
+            key.write_bytes(certificates.key("server").read_bytes())
+            with pytest.raises(Unauthorized):
+                await client.version()
+    assert len(set(server.certificates)) == 2 and None not in server.certificates
+
+
+async def test_a_server_of_another_authority_is_not_trusted(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    other = ensure(tmp_path / "other", datetime.now(UTC))
+    server = Server()
+    async with listening(server, certificates.server_context()) as url:
+        authority = Material(file=other.certificate("authority"))
+        config = ClusterConfig(server=url, certificate_authority=authority)
+        async with Client(config) as client:
+            with pytest.raises(UntrustedServer, match=f"GET {url}/version: "):
+                await client.version()
+    assert server.seen == []
