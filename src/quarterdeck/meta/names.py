@@ -15,12 +15,14 @@ SUBDOMAIN_LIMIT = 253
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_WILDCARD = rf"\*\.{_SUBDOMAIN}"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_QUALIFIED})?"
 
 _label_matches = re.compile(_LABEL).fullmatch
 _subdomain_matches = re.compile(_SUBDOMAIN).fullmatch
+_wildcard_matches = re.compile(_WILDCARD).fullmatch
 _label_1035_matches = re.compile(_LABEL_1035).fullmatch
 _qualified_matches = re.compile(_QUALIFIED).fullmatch
 _label_value_matches = re.compile(_LABEL_VALUE).fullmatch
@@ -32,6 +34,11 @@ _LABEL_TEXT = (
 _SUBDOMAIN_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or"
     " '.', and must start and end with an alphanumeric character"
+)
+_WILDCARD_TEXT = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which"
+    " must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric"
+    " character"
 )
 _LABEL_1035_TEXT = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an"
@@ -63,6 +70,14 @@ def dns1123_subdomain(text: str) -> list[str]:
     problems = _too_long(text, SUBDOMAIN_LIMIT)
     if not _subdomain_matches(text):
         problems.append(_with_regex(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return problems
+
+
+def wildcard_subdomain(text: str) -> list[str]:
+    """Host names of Ingresses that stand for many: `*.example.com`."""
+    problems = _too_long(text, SUBDOMAIN_LIMIT)
+    if not _wildcard_matches(text):
+        problems.append(_with_regex(_WILDCARD_TEXT, _WILDCARD, "*.example.com"))
     return problems
 
 

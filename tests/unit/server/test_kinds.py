@@ -121,7 +121,7 @@ def test_every_resource_of_the_table_has_a_strategy_that_answers() -> None:
         ),
         (
             container(resources={"limits": {"gpu": "1"}}),
-            'spec.containers[0].resources.limits[gpu]: Invalid value: "gpu": must be a standard',
+            "spec.containers[0].resources.limits[gpu]: Invalid value: gpu: must be a standard",
         ),
         (pod_spec(restartPolicy="Once"), 'spec.restartPolicy: Unsupported value: "Once"'),
         (pod_spec(dnsPolicy="Odd"), 'spec.dnsPolicy: Unsupported value: "Odd"'),
@@ -209,6 +209,66 @@ KINDS: list[tuple[str, str, dict[str, Any], str]] = [
         'data[a/b]: Invalid value: "a/b": a valid config key must consist of',
     ),
     ("v1", "Secret", {"type": "kubernetes.io/tls"}, "data[tls.crt]: Required value"),
+    (
+        "v1",
+        "ResourceQuota",
+        {"spec": {"hard": {"apples": "1"}}},
+        "spec.hard[apples]: Invalid value: apples: must be a standard resource for quota",
+    ),
+    (
+        "v1",
+        "ResourceQuota",
+        {"spec": {"hard": {"pods": "1500m"}}},
+        "spec.hard[pods]: Invalid value: 1500m: must be an integer",
+    ),
+    (
+        "v1",
+        "LimitRange",
+        {"spec": {"limits": [{"type": "Pod", "min": {"cpu": "2"}, "max": {"cpu": "1"}}]}},
+        'spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1',
+    ),
+    (
+        "v1",
+        "Endpoints",
+        {"subsets": [{"addresses": [{"ip": "nope"}], "ports": [{"port": 80}]}]},
+        'subsets[0].addresses[0].ip: Invalid value: "nope": must be a valid IP address',
+    ),
+    (
+        "networking.k8s.io/v1",
+        "Ingress",
+        {"spec": {"defaultBackend": {}}},
+        'spec.defaultBackend: Invalid value: "": resource or service backend is required',
+    ),
+    (
+        "networking.k8s.io/v1",
+        "Ingress",
+        {"spec": {"rules": [{"host": "a.*.com"}]}},
+        'spec.rules[0].host: Invalid value: "a.*.com": a wildcard DNS-1123 subdomain must start',
+    ),
+    (
+        "networking.k8s.io/v1",
+        "NetworkPolicy",
+        {"spec": {"ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0"}}]}]}},
+        'spec.ingress[0].from[0].ipBlock.cidr: Invalid value: "10.0.0.0": must be a valid CIDR',
+    ),
+    (
+        "apps/v1",
+        "Deployment",
+        {"spec": workload() | {"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}},
+        "spec.selector: Invalid value: v1.LabelSelector{",
+    ),
+    (
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        {
+            "spec": {
+                "maxReplicas": 2,
+                "scaleTargetRef": {"kind": "Deployment", "name": "a"},
+                "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {}}}],
+            }
+        },
+        "spec.metrics[0].resource.target.averageUtilization: Required value: must set either",
+    ),
     ("v1", "PersistentVolumeClaim", {"spec": {}}, "spec.accessModes: Required value: at least 1"),
     (
         "v1",

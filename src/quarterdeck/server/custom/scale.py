@@ -56,13 +56,22 @@ class ScalePaths:
             if number is None:
                 continue
             if not isinstance(number, int) or isinstance(number, bool):
-                kind = f"{type(number).__name__}"
+                kind = _GO_NAMES.get(type(number), "string")
                 text = f"{path} accessor error: {number} is of the type {kind}, expected int64"
                 yield invalid(path, 0, text)
             elif number < 0:
                 yield invalid(path, number, "should be a non-negative integer")
             elif number > _LARGEST:
                 yield invalid(path, number, f"should be less than or equal to {_LARGEST}")
+
+
+_GO_NAMES = {
+    bool: "bool",
+    float: "float64",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
+"""What Go calls the types of JSON."""
 
 
 def _names(path: str) -> list[str]:

@@ -100,7 +100,11 @@ def read_patch(core: Core, call: Call, body: bytes, media: str) -> Patch:
     if media == JSON_PATCH:
         return _json_patch(core, document)
     if not isinstance(document, dict):
-        raise BadRequest("error decoding patch: json: cannot unmarshal into Go value of type map")
+        name = {list: "array", str: "string", bool: "bool"}.get(type(document), "number")
+        raise BadRequest(
+            f"error decoding patch: json: cannot unmarshal {name} into Go value of type"
+            " map[string]interface {}"
+        )
     if media == MERGE_PATCH:
         return lambda value: _object(merge_patch.apply(value, document))
     return _strategic(call, document)

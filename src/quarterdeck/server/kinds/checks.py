@@ -1,5 +1,6 @@
 """Checks that several kinds share, in Kubernetes' words."""
 
+import ipaddress
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -114,6 +115,15 @@ def percent_of(value: Any) -> int | None:
     if isinstance(value, str) and value.endswith("%") and value[:-1].isdigit():
         return int(value[:-1])
     return None
+
+
+def is_network(text: str) -> bool:
+    """Whether a text is a network in CIDR notation, as Go reads it."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return "/" in text
 
 
 def quantity(path: str, value: Any) -> Iterator[FieldError]:

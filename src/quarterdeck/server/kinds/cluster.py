@@ -1,8 +1,9 @@
-"""What a cluster consists of: namespaces, nodes, leases, priorities, quotas."""
+"""What a cluster consists of: namespaces, nodes, leases, priorities, limits."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
 from quarterdeck.server.kinds import checks
 from quarterdeck.server.kinds.cells import AGE, NAME, NONE, UNKNOWN, column, created, wide
@@ -267,10 +268,32 @@ PRIORITY_CLASS = Rules(
 )
 
 
-# quotas ------------------------------------------------------------------------------------------
+# limits ------------------------------------------------------------------------------------------
+
+
+def _limit_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    """A least amount is no more than a most, for every resource of every kind of thing."""
+    for index, limit in enumerate(items(mapping(value, "spec"), "limits")):
+        place = f"spec.limits[{index}]"
+        least, most = limit.get("min") or {}, limit.get("max") or {}
+        for member, amounts in (("max", most), ("min", least)):
+            for name in sorted(amounts):
+                yield from checks.quantity(f"{place}.{member}[{name}]", amounts[name])
+        for name in sorted(least.keys() & most.keys()):
+            if _is_more(least[name], most[name]):
+                text = f"min value {least[name]} is greater than max value {most[name]}"
+                yield invalid(f"{place}.min[{name}]", str(least[name]), text)
+
+
+def _is_more(amount: object, other: object) -> bool:
+    try:
+        return Quantity.parse(str(amount)) > Quantity.parse(str(other))
+    except QuantityError:
+        return False  # reported with the amounts
 
 
 LIMIT_RANGE = Rules(
+    validate=_limit_problems,
     create_on_update=True,
     columns=(NAME, column("Created At", "date")),
     cells=lambda value, now: (

@@ -55,7 +55,9 @@ def _rule_problems(rule: Object, path: str) -> Iterator[FieldError]:
 
 
 def _host_problems(host: str) -> list[str]:
-    return names.dns1123_subdomain(host.removeprefix("*."))
+    if "*" in host:
+        return names.wildcard_subdomain(host)
+    return names.dns1123_subdomain(host)
 
 
 def _path_problems(entry: Object, path: str) -> Iterator[FieldError]:
@@ -66,7 +68,8 @@ def _path_problems(entry: Object, path: str) -> Iterator[FieldError]:
         yield not_supported(f"{path}.pathType", kind, _PATH_TYPES)
     elif (kind != "ImplementationSpecific" or text) and not text.startswith("/"):
         yield invalid(f"{path}.path", text, "must be an absolute path")
-    yield from _backend_problems(mapping(entry, "backend"), f"{path}.backend")
+    if kind is not None:
+        yield from _backend_problems(mapping(entry, "backend"), f"{path}.backend")
 
 
 def _backend_problems(backend: Object, path: str) -> Iterator[FieldError]:
@@ -75,7 +78,7 @@ def _backend_problems(backend: Object, path: str) -> Iterator[FieldError]:
         text = "cannot set both resource and service backends"
         yield invalid(path, "", text)
     elif service is None and resource is None:
-        yield required(path, "must specify a backend; either service or resource")
+        yield invalid(path, "", "resource or service backend is required")
     if service is None:
         return
     name = service.get("name") or ""
@@ -213,7 +216,8 @@ def _policy_problems(value: Object, context: Context) -> Iterator[FieldError]:
             for at, peer in enumerate(items(rule, peers)):
                 yield from _peer_problems(peer, f"{place}.{peers}[{at}]")
     for index, kind in enumerate(items(spec, "policyTypes")):
-        yield from checks.one_of(f"spec.policyTypes[{index}]", kind, ("Egress", "Ingress"))
+        if kind not in ("Ingress", "Egress"):
+            yield not_supported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
 
 
 def _policy_port_problems(port: Object, path: str) -> Iterator[FieldError]:
@@ -236,6 +240,9 @@ def _peer_problems(peer: Object, path: str) -> Iterator[FieldError]:
         yield forbidden(path, text)
     elif block is not None and not block.get("cidr"):
         yield required(f"{path}.ipBlock.cidr")
+    elif block is not None and not checks.is_network(block["cidr"]):
+        text = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+        yield invalid(f"{path}.ipBlock.cidr", block["cidr"], text)
 
 
 def _policy_cells(value: Object, now: datetime) -> Sequence[object]:

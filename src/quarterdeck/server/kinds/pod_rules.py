@@ -10,6 +10,7 @@ from typing import Any
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import (
+    Bare,
     FieldError,
     duplicate,
     forbidden,
@@ -199,11 +200,11 @@ def _within(amount: Any, limit: Any, path: str, name: str) -> Iterator[FieldErro
 
 def _resource_name_problems(name: str, path: str) -> Iterator[FieldError]:
     if problems := names.qualified_name(name):
-        yield from (invalid(path, name, problem) for problem in problems)
+        yield from (invalid(path, Bare(name), problem) for problem in problems)
     elif "/" not in name and name not in _NATIVE and not name.startswith("hugepages-"):
         text = "must be a standard resource type or fully qualified"
-        yield invalid(path, name, text)
-        yield invalid(path, name, "must be a standard resource for containers")
+        yield invalid(path, Bare(name), text)
+        yield invalid(path, Bare(name), "must be a standard resource for containers")
 
 
 def _probe_problems(
@@ -244,6 +245,7 @@ def _volume_problems(volumes: Sequence[Any], path: str) -> Iterator[FieldError]:
         if len(sources) > 1:
             text = "may not specify more than 1 volume type"
             yield forbidden(f"{place}.{sources[1]}", text)
+        yield from _source_problems(volume, place)
         if not name:
             yield required(f"{place}.name")
         else:
@@ -252,16 +254,18 @@ def _volume_problems(volumes: Sequence[Any], path: str) -> Iterator[FieldError]:
         if name in seen:
             yield duplicate(f"{place}.name", name)
         seen.add(name)
-        for member, key in (("configMap", "name"), ("secret", "secretName")):
-            source = volume.get(member)
-            if source is not None and not source.get(key):
-                yield required(f"{place}.{member}.{key}")
-        claim = volume.get("persistentVolumeClaim")
-        if claim is not None and not claim.get("claimName"):
-            yield required(f"{place}.persistentVolumeClaim.claimName")
-        host = volume.get("hostPath")
-        if host is not None and not host.get("path"):
-            yield required(f"{place}.hostPath.path")
+
+
+def _source_problems(volume: Object, place: str) -> Iterator[FieldError]:
+    for member, key in (
+        ("configMap", "name"),
+        ("secret", "secretName"),
+        ("persistentVolumeClaim", "claimName"),
+        ("hostPath", "path"),
+    ):
+        source = volume.get(member)
+        if source is not None and not source.get(key):
+            yield required(f"{place}.{member}.{key}")
 
 
 def _name_problems(spec: Object, path: str) -> Iterator[FieldError]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.meta.field import FieldError, invalid, required
+from quarterdeck.meta.field import FieldError, forbidden, invalid, required
 from quarterdeck.meta.structural.copying import copy_value
 from quarterdeck.server.kinds import checks
 from quarterdeck.server.kinds.cells import AGE, NAME, UNKNOWN, column, created
@@ -62,7 +62,25 @@ def _v2_problems(value: Object, context: Context) -> Iterator[FieldError]:
             yield required(f"spec.scaleTargetRef.{member}")
     kinds = ("ContainerResource", "External", "Object", "Pods", "Resource")
     for index, metric in enumerate(items(spec, "metrics")):
-        yield from checks.choice(f"spec.metrics[{index}].type", metric.get("type"), kinds)
+        place = f"spec.metrics[{index}]"
+        yield from checks.choice(f"{place}.type", metric.get("type"), kinds)
+        for member in ("resource", "containerResource"):
+            if metric.get(member) is not None:
+                yield from _resource_target_problems(metric[member], f"{place}.{member}.target")
+
+
+def _resource_target_problems(metric: Object, path: str) -> Iterator[FieldError]:
+    """A share or an amount of a resource, not both."""
+    target = mapping(metric, "target")
+    share, amount = target.get("averageUtilization"), target.get("averageValue")
+    if share is None and amount is None:
+        text = "must set either a target raw value or a target utilization"
+        yield required(f"{path}.averageUtilization", text)
+    elif share is not None and amount is not None:
+        text = "may not set both a target raw value and a target utilization"
+        yield forbidden(f"{path}.averageValue", text)
+    elif share is not None and share < 1:
+        yield invalid(f"{path}.averageUtilization", share, "must be greater than 0")
 
 
 def _to_v2(value: Object) -> Object:
@@ -83,6 +101,8 @@ def _to_v2(value: Object) -> Object:
         converted["metadata"].pop("annotations", None)
     current = status.pop("currentCPUUtilizationPercentage", None)
     status.setdefault("currentMetrics", None)
+    if not status.get("currentReplicas"):
+        status.pop("currentReplicas", None)
     if current is not None:
         resource = {"name": "cpu", "current": {"averageUtilization": current}}
         status["currentMetrics"] = [{"type": "Resource", "resource": resource}]

@@ -249,8 +249,22 @@ def _endpoints_cells(value: Object, now: datetime) -> Sequence[object]:
     )
 
 
+def _endpoints_problems(value: Object, context: Context) -> Iterator[FieldError]:
+    for index, subset in enumerate(items(value, "subsets")):
+        place = f"subsets[{index}]"
+        for member in ("addresses", "notReadyAddresses"):
+            for at, address in enumerate(items(subset, member)):
+                ip = address.get("ip") or ""
+                if not _is_address(ip):
+                    text = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+                    yield invalid(f"{place}.{member}[{at}].ip", ip, text)
+        for at, port in enumerate(items(subset, "ports")):
+            yield from checks.port_number(f"{place}.ports[{at}].port", port.get("port") or 0)
+
+
 ENDPOINTS = Rules(
     default=_default_endpoints,
+    validate=_endpoints_problems,
     create_on_update=True,
     columns=(NAME, column("Endpoints"), AGE),
     cells=_endpoints_cells,

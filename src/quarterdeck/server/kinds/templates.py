@@ -21,6 +21,10 @@ def template_problems(
     """A template whose labels the selector must select."""
     selector, template = spec.get("selector"), mapping(spec, "template")
     labels = mapping(template, "metadata", "labels")
+    if any(checks.label_selector(f"{path}.selector", selector)):  # reported with the selector
+        text = "invalid label selector"
+        yield invalid(f"{path}.selector", checks.go_label_selector(selector), text)
+        return
     is_missing = selector is None  # which selects nothing, not even these labels
     if is_missing or (
         _says_something(selector) and not checks.selector_matches(selector or {}, labels)
