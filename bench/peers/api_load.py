@@ -140,12 +140,16 @@ class Load:
                 raise RuntimeError(f"{method} {path}: {response.status} {data[:300]!r}")
             return data
 
-    async def lines(self, path: str, each: Callable[[bytes], None]) -> None:
-        """Read a stream until it is cancelled."""
+    async def lines(
+        self, path: str, each: Callable[[bytes], None], *, opened: Callable[[], None] | None = None
+    ) -> None:
+        """Read a stream until it is cancelled; says when it has begun."""
         response = await self._http.request(
             "GET", self._url + path, headers=self._common, read_timeout_s=None
         )
         async with response:
+            if opened is not None:
+                opened()
             async for line in response.lines():
                 each(line)
 
@@ -250,8 +254,13 @@ class Load:
 
         version = json.loads(await self.send("GET", _path(namespace)))["metadata"]
         path = f"{_path(namespace)}?watch=1&resourceVersion={version['resourceVersion']}"
-        streams = [loop.create_task(self.lines(path, arrived)) for _ in range(watchers)]
-        await asyncio.sleep(0.5)
+        open_streams = asyncio.Semaphore(0)
+        streams = [
+            loop.create_task(self.lines(path, arrived, opened=open_streams.release))
+            for _ in range(watchers)
+        ]
+        for _ in range(watchers):  # handshakes are no part of the latency
+            await open_streams.acquire()
         first = time.monotonic_ns() % 1_000_000_000
 
         async def write(number: int) -> None:

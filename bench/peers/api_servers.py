@@ -1,8 +1,8 @@
 """API servers under measurement, each as its users start it: real processes, TLS, durable storage.
 
 Ours is `quarterdeck server`. kube-apiserver with etcd takes part where the environment variables
-KUBE_APISERVER and ETCD name their binaries. Ours stays on one core; the others may use all of them,
-which favours them.
+KUBE_APISERVER and ETCD name their binaries. All may use every core; ours needs one, and a second
+for moments.
 """
 
 import os
@@ -43,17 +43,13 @@ class ApiServer:
         """From the start of the first process to the first successful /readyz."""
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def run(self, command: Sequence[str], *, log: Path, core: int | None = None) -> None:
+    def run(self, command: Sequence[str], *, log: Path) -> None:
         """Add a process."""
         with log.open("wb") as out:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
             )
         self._processes.append(process)
-        if core is not None and hasattr(os, "sched_setaffinity"):
-            allowed = sorted(os.sched_getaffinity(0))
-            if core < len(allowed):
-                os.sched_setaffinity(process.pid, {allowed[core]})
 
     def wait_ready(self, started: float) -> None:
         """Wait for /readyz, asking every 10 ms."""
@@ -158,7 +154,6 @@ def start_ours(folder: Path) -> ApiServer:
             str(plain),
         ],
         log=folder / "server.log",
-        core=SERVER_CORE,
     )
     return _ready(server, begin)
 

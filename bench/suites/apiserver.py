@@ -1,8 +1,8 @@
 """Our API server against kube-apiserver with etcd: start, memory, rates, cost, lists, watches.
 
 Both are real processes on durable storage behind TLS, as kubectl meets them. The load comes from a
-process of its own, with our HTTP client, on another core than our server; costs are processor time
-at the server. kube-apiserver and etcd may use every core.
+process of its own, with our HTTP client, kept on one core; costs are processor time at the server.
+Servers may use every core.
 """
 
 import json
