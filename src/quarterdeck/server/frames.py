@@ -29,7 +29,7 @@ class FrameCache:
 
     def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
         """The frame, made now if nobody has asked for it yet."""
-        key = (revision, kind.value, form)
+        key = (revision, kind._value_, form)  # without the descriptor: this is asked per watcher
         frame = self._frames.get(key)
         if frame is None:
             frame = self._frames[key] = make()
