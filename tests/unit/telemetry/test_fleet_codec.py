@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quarterdeck.kit import protowire
 from quarterdeck.kit.protowire import ProtobufError
 from quarterdeck.telemetry.fleet import codes, protobuf, protojson
 from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, SERVICES
@@ -125,3 +126,69 @@ def test_every_method_names_messages_that_exist() -> None:
     for methods in SERVICES.values():
         for method in methods.values():
             assert {method.request, method.response} <= MESSAGES.keys()
+
+
+def _nested(levels: int) -> bytes:
+    """A Struct in a Struct in a Struct …"""
+    data = b""
+    for _ in range(levels):
+        value = protowire.write_bytes(5, data)
+        entry = protowire.write_bytes(1, b"k") + protowire.write_bytes(2, value)
+        data = protowire.write_bytes(1, entry)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        pytest.param(protowire.write_number(1, 7), "name is a number, not text", id="number"),
+        pytest.param(protowire.write_bytes(6, b"x"), "enabled is not a number", id="bytes"),
+        pytest.param(protowire.write_bytes(1, b"\xff"), "name is not UTF-8", id="not UTF-8"),
+        pytest.param(
+            protowire.write_bytes(4, protowire.write_number(1, 2**62)),
+            "seconds is no time",
+            id="time",
+        ),
+        pytest.param(
+            protowire.write_bytes(8, _nested(40)), "nested deeper than 30 levels", id="too deep"
+        ),
+        pytest.param(
+            protowire.write_bytes(
+                8,
+                protowire.write_bytes(
+                    1,
+                    protowire.write_bytes(1, b"k")
+                    + protowire.write_bytes(2, protowire.write_bytes(2, b"1234")),
+                ),
+            ),
+            "a double has eight bytes",
+            id="short double",
+        ),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_named(data: bytes, problem: str) -> None:
+    with pytest.raises(ProtobufError, match=problem):
+        protobuf.decode("Pipeline", data)
+
+
+def test_unknown_fields_and_values_do_not_hurt() -> None:
+    unknown = protowire.write_number(99, 1) + protowire.write_bytes(98, b"x")
+    assert protobuf.decode("Pipeline", unknown) == {}
+    later = protowire.write_number(10, 77)
+    assert protobuf.decode("Pipeline", later) == {"configType": 77}
+    assert protobuf.encode("Pipeline", {"configType": 77}) == later
+    odd = protowire.write_number(1, 3) + protowire.write_bytes(
+        1, protowire.write_bytes(1, b"k") + protowire.write_bytes(2, protowire.write_number(9, 1))
+    )
+    assert protobuf.decode("Pipeline", protowire.write_bytes(8, odd)) == {"metadata": {"k": None}}
+
+
+def test_what_json_has_and_struct_has_not_is_written_as_text() -> None:
+    written = protobuf.encode("Pipeline", {"metadata": {"k": (1, 2)}})
+    assert protobuf.decode("Pipeline", written) == {"metadata": {"k": "[1,2]"}}
+
+
+def test_an_entry_of_a_map_may_leave_out_its_parts() -> None:
+    data = protowire.write_bytes(4, b"") + protowire.write_bytes(4, protowire.write_bytes(1, b"k"))
+    found = protobuf.decode("GetConfigRequest", data)
+    assert found == {"localAttributes": {"": "", "k": ""}}
