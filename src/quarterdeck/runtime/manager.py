@@ -216,6 +216,14 @@ class Manager:
         """Whether the controllers work here."""
         return self._election is None or self._election.is_leader
 
+    def next_work_s(self) -> float | None:
+        """Seconds until a controller works again: 0 while one does, None if nothing is planned.
+
+        What events may bring is not counted: tests wait for quiet with it.
+        """
+        planned = [runner.next_work_s() for runner in self._runners.values()]
+        return min((each for each in planned if each is not None), default=None)
+
     def stop(self) -> None:
         """Ask `run` to end gracefully."""
         self._stop.set()

@@ -132,6 +132,12 @@ class Runner(Generic[T]):
         """Reconcile an object soon, for a reason of one's own."""
         self._dispatch.add(key, cause=cause)
 
+    def next_work_s(self) -> float | None:
+        """Seconds until the next visit that is planned: 0 for now, None for none."""
+        if len(self.queue) or self.queue.processing:
+            return 0.0
+        return self.queue.next_delay_s()
+
     def refresh_metrics(self) -> None:
         """Set the gauges that are computed when read."""
         now, processing = self._clock.monotonic(), self.queue.processing

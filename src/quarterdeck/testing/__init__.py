@@ -11,6 +11,7 @@ from quarterdeck.kit import lazy
 if TYPE_CHECKING:
     from quarterdeck.testing.background import BackgroundCluster
     from quarterdeck.testing.clocks import SkewedClock, VirtualClock
+    from quarterdeck.testing.convergence import assert_converges
     from quarterdeck.testing.server_faults import ServerFaults, ServerRule
     from quarterdeck.testing.waiting import eventually
 
@@ -20,12 +21,14 @@ __all__ = [
     "ServerRule",
     "SkewedClock",
     "VirtualClock",
+    "assert_converges",
     "eventually",
 ]
 
 _HOMES = {
     "background": ("BackgroundCluster",),
     "clocks": ("SkewedClock", "VirtualClock"),
+    "convergence": ("assert_converges",),
     "faults": (),
     "server_faults": ("ServerFaults", "ServerRule"),
     "waiting": ("eventually",),

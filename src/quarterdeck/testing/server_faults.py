@@ -151,7 +151,7 @@ def lose_reply(verb: str, *, resource: str = "", times: int | None = 1) -> Serve
 
     async def strike(proceed: Proceed) -> Answer:
         await proceed()
-        _hang_up()
+        hang_up()
 
     return ServerRule(verb, strike, resource=resource, times=times)
 
@@ -160,7 +160,7 @@ def drop_request(verb: str, *, resource: str = "", times: int | None = 1) -> Ser
     """The connection breaks before the server does anything."""
 
     async def strike(proceed: Proceed) -> Answer:
-        _hang_up()
+        hang_up()
 
     return ServerRule(verb, strike, resource=resource, times=times)
 
@@ -201,13 +201,13 @@ def chaos(seed: int, probability: float) -> ServerRule:
             return await proceed()
         fault, lines = rng.choice(("before", "after", "429", "500")), rng.randrange(4)
         if fault == "before":
-            _hang_up()
+            hang_up()
         if fault in ("429", "500"):
             return _failure(int(fault), 0 if fault == "429" else None)
         reply = await proceed()
         if isinstance(reply, http.StreamResponse):
             return _tapped(reply, lines, rng.choice((_Tap.TEAR, _Tap.EXPIRE)))
-        _hang_up()
+        hang_up()
 
     return ServerRule(ANY, strike)
 
@@ -227,7 +227,7 @@ def _failure(code: int, retry_after_s: int | None) -> http.Response:
     return http.Response(code, headers, error.encode())
 
 
-def _hang_up() -> NoReturn:
+def hang_up() -> NoReturn:
     """End the request as a server does that is killed: the connection is cut without a word."""
     raise asyncio.CancelledError("cut by a fault rule")
 
@@ -245,7 +245,7 @@ def _tapped(reply: Answer, after_lines: int, fault: str) -> Answer:
             await asyncio.wait({stream, ending}, return_when=asyncio.FIRST_COMPLETED)
             await settle(3)  # what was written before goes out
         if tap.over.is_set() and fault == _Tap.TEAR:
-            _hang_up()
+            hang_up()
 
     return http.StreamResponse(reply.status, reply.headers, faulty)
 

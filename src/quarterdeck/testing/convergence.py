@@ -1,0 +1,223 @@
+"""Does an operator end in the same state whatever happens on the way?
+
+    await assert_converges(
+        lambda: [controller], scenario, definitions=[Shelf], compare=[Shelf, ConfigMap]
+    )
+
+The scenario is what users do, against a fresh API server each time. First it runs undisturbed; then
+once for each write the operator made, with the operator killed right behind that write and started
+anew; then under random faults, by seeds. A reconciler that remembers in memory what belongs into
+objects, or that cannot take up work half done, ends elsewhere, and is told where.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from quarterdeck.app.cluster import Cluster
+from quarterdeck.client import Client, ClusterConfig
+from quarterdeck.kit import http, json
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.meta import crd
+from quarterdeck.meta.identity import GVR
+from quarterdeck.meta.objects import Object, raw
+from quarterdeck.runtime import Controller, Manager, Settings
+from quarterdeck.testing import server_faults
+from quarterdeck.testing.server_faults import Answer, ServerFaults
+from quarterdeck.testing.waiting import eventually
+
+Scenario = Callable[[Client], Awaitable[None]]
+Controllers = Callable[[], Iterable[Controller[Any]]]
+State = Mapping[str, Any]
+
+_CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+_WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_VICTIM, _SUCCESSOR = "operator", "operator-restarted"
+_QUIET_S = 0.15
+_SOON_S = 2.0
+_QUICK = Settings(backoff_initial_s=0.02, backoff_cap_s=0.2, short_stream_s=0.0, absent_cap_s=0.2)
+_VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation")
+
+
+class Convergence(NamedTuple):
+    """What was tried."""
+
+    writes: int
+    """How many writes the operator made undisturbed."""
+    crashes: int
+    seeds: int
+
+
+async def assert_converges(
+    controllers: Controllers,
+    scenario: Scenario,
+    *,
+    compare: Sequence[type[Object]],
+    definitions: Sequence[type[Object]] = (),
+    crashes: int = 20,
+    seeds: Iterable[int] = (1, 2),
+    probability: float = 0.2,
+    within_s: float = 15.0,
+) -> Convergence:
+    """Run the scenario with and without faults, and compare the objects of some kinds at the end.
+
+    `controllers` makes them anew for each start, as a process does. At most `crashes` writes are
+    tried, spread evenly. Identities, versions and times may differ, everything else may not.
+
+    Raises:
+        AssertionError: naming the fault, the object and the difference.
+    """
+    world = _World(controllers, scenario, compare, definitions, within_s)
+    undisturbed = _Crash(None)
+    wanted = await world.run(undisturbed, undisturbed.crashed)
+    points = _spread(undisturbed.writes, crashes)
+    for point in points:
+        crash = _Crash(point)
+        found = await world.run(crash, crash.crashed)
+        _expect(wanted, found, f"after a crash behind write {point} of {undisturbed.writes}")
+    tried = tuple(seeds)
+    for seed in tried:
+        rules = ServerFaults(server_faults.chaos(seed, probability), agent=_VICTIM)
+        found = await world.run(rules, asyncio.Event(), calm=rules.clear)
+        _expect(wanted, found, f"after chaos with seed {seed}")
+    return Convergence(undisturbed.writes, len(points), len(tried))
+
+
+def _spread(writes: int, limit: int) -> list[int]:
+    if writes <= limit:
+        return list(range(1, writes + 1))
+    return sorted({1 + round(index * (writes - 1) / (limit - 1)) for index in range(limit)})
+
+
+class _Crash:
+    """Lets the operator's n-th write happen, and cuts the operator off before it knows."""
+
+    def __init__(self, after: int | None) -> None:
+        self._after = after
+        self.writes = 0
+        self.crashed = asyncio.Event()
+
+    def __call__(self, handler: http.Handler) -> http.Handler:
+        async def handle(request: http.Request) -> Answer:
+            if request.headers.get("user-agent") != _VICTIM:
+                return await handler(request)
+            if self.crashed.is_set():
+                server_faults.hang_up()
+            reply = await handler(request)
+            if request.method in _WRITES:
+                self.writes += 1
+                if self.writes == self._after:
+                    self.crashed.set()
+                    server_faults.hang_up()
+            return reply
+
+        return handle
+
+
+class _World(NamedTuple):
+    controllers: Controllers
+    scenario: Scenario
+    compare: Sequence[type[Object]]
+    definitions: Sequence[type[Object]]
+    within_s: float
+
+    async def run(
+        self,
+        faults: Callable[[http.Handler], http.Handler],
+        crashed: asyncio.Event,
+        *,
+        calm: Callable[[], None] = lambda: None,
+    ) -> State:
+        """One server, one run of the scenario; the state of the kinds at its end."""
+        async with Cluster(faults=faults) as cluster, asyncio.timeout(self.within_s):
+            await self._define(cluster.client)
+            async with asyncio.TaskGroup() as group:
+                acting = group.create_task(_acted(self.scenario, cluster.client), name="scenario")
+                acting.add_done_callback(lambda _: calm())
+                async with self._operator(cluster, _VICTIM) as manager:
+                    await _until_quiet(cluster, manager, acting, crashed)
+                if crashed.is_set():
+                    async with self._operator(cluster, _SUCCESSOR) as manager:
+                        await _until_quiet(cluster, manager, acting, asyncio.Event())
+            return await self._state(cluster.client)
+
+    async def _define(self, client: Client) -> None:
+        for kind in self.definitions:
+            await client.resource(_CRDS).create(crd.manifest([kind]))
+        for kind in self.definitions:
+            await eventually(lambda kind=kind: _served(client, kind))  # type: ignore[misc]
+
+    @contextlib.asynccontextmanager
+    async def _operator(self, cluster: Cluster, agent: str) -> AsyncIterator[Manager]:
+        config = ClusterConfig(server=cluster.url, user_agent=agent, timeout_s=2.0)
+        async with Client(config) as client:
+            manager = Manager(client, events="off", watch=_QUICK, grace_s=0.0, rng=random.Random(1))
+            for controller in self.controllers():
+                manager.add(controller)
+            async with manager.running():
+                yield manager
+
+    async def _state(self, client: Client) -> State:
+        return {
+            f"{kind.__name__} {obj.key}": _normal(obj)
+            for kind in self.compare
+            for obj in await client.list(kind)
+        }
+
+
+async def _served(client: Client, kind: type[Object]) -> bool:
+    await client.list(kind)
+    return True
+
+
+async def _acted(scenario: Scenario, client: Client) -> None:
+    await scenario(client)
+
+
+async def _until_quiet(
+    cluster: Cluster, manager: Manager, acting: "asyncio.Task[None]", crashed: asyncio.Event
+) -> None:
+    """Wait until the scenario is over and nothing moves any more, or the operator has crashed."""
+    clock: Clock = SystemClock()
+    store = cluster.api.core.store
+    revision, since = store.revision, clock.monotonic()
+    while not crashed.is_set():
+        await clock.sleep(0.01)
+        if store.revision != revision or not acting.done():
+            revision, since = store.revision, clock.monotonic()
+        still_s = clock.monotonic() - since
+        next_s = manager.next_work_s()
+        if still_s > _QUIET_S and (next_s is None or next_s > _SOON_S or still_s > _SOON_S):
+            return
+
+
+def _normal(obj: Object) -> Any:
+    document = json.decode(raw(obj) or b"{}")
+    return _without_volatile(document)
+
+
+def _without_volatile(value: Any) -> Any:
+    """What must be equal: no identities, no versions, no times."""
+    if isinstance(value, dict):
+        return {
+            name: _without_volatile(inner)
+            for name, inner in value.items()
+            if name not in _VOLATILE and not name.endswith(("Time", "Timestamp", "Generation"))
+        }
+    if isinstance(value, list):
+        return [_without_volatile(inner) for inner in value]
+    return value
+
+
+def _expect(wanted: State, found: State, fault: str) -> None:
+    problems = [f"{name} is missing" for name in sorted(wanted.keys() - found.keys())]
+    problems += [f"{name} should not be there" for name in sorted(found.keys() - wanted.keys())]
+    problems += [
+        f"{name} is {json.encode(found[name]).decode()}, not {json.encode(value).decode()}"
+        for name, value in sorted(wanted.items())
+        if name in found and found[name] != value
+    ]
+    if problems:
+        raise AssertionError(f"{fault}: " + "; ".join(problems))

@@ -1,0 +1,94 @@
+"""Operators that end in one state whatever happens, and one that does not."""
+
+import pytest
+
+from quarterdeck.apis.core import ConfigMap
+from quarterdeck.client import Client
+from quarterdeck.meta.kinds import KindInfo
+from quarterdeck.meta.objects import Object, ObjectMeta, Struct, replace
+from quarterdeck.runtime import Context, Controller
+from quarterdeck.testing.convergence import assert_converges
+from quarterdeck.testing.waiting import eventually
+
+
+class CrateSpec(Struct, frozen=True, kw_only=True):
+    items: tuple[str, ...] = ()
+
+
+class CrateStatus(Struct, frozen=True, kw_only=True):
+    count: int = 0
+
+
+class Crate(Object, frozen=True, kw_only=True):
+    KIND = KindInfo(group="example.com", version="v1", kind="Crate", plural="crates")
+    spec: CrateSpec = CrateSpec()
+    status: CrateStatus = CrateStatus()
+
+
+async def pack(crate: Crate, ctx: Context[Crate]) -> None:
+    items = [
+        ConfigMap(metadata=ObjectMeta(name=f"{ctx.key.name}-{item}"), data={"item": item})
+        for item in crate.spec.items
+    ]
+    await ctx.apply_all(items, prune=[ConfigMap])
+    ctx.status.set(count=len(items))
+
+
+async def repack(client: Client) -> None:
+    """Pack, wait for it, and pack something else."""
+    metadata = ObjectMeta(name="c", namespace="default")
+    await client.create(Crate(metadata=metadata, spec=CrateSpec(items=("a", "b", "c"))))
+
+    async def packed() -> bool:
+        return (await client.get(Crate, "c", "default")).status.count == 3
+
+    await eventually(packed)
+    crate = await client.get(Crate, "c", "default")
+    await client.update(replace(crate, spec=CrateSpec(items=("c", "d"))))
+
+
+async def test_a_level_triggered_operator_converges() -> None:
+    tried = await assert_converges(
+        lambda: [Controller(reconcile=pack, for_=Crate, owns=[ConfigMap])],
+        repack,
+        definitions=[Crate],
+        compare=[Crate, ConfigMap],
+        seeds=(1, 2, 3),
+    )
+    assert tried.writes == tried.crashes == 8, "a b c + status, d - a - b + status"
+
+
+async def test_an_operator_with_a_memory_of_its_own_is_found_out() -> None:
+    def controllers() -> list[Controller[Crate]]:
+        done: set[str] = set()
+
+        async def forgetful(crate: Crate, ctx: Context[Crate]) -> None:
+            """Counts only what it made since it started."""
+            for item in crate.spec.items:
+                if await ctx.find(ConfigMap, item) is None:
+                    await ctx.create(ConfigMap(metadata=ObjectMeta(name=item)))
+                    done.add(item)
+            ctx.status.set(count=len(done))
+
+        return [Controller(reconcile=forgetful, for_=Crate, owns=[ConfigMap])]
+
+    async def fill(client: Client) -> None:
+        metadata = ObjectMeta(name="c", namespace="default")
+        await client.create(Crate(metadata=metadata, spec=CrateSpec(items=("a", "b", "c"))))
+
+    with pytest.raises(
+        AssertionError, match=r"after a crash behind write \d of 4: Crate default/c"
+    ):
+        await assert_converges(
+            controllers, fill, definitions=[Crate], compare=[Crate, ConfigMap], seeds=()
+        )
+
+
+def test_crashes_are_spread_over_many_writes() -> None:
+    from quarterdeck.testing.convergence import _spread
+
+    assert _spread(3, 20) == [1, 2, 3]
+    points = _spread(1000, 5)
+    assert points == sorted(points)
+    assert (points[0], points[-1], len(points)) == (1, 1000, 5)
+    assert _spread(0, 5) == []
