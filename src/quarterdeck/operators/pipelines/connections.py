@@ -129,6 +129,20 @@ def address_of(connection: FleetConnection, secret: Mapping[str, bytes] | None) 
     )
 
 
+def proxy_of(url: str, environment: Mapping[str, str]) -> str | None:
+    """The proxy of HTTPS_PROXY, unless NO_PROXY names the host; None for plain HTTP."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.scheme != "https":
+        return None
+    exceptions = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
+    for entry in exceptions.split(","):
+        name = entry.strip().lower().partition(":")[0].lstrip("*").lstrip(".")
+        if entry.strip() == "*" or (name and (host == name or host.endswith(f".{name}"))):
+            return None
+    return environment.get("HTTPS_PROXY") or environment.get("https_proxy") or None
+
+
 def _value(values: Mapping[str, bytes], key: str, secret: str) -> str:
     try:
         text = values.get(key, b"").decode().strip()

@@ -8,8 +8,9 @@ limiter and the view outlive them, because a server does not forget either when 
 import asyncio
 import base64
 import binascii
+import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection, Pipeline
@@ -233,8 +234,10 @@ async def _close(fleet: Fleet) -> None:
         await fleet.api.aclose()
 
 
-def http_client(address: Address) -> http.Client:
+def http_client(address: Address, environment: Mapping[str, str] = os.environ) -> http.Client:
     """A pooled client for an address; trusts the connection's certificates, else the system's.
+
+    HTTPS_PROXY and NO_PROXY are heeded.
 
     Raises:
         BadAddress: if the certificates cannot be read.
@@ -248,4 +251,5 @@ def http_client(address: Address) -> http.Client:
             context = ssl.create_default_context(cadata=pem)
         except (binascii.Error, ssl.SSLError, ValueError) as error:
             raise BadAddress("spec.caBundle is not PEM in base64") from error
-    return http.Client(tls=context, read_timeout_s=address.timeout_s)
+    proxy = connections.proxy_of(address.url, environment)
+    return http.Client(tls=context, proxy=proxy, read_timeout_s=address.timeout_s)

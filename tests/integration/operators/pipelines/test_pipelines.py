@@ -7,9 +7,12 @@ import pytest
 
 from quarterdeck.apis.core.config import ConfigMap, Secret
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection
+from quarterdeck.client import Client
 from quarterdeck.meta.conditions import find
 from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.operators import pipelines
+from quarterdeck.runtime import rbac
 
 OTHER = 'loki.write "y" {\n}\n'
 CONFIG_MAPS = GVR("", "v1", "configmaps")
@@ -220,6 +223,36 @@ async def test_a_server_without_revisions_is_none_the_worse(world: Any) -> None:
         await at.advance(200)
         assert at.condition(await at.get()).status == "True"
         assert at.fleet.count("ListPipelinesRevisions") == 1
+
+
+async def test_nothing_is_used_that_the_role_does_not_allow(world: Any) -> None:
+    async with world() as at:
+        recorder = rbac.Recorder()
+        async with Client(at.client.config, clock=at.clock, network=at.network) as client:
+            client.raw.observe(recorder)
+            async with at.operator(api=client, has_default=False):
+                await at.connect()
+                await at.client.create(ConfigMap(metadata=metadata("conf"), data={"a": OTHER}))
+                await at.create(contentsFrom={"configMapKeyRef": {"name": "conf", "key": "a"}})
+                await at.ready("Synced")
+                await at.delete()
+                await at.gone()
+        rules = rbac.rules_for(pipelines.controllers(), leader_election=False)
+        assert rbac.uncovered(recorder.uses, rules) == []
+        verbs = {use.verb for use in recorder.uses if use.resource == "secrets"}
+        assert verbs <= {"get", "list", "watch"}
+
+
+async def test_secrets_are_watched_without_their_values(world: Any) -> None:
+    async with world() as at, at.operator(has_default=False) as manager:
+        await at.connect()
+        await at.create()
+        await at.ready("Synced")
+        informers = [each for each in manager.informers if each.kind.KIND.kind == "Secret"]
+        assert len(informers) == 1
+        kept = b"".join(each.raw for each in informers[0].cache.snapshots())
+        assert b"main-credentials" in kept
+        assert b'"data"' not in kept
 
 
 async def test_what_happens_is_counted(world: Any) -> None:

@@ -16,6 +16,7 @@ from quarterdeck.operators.pipelines.connections import (
     address_of,
     incomplete,
     normalised,
+    proxy_of,
     settings_of,
 )
 
@@ -109,3 +110,21 @@ def test_a_secret_may_hold_the_address_too() -> None:
 def test_what_is_missing_is_named(spec: dict[str, Any], secret: Any, text: str) -> None:
     with pytest.raises(BadAddress, match=text):
         address_of(connection(**spec), secret)
+
+
+@pytest.mark.parametrize(
+    ("url", "exceptions", "is_used"),
+    [
+        pytest.param("https://fleet.example.com", "", True, id="all others"),
+        pytest.param("https://fleet.example.com", "example.com", False, id="a domain"),
+        pytest.param("https://fleet.example.com", "x.io, .example.com", False, id="with a dot"),
+        pytest.param("https://fleet.example.com", "*.example.com:443", False, id="with a star"),
+        pytest.param("https://fleet.badexample.com", "example.com", True, id="a longer name"),
+        pytest.param("https://fleet.example.com", "*", False, id="everything"),
+        pytest.param("http://127.0.0.1", "", False, id="plain HTTP"),
+    ],
+)
+def test_the_proxy_of_the_environment_is_heeded(url: str, exceptions: str, is_used: bool) -> None:
+    environment = {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": exceptions}
+    assert proxy_of(url, environment) == ("http://proxy:3128" if is_used else None)
+    assert proxy_of(url, {}) is None
