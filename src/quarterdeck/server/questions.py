@@ -12,16 +12,13 @@ from quarterdeck.server.registry.resource import Resource
 def review_resources() -> Iterator[Resource]:
     """Every kind of review; all they have is a shape and the verb `create`."""
     for declared in builtins.resources():
-        if declared.kind.kind not in REVIEWS:
-            continue
-        if (node := builtins.node(declared.kind)) is not None:
+        if declared.kind.kind in REVIEWS and builtins.is_builtin(declared.kind):
             yield Resource(
                 gvr=declared.gvr,
                 kind=declared.kind.kind,
                 list_kind=f"{declared.kind.kind}List",
                 singular=declared.singular,
                 namespaced=declared.namespaced,
-                node=node,
                 strategy=BuiltinStrategy(declared.kind, home_of(declared.kind), has_status=False),
                 verbs=declared.verbs,
             )

@@ -47,7 +47,7 @@ def _resource(definition: Object, version: Mapping[str, Any]) -> Resource:
         list_kind=accepted.get("listKind") or f"{kind}List",
         singular=accepted.get("singular") or kind.lower(),
         namespaced=spec.get("scope") == "Namespaced",
-        node=_node(version),
+        schema=_node(version),
         strategy=_strategy(definition, version),
         short_names=tuple(accepted.get("shortNames") or ()),
         categories=tuple(accepted.get("categories") or ()),

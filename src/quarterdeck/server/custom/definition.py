@@ -49,8 +49,6 @@ def bundle_name(definition_name: str) -> str:
 
 def definition_resources() -> Iterable[Resource]:
     """The resource `customresourcedefinitions`."""
-    node = builtins.node(KIND)
-    assert node is not None  # the table has it, a test says so
     verbs = ("get", "patch", "update")
     yield Resource(
         gvr=GVR(KIND.group, KIND.version, "customresourcedefinitions"),
@@ -58,7 +56,6 @@ def definition_resources() -> Iterable[Resource]:
         list_kind="CustomResourceDefinitionList",
         singular="customresourcedefinition",
         namespaced=False,
-        node=node,
         strategy=DefinitionStrategy(),
         short_names=("crd", "crds"),
         categories=("api-extensions",),

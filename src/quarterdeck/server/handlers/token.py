@@ -7,7 +7,6 @@ import msgspec
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.meta import builtins
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.server import answers, managed, writing
@@ -68,15 +67,12 @@ async def handle(core: Core, call: Call) -> answers.Answer:
 
 @functools.cache
 def _resource() -> Resource:
-    node = builtins.node(KIND)
-    assert node is not None  # the table has it, a test says so
     return Resource(
         gvr=GVR(KIND.group, KIND.version, "tokenrequests"),
         kind=KIND.kind,
         list_kind="TokenRequestList",
         singular="tokenrequest",
         namespaced=True,
-        node=node,
         strategy=BuiltinStrategy(KIND, home_of(KIND), has_status=False),
         verbs=("create",),
     )

@@ -89,8 +89,6 @@ def home_of(gvk: GVK) -> str:
 
 
 def _resource(declared: builtins.Resource) -> Resource:
-    node = builtins.node(declared.kind)
-    assert node is not None  # the table names only kinds it has
     parts = {
         part.name: Subresource(name=part.name, verbs=part.verbs, gvk=part.kind)
         for part in declared.subresources
@@ -101,7 +99,6 @@ def _resource(declared: builtins.Resource) -> Resource:
         list_kind=f"{declared.kind.kind}List",
         singular=declared.singular,
         namespaced=declared.namespaced,
-        node=node,
         strategy=BuiltinStrategy(declared.kind, home_of(declared.kind), has_status=STATUS in parts),
         short_names=declared.short_names,
         categories=declared.categories,

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from quarterdeck.meta import builtins
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.meta.schema import Node
@@ -222,8 +223,9 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     list_kind: str
     singular: str
     namespaced: bool
-    node: Node
     strategy: Strategy
+    schema: Node | None = None
+    """Of a custom kind; those of built-in kinds are in their table and built when asked for."""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = READ_WRITE
@@ -237,6 +239,13 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     storage_version_hash: str = ""
     deprecation: str = ""
     """A text for the `Warning` header of every answer; empty for none."""
+
+    @property
+    def node(self) -> Node:
+        """The schema of its objects."""
+        node = self.schema or builtins.node(self.gvk)
+        assert node is not None  # the table has every built-in kind that is served
+        return node
 
     @property
     def gvk(self) -> GVK:
