@@ -24,10 +24,14 @@ TIMEOUT_S = 60
 class Kubectl:
     """One kubectl program, one kubeconfig."""
 
-    def __init__(self, program: Path, kubeconfig: Path, home: Path) -> None:
+    def __init__(
+        self, program: Path, kubeconfig: Path, home: Path, *, folder: Path | None = None
+    ) -> None:
         self.program = program
         self.kubeconfig = kubeconfig
         self.home = home
+        self.folder = folder or home
+        """Where it is called."""
 
     @property
     def minor(self) -> int:
@@ -63,6 +67,19 @@ class Kubectl:
             check=True,
         )
         return done.stderr
+
+    def everything(self, *arguments: str) -> str:
+        """What it prints anywhere, and how it ends."""
+        done = subprocess.run(
+            [self.program, *arguments],
+            env=self.environment({}),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        return f"{done.stdout}\n{done.stderr}\nended with {done.returncode}"
 
     def json(self, *arguments: str) -> Any:
         """What it prints as JSON."""
@@ -144,3 +161,15 @@ def in_namespace(program: Path, server: Path, namespace: str, home: Path) -> Kub
 def enter() -> Callable[[Path, Path, str, Path], Kubectl]:
     """For tests that choose the program themselves."""
     return in_namespace
+
+
+@pytest.fixture
+def session() -> Callable[[Path, Path], Kubectl]:
+    """kubectl with a kubeconfig, called in a folder; its home is beside the kubeconfig."""
+
+    def start(kubeconfig: Path, folder: Path) -> Kubectl:
+        home = kubeconfig.parent / "home"
+        home.mkdir()
+        return Kubectl(find_kubectl(), kubeconfig, home, folder=folder)
+
+    return start

@@ -8,6 +8,7 @@ import ast
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[3]
 TESTS = ROOT / "tests" / "e2e" / "kubectl"
@@ -69,6 +70,14 @@ This page is written from the sources of `tests/e2e/kubectl` by
 
 | command | with | tests |
 | --- | --- | --- |
+"""
+SAME = """
+## Compared with Kubernetes
+{count} commands print the same, to the letter, against kube-apiserver v1.32.4 (without controllers;
+`tests/e2e/kubectl/test_same.py`, where KUBE_APISERVER and ETCD name the two programs). The others:
+
+| command | why |
+| --- | --- |
 """
 TAIL = """
 ## Refused
@@ -137,6 +146,21 @@ def _flag(word: str) -> str:
     return name
 
 
+def compared() -> str:
+    """How many commands are the same, and why the others are not."""
+    names: dict[str, Any] = {}
+    for node in ast.parse((TESTS / "test_same.py").read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).isupper():
+            target = ast.unparse(node.targets[0])
+            if target in ("PROSE", "PATCHED", "GO", "KNOWN"):
+                names[target] = eval(ast.unparse(node.value), {}, names)
+    commands = (TESTS / "same" / "commands.txt").read_text().splitlines()
+    known: dict[str, str] = names["KNOWN"]
+    rows = [f"| `{command}` | {reason} |" for command, reason in known.items()]
+    same = sum(command not in known for command in commands)
+    return SAME.format(count=same) + "\n".join(rows) + "\n"
+
+
 def rendered() -> str:
     versions = ast.parse((TESTS / "test_versions.py").read_text())
     tried = next(
@@ -156,7 +180,13 @@ def rendered() -> str:
     ]
     refused = ", ".join(f"`{each}`" for each in REFUSED)
     listed = f"1.{min(tried)} to 1.{max(tried)}"
-    return HEAD.format(versions=listed) + "\n".join(rows) + "\n" + TAIL.format(refused=refused)
+    return (
+        HEAD.format(versions=listed)
+        + "\n".join(rows)
+        + "\n"
+        + compared()
+        + TAIL.format(refused=refused)
+    )
 
 
 def test_page_says_what_the_tests_do() -> None:

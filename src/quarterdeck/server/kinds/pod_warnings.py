@@ -8,6 +8,10 @@ from quarterdeck.meta.field import quote
 from quarterdeck.server.kinds.paths import at, items, mapping
 from quarterdeck.server.registry.resource import Context, Object
 
+_SECCOMP = (
+    "seccomp.security.alpha.kubernetes.io/pod",
+    "container.seccomp.security.alpha.kubernetes.io/",
+)
 _OLD_LABELS = {
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/os": "kubernetes.io/os",
@@ -21,7 +25,7 @@ def pod_warnings(value: Object, old: Object | None, context: Context) -> Sequenc
     """Warnings about a pod; nothing new is said about a spec that did not change."""
     if context.subresource or (old is not None and old.get("spec") == value.get("spec")):
         return ()
-    return [*_name_warnings(value, old), *spec_warnings(mapping(value, "spec"), "spec")]
+    return [*_name_warnings(value, old), *_warnings(value, "")]
 
 
 def template_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
@@ -29,8 +33,24 @@ def template_warnings(value: Object, old: Object | None, context: Context) -> Se
     template = at(value, "spec", "template")
     if context.subresource or (old is not None and at(old, "spec", "template") == template):
         return ()
-    spec = mapping(value, "spec", "template", "spec")
-    return [*_name_warnings(value, old), *spec_warnings(spec, "spec.template.spec")]
+    return [*_name_warnings(value, old), *_warnings(template or {}, "spec.template.")]
+
+
+def _warnings(pod: Object, path: str) -> Iterator[str]:
+    """Warnings about a pod or a template that stands at `path`, in Kubernetes' order."""
+    spec = mapping(pod, "spec")
+    yield from _spec_warnings(spec, f"{path}spec")
+    yield from _annotation_warnings(pod, f"{path}metadata")
+    yield from _container_warnings(spec, f"{path}spec")
+
+
+def _annotation_warnings(value: Object, path: str) -> Iterator[str]:
+    for name in sorted(mapping(value, "metadata", "annotations")):
+        if name.startswith(_SECCOMP):
+            yield (
+                f'{path}.annotations[{name}]: non-functional in v1.27+; use the "seccompProfile"'
+                " field instead"
+            )
 
 
 def _name_warnings(value: Object, old: Object | None) -> Iterator[str]:
@@ -45,12 +65,17 @@ def _name_warnings(value: Object, old: Object | None) -> Iterator[str]:
         )
 
 
-def spec_warnings(spec: Object, path: str) -> Iterator[str]:
-    """Warnings about a pod spec that stands at `path`."""
+def _spec_warnings(spec: Object, path: str) -> Iterator[str]:
     for label in sorted(mapping(spec, "nodeSelector")):
         if label in _OLD_LABELS:
             new = quote(_OLD_LABELS[label])
             yield f"{path}.nodeSelector[{label}]: deprecated since v1.14; use {new} instead"
+    seen: set[str] = set()
+    for index, alias in enumerate(items(spec, "hostAliases")):
+        address = alias.get("ip") or ""
+        if address in seen:
+            yield f"{path}.hostAliases[{index}].ip: duplicate ip {quote(address)}"
+        seen.add(address)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         text = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{path}.terminationGracePeriodSeconds: {text}"
@@ -60,6 +85,9 @@ def spec_warnings(spec: Object, path: str) -> Iterator[str]:
     for index, secret in enumerate(items(spec, "imagePullSecrets")):
         if not secret.get("name"):
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
+
+
+def _container_warnings(spec: Object, path: str) -> Iterator[str]:
     ports: dict[str, list[tuple[Object, str]]] = {}
     for member in ("initContainers", "containers"):
         for index, container in enumerate(items(spec, member)):
