@@ -12,9 +12,9 @@ from quarterdeck.kit import yaml
 from quarterdeck.meta import crd
 from quarterdeck.meta.conditions import find
 from quarterdeck.meta.identity import GVR
-from quarterdeck.meta.objects import replace
+from quarterdeck.meta.objects import to_builtins
 from quarterdeck.runtime import Manager
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing import assert_converges, eventually
 
 HERE = Path(__file__).parent
 CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
@@ -43,7 +43,7 @@ class Library:
         spec = shelves.ShelfSpec(books=tuple(shelves.Book(name=b) for b in books), room=room)
         found = await self.client.list(shelves.Shelf, self.namespace)
         if found:
-            await self.client.update(replace(found[0], spec=spec))
+            await self.client.patch(found[0], {"spec": to_builtins(spec)})
         else:
             metadata = shelves.ObjectMeta(name="s", namespace=self.namespace)
             await self.client.create(shelves.Shelf(metadata=metadata, spec=spec))
@@ -103,6 +103,21 @@ async def test_books_go_with_their_shelf(client: Client, namespace: str) -> None
         await at.stands("emma")
         await client.delete(shelves.Shelf, "s", namespace)
         await at.stands()
+
+
+async def test_it_ends_in_one_state_whatever_happens_on_the_way() -> None:
+    async def refill(client: Client) -> None:
+        at = Library(client, "default")
+        await at.put("emma", "ulysses")
+        await at.stands("emma", "ulysses")
+        await at.put("walden")
+
+    await assert_converges(
+        lambda: [shelves.controller],
+        refill,
+        definitions=[shelves.Shelf],
+        compare=[shelves.Shelf, ConfigMap],
+    )
 
 
 def test_the_definition_is_that_of_the_type() -> None:

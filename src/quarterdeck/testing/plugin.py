@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from quarterdeck.testing.background import BackgroundCluster
     from quarterdeck.testing.server_faults import ServerFaults
 
-_FIXTURES = frozenset({"cluster", "cluster_faults", "client", "namespace", "kubeconfig"})
 _numbers = itertools.count(1)
 
 
@@ -100,12 +99,9 @@ def _closing_client(test: Any) -> Any:
     return closing
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run `async def` tests that use our fixtures, unless they are marked for another plugin."""
+    """Run `async def` tests that no other plugin has taken before, and none is marked for."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    if not _FIXTURES & set(pyfuncitem.fixturenames):
         return None
     if any(pyfuncitem.get_closest_marker(name) for name in ("asyncio", "anyio", "trio")):
         return None
