@@ -17,6 +17,7 @@ from quarterdeck.client.credentials import Credentials, Provider, provider_for
 from quarterdeck.client.errors import ConnectionFailed, RequestTimeout, UntrustedServer
 from quarterdeck.client.interfaces import Exchange, Observer
 from quarterdeck.client.requests import ApiRequest
+from quarterdeck.client.throttle import Throttle
 from quarterdeck.client.tls import client_context
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
@@ -46,6 +47,11 @@ class Transport:
         self._http: http.Client | None = None
         self._streams: http.Client | None = None
         self._certificate = self._latest = Credentials()
+        self._throttle = (
+            Throttle(config.requests_per_s, config.burst, self.clock)
+            if config.requests_per_s
+            else None
+        )
         self._observers: list[Observer] = []
         self._common = [("User-Agent", config.user_agent), *config.impersonate.headers()]
 
@@ -130,6 +136,8 @@ class Transport:
         return await self._provider.refresh()
 
     async def _once(self, request: ApiRequest, credentials: Credentials) -> http.ClientResponse:
+        if self._throttle is not None:
+            await self._throttle.admit()
         await self._open_for(credentials)
         headers = [*request.headers, *self._common]
         if credentials.authorization:

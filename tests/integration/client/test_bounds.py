@@ -112,3 +112,13 @@ async def test_an_aggregated_api_that_is_down_hides_no_other() -> None:
         assert found.gvr.group == "coordination.k8s.io"
         with pytest.raises(NotFound):
             await cluster.client.resource_named("deployments")
+
+
+async def test_a_limit_on_requests_is_kept() -> None:
+    async with Cluster() as cluster:
+        config = ClusterConfig(server=cluster.url, requests_per_s=100.0, burst=5)
+        loop = asyncio.get_running_loop()
+        async with Client(config) as client:
+            started = loop.time()
+            await asyncio.gather(*(client.version() for _ in range(25)))
+            assert loop.time() - started >= 0.19
