@@ -77,7 +77,8 @@ class Pipelines:
         others = await ctx.list(Pipeline, index=(BY_NAME, name))
         rivals = [each for each in others if await self._shares(each, wish.fleet, ctx)]
         rivals = [pipeline, *(each for each in rivals if each.key != pipeline.key)]
-        owner = plan.owner_among(rivals, name)
+        held = wish.fleet.view.named(name)
+        owner = plan.owner_among(rivals, name, held_by=held.owner if held is not None else "")
         if owner.key != pipeline.key:
             raise Stalled(
                 Reason.NAME_CONFLICT,

@@ -144,12 +144,15 @@ def may_adopt(pipeline: Pipeline, remote: Remote) -> bool:
             return False
 
 
-def owner_among(rivals: list[Pipeline], name: str) -> Pipeline:
-    """Who of several objects has a name in the fleet: whoever holds it, else the oldest."""
+def owner_among(rivals: list[Pipeline], name: str, *, held_by: str = "") -> Pipeline:
+    """Who of several objects has a name in the fleet: whoever holds it, else the oldest.
 
-    def rank(each: Pipeline) -> tuple[bool, str, str]:
+    `held_by` is the UID that the server itself names as the owner; a status may have been lost.
+    """
+
+    def rank(each: Pipeline) -> tuple[bool, bool, str, str]:
         holds = bool(each.status.id) and each.status.name == name
-        created = each.metadata.creation_timestamp or ""
-        return (not holds, str(created), str(each.key))
+        created = str(each.metadata.creation_timestamp or "")
+        return (not held_by or each.metadata.uid != held_by, not holds, created, str(each.key))
 
     return min(rivals, key=rank)

@@ -182,6 +182,7 @@ def test_the_holder_of_a_name_comes_before_the_older() -> None:
         "young", created="2026-01-02T00:00:00Z", status=PipelineStatus(id="1", name="shared")
     )
     assert plan.owner_among([old, held], "shared") is held
+    assert plan.owner_among([young, old], "shared", held_by="uid-young") is young
     twin = pipeline("aaa", created="2026-01-01T00:00:00Z")
     assert plan.owner_among([old, twin], "shared") is twin
 
