@@ -3,6 +3,7 @@
 The compiler is `cel`'s, and is loaded only for schemas that have rules.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,17 +24,31 @@ def expression_errors(document: Mapping[str, Any], path: str) -> list[FieldError
 
 
 def compile_expressions(node: Node) -> Expressions | None:
-    """The rules of a schema, ready to be asked; none if it has none.
+    """The rules of a schema, ready to be asked; none if it has none."""
+    return CompiledLater(node) if has_rules(node) else None
+
+
+class CompiledLater:
+    """Rules that are compiled when the first object asks for them: a start compiles none.
 
     A stored definition whose rules do not compile any more is served without them: its objects
     were accepted under rules that are not there to be asked.
     """
-    if not has_rules(node):
-        return None
-    from quarterdeck.cel.validate import compile_rules
 
-    found = compile_rules(node)
-    return None if isinstance(found, list) else found
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def validate(self, obj: object, old_obj: object = None) -> list[FieldError]:
+        """What the rules say against a whole object; `old_obj` is none on create."""
+        rules = self._rules
+        return [] if rules is None else rules.validate(obj, old_obj)
+
+    @functools.cached_property
+    def _rules(self) -> Expressions | None:
+        from quarterdeck.cel.validate import compile_rules
+
+        found = compile_rules(self._node)
+        return None if isinstance(found, list) else found
 
 
 def has_rules(node: Node) -> bool:
