@@ -2,16 +2,12 @@
 
 import cProfile
 import gc
-import pstats
-import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bench import figures, machine
+from bench import figures, machine, profiling
 from bench.suite import OURS, Case, Contenders, Measure, Missing, Scale, Suite
-
-_PROFILE_LINES = 25
 
 Tell = Callable[[str], None]
 
@@ -29,7 +25,7 @@ def run_suite(suite: Suite, scale: Scale, *, tell: Tell, profile: bool = False) 
     rounds = rounds_of(suite, scale)
     for case in suite.cases(scale):
         if profile:
-            _profile(case)
+            _profile(case, is_process=suite.is_process)
             continue
         entry = run_case(case, rounds)
         result["cases"].append(entry)
@@ -125,13 +121,18 @@ def show(entry: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _profile(case: Case) -> None:
-    """Show where our own time goes."""
+def _profile(case: Case, *, is_process: bool) -> None:
+    """Show where our own time goes; our processes tell that themselves."""
+    if is_process:
+        profiling.want()
     with case.open(case.sizes[-1]) as contenders:
         measure = contenders.get(OURS)
         if measure is None or isinstance(measure, Missing):
             return
-        print(f"--- {case.name}")
+        print(f"--- {case.name}", flush=True)
+        if is_process:
+            measure()
+            return
         profile = cProfile.Profile()
         profile.runcall(measure)
-        pstats.Stats(profile, stream=sys.stdout).sort_stats("tottime").print_stats(_PROFILE_LINES)
+        profiling.show(profile)

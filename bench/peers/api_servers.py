@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from bench import accounting
+from bench import accounting, profiling
 from bench.suite import OURS, Missing
 
 KUBERNETES = "kube-apiserver + etcd"
@@ -29,6 +29,7 @@ LOAD_CORE = 1
 
 _READY_LIMIT_S = 120.0
 _POLL_S = 0.01
+_PROFILE_LIMIT_S = 30.0
 
 
 class ApiServer:
@@ -41,6 +42,8 @@ class ApiServer:
         self.kubeconfig = kubeconfig
         self.ready_s = 0.0
         """From the start of the first process to the first successful /readyz."""
+        self.profile: Path | None = None
+        """Where the first process writes its profile when it ends."""
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def run(self, command: Sequence[str], *, log: Path) -> None:
@@ -74,6 +77,10 @@ class ApiServer:
 
     def close(self) -> None:
         """End its processes at once: what they keep is thrown away."""
+        if self.profile is not None:
+            self._processes[0].terminate()
+            self._processes[0].wait(_PROFILE_LIMIT_S)
+            profiling.show(self.profile)
         for process in self._processes:
             process.kill()
             process.wait()
@@ -140,11 +147,16 @@ def start_ours(folder: Path) -> ApiServer:
         folder / "data" / "kubeconfig",
         plain_url=f"http://127.0.0.1:{plain}",
     )
-    program = Path(sys.executable).parent / "quarterdeck"
+    command = [sys.executable]
+    if profiling.is_wanted():
+        server.profile = folder / "server.profile"
+        command += ["-m", "cProfile", "-o", str(server.profile)]
     begin = time.monotonic()
     server.run(
         [
-            str(program),
+            *command,
+            "-m",
+            "quarterdeck.cli",
             "server",
             "--data-dir",
             str(folder / "data"),

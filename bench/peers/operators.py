@@ -5,6 +5,7 @@ everything is imported, wait for a line, run, and end with their input.
 """
 
 import asyncio
+import cProfile
 import os
 import sys
 import threading
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
+from bench import profiling
 from bench.peers.api_load import GROUP, PLURAL, VERSION
 
 WORKERS = 20
@@ -26,9 +28,17 @@ def _ready() -> None:
     print("ready", flush=True)
     sys.stdin.readline()
 
+    profile = cProfile.Profile() if profiling.is_wanted() else None
+
     def watch() -> None:
         sys.stdin.read()
+        if profile is not None:
+            profile.disable()
+            profiling.show(profile)
         os._exit(0)
+
+    if profile is not None:
+        profile.enable()
 
     threading.Thread(target=watch, daemon=True).start()
 

@@ -1,0 +1,27 @@
+"""Profiles of our own processes: `--profile` asks for them, whoever starts or is one obeys."""
+
+import cProfile
+import os
+import pstats
+import sys
+from pathlib import Path
+
+_WANTED = "QUARTERDECK_BENCH_PROFILE"
+_LINES = 25
+
+
+def want() -> None:
+    """From now on, processes of ours that are started are profiled."""
+    os.environ[_WANTED] = "1"
+
+
+def is_wanted() -> bool:
+    """Whether this process, or one it starts, is to be profiled."""
+    return bool(os.environ.get(_WANTED))
+
+
+def show(profile: cProfile.Profile | Path) -> None:
+    """The functions most time was spent in, on standard error."""
+    source = str(profile) if isinstance(profile, Path) else profile
+    stats = pstats.Stats(source, stream=sys.stderr)
+    stats.sort_stats("tottime").print_stats(_LINES)
