@@ -51,8 +51,8 @@ class Pipelines:
             report.suspended(pipeline, ctx)
             return None
         wish = await self._wish(pipeline, ctx)
-        await self._ensure_name(wish, ctx)
         try:
+            await self._ensure_name(wish, ctx)
             if pipeline.metadata.annotations.get(DRY_RUN) == "true":
                 await self._previews.show(wish, ctx)
                 return None
@@ -77,14 +77,27 @@ class Pipelines:
         others = await ctx.list(Pipeline, index=(BY_NAME, name))
         rivals = [each for each in others if await self._shares(each, wish.fleet, ctx)]
         rivals = [pipeline, *(each for each in rivals if each.key != pipeline.key)]
-        held = wish.fleet.view.named(name)
-        owner = plan.owner_among(rivals, name, held_by=held.owner if held is not None else "")
+        view = wish.fleet.view
+        known = plan.Known(is_complete=view.is_complete, remote=view.named(name))
+        owner = plan.owner_among(rivals, name, known)
         if owner.key != pipeline.key:
+            await self._keep_what_is_held(wish, ctx)
             raise Stalled(
                 Reason.NAME_CONFLICT,
                 f"the pipeline {name!r} belongs to Pipeline {owner.key}: "
                 "choose another spec.name, or delete one of the two",
             )
+
+    async def _keep_what_is_held(self, wish: Wish, ctx: Context[Pipeline]) -> None:
+        """An object that cannot have its name keeps the pipeline it has, and no other."""
+        view, status = wish.fleet.view, wish.pipeline.status
+        if not view.is_complete or status.connection not in ("", wish.fleet.name):
+            return
+        if view.get(status.id) is None:
+            owned = view.owned_by(wish.pipeline.metadata.uid)
+            identity, name = (owned[0].id, owned[0].name) if owned else ("", "")
+            ctx.status.set(id=identity, name=name, applied_hash="")
+        await self._writes.remove_left_overs(wish, ctx)
 
     async def _shares(self, other: Pipeline, fleet: Fleet, ctx: Context[Pipeline]) -> bool:
         """Whether another object goes to the same server."""

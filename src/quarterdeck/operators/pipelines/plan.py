@@ -144,15 +144,20 @@ def may_adopt(pipeline: Pipeline, remote: Remote) -> bool:
             return False
 
 
-def owner_among(rivals: list[Pipeline], name: str, *, held_by: str = "") -> Pipeline:
+def owner_among(rivals: list[Pipeline], name: str, known: Known) -> Pipeline:
     """Who of several objects has a name in the fleet: whoever holds it, else the oldest.
 
-    `held_by` is the UID that the server itself names as the owner; a status may have been lost.
+    `known.remote` is the pipeline of that name. Where the server was read its word counts, since a
+    status may have been lost, or speak of a pipeline that somebody deleted.
     """
 
-    def rank(each: Pipeline) -> tuple[bool, bool, str, str]:
-        holds = bool(each.status.id) and each.status.name == name
-        created = str(each.metadata.creation_timestamp or "")
-        return (not held_by or each.metadata.uid != held_by, not holds, created, str(each.key))
+    def holds(each: Pipeline) -> bool:
+        status, remote = each.status, known.remote
+        if remote is not None:
+            return each.metadata.uid == remote.owner or status.id == remote.id
+        return not known.is_complete and bool(status.id) and status.name == name
+
+    def rank(each: Pipeline) -> tuple[bool, str, str]:
+        return (not holds(each), str(each.metadata.creation_timestamp or ""), str(each.key))
 
     return min(rivals, key=rank)

@@ -177,14 +177,27 @@ def test_a_preview_shows_lines_but_no_secret() -> None:
 def test_the_holder_of_a_name_comes_before_the_older() -> None:
     old = pipeline("old", created="2026-01-01T00:00:00Z")
     young = pipeline("young", created="2026-01-02T00:00:00Z")
-    assert plan.owner_among([young, old], "shared") is old
-    held = pipeline(
+    twin = pipeline("aaa", created="2026-01-01T00:00:00Z")
+    assert plan.owner_among([young, old], "shared", UNKNOWN) is old
+    assert plan.owner_among([old, twin], "shared", UNKNOWN) is twin
+    said = pipeline(
         "young", created="2026-01-02T00:00:00Z", status=PipelineStatus(id="1", name="shared")
     )
-    assert plan.owner_among([old, held], "shared") is held
-    assert plan.owner_among([young, old], "shared", held_by="uid-young") is young
-    twin = pipeline("aaa", created="2026-01-01T00:00:00Z")
-    assert plan.owner_among([old, twin], "shared") is twin
+    assert plan.owner_among([old, said], "shared", UNKNOWN) is said
+
+
+def test_the_servers_word_about_a_name_counts_more_than_a_status() -> None:
+    old = pipeline("old", created="2026-01-01T00:00:00Z")
+    young = pipeline("young", created="2026-01-02T00:00:00Z")
+    said = pipeline(
+        "said", created="2026-01-03T00:00:00Z", status=PipelineStatus(id="1", name="shared")
+    )
+    written = plan.Known(remote=Remote(id="9", name="shared", owner="uid-young"))
+    assert plan.owner_among([old, said, young], "shared", written) is young
+    edited = plan.Known(remote=Remote(id="1", name="shared"))
+    assert plan.owner_among([old, said, young], "shared", edited) is said
+    deleted = plan.Known(is_complete=True)
+    assert plan.owner_among([old, said, young], "shared", deleted) is old
 
 
 def test_ownership_is_by_object_not_by_name() -> None:
