@@ -5,7 +5,6 @@ process of its own, with our HTTP client, kept on one core; costs are processor 
 Servers may use every core.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -13,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.peers import api_servers
-from bench.peers.api_servers import LOAD_CORE, ApiServer
-from bench.process import Child
+from bench.peers.api_servers import ApiServer
+from bench.peers.api_targets import SEEDED, Stage, Target, generator_for, opened
 from bench.recording import Recording, Run
 from bench.suite import OURS, Case, Contenders, Measure, Missing, Scale, Suite
 
@@ -28,6 +27,8 @@ def cases(scale: Scale) -> Sequence[Case]:
     filled = scale.pick(300, 10_000, 100_000)
     lists = scale.pick((100, 200), (2_500, 5_000, 10_000), (12_500, 25_000, 50_000, 100_000))
     grown = scale.pick((100, 200), (1_000, 2_000, 4_000), (6_250, 12_500, 25_000, 50_000))
+    stage = Stage()
+    stage.uses = 1  # by the load generator's own case
     return [
         Case(name="ready from the start of the process", unit="s", open=lambda _: _starts()),
         Case(name="memory, idle", unit="MB", open=lambda _: _idle_memory()),
@@ -36,17 +37,17 @@ def cases(scale: Scale) -> Sequence[Case]:
             unit="% of a core",
             open=lambda _: _idle_cpu(scale.pick(0.5, 4.0, 20.0)),
         ),
-        *(_rate_case("creates", each, requests) for each in clients),
-        *(_rate_case("reads", each, requests) for each in clients),
+        *(_rate_case(stage, "creates", clients=each, count=requests) for each in clients),
+        *(_rate_case(stage, "reads", clients=each, count=requests) for each in clients),
         Case(
             name="reads by 64 clients, what the load generator could send",
             unit="requests/s",
-            open=lambda _: _generator(requests),
+            open=lambda _: _generator(stage, requests),
             is_more_better=True,
             note="If this is not well above the rate of a server, that rate is a lower bound.",
         ),
-        *(_cost_case(what, requests) for what in _COSTS),
-        *(_cost_case(what, requests, plain=True) for what in ("GET", "POST")),
+        *(_cost_case(stage, what, count=requests) for what in _COSTS),
+        *(_cost_case(stage, what, count=requests, plain=True) for what in ("GET", "POST")),
         Case(
             name=f"memory with {filled:,} custom objects of 1 KB",
             unit="MB",
@@ -78,18 +79,26 @@ _COSTS = {
 """What is asked of the server, and the generator's word for it."""
 
 
-def _rate_case(what: str, clients: int, count: int) -> Case:
+def _rate_case(stage: Stage, what: str, *, clients: int, count: int) -> Case:
+    stage.uses += 1
     return Case(
         name=f"{what} of a custom object by {clients} clients",
         unit="requests/s",
-        open=lambda _: _rates(what, clients, count if clients > 1 else count // 3),
+        open=lambda _: _rates(
+            stage, what, clients=clients, count=count if clients > 1 else count // 3
+        ),
         is_more_better=True,
     )
 
 
-def _cost_case(what: str, count: int, *, plain: bool = False) -> Case:
+def _cost_case(stage: Stage, what: str, *, count: int, plain: bool = False) -> Case:
+    stage.uses += 0 if plain else 1
     name = f"{what} of a custom object{', plain HTTP' if plain else ''}"
-    return Case(name=name, unit="CPU ms", open=lambda _: _costs(what, count, plain=plain))
+    return Case(
+        name=name,
+        unit="CPU ms",
+        open=lambda _: _costs(stage, what, count=count, plain=plain),
+    )
 
 
 def _watch_cases(count: int, *, rate_hz: int) -> list[Case]:
@@ -108,63 +117,6 @@ def _watch_cases(count: int, *, rate_hz: int) -> list[Case]:
         )
 
     return [case("p50"), case("p99")]
-
-
-class Target:
-    """A server and the load generator that was started for it."""
-
-    def __init__(self, server: ApiServer, generator: Child) -> None:
-        self.server = server
-        self._generator = generator
-        self._rounds = 0
-
-    def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """Have the generator do something."""
-        answer: dict[str, Any] = json.loads(
-            self._generator.ask(json.dumps({"do": do, **arguments})) or '{"error": "it ended"}'
-        )
-        if "error" in answer:
-            raise RuntimeError(f"load generator: {answer['error']}")
-        return answer
-
-    def prefix(self) -> str:
-        """Names nobody has used yet."""
-        self._rounds += 1
-        return f"r{self._rounds}-"
-
-    def cost_s(self, do: str, **arguments: Any) -> float:
-        """Processor seconds the server needs for it."""
-        before = self.server.cpu_s()
-        self.ask(do, **arguments)
-        return self.server.cpu_s() - before
-
-
-def _generator_for(server: ApiServer, stack: ExitStack, *, url: str = "") -> Target:
-    command = ["-m", "bench.peers.api_load", str(server.kubeconfig), *([url] if url else [])]
-    generator = stack.enter_context(Child(command, core=LOAD_CORE))
-    if not generator.line():
-        raise RuntimeError("the load generator did not start")
-    return Target(server, generator)
-
-
-@contextmanager
-def _targets(*, fill: int = 0, plain: bool = False) -> Iterator[dict[str, Target | Missing]]:
-    """The servers with the custom kind defined and `fill` objects of it."""
-    with api_servers.started() as servers, ExitStack() as stack:
-        targets: dict[str, Target | Missing] = {}
-        for name, server in servers.items():
-            if isinstance(server, Missing):
-                targets[name] = server
-                continue
-            if plain and not server.plain_url:
-                targets[name] = Missing("it has no port without TLS")
-                continue
-            target = _generator_for(server, stack, url=server.plain_url if plain else "")
-            target.ask("setup")
-            if fill:
-                target.ask("create", count=fill, clients=32)
-            targets[name] = target
-        yield targets
 
 
 def _measured(
@@ -222,52 +174,52 @@ def _idle_cpu(seconds: float) -> Iterator[Contenders]:
 
 @contextmanager
 def _filled_memory(count: int) -> Iterator[Contenders]:
-    with _targets(fill=count) as targets:
+    with opened(fill=count) as targets:
         yield _measured(targets, lambda target: _memory(target.server))
 
 
 @contextmanager
-def _rates(what: str, clients: int, count: int) -> Iterator[Contenders]:
+def _rates(stage: Stage, what: str, *, clients: int, count: int) -> Iterator[Contenders]:
     def measure(target: Target) -> Measure:
         def run() -> float:
             if what == "creates":
                 spent = target.ask("create", count=count, clients=clients, prefix=target.prefix())
             else:
-                spent = target.ask("get", count=count, clients=clients, of=100)
+                spent = target.ask("get", count=count, clients=clients, of=SEEDED)
             return float(count / spent["seconds"])
 
         return run
 
-    with _targets(fill=100) as targets:
+    with stage.targets() as targets:
         yield _measured(targets, measure)
 
 
 @contextmanager
-def _generator(count: int) -> Iterator[Contenders]:
-    with _targets(fill=100) as targets:
+def _generator(stage: Stage, count: int) -> Iterator[Contenders]:
+    with stage.targets() as targets:
         ours = targets[OURS]
         assert isinstance(ours, Target)
 
         def run() -> float:
-            spent = ours.ask("get", count=count, clients=64, of=100)
+            spent = ours.ask("get", count=count, clients=64, of=SEEDED)
             return float(count / spent["generator_cpu_s"])
 
         yield {GENERATOR: run}
 
 
 @contextmanager
-def _costs(what: str, count: int, *, plain: bool) -> Iterator[Contenders]:
+def _costs(stage: Stage, what: str, *, count: int, plain: bool) -> Iterator[Contenders]:
     command = _COSTS[what]
 
     def measure(target: Target) -> Measure:
         def run() -> float:
-            arguments = {"prefix": target.prefix()} if command == "create" else {"of": 100}
+            arguments = {"prefix": target.prefix()} if command == "create" else {"of": SEEDED}
             spent = target.cost_s(command, count=count, clients=16, **arguments)
             return spent / count * 1e3
 
         return run
 
-    with _targets(fill=100, plain=plain) as targets:
+    with opened(fill=SEEDED, plain=True) if plain else stage.targets() as targets:
         yield _measured(targets, measure)
 
 
@@ -280,7 +232,7 @@ def _listing(size: int) -> Iterator[Contenders]:
     def measure(target: Target) -> Measure:
         return lambda: float(target.ask("list", expect=size)["seconds"] * 1e3)
 
-    with _targets(fill=size) as targets:
+    with opened(fill=size) as targets:
         yield _measured(targets, measure)
 
 
@@ -289,7 +241,7 @@ def _growth(size: int) -> Iterator[Contenders]:
     def measure(target: Target) -> Measure:
         return lambda: target.cost_s("create", count=size, clients=16, prefix=target.prefix())
 
-    with _targets() as targets:
+    with opened() as targets:
         yield _measured(targets, measure)
 
 
@@ -304,7 +256,7 @@ def _replayed(recordings: Mapping[str, Recording | Missing], figure: str) -> Ite
 def _watches(start: Callable[[Path], ApiServer], count: int, rate_hz: int) -> Run:
     def run() -> Mapping[str, float]:
         with api_servers.one(start) as server, ExitStack() as stack:
-            target = _generator_for(server, stack)
+            target = generator_for(server, stack)
             target.ask("setup")
             target.ask("create", count=count, clients=32)
             return target.ask("watch", watchers=_WATCHERS, rate_hz=rate_hz, count=count)
