@@ -124,7 +124,7 @@ class Fleet(Child):
         """Ask for everybody's configuration; how many got a new one."""
         from quarterdeck.telemetry.fleet import protobuf
 
-        bodies = self.send(self.polls(len(self._hashes)))
+        bodies = self.exchange(self.polls(len(self._hashes)))
         changed = 0
         for number, body in enumerate(bodies):
             answer = protobuf.decode("GetConfigResponse", body)
@@ -132,7 +132,7 @@ class Fleet(Child):
             self._hashes[number] = answer["hash"]
         return changed
 
-    def send(self, requests: Sequence[bytes]) -> list[bytes]:
+    def exchange(self, requests: Sequence[bytes]) -> list[bytes]:
         """Send each request once, one at a time on each connection; the bodies of the answers."""
         bodies: list[bytes] = []
         for start in range(0, len(requests), CONNECTIONS):
@@ -205,7 +205,7 @@ def _polling(collectors: int, pipelines: int, polls: int, *, is_rate: bool) -> I
 
         def run() -> float:
             before, start = fleet.spent_s(), time.perf_counter()
-            fleet.send(requests)
+            fleet.exchange(requests)
             took, spent = time.perf_counter() - start, fleet.spent_s() - before
             return polls / took if is_rate else spent / polls * 1e6
 
@@ -223,8 +223,8 @@ def _changing(collectors: int, pipelines: int) -> Iterator[Contenders]:
             revision += 1
             polls, change = fleet.polls(collectors), fleet.update(1, revision)
             start = time.perf_counter()
-            fleet.send([change])
-            fleet.send(polls)
+            fleet.exchange([change])
+            fleet.exchange(polls)
             took = time.perf_counter() - start
             if not 0 < fleet.learn() < collectors or fleet.learn() != 0:
                 raise AssertionError("the change did not reach the collectors it is for")
@@ -243,7 +243,7 @@ def _registering(collectors: int, pipelines: int, count: int) -> Iterator[Conten
             requests = [fleet.registration(first + each) for each in range(count)]
             first += count
             start = time.perf_counter()
-            fleet.send(requests)
+            fleet.exchange(requests)
             return count / (time.perf_counter() - start)
 
         yield {OURS: run}
