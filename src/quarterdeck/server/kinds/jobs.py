@@ -122,8 +122,21 @@ def _job_changes(value: Object, old: Object, context: Context) -> Iterator[Field
         if spec.get("completionMode") == "Indexed" and member == "completions":
             continue
         yield from checks.immutable(f"spec.{member}", spec.get(member), before.get(member))
-    if spec.get("template") != before.get("template") and not before.get("suspend"):
+    may_move = before.get("suspend") and not at(old, "status", "startTime")
+    templates = [mapping(each, "template") for each in (spec, before)]
+    if may_move:
+        templates = [_without_place(each) for each in templates]
+    if templates[0] != templates[1]:
         yield invalid("spec.template", spec.get("template"), checks.IMMUTABLE)
+
+
+_PLACE = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
+"""What may still change of a job that is suspended and never ran: where its pods go."""
+
+
+def _without_place(template: Object) -> Object:
+    spec = {key: each for key, each in mapping(template, "spec").items() if key not in _PLACE}
+    return {"spec": spec}
 
 
 def _job_status(value: Object) -> str:

@@ -147,7 +147,17 @@ def _request_cells(value: Object, now: datetime) -> Sequence[object]:
     )
 
 
+def _prepare_request(value: Object, context: Context) -> None:
+    """Who asks is what the server found out, not what the request says."""
+    spec = value.setdefault("spec", {})
+    for member in ("username", "uid", "groups", "extra"):
+        spec.pop(member, None)
+    if context.user:
+        spec["username"] = context.user
+
+
 CERTIFICATE_REQUEST = Rules(
+    prepare_create=_prepare_request,
     selectable={"spec.signerName": ""},
     columns=(
         NAME,

@@ -47,6 +47,10 @@ def as_is(value: Object) -> Object:
     return value
 
 
+APPROVAL = "approval"
+"""The endpoint that decides on certificate requests; what it writes is in the status too."""
+
+
 class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The rules of one kind at one version."""
 
@@ -179,7 +183,7 @@ class BuiltinStrategy:
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         """Each endpoint changes its own part."""
-        if context.subresource == STATUS:
+        if context.subresource in (STATUS, APPROVAL):
             self._keep_all_but_status(value, old)
         elif self.has_status:
             if STATUS in old:

@@ -76,8 +76,8 @@ _CLAIM_CHANGEABLE = ("resources", "volumeAttributesClassName")
 
 def _claim_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
     spec, before = mapping(value, "spec"), mapping(old, "spec")
-    allowed = {*_CLAIM_CHANGEABLE, *(() if before.get("volumeName") else ("volumeName",))}
-    members = (spec.keys() | before.keys()) - allowed
+    allowed = _CLAIM_CHANGEABLE if before.get("volumeName") else ("volumeName",)
+    members = (spec.keys() | before.keys()) - set(allowed)
     if any(spec.get(member) != before.get(member) for member in members):
         text = (
             "spec is immutable after creation except resources.requests and"

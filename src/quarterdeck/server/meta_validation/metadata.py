@@ -17,6 +17,9 @@ KNOWN_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _EVENT = ("v1", "Event")
 
 
+_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+
+
 def check_new(
     metadata: Mapping[str, Any], name_problems: NameProblems, *, namespaced: bool
 ) -> list[FieldError]:
@@ -60,6 +63,16 @@ def check_changed(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldE
         if (new.get(member) or "") != (old.get(member) or "")
     ]
     return errors + _check_contents(new)
+
+
+def finalizer_problems(metadata: Mapping[str, Any]) -> list[FieldError]:
+    """Finalizers of built-in kinds: Kubernetes' own, or such with a domain."""
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"metadata.finalizers[{index}]", each, text)
+        for index, each in enumerate(metadata.get("finalizers") or ())
+        if "/" not in each and each not in _STANDARD_FINALIZERS
+    ]
 
 
 def finalizer_warnings(metadata: Mapping[str, Any]) -> list[str]:
@@ -132,10 +145,10 @@ def _check_owners(owners: Sequence[Mapping[str, Any]]) -> list[FieldError]:
                         path,
                         Bare(_show_owners(owners)),
                         'Only one reference can have Controller set to true. Found "true" in'
-                        f" references for {controller} and {_show_owner(owner)}",
+                        f" references for {controller} and {owner.get('kind')}/{owner.get('name')}",
                     )
                 )
-            controller = _show_owner(owner)
+            controller = f"{owner.get('kind')}/{owner.get('name')}"
     return errors
 
 

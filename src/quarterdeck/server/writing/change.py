@@ -18,6 +18,7 @@ from quarterdeck.server.writing.outcome import (
     completed,
     conflict,
     encoder,
+    finalizer_errors,
     present,
     told,
     written,
@@ -82,6 +83,11 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
         Invalid: if the kind wants a resourceVersion and there is none.
     """
     uid, version = metadata.get("uid"), metadata.get("resourceVersion")
+    if uid and uid != old.get("uid") and call.verb == "patch":
+        problem = invalid("metadata.uid", uid, "field is immutable")
+        raise Invalid.of(
+            call.resource.kind, call.path.name, [problem], group=call.resource.gvr.group
+        )
     if uid and uid != old.get("uid"):
         key = "/".join(part for part in _registry_key(call) if part)
         raise conflict(
@@ -122,6 +128,7 @@ def _validate_changed(call: Call, value: Object, old: Object, context: Context) 
     errors = [
         *problems,
         *problems,
+        *finalizer_errors(call, value["metadata"]),
         *strategy.validate_update(value, old, told(context, problems)),
     ]
     if errors:

@@ -16,6 +16,7 @@ from quarterdeck.server.writing.outcome import (
     check_namespace,
     completed,
     encoder,
+    finalizer_errors,
     told,
     written,
 )
@@ -88,6 +89,7 @@ def _validate_new(core: Core, call: Call, value: Object, context: Context) -> No
     problems = rules.check_new(
         metadata, strategy.name_problems, namespaced=call.resource.namespaced
     )
+    problems += finalizer_errors(call, metadata)
     errors = [*problems, *strategy.validate_create(value, told(context, problems))]
     if errors:
         raise Invalid.of(

@@ -7,6 +7,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import FieldError
 from quarterdeck.server.call import Call
 from quarterdeck.server.core import Core
+from quarterdeck.server.meta_validation.metadata import finalizer_problems
 from quarterdeck.server.pipeline.admission import Attempt
 from quarterdeck.server.registry.resource import Context, Object
 from quarterdeck.server.settling import settled
@@ -123,6 +124,13 @@ def attempt_of(
         is_dry_run=intent.is_dry_run,
         warnings=call.warnings,
     )
+
+
+def finalizer_errors(call: Call, metadata: Object) -> list[FieldError]:
+    """What is wrong with finalizers; custom resources are only warned of it."""
+    if call.resource.is_custom or call.resource.gvr.group == "apiextensions.k8s.io":
+        return []
+    return finalizer_problems(metadata)
 
 
 def told(context: Context, problems: list[FieldError]) -> Context:
