@@ -9,7 +9,7 @@ import re
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,8 +29,14 @@ def cases(scale: Scale) -> Sequence[Case]:
         Case(
             name="Applications until all are Running",
             unit="s",
-            open=lambda _: _converging(count),
+            open=lambda _: _converging(_converge, count),
             note=f"{count:,} of one replica, created {AT_ONCE} at once, on disk",
+        ),
+        Case(
+            name="Pipelines until all are on the fleet server",
+            unit="s",
+            open=lambda _: _converging(_synchronise, count),
+            note=f"{count:,}, created {AT_ONCE} at once, on disk on both sides",
         ),
         Case(
             name="processor time when idle",
@@ -90,10 +96,12 @@ def _idle_percent(folder: str, seconds: float) -> float:
 
 
 @contextmanager
-def _converging(count: int) -> Iterator[Contenders]:
+def _converging(
+    converge: Callable[[Path, int], Coroutine[None, None, float]], count: int
+) -> Iterator[Contenders]:
     def measure() -> float:
         with tempfile.TemporaryDirectory() as folder, Up(f"{folder}/data"):
-            return asyncio.run(_converge(Path(folder) / "data" / "kubeconfig", count))
+            return asyncio.run(converge(Path(folder) / "data" / "kubeconfig", count))
 
     yield {OURS: measure}
 
@@ -126,9 +134,39 @@ async def _converge(kubeconfig: Path, count: int) -> float:
         return time.perf_counter() - began
 
 
+async def _synchronise(kubeconfig: Path, count: int) -> float:
+    from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineSpec
+    from quarterdeck.client.client import Client
+    from quarterdeck.client.config.locate import load_config
+    from quarterdeck.kit.tasks import fan_out
+    from quarterdeck.meta.conditions import is_true
+    from quarterdeck.meta.objects import ObjectMeta
+    from quarterdeck.wire.query import ListOptions
+
+    contents = 'prometheus.scrape "self" {\n  targets    = []\n  forward_to = []\n}\n'
+    async with Client(load_config(kubeconfig)) as client:
+
+        async def make(number: int) -> None:
+            metadata = ObjectMeta(name=f"p{number}", namespace="default")
+            spec = PipelineSpec(contents=contents, matchers=(f"cell={number}",))
+            await client.create(Pipeline(metadata=metadata, spec=spec))
+
+        began = time.perf_counter()
+        async with client.watch(Pipeline, "default", ListOptions(watch=True)) as events:
+            making = asyncio.ensure_future(fan_out(range(count), make, limit=AT_ONCE))
+            ready: set[str] = set()
+            async for event in events:
+                if is_true(event.object.status.conditions, "Ready"):
+                    ready.add(event.object.metadata.name)
+                if len(ready) == count:
+                    break
+            await making
+        return time.perf_counter() - began
+
+
 SUITE = Suite(
     name="up",
-    title="quarterdeck up: from nothing to a thousand applications",
+    title="quarterdeck up: from nothing to a thousand applications and pipelines",
     cases=cases,
     versions=("uvloop", "msgspec"),
     is_process=True,
