@@ -1,6 +1,8 @@
 """What else a Pipeline can say: contents kept elsewhere, dry runs, pauses, connections, secrets."""
 
+import contextlib
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from quarterdeck.meta.conditions import find
 from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators import pipelines
-from quarterdeck.runtime import rbac
+from quarterdeck.runtime import rbac, tracing
 
 OTHER = 'loki.write "y" {\n}\n'
 CONFIG_MAPS = GVR("", "v1", "configmaps")
@@ -319,3 +321,29 @@ async def test_a_proxy_that_answers_200_is_no_success(world: Any) -> None:
         pipeline = await at.ready("SyncFailed")
         assert "not Connect JSON" in at.condition(pipeline).message
         await at.ready("Synced")
+
+
+class Spans:
+    """A tracer that only remembers names and attributes."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, dict[str, Any]]] = []
+
+    @contextlib.contextmanager
+    def start_as_current_span(self, name: str, attributes: dict[str, Any]) -> Iterator[None]:
+        self.seen.append((name, attributes))
+        yield
+
+
+async def test_each_call_is_a_span_without_secrets(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spans = Spans()
+    monkeypatch.setattr(tracing, "_active", [])
+    tracing.Tracer(spans)
+    async with world() as at:
+        client = at.driver()
+        await client.list()
+        await client.aclose()
+    assert [name for name, _ in spans.seen] == ["fleet ListPipelines"]
+    assert spans.seen[0][1] == {"rpc.system": "connect", "rpc.method": "ListPipelines"}
