@@ -44,6 +44,7 @@ MASKS = [
         (r"\b\d+(s|m|m\d+s)\b", "<age>"),
         (r"\b10\.\d+\.\d+\.\d+(/\d+)?", "<address>"),
         (r"\b3[0-2]\d{3}\b", "<node port>"),
+        (r"Context \"\w+\"", "Context"),
         (r"  +", "  "),
     )
 ]
