@@ -59,7 +59,7 @@ def cases(scale: Scale) -> Sequence[Case]:
     found = _recorded_cases(operators, api_servers.start_ours, work, on="")
     neutral = api_servers.starters()[KUBERNETES]
     if not isinstance(neutral, Missing):
-        work = Workload(objects=work.objects, restarts=False, once=work.once)
+        work = Workload(objects=max(40, work.objects // 4), restarts=False, once=work.once)
         found += _recorded_cases(operators, neutral, work, on=", on kube-apiserver")
     return found
 
