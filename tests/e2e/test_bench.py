@@ -12,6 +12,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_quick_run_measures_every_suite(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench", "--quick", "--results", str(tmp_path)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)

@@ -2,6 +2,7 @@ import pytest
 
 from quarterdeck.apis.applications.v1 import Application
 from quarterdeck.apis.rbac import ClusterRole
+from quarterdeck.app import user_roles
 from quarterdeck.codegen import roles
 from quarterdeck.kit import json, yaml
 from quarterdeck.meta.objects import decode
@@ -21,7 +22,7 @@ def test_each_role_is_a_cluster_role_that_aggregates(role: str) -> None:
 
 def test_a_viewer_changes_nothing() -> None:
     manifest = roles.manifest(Application.KIND, "viewer")
-    assert {verb for rule in manifest["rules"] for verb in rule["verbs"]} == {*roles.READ}
+    assert {verb for rule in manifest["rules"] for verb in rule["verbs"]} == {*user_roles.READ}
 
 
 def test_files_are_valid_yaml() -> None:
