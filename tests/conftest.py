@@ -3,12 +3,22 @@
 import asyncio
 import inspect
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 SLOW_TIMEOUT_S = 300
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the processes that tests start.
+
+    A shell that runs the tests in the background has them ignore SIGINT, and children inherit it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

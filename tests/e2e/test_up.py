@@ -345,13 +345,9 @@ def test_interrupted_during_the_start_it_says_so_and_starts_again(start: Start) 
     assert start().ready()
 
 
-def test_it_is_ready_soon_and_small(start: Start) -> None:
-    start().end()  # certificates are made once
-    began = time.monotonic()
+def test_it_is_small(start: Start) -> None:
     up = start()
     up.ready()
-    took = time.monotonic() - began
     status = Path(f"/proc/{up.process.pid}/status").read_text()
     resident_kb = int(re.search(r"VmRSS:\s+(\d+)", status).group(1))  # type: ignore[union-attr]
-    assert took < 5.0  # about half a second on a machine that does nothing else
     assert resident_kb < 120 * 1024
