@@ -1,0 +1,5 @@
+module alloysyntax
+
+go 1.23
+
+require github.com/grafana/alloy/syntax v0.1.1
