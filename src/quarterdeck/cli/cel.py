@@ -32,7 +32,7 @@ def cel(
     try:
         found = explain(expression, _document(filename))
     except CelError as error:
-        raise CommandError(f"{error}", 2) from error
+        raise CommandError(f"{error}", 1) from error
     if output is Form.JSON:
         print(pretty(found))
         return

@@ -174,7 +174,7 @@ def test_expressions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     name = str(tmp_path / "self.yaml")
     assert "value  2" in told(capsys, "cel", "size(self.a)", "-f", name)
     assert json.loads(told(capsys, "cel", "1 + 1", "-o", "json"))["value"] == 2
-    told(capsys, "cel", "1 +", code=2)
+    told(capsys, "cel", "1 +", code=1)
     told(capsys, "cel", "self", "-f", "/nowhere", code=2)
 
 
