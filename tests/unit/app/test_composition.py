@@ -97,14 +97,14 @@ def test_screen_has_no_colours_off_a_terminal() -> None:
     [
         pytest.param("/usr/local/bin/quarterdeck", "quarterdeck", id="found by every shell"),
         pytest.param("/home/me/.local/bin/qd", "qd", id="the user's own"),
-        pytest.param("/work/.venv/bin/quarterdeck", ".venv/bin/quarterdeck", id="in the folder"),
+        pytest.param("/srv/.venv/bin/quarterdeck", ".venv/bin/quarterdeck", id="in the folder"),
         pytest.param(".venv/bin/quarterdeck", ".venv/bin/quarterdeck", id="relative"),
         pytest.param("/opt/x/bin/quarterdeck", "/opt/x/bin/quarterdeck", id="elsewhere"),
         pytest.param("/x/cli/__main__.py", "quarterdeck", id="as a module"),
     ],
 )
 def test_commands_to_try_can_be_copied(called_as: str, shown: str) -> None:
-    assert program(called_as, folder=Path("/work"), home=Path("/home/me")) == shown
+    assert program(called_as, folder=Path("/srv"), home=Path("/home/me")) == shown
 
 
 def test_a_terminal_that_is_gone_disturbs_nothing() -> None:
