@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 
 SLOW_TIMEOUT_S = 300
@@ -19,6 +20,10 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if os.environ.get("CI"):
+        # A red run must be somebody's change: CI repeats its examples, developers search for new.
+        hypothesis.settings.register_profile("ci", derandomize=True)
+        hypothesis.settings.load_profile("ci")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
