@@ -14,12 +14,13 @@ from typing import Any, NamedTuple, Self, TypedDict, TypeVar
 
 import msgspec
 
+from quarterdeck.client import paging
 from quarterdeck.client.config.cluster import ClusterConfig, Impersonation
 from quarterdeck.client.credentials import Provider
 from quarterdeck.client.interfaces import Api, ApiResource, PatchType
 from quarterdeck.client.raw import RawApi
 from quarterdeck.client.transport import Transport
-from quarterdeck.client.untyped import PAGE, ResourceClient
+from quarterdeck.client.untyped import ResourceClient
 from quarterdeck.kit import http, json
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import GVK, GVR
@@ -76,7 +77,8 @@ class Client:
         self.config = config
         self._means: _Means = {"clock": clock, "credentials": credentials, "network": network}
         self._transport = Transport(config, **self._means)
-        self._api: Api = RawApi(self._transport)
+        self._direct = RawApi(self._transport)
+        self._api: Api = self._direct
 
     @classmethod
     def over(cls, api: Api, config: ClusterConfig) -> Self:
@@ -125,7 +127,7 @@ class Client:
 
     async def resource_named(self, name: str) -> tuple[ResourceClient, ApiResource]:
         """The verbs on dictionaries for what a person types: `pods`, `deploy`, `apps`."""
-        found = await RawApi(self._transport).discovery.named(name)
+        found = await self._direct.discovery.named(name)
         return self.resource(found.gvr), found
 
     async def get(
@@ -142,15 +144,8 @@ class Client:
         self, kind: type[Kind], namespace: str = "", options: ListOptions = ListOptions()
     ) -> AsyncIterator[list[Kind]]:
         """Every object, a page at a time, all from one moment."""
-        options = msgspec.structs.replace(options, limit=options.limit or PAGE)
-        while True:
-            page = await self._api.list(_path(kind, namespace), options)
+        async for page in paging.pages(self._api, _path(kind, namespace), options):
             yield [decode(kind, item) for item in page.items]
-            if not page.continue_:
-                return
-            options = msgspec.structs.replace(
-                options, continue_=page.continue_, resource_version="", resource_version_match=""
-            )
 
     async def list(
         self, kind: type[Kind], namespace: str = "", options: ListOptions = ListOptions()
@@ -280,7 +275,7 @@ class Client:
 
     async def version(self) -> dict[str, Any]:
         """What the server says of itself."""
-        answer: dict[str, Any] = json.decode(await RawApi(self._transport).read_path("/version"))
+        answer: dict[str, Any] = json.decode(await self._direct.read_path("/version"))
         return answer
 
 

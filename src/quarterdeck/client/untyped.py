@@ -4,9 +4,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-import msgspec
-
-from quarterdeck.client.interfaces import Api, Form, PatchType
+from quarterdeck.client import paging
+from quarterdeck.client.interfaces import Api, PatchType
 from quarterdeck.kit import json
 from quarterdeck.meta.identity import GVR
 from quarterdeck.wire.frame import EventType, decode_event
@@ -20,8 +19,6 @@ from quarterdeck.wire.query import (
     UpdateOptions,
 )
 from quarterdeck.wire.status import from_status
-
-PAGE = 500
 
 
 class ResourceClient:
@@ -50,16 +47,9 @@ class ResourceClient:
         self, namespace: str = "", options: ListOptions = ListOptions()
     ) -> AsyncIterator[list[dict[str, Any]]]:
         """Every object, a page at a time, all from one moment."""
-        options = msgspec.structs.replace(options, limit=options.limit or PAGE)
-        while True:
-            page = await self._api.list(self.path(namespace), options, form=Form.FULL)
+        async for page in paging.pages(self._api, self.path(namespace), options):
             envelope = {"apiVersion": page.api_version, "kind": page.kind}
             yield [{**envelope, **json.decode(item)} for item in page.items]
-            if not page.continue_:
-                return
-            options = msgspec.structs.replace(
-                options, continue_=page.continue_, resource_version="", resource_version_match=""
-            )
 
     async def list(
         self, namespace: str = "", options: ListOptions = ListOptions()
