@@ -1,8 +1,8 @@
 """Kubernetes' expression language, compiled to Python.
 
 CRD rules, admission policies and match conditions are CEL with Kubernetes' types, libraries,
-error texts and cost limits. Read in this order: `parser` (text to tree), `checker` (types),
-`cost`, `interpreter` (what expressions mean), `compile` (the same, fast), `program` (the face),
+error texts and cost limits. Read in this order: `syntax` (text to tree), `checking` (types),
+`cost`, `interpreter` (what expressions mean), `compiler` (the same, fast), `program` (the face),
 `validate` (rules of a whole schema). Imports `meta` and `kit` only.
 """
 

@@ -3,17 +3,25 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from quarterdeck.cel import cost
-from quarterdeck.cel.ast import Call, Comprehension, Expr, Ident, Literal_, OptionalMap, children
-from quarterdeck.cel.checker import check
-from quarterdeck.cel.compile import Function, NotCompilable, compile_function
+from quarterdeck.cel.checking.checker import check
+from quarterdeck.cel.compiler.emitter import Function, NotCompilable, compile_function
+from quarterdeck.cel.cost.estimate import estimate
+from quarterdeck.cel.cost.units import Range
 from quarterdeck.cel.errors import BudgetExceeded, CelError, CompileError, Issue
-from quarterdeck.cel.interpreter import Meter, interpret
-from quarterdeck.cel.parser import parse
+from quarterdeck.cel.interpreter.evaluator import Meter, interpret
 from quarterdeck.cel.runtime import Budget
 from quarterdeck.cel.schema_types import declared_type
+from quarterdeck.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    Literal_,
+    OptionalMap,
+    children,
+)
+from quarterdeck.cel.syntax.parser import parse
 from quarterdeck.cel.types import BOOL, Kind, Type, optional_of
-from quarterdeck.cel.units import Range
 from quarterdeck.meta.schema import Node
 
 OUT_OF_BUDGET = (
@@ -46,7 +54,7 @@ class Program:
             name for name in variables if name in used or name in ("self", "oldSelf")
         )
         """Names of the arguments `run` takes."""
-        self.estimated_cost: Range = cost.estimate(tree, root=variables.get("self"))
+        self.estimated_cost: Range = estimate(tree, root=variables.get("self"))
         self._bounds: dict[int, int] = {}
         self.by_position: Function = self._first_by_position
         """The compiled code itself: it raises anything when it does not know."""
@@ -111,7 +119,7 @@ class Program:
         """The most the expression can cost on data of so many bytes (see `runtime.cap_of`)."""
         known = self._bounds.get(cap)
         if known is None:
-            known = self._bounds[cap] = cost.estimate(self._tree, cap=cap).max
+            known = self._bounds[cap] = estimate(self._tree, cap=cap).max
         return known
 
 

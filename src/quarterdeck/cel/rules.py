@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from quarterdeck.cel import paths
+from quarterdeck.cel.cost.units import MAX
 from quarterdeck.cel.errors import CompileError
 from quarterdeck.cel.program import (
     Environment,
@@ -14,7 +15,6 @@ from quarterdeck.cel.program import (
 )
 from quarterdeck.cel.schema_types import MAX_REQUEST_BYTES
 from quarterdeck.cel.types import BOOL, STRING, Type
-from quarterdeck.cel.units import MAX
 from quarterdeck.meta import field
 from quarterdeck.meta.field import Bare, FieldError, quote
 from quarterdeck.meta.schema import Node, Rule

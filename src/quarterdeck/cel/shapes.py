@@ -1,6 +1,6 @@
 """Shapes of expressions and types that the engines treat in a special way."""
 
-from quarterdeck.cel.ast import Call, Expr, Ident, ListExpr, Literal_, MapExpr, Select
+from quarterdeck.cel.syntax.ast import Call, Expr, Ident, ListExpr, Literal_, MapExpr, Select
 from quarterdeck.cel.types import Kind, Type
 
 

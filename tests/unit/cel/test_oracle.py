@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from quarterdeck import cel
-from quarterdeck.cel.interpreter import Meter, interpret
+from quarterdeck.cel.interpreter.evaluator import Meter, interpret
 
 _VARIABLES: dict[str, Any] = {
     "a": 3,

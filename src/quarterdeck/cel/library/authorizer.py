@@ -11,7 +11,7 @@ import msgspec
 
 from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.operations import no_overload
+from quarterdeck.cel.operations.classes import no_overload
 
 DECLARATIONS = """
 path authorizer_path Authorizer.(string) PathCheck

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.ip import Address, parse_address
-from quarterdeck.cel.operations import no_overload
+from quarterdeck.cel.operations.classes import no_overload
 
 DECLARATIONS = """
 cidr string_to_cidr (string) CIDR

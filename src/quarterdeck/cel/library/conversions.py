@@ -7,7 +7,8 @@ from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.time import parse_duration, parse_timestamp
-from quarterdeck.cel.operations import checked_int, checked_uint, no_overload
+from quarterdeck.cel.operations.arithmetic import checked_int, checked_uint
+from quarterdeck.cel.operations.classes import no_overload
 from quarterdeck.cel.types import (
     BOOL,
     BYTES,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.time import parse_date, parse_timestamp
-from quarterdeck.cel.operations import no_overload
+from quarterdeck.cel.operations.classes import no_overload
 from quarterdeck.cel.values import NONE, Optional, some
 from quarterdeck.meta import names
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from quarterdeck.cel import operations
 from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.cel.operations import arithmetic, comparison
+from quarterdeck.cel.operations.classes import class_of, no_overload
 
 _SUMMABLE = ("int", "uint", "double", "duration")
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
@@ -25,7 +26,7 @@ DECLARATIONS = _declare()
 
 
 def _is_sorted(items: Sequence[Any]) -> bool:
-    return all(operations.less_equals(items[at], items[at + 1]) for at in range(len(items) - 1))
+    return all(comparison.less_equals(items[at], items[at + 1]) for at in range(len(items) - 1))
 
 
 def _sum(items: Sequence[Any]) -> Any:
@@ -33,9 +34,9 @@ def _sum(items: Sequence[Any]) -> Any:
         return 0
     total = items[0]
     for item in items[1:]:
-        total = operations.add(total, item)
-    if type(total) is str or operations.class_of(total) is list:
-        raise operations.no_overload()
+        total = arithmetic.add(total, item)
+    if type(total) is str or class_of(total) is list:
+        raise no_overload()
     return total
 
 
@@ -53,20 +54,20 @@ def _pick(name: str, better: Callable[[Any, Any], bool]) -> Callable[[Sequence[A
 
 
 def _index_of(items: Sequence[Any], wanted: Any) -> int:
-    return next((at for at, item in enumerate(items) if operations.equal(item, wanted)), -1)
+    return next((at for at, item in enumerate(items) if comparison.equal(item, wanted)), -1)
 
 
 def _last_index_of(items: Sequence[Any], wanted: Any) -> int:
     return next(
-        (at for at in reversed(range(len(items))) if operations.equal(items[at], wanted)), -1
+        (at for at in reversed(range(len(items))) if comparison.equal(items[at], wanted)), -1
     )
 
 
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "isSorted": {list: _is_sorted},
     "sum": {list: _sum},
-    "min": {list: _pick("min", operations.less)},
-    "max": {list: _pick("max", operations.greater)},
+    "min": {list: _pick("min", comparison.less)},
+    "max": {list: _pick("max", comparison.greater)},
     "indexOf": {list: _index_of},
     "lastIndexOf": {list: _last_index_of},
 }

@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quarterdeck.cel import operations
 from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.cel.operations import arithmetic, comparison
+from quarterdeck.cel.operations.classes import class_of
 from quarterdeck.cel.values import UInt
 
 _KINDS = ("int", "uint", "double")
@@ -33,7 +34,7 @@ DECLARATIONS = _declare()
 
 def _pick(better: Callable[[Any, Any], bool]) -> Callable[..., Any]:
     def pick(*values: Any) -> Any:
-        if len(values) == 1 and operations.class_of(values[0]) is list:
+        if len(values) == 1 and class_of(values[0]) is list:
             values = tuple(values[0])
             if not values:
                 raise EvaluationError("math.@min(list) argument must not be empty")
@@ -62,7 +63,7 @@ def _sign(value: Any) -> Any:
     return type(value)((value > 0) - (value < 0))
 
 
-_GREATEST, _LEAST = _pick(operations.greater), _pick(operations.less)
+_GREATEST, _LEAST = _pick(comparison.greater), _pick(comparison.less)
 
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "math.greatest": dict.fromkeys((int, UInt, float, list), _GREATEST),
@@ -72,7 +73,7 @@ FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "math.round": {float: _round},
     "math.trunc": {float: _whole(math.trunc)},
     "math.abs": {
-        int: lambda value: operations.checked_int(abs(value)),
+        int: lambda value: arithmetic.checked_int(abs(value)),
         UInt: lambda value: value,
         float: abs,
     },

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.operations import no_overload
+from quarterdeck.cel.operations.classes import no_overload
 from quarterdeck.cel.values import INT_MAX, INT_MIN
 from quarterdeck.kit.quantity import Quantity, QuantityError
 

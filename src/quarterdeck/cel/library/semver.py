@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.operations import no_overload
+from quarterdeck.cel.operations.classes import no_overload
 
 DECLARATIONS = """
 semver string_to_semver (string) Semver

@@ -4,9 +4,9 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from quarterdeck.cel import operations
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.operations import class_of, no_overload
+from quarterdeck.cel.operations import comparison
+from quarterdeck.cel.operations.classes import class_of, no_overload
 from quarterdeck.cel.values import NONE, some
 
 _SORTABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
@@ -72,13 +72,13 @@ def _range(count: int) -> list[int]:
 def _distinct(items: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
     for item in items:
-        if not operations.contains(found, item):
+        if not comparison.contains(found, item):
             found.append(item)
     return found
 
 
 def _compare(left: Any, right: Any) -> int:
-    return operations.less(right, left) - operations.less(left, right)
+    return comparison.less(right, left) - comparison.less(left, right)
 
 
 _by_value = functools.cmp_to_key(_compare)

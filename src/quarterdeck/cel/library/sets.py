@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from quarterdeck.cel.operations import class_of, contains, no_overload
+from quarterdeck.cel.operations.classes import class_of, no_overload
+from quarterdeck.cel.operations.comparison import contains
 
 DECLARATIONS = """
 sets.contains list_sets_contains_list (list(A), list(A)) bool

@@ -5,7 +5,7 @@ from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.template import render
-from quarterdeck.cel.operations import no_overload
+from quarterdeck.cel.operations.classes import no_overload
 from quarterdeck.meta.field import quote
 
 DECLARATIONS = """

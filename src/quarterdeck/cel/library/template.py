@@ -7,7 +7,7 @@ from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.conversions import format_double, type_value
-from quarterdeck.cel.operations import class_of, no_overload
+from quarterdeck.cel.operations.classes import class_of, no_overload
 from quarterdeck.cel.types import Type
 from quarterdeck.cel.values import Duration, Timestamp, UInt
 from quarterdeck.meta.field import quote

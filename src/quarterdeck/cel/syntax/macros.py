@@ -4,7 +4,7 @@ A macro is recognised by name, number of arguments and style before anything is 
 function of the same name with other arguments stays reachable.
 """
 
-from quarterdeck.cel.ast import (
+from quarterdeck.cel.syntax.ast import (
     Call,
     Comprehension,
     ComprehensionKind,

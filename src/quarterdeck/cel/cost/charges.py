@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from quarterdeck.cel.units import (
+from quarterdeck.cel.cost.units import (
     LIST_COST,
     NOMINAL,
     PARSERS,

@@ -7,20 +7,7 @@ it says nothing, from the largest request there can be. Ranges saturate at 64 bi
 import math
 from collections.abc import Sequence
 
-from quarterdeck.cel.ast import (
-    Call,
-    Comprehension,
-    Expr,
-    Ident,
-    ListExpr,
-    Literal_,
-    MapExpr,
-    MessageExpr,
-    OptionalMap,
-    Select,
-)
-from quarterdeck.cel.types import SCALARS, Kind, Type, is_optional
-from quarterdeck.cel.units import (
+from quarterdeck.cel.cost.units import (
     BY_SIZE,
     LIST_COST,
     MAP_COST,
@@ -38,6 +25,19 @@ from quarterdeck.cel.units import (
     Range,
     selector_cost,
 )
+from quarterdeck.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListExpr,
+    Literal_,
+    MapExpr,
+    MessageExpr,
+    OptionalMap,
+    Select,
+)
+from quarterdeck.cel.types import SCALARS, Kind, Type, is_optional
 
 
 def estimate(tree: Expr, *, root: Type | None = None, cap: int | None = None) -> Range:

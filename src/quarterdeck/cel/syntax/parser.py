@@ -4,8 +4,9 @@
 `MAX_DEPTH` deep, which keeps the later, recursive stages inside Python's own limit.
 """
 
-from quarterdeck.cel import macros
-from quarterdeck.cel.ast import (
+from quarterdeck.cel.errors import CompileError, Issue
+from quarterdeck.cel.syntax import macros
+from quarterdeck.cel.syntax.ast import (
     Call,
     Entry,
     Expr,
@@ -17,10 +18,9 @@ from quarterdeck.cel.ast import (
     Select,
     children,
 )
-from quarterdeck.cel.errors import CompileError, Issue
-from quarterdeck.cel.lexer import Token
-from quarterdeck.cel.literals import LiteralError, unescape
-from quarterdeck.cel.stream import MAX_DEPTH, Abort, TokenStream
+from quarterdeck.cel.syntax.lexer import Token
+from quarterdeck.cel.syntax.literals import LiteralError, unescape
+from quarterdeck.cel.syntax.stream import MAX_DEPTH, Abort, TokenStream
 from quarterdeck.cel.types import BOOL, BYTES, DOUBLE, ERROR, INT, NULL, STRING, UINT
 from quarterdeck.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
 

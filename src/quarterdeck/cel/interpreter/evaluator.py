@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.cel.adapt import converter, leaf, needs_whole
-from quarterdeck.cel.ast import (
+from quarterdeck.cel.cost.charges import actual
+from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
+from quarterdeck.cel.operations.classes import class_of, no_overload
+from quarterdeck.cel.operations.containers import has, select
+from quarterdeck.cel.operations.dispatch import dispatcher
+from quarterdeck.cel.shapes import is_constant, is_path
+from quarterdeck.cel.syntax.ast import (
     Call,
     Comprehension,
     Expr,
@@ -19,11 +25,6 @@ from quarterdeck.cel.ast import (
     OptionalMap,
     Select,
 )
-from quarterdeck.cel.calls import dispatcher
-from quarterdeck.cel.charges import actual
-from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
-from quarterdeck.cel.operations import class_of, has, no_overload, select
-from quarterdeck.cel.shapes import is_constant, is_path
 from quarterdeck.cel.types import Kind, Type, is_optional
 from quarterdeck.cel.values import NONE, Duration, Optional, UInt, some
 

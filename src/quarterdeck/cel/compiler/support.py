@@ -6,7 +6,8 @@ All of them raise when an assumption does not hold; the interpreter then takes o
 from collections.abc import Callable
 from typing import Any
 
-from quarterdeck.cel import operations, values
+from quarterdeck.cel import values
+from quarterdeck.cel.operations import containers
 
 
 def boolean(value: Any) -> bool:
@@ -49,7 +50,7 @@ def or_value(target: values.Optional, other: Callable[[], Any]) -> Any:
 
 def optional_member(operand: Any, field: str) -> values.Optional:
     """`operand.?field` of an object: null counts as absent."""
-    found = operations.optional_select(operand, field)
+    found = containers.optional_select(operand, field)
     return found if found.value is not None else values.NONE
 
 

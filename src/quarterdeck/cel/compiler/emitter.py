@@ -10,9 +10,14 @@ from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
-from quarterdeck.cel import emitted, library, operations, values
+from quarterdeck.cel import library, values
 from quarterdeck.cel.adapt import converter, leaf, needs_whole
-from quarterdeck.cel.ast import (
+from quarterdeck.cel.compiler import support as emitted
+from quarterdeck.cel.operations import arithmetic, comparison, containers
+from quarterdeck.cel.operations.dispatch import OPERATORS, dispatcher
+from quarterdeck.cel.patterns import searcher
+from quarterdeck.cel.shapes import comparable, directly_equal, is_path, is_small
+from quarterdeck.cel.syntax.ast import (
     Call,
     Comprehension,
     Expr,
@@ -23,9 +28,6 @@ from quarterdeck.cel.ast import (
     OptionalMap,
     Select,
 )
-from quarterdeck.cel.calls import OPERATORS, dispatcher
-from quarterdeck.cel.patterns import searcher
-from quarterdeck.cel.shapes import comparable, directly_equal, is_path, is_small
 from quarterdeck.cel.types import Kind, Type, is_optional
 
 Function = Callable[..., Any]
@@ -180,7 +182,7 @@ class _Emitter:
             return self.scalar(node.type, f"{operand}[{node.member!r}]")
         if node.type.convert:
             raise NotCompilable("conversion inside an optional")
-        function = operations.has if node.test else operations.select
+        function = containers.has if node.test else containers.select
         return f"{self.bind(function)}({operand}, {node.member!r})"
 
     # calls
@@ -238,7 +240,7 @@ class _Emitter:
     def arithmetic(self, template: str, check: Function | None, operands: list[Expr]) -> str:
         parts = [self.emit(part) for part in operands]
         code = template.format(*parts)
-        if check is None or (check is operations.checked_int and all(map(is_small, operands))):
+        if check is None or (check is arithmetic.checked_int and all(map(is_small, operands))):
             return code
         return f"{self.bind(check)}({code})"
 
@@ -276,7 +278,7 @@ class _Emitter:
         same = left.type.kind is right.type.kind
         if same and directly_equal(left.type) and directly_equal(right.type):
             return f"({self.emit(left)} {sign} {self.emit(right)})"
-        function = operations.equal if sign == "==" else operations.not_equal
+        function = comparison.equal if sign == "==" else comparison.not_equal
         return f"{self.bind(function)}({self.whole(left)}, {self.whole(right)})"
 
     def membership(self, node: Call) -> str:
@@ -288,7 +290,7 @@ class _Emitter:
             element = container.type.params[0]
             if element.kind is item.type.kind and directly_equal(element):
                 return f"({self.emit(item)} in {self.constant_list(container)})"
-        return f"{self.bind(operations.is_in)}({self.whole(item)}, {self.whole(container)})"
+        return f"{self.bind(containers.is_in)}({self.whole(item)}, {self.whole(container)})"
 
     def constant_list(self, node: Expr) -> str:
         """A literal list of constants as a set."""
@@ -451,16 +453,16 @@ _LOOPS: Mapping[str, Callable[[_Emitter, Comprehension], Lines]] = {
 }
 
 _ARITHMETIC: Mapping[str, tuple[str, Function | None]] = {
-    "add_int64": ("({0} + {1})", operations.checked_int),
-    "subtract_int64": ("({0} - {1})", operations.checked_int),
-    "multiply_int64": ("({0} * {1})", operations.checked_int),
-    "negate_int64": ("(-{0})", operations.checked_int),
-    "divide_int64": ("{0}, {1}", operations.divide_int),
-    "modulo_int64": ("{0}, {1}", operations.modulo_int),
+    "add_int64": ("({0} + {1})", arithmetic.checked_int),
+    "subtract_int64": ("({0} - {1})", arithmetic.checked_int),
+    "multiply_int64": ("({0} * {1})", arithmetic.checked_int),
+    "negate_int64": ("(-{0})", arithmetic.checked_int),
+    "divide_int64": ("{0}, {1}", arithmetic.divide_int),
+    "modulo_int64": ("{0}, {1}", arithmetic.modulo_int),
     "add_double": ("({0} + {1})", None),
     "subtract_double": ("({0} - {1})", None),
-    "multiply_double": ("{0}, {1}", operations.multiply_double),
-    "divide_double": ("{0}, {1}", operations.divide_double),
+    "multiply_double": ("{0}, {1}", arithmetic.multiply_double),
+    "divide_double": ("{0}, {1}", arithmetic.divide_double),
     "negate_double": ("(-{0})", None),
     "add_string": ("({0} + {1})", None),
 }

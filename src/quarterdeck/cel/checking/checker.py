@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 
-from quarterdeck.cel.ast import (
+from quarterdeck.cel.checking.declarations import Overload, functions
+from quarterdeck.cel.checking.unify import Mapping_, assignable, most_general, substitute
+from quarterdeck.cel.errors import CompileError, Issue
+from quarterdeck.cel.syntax.ast import (
     Call,
     Comprehension,
     Expr,
@@ -15,9 +18,7 @@ from quarterdeck.cel.ast import (
     OptionalMap,
     Select,
 )
-from quarterdeck.cel.declarations import Overload, functions
-from quarterdeck.cel.errors import CompileError, Issue
-from quarterdeck.cel.stream import locate
+from quarterdeck.cel.syntax.stream import locate
 from quarterdeck.cel.types import (
     BOOL,
     DYN,
@@ -34,7 +35,6 @@ from quarterdeck.cel.types import (
     param,
     type_of,
 )
-from quarterdeck.cel.unify import Mapping_, assignable, most_general, substitute
 
 
 def check(source: str, tree: Expr, variables: Mapping[str, Type]) -> None:

@@ -3,27 +3,28 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quarterdeck.cel import library, operations
+from quarterdeck.cel import library
 from quarterdeck.cel.library.conversions import type_value
-from quarterdeck.cel.operations import class_of, no_overload
+from quarterdeck.cel.operations import arithmetic, comparison, containers
+from quarterdeck.cel.operations.classes import class_of, no_overload
 
 OPERATORS: Mapping[str, Callable[..., Any]] = {
-    "_+_": operations.add,
-    "_-_": operations.subtract,
-    "_*_": operations.multiply,
-    "_/_": operations.divide,
-    "_%_": operations.modulo,
-    "-_": operations.negate,
-    "_==_": operations.equal,
-    "_!=_": operations.not_equal,
-    "_<_": operations.less,
-    "_<=_": operations.less_equals,
-    "_>_": operations.greater,
-    "_>=_": operations.greater_equals,
-    "@in": operations.is_in,
-    "_[_]": operations.index,
-    "_[?_]": operations.optional_index,
-    "_?._": operations.optional_select,
+    "_+_": arithmetic.add,
+    "_-_": arithmetic.subtract,
+    "_*_": arithmetic.multiply,
+    "_/_": arithmetic.divide,
+    "_%_": arithmetic.modulo,
+    "-_": arithmetic.negate,
+    "_==_": comparison.equal,
+    "_!=_": comparison.not_equal,
+    "_<_": comparison.less,
+    "_<=_": comparison.less_equals,
+    "_>_": comparison.greater,
+    "_>=_": comparison.greater_equals,
+    "@in": containers.is_in,
+    "_[_]": containers.index,
+    "_[?_]": containers.optional_index,
+    "_?._": containers.optional_select,
     "type": type_value,
     "dyn": lambda value: value,
 }

@@ -2,9 +2,9 @@
 
 from typing import NoReturn
 
-from quarterdeck.cel.ast import Expr, Literal_
 from quarterdeck.cel.errors import Issue
-from quarterdeck.cel.lexer import Token, tokenize
+from quarterdeck.cel.syntax.ast import Expr, Literal_
+from quarterdeck.cel.syntax.lexer import Token, tokenize
 from quarterdeck.cel.types import ERROR
 
 MAX_DEPTH = 120

@@ -1,0 +1,1 @@
+"""Types for every node of a tree: start at `checker`; what may be called is in `declarations`."""

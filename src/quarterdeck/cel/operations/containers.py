@@ -1,0 +1,142 @@
+"""Looking into lists, maps and optionals, and putting lists together."""
+
+from typing import Any
+
+from quarterdeck.cel.errors import EvaluationError
+from quarterdeck.cel.operations.classes import class_of, no_overload
+from quarterdeck.cel.operations.comparison import contains
+from quarterdeck.cel.values import NONE, MapList, Optional, SetList, UInt, some
+
+
+def is_in(item: Any, container: Any) -> bool:
+    """`in` for lists and maps."""
+    kind = class_of(container)
+    if kind is list:
+        return contains(container, item)
+    if kind is dict:
+        return _has_key(container, item)
+    raise no_overload()
+
+
+def _has_key(container: dict[Any, Any], key: Any) -> bool:
+    if type(key) not in _KEYS:
+        return False
+    return key in container and _same_key(container, key)
+
+
+_KEYS = frozenset({bool, int, UInt, float, str})
+
+
+def _same_key(container: dict[Any, Any], key: Any) -> bool:
+    """Whether a key that Python found is one for CEL too: true is not 1."""
+    if type(key) is str:
+        return True
+    return any(
+        candidate == key and (type(candidate) is bool) == (type(key) is bool)
+        for candidate in container
+    )
+
+
+def index(container: Any, key: Any) -> Any:
+    """`container[key]`."""
+    kind = class_of(container)
+    if kind is dict:
+        if _has_key(container, key):
+            return container[key]
+        raise EvaluationError(f"no such key: {_show(key)}")
+    if kind is list:
+        return container[_position(container, key)]
+    if kind is Optional:
+        return optional_index(container, key)
+    raise no_overload()
+
+
+def _position(container: Any, key: Any) -> int:
+    if type(key) is float and key.is_integer():
+        key = int(key)
+    if type(key) not in (int, UInt):
+        raise EvaluationError(f"unsupported index type '{type(key).__name__}' in list")
+    if not 0 <= key < len(container):
+        raise EvaluationError(f"index out of bounds: {int(key)}")
+    return int(key)
+
+
+def optional_index(container: Any, key: Any) -> Optional:
+    """`container[?key]`."""
+    if isinstance(container, Optional):
+        if not container.present:
+            return NONE
+        container = container.value
+    kind = class_of(container)
+    if kind is dict:
+        return some(container[key]) if _has_key(container, key) else NONE
+    if kind is list:
+        if type(key) not in (int, UInt):
+            raise no_overload()
+        return some(container[key]) if 0 <= key < len(container) else NONE
+    raise no_overload()
+
+
+def select(operand: Any, field: str) -> Any:
+    """`operand.field` where the operand is a map, or an optional of one."""
+    if isinstance(operand, dict):
+        if field in operand:
+            return operand[field]
+        raise EvaluationError(f"no such key: {field}")
+    if isinstance(operand, Optional):
+        return optional_select(operand, field)
+    raise no_overload()
+
+
+def optional_select(operand: Any, field: str) -> Optional:
+    """`operand.?field`."""
+    if isinstance(operand, Optional):
+        if not operand.present:
+            return NONE
+        operand = operand.value
+    if not isinstance(operand, dict):
+        raise no_overload()
+    return some(operand[field]) if field in operand else NONE
+
+
+def has(operand: Any, field: str) -> bool:
+    """`has(operand.field)`."""
+    if isinstance(operand, Optional):
+        return operand.present and has(operand.value, field)
+    if not isinstance(operand, dict):
+        raise no_overload()
+    return field in operand
+
+
+def add_lists(left: list[Any], right: list[Any]) -> list[Any]:
+    """Concatenation, or what the left list's x-kubernetes-list-type makes of it."""
+    if type(left) is SetList:
+        fresh = [item for item in right if not contains(left, item)]
+        return SetList([*left, *fresh])
+    if type(left) is MapList:
+        return _merge(left, right)
+    return [*left, *right]
+
+
+def _merge(left: MapList, right: list[Any]) -> MapList:
+    places = {left.key(item): index for index, item in enumerate(left)}
+    merged = list(left)
+    for item in right:
+        key = left.key(item)
+        if key in places:
+            merged[places[key]] = item
+        else:
+            places[key] = len(merged)
+            merged.append(item)
+    return MapList(merged, left.keys)
+
+
+def _show(value: Any) -> str:
+    """A value as error messages print it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "null"
+        case _:
+            return str(value)

@@ -1,0 +1,1 @@
+"""Text to tree: `lexer`, `stream`, `parser`, `macros`; the tree itself is in `ast`."""
