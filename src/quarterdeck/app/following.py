@@ -7,7 +7,7 @@ from quarterdeck.apis.core.config import ConfigMap
 from quarterdeck.app.resolving import SettingError, fields
 from quarterdeck.app.settings import Settings
 from quarterdeck.runtime import logging
-from quarterdeck.runtime.cache import Change, Event
+from quarterdeck.runtime.change import Change, Event
 from quarterdeck.runtime.informer import Informer, Scope
 from quarterdeck.runtime.logging import Logger
 from quarterdeck.runtime.manager import Manager

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
-    from quarterdeck.runtime.cache import Change, Event
     from quarterdeck.runtime.certificates import CertificateFiles
+    from quarterdeck.runtime.change import Change, Event
     from quarterdeck.runtime.context import Context
     from quarterdeck.runtime.controller import Controller
     from quarterdeck.runtime.enqueue import Lookup, Owns, Watch
     from quarterdeck.runtime.finalizer import Finalizer
-    from quarterdeck.runtime.informer import Scope, strip_managed_fields
+    from quarterdeck.runtime.informer import Scope
     from quarterdeck.runtime.leader import LostLeadership, Timing
     from quarterdeck.runtime.logging import Logger, get_logger
     from quarterdeck.runtime.manager import Bind, Election, Manager, MetricsPage
@@ -62,17 +62,16 @@ __all__ = [
     "Watch",
     "get_logger",
     "operate",
-    "strip_managed_fields",
 ]
 
 _HOMES = {
-    "cache": ("Change", "Event"),
+    "change": ("Change", "Event"),
     "certificates": ("CertificateFiles",),
     "context": ("Context",),
     "controller": ("Controller",),
     "enqueue": ("Lookup", "Owns", "Watch"),
     "finalizer": ("Finalizer",),
-    "informer": ("Scope", "strip_managed_fields"),
+    "informer": ("Scope",),
     "leader": ("LostLeadership", "Timing"),
     "logging": ("Logger", "get_logger"),
     "manager": ("Bind", "Election", "Manager", "MetricsPage"),

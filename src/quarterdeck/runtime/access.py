@@ -15,7 +15,8 @@ import msgspec
 from quarterdeck.client.interfaces import Api, PatchType
 from quarterdeck.meta.identity import GVK, Key
 from quarterdeck.meta.objects import Object, decode, document, raw, to_builtins
-from quarterdeck.runtime.cache import Author, Cache
+from quarterdeck.runtime.cache import Cache
+from quarterdeck.runtime.change import Author
 from quarterdeck.runtime.explain import Read, Write, shown_body
 from quarterdeck.runtime.informers import Informers
 from quarterdeck.runtime.metrics import ControllerMetrics
@@ -295,15 +296,14 @@ class Access:
         self._shared.metrics.writes.value += 1
         if informer is None:
             answer = await send()
+            stored = Snapshot.of(answer)
         else:
-            with informer.cache.writing(key):
+            cache = informer.cache
+            with cache.writing(key):
                 answer = await send()
-                informer.cache.wrote(answer, self._author)
-        stored = read_head(answer).metadata
-        version = version_of(stored.resource_version)
+                stored = cache.wrote(answer, self._author)
         shown = shown_body(kind.__name__, body)
-        written = Key(stored.namespace, stored.name)
-        self.writes.append(Write(verb, kind.__name__, written, version, shown))
+        self.writes.append(Write(verb, kind.__name__, stored.key, stored.version, shown))
         return answer
 
     def _cached(self, kind: type[Object], key: Key) -> Snapshot | None:

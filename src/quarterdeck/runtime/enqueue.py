@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from quarterdeck.meta.identity import GroupKind, Key
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.cache import Change, Event
+from quarterdeck.runtime.change import Change, Event
 from quarterdeck.runtime.predicate import Predicate
 from quarterdeck.runtime.snapshot import Metadata
 

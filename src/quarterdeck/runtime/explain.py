@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.identity import Key
-from quarterdeck.runtime.cache import Event
+from quarterdeck.runtime.change import Event
 
 _SHOWN_BODY = 1024
 _SECRET_KINDS = frozenset({"Secret"})

@@ -27,6 +27,7 @@ from quarterdeck.runtime.reflector import (
     Wait,
 )
 from quarterdeck.runtime.snapshot import Metadata
+from quarterdeck.runtime.trim import Trim, keep_all, only_managed_by
 from quarterdeck.wire.labels import Selector
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
@@ -45,8 +46,10 @@ class Scope(NamedTuple):
     fields: str = ""
     """A field selector, applied by the server."""
     form: Form = Form.FULL
+    managed_fields: bool = False
+    """Keep `metadata.managedFields` of all managers, not only our own."""
     transform: Callable[[bytes], bytes] | None = None
-    """Shrinks what is kept, such as `strip_managed_fields`."""
+    """Shrinks what is kept of an object further, given its JSON; metadata must survive."""
 
 
 EVERYTHING = Scope()
@@ -82,16 +85,19 @@ class Informer(Generic[T]):
         clock: Clock,
         rng: random.Random,
         settings: Settings = DEFAULT_SETTINGS,
+        field_manager: str = "",
     ) -> None:
+        """`field_manager` is whom we write as: its managed fields are kept."""
         self.kind = kind
         self.scope = scope
         self._api = api
         self._clock = clock
         self._labels = Selector.parse(scope.labels) if scope.labels else None
         self._settings = settings
-        self.cache: Cache[T] = Cache(kind, in_scope=self._in_scope, transform=scope.transform)
+        trim = _trim(scope, field_manager)
+        self.cache: Cache[T] = Cache(kind, in_scope=self._in_scope, trim=trim)
         self._reflectors = {
-            namespace: Reflector(settings, rng) for namespace in scope.namespaces or ("",)
+            namespace: Reflector(settings, rng, trim) for namespace in scope.namespaces or ("",)
         }
         self._settled = asyncio.Event()
 
@@ -246,11 +252,9 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return error
 
 
-_any = msgspec.json.Decoder()
-
-
-def strip_managed_fields(raw: bytes) -> bytes:
-    """A transform that drops `metadata.managedFields`, often a third of an object."""
-    document = _any.decode(raw)
-    document.get("metadata", {}).pop("managedFields", None)
-    return bytes(memoryview(msgspec.json.encode(document)))  # the encoder's buffer is longer
+def _trim(scope: Scope, field_manager: str) -> Trim:
+    managed = keep_all if scope.managed_fields else only_managed_by(field_manager)
+    transform = scope.transform
+    if transform is None:
+        return managed
+    return lambda raw, metadata: transform(managed(raw, metadata))

@@ -31,6 +31,7 @@ class Informers:
         rng: random.Random,
         settings: Settings,
         namespaces: tuple[str, ...] = (),
+        field_manager: str = "",
     ) -> None:
         """`namespaces` limits every namespaced kind that has no scope of its own."""
         self._api = api
@@ -38,6 +39,7 @@ class Informers:
         self._random = rng
         self._settings = settings
         self._namespaces = namespaces
+        self._field_manager = field_manager
         self._informers: dict[type[Object], Informer[Any]] = {}
         self._scopes: dict[type[Object], Scope] = {}
         self._tasks: Supervisor | None = None
@@ -67,6 +69,7 @@ class Informers:
                 clock=self._clock,
                 rng=self._random,
                 settings=self._settings,
+                field_manager=self._field_manager,
             )
             self._start(informer)
         return cast("Informer[T]", informer)

@@ -120,6 +120,7 @@ class Manager:
             rng=self._random,
             settings=watch if watch is not None else Settings(),
             namespaces=tuple(namespaces),
+            field_manager=field_manager or name,
         )
         self._identity = f"{socket.gethostname()}_{self._random.getrandbits(64):016x}"
         self._events = self._make_recorder(events)

@@ -6,7 +6,7 @@ decoded only where a comparison needs it.
 
 from collections.abc import Callable
 
-from quarterdeck.runtime.cache import Change, Event
+from quarterdeck.runtime.change import Change, Event
 from quarterdeck.wire.labels import Selector
 
 Predicate = Callable[[Event], bool]

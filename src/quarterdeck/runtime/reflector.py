@@ -21,6 +21,7 @@ import msgspec
 from quarterdeck.client.interfaces import ListPage
 from quarterdeck.kit.backoff import Backoff
 from quarterdeck.runtime.snapshot import UNORDERED, Metadata, Snapshot, read_head, version_of
+from quarterdeck.runtime.trim import Trim, keep_all
 from quarterdeck.wire import frame
 from quarterdeck.wire.query import ListOptions
 
@@ -138,8 +139,10 @@ class _Phase(enum.Enum):
 class Reflector:
     """The machine of one watched collection."""
 
-    def __init__(self, settings: Settings, rng: random.Random) -> None:
+    def __init__(self, settings: Settings, rng: random.Random, trim: Trim = keep_all) -> None:
+        """`trim` says what is kept of an object."""
         self._settings = settings
+        self._trim = trim
         self._random = rng
         self._backoff = Backoff(
             initial_s=settings.backoff_initial_s,
@@ -232,7 +235,7 @@ class Reflector:
         asked_any = not self._continue and not self._ask_newest and not self._version
         if asked_any and page.continue_:
             self._always_page = True
-        self._pages.extend(map(Snapshot.of, page.items))
+        self._pages.extend(map(self._snapshot_of, page.items))
         self._list_version = page.resource_version
         self._continue = page.continue_
         self._retried_login = False
@@ -288,10 +291,10 @@ class Reflector:
         match event.type:
             case "ADDED" | "MODIFIED":
                 self._version = metadata.resource_version
-                return Upsert(Snapshot(event.body, metadata), metadata)
+                return Upsert(self._snapshot(event.body, metadata), metadata)
             case "DELETED":
                 self._version = metadata.resource_version
-                return Remove(Snapshot(event.body, metadata), metadata)
+                return Remove(self._snapshot(event.body, metadata), metadata)
             case "BOOKMARK":  # R8: every earlier line has been applied already
                 self._version = metadata.resource_version
                 return Progress(version_of(self._version))
@@ -302,7 +305,7 @@ class Reflector:
         assert self._initial is not None
         match event.type:
             case "ADDED" | "MODIFIED":
-                snapshot = Snapshot(event.body, metadata)
+                snapshot = self._snapshot(event.body, metadata)
                 self._initial[snapshot.key] = snapshot
             case "DELETED":
                 self._initial.pop((metadata.namespace, metadata.name), None)
@@ -312,6 +315,12 @@ class Reflector:
                 self.lists += 1
                 return self._synced(snapshots, metadata.resource_version)
         return None
+
+    def _snapshot(self, raw: bytes, metadata: Metadata) -> Snapshot:
+        return Snapshot(self._trim(raw, metadata), metadata)
+
+    def _snapshot_of(self, raw: bytes) -> Snapshot:
+        return self._snapshot(raw, read_head(raw).metadata)
 
     def _require_progress(self, resource_version: str) -> None:
         """R1 for the stream: a version before ours means the server's history went back."""

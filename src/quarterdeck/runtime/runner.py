@@ -17,7 +17,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime import enqueue, finalizer, outcome
 from quarterdeck.runtime.access import Access, Shared
-from quarterdeck.runtime.cache import Author, Change, Event
+from quarterdeck.runtime.change import Author, Change, Event
 from quarterdeck.runtime.context import Context, EventSink
 from quarterdeck.runtime.controller import Controller
 from quarterdeck.runtime.dispatch import Dispatcher

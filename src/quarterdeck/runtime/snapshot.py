@@ -44,6 +44,8 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     annotations: dict[str, str] | None = None
     owner_references: tuple[Owner, ...] | None = None
     finalizers: tuple[str, ...] | None = None
+    managed_fields: msgspec.Raw = msgspec.Raw()
+    """Undecoded, and not part of what is kept (`trim`)."""
 
 
 class Head(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -94,6 +96,15 @@ class Snapshot:
     def of(cls, raw: bytes) -> "Snapshot":
         """From encoded bytes alone."""
         return cls(raw, read_head(raw).metadata)
+
+    @property
+    def is_unordered(self) -> bool:
+        """Whether its resourceVersion is not a number, so that it cannot be compared."""
+        return self.version == UNORDERED
+
+    def is_before(self, other: "Snapshot") -> bool:
+        """Whether this state is older than another of the same name."""
+        return self.version != UNORDERED and self.version < other.version
 
     @property
     def metadata(self) -> Metadata:

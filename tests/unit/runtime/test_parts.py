@@ -17,7 +17,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct
 from quarterdeck.runtime import health, logging, outcome, predicate, rbac, tracing
-from quarterdeck.runtime.cache import Change, Event
+from quarterdeck.runtime.change import Change, Event
 from quarterdeck.runtime.controller import Controller
 from quarterdeck.runtime.enqueue import for_owner
 from quarterdeck.runtime.metrics import ControllerMetrics, Metrics, QueueMetrics
@@ -165,7 +165,7 @@ def snapshot(version: int, **metadata: Any) -> Snapshot:
 
 
 def modified(old: Snapshot, new: Snapshot) -> Event:
-    return Event(Change.MODIFIED, new.key, old, new, new.metadata, Thing)
+    return Event(Change.MODIFIED, old, new, Thing)
 
 
 @pytest.mark.parametrize(

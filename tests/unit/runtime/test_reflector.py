@@ -13,7 +13,8 @@ from quarterdeck.client.interfaces import ListPage
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.cache import Author, Cache, Change, Event
+from quarterdeck.runtime.cache import Cache
+from quarterdeck.runtime.change import Author, Change, Event
 from quarterdeck.runtime.reflector import (
     Failure,
     FetchPage,

@@ -22,8 +22,7 @@ from quarterdeck.operators.applications.observed import (
 )
 from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Scope, Stalled
 from quarterdeck.runtime import Watch as Watches
-from quarterdeck.runtime.cache import Change, Event
-from quarterdeck.runtime.informer import strip_managed_fields
+from quarterdeck.runtime.change import Change, Event
 from quarterdeck.wire.status import Conflict, NotFound
 
 CHILDREN: tuple[type[Object], ...] = (ConfigMap, Deployment, Job, Service)
@@ -36,7 +35,7 @@ def register(manager: Manager, *, namespaces: Sequence[str] = (), workers: int =
     scope = Scope(namespaces=tuple(namespaces), labels=plan.LABEL)
     for kind in CHILDREN:
         manager.scope(kind, scope)
-    manager.scope(Pod, scope._replace(transform=strip_managed_fields))
+    manager.scope(Pod, scope)
     manager.add(controller(workers=workers))
 
 

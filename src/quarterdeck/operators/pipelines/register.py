@@ -25,7 +25,7 @@ from quarterdeck.operators.pipelines.references import (
 )
 from quarterdeck.operators.pipelines.writes import Writes
 from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Watch, get_logger
-from quarterdeck.runtime.cache import Event
+from quarterdeck.runtime.change import Event
 from quarterdeck.runtime.limiters import ItemExponential
 from quarterdeck.runtime.predicate import desired_state_changed, generation_changed
 

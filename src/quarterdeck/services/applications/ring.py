@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from quarterdeck.kit import json
-from quarterdeck.runtime.cache import Change, Event
+from quarterdeck.runtime.change import Change, Event
 from quarterdeck.runtime.snapshot import Snapshot
 
 _TYPES = {Change.ADDED: "ADDED", Change.MODIFIED: "MODIFIED", Change.DELETED: "DELETED"}

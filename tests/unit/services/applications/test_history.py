@@ -9,7 +9,7 @@ import pytest
 
 from quarterdeck.apis.applications.v1 import Application
 from quarterdeck.kit import json
-from quarterdeck.runtime.cache import Change, Event
+from quarterdeck.runtime.change import Change, Event
 from quarterdeck.runtime.snapshot import Snapshot
 from quarterdeck.services.applications.history import History, Query
 from quarterdeck.services.applications.ring import Ring
@@ -43,7 +43,7 @@ def snapshot(
 def event(
     change: Change, new: Snapshot, old: Snapshot | None = None, *, is_initial: bool = False
 ) -> Event:
-    return Event(change, new.key, old, new, new.metadata, Application, is_initial)
+    return Event(change, old, new, Application, is_initial=is_initial)
 
 
 def added(name: str = "web", version: int = 1, **more: Any) -> Event:
