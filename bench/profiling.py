@@ -1,10 +1,12 @@
 """Profiles of our own processes: `--profile` asks for them, whoever starts or is one obeys."""
 
-import cProfile
 import os
-import pstats
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import cProfile
 
 _WANTED = "QUARTERDECK_BENCH_PROFILE"
 _LINES = 25
@@ -20,8 +22,19 @@ def is_wanted() -> bool:
     return bool(os.environ.get(_WANTED))
 
 
-def show(profile: cProfile.Profile | Path) -> None:
+def begin() -> "cProfile.Profile":
+    """A profile of this thread from now on."""
+    import cProfile
+
+    profile = cProfile.Profile()
+    profile.enable()
+    return profile
+
+
+def show(profile: "cProfile.Profile | Path") -> None:
     """The functions most time was spent in, on standard error."""
+    import pstats
+
     source = str(profile) if isinstance(profile, Path) else profile
     stats = pstats.Stats(source, stream=sys.stderr)
     stats.sort_stats("tottime").print_stats(_LINES)

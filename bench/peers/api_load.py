@@ -13,99 +13,18 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from bench.openloop import drive, percentile
+from bench.peers.widgets import GROUP, PLURAL, VERSION, definition, widget
 from bench.suite import Value
 from quarterdeck.client import load_config
 from quarterdeck.client.tls import client_context
 from quarterdeck.kit import http
 
-GROUP, VERSION, PLURAL = "bench.example.com", "v1", "widgets"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _APPLY = "application/apply-patch+yaml"
-_MERGE = "application/merge-patch+json"
+MERGE = "application/merge-patch+json"
 _JSON = "application/json"
 _READY_S = 30.0
-
-
-def definition() -> dict[str, Any]:
-    """The custom resource every suite uses: a schema with bounds, defaults and a rule."""
-    spec = {
-        "type": "object",
-        "required": ["size"],
-        "properties": {
-            "size": {"type": "integer", "minimum": 0},
-            "text": {"type": "string", "maxLength": 4096},
-            "mode": {"type": "string", "enum": ["fast", "safe"], "default": "safe"},
-            "ports": {
-                "type": "array",
-                "maxItems": 16,
-                "x-kubernetes-list-type": "map",
-                "x-kubernetes-list-map-keys": ["name"],
-                "items": {
-                    "type": "object",
-                    "required": ["name"],
-                    "properties": {
-                        "name": {"type": "string", "maxLength": 63},
-                        "port": {"type": "integer", "minimum": 1, "maximum": 65535},
-                    },
-                },
-            },
-        },
-        "x-kubernetes-validations": [
-            {"rule": "!has(self.ports) || self.ports.size() <= 8", "message": "too many ports"}
-        ],
-    }
-    status = {
-        "type": "object",
-        "properties": {
-            "seen": {"type": "integer"},
-            "observedGeneration": {"type": "integer"},
-            "conditions": {
-                "type": "array",
-                "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-            },
-        },
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{PLURAL}.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {"plural": PLURAL, "singular": "widget", "kind": "Widget"},
-            "versions": [
-                {
-                    "name": VERSION,
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "properties": {"spec": spec, "status": status},
-                        }
-                    },
-                }
-            ],
-        },
-    }
-
-
-def widget(name: str, size: int, *, text: int = 400) -> dict[str, Any]:
-    """One object of that kind, about a kilobyte as it is stored."""
-    return {
-        "apiVersion": f"{GROUP}/{VERSION}",
-        "kind": "Widget",
-        "metadata": {"name": name, "labels": {"app": "bench", "shard": str(size % 7)}},
-        "spec": {
-            "size": size,
-            "text": "x" * text,
-            "ports": [{"name": "http", "port": 80}, {"name": "https", "port": 443}],
-        },
-    }
 
 
 class Load:
@@ -119,13 +38,9 @@ class Load:
         self._common = [("Accept", _JSON), ("User-Agent", "bench")]
         if config.token is not None:
             self._common.append(("Authorization", f"Bearer {config.token.reveal()}"))
-        self._observer: Observer | None = None
-        self._observing: asyncio.Task[None] | None = None
 
     async def aclose(self) -> None:
         """Close the connections."""
-        if self._observing is not None:
-            self._observing.cancel()
         await self._http.aclose()
 
     async def send(
@@ -154,19 +69,32 @@ class Load:
                 each(line)
 
     async def setup(self, namespace: str = "default") -> dict[str, Any]:
-        """Define the kind, and wait until it is served."""
+        """Define the kind, and wait until it is served, and discovered with its status.
+
+        kube-apiserver serves a kind before its discovery names all of it; an operator that asks in
+        between takes the status for a part of the object, and writes in vain.
+        """
         await self.send("POST", _CRDS, json.dumps(definition()).encode())
         limit = time.monotonic() + _READY_S
         while True:
             try:
-                await self.send("GET", _path(namespace))
-                await self.send("POST", _path(namespace), _encode(widget("probe", 1)))
-                await self.send("DELETE", f"{_path(namespace)}/probe")
+                await self.send("GET", path_of(namespace))
+                await self.send("POST", path_of(namespace), encode(widget("probe", 1)))
+                await self.send("DELETE", f"{path_of(namespace)}/probe")
+                await self._discover()
                 return {}
             except RuntimeError:
                 if time.monotonic() > limit:
                     raise
                 await asyncio.sleep(0.05)
+
+    async def _discover(self) -> None:
+        groups = json.loads(await self.send("GET", "/apis"))["groups"]
+        if not any(group["name"] == GROUP for group in groups):
+            raise RuntimeError(f"discovery does not know {GROUP} yet")
+        found = json.loads(await self.send("GET", f"/apis/{GROUP}/{VERSION}"))["resources"]
+        if not any(each["name"] == f"{PLURAL}/status" for each in found):
+            raise RuntimeError(f"discovery does not know the status of {PLURAL} yet")
 
     async def namespace(self, name: str) -> dict[str, Any]:
         """Make a namespace."""
@@ -178,56 +106,56 @@ class Load:
         self, count: int, clients: int, namespace: str = "default", prefix: str = "w"
     ) -> dict[str, Any]:
         """Create objects, `clients` at a time."""
-        path = _path(namespace)
+        path = path_of(namespace)
 
         async def one(number: int) -> None:
-            await self.send("POST", path, _encode(widget(f"{prefix}{number}", number + 1)))
+            await self.send("POST", path, encode(widget(f"{prefix}{number}", number + 1)))
 
-        return await _closed_loop(one, count, clients)
+        return await closed_loop(one, count, clients)
 
     async def get(
         self, count: int, clients: int, of: int, namespace: str = "default", prefix: str = "w"
     ) -> dict[str, Any]:
         """Read objects one by one."""
-        path = _path(namespace)
+        path = path_of(namespace)
 
         async def one(number: int) -> None:
             await self.send("GET", f"{path}/{prefix}{number * 7919 % of}")
 
-        return await _closed_loop(one, count, clients)
+        return await closed_loop(one, count, clients)
 
     async def apply(
         self, count: int, clients: int, of: int, namespace: str = "default"
     ) -> dict[str, Any]:
         """Server-side apply with a changed field to existing objects."""
-        path = _path(namespace)
+        path = path_of(namespace)
         stamp = time.monotonic_ns() % 1_000_000
 
         async def one(number: int) -> None:
             name = f"w{number % of}"
-            body = _encode(widget(name, stamp + number))
+            body = encode(widget(name, stamp + number))
             target = f"{path}/{name}?fieldManager=bench&force=true"
             await self.send("PATCH", target, body, media=_APPLY)
 
-        return await _closed_loop(one, count, clients)
+        return await closed_loop(one, count, clients)
 
     async def status(
         self, count: int, clients: int, of: int, namespace: str = "default"
     ) -> dict[str, Any]:
         """Merge patches of the status."""
-        path = _path(namespace)
+        path = path_of(namespace)
         stamp = time.monotonic_ns() % 1_000_000
 
         async def one(number: int) -> None:
-            body = _encode({"status": {"seen": stamp + number}})
-            await self.send("PATCH", f"{path}/w{number % of}/status", body, media=_MERGE)
+            body = encode({"status": {"seen": stamp + number}})
+            await self.send("PATCH", f"{path}/w{number % of}/status", body, media=MERGE)
 
-        return await _closed_loop(one, count, clients)
+        return await closed_loop(one, count, clients)
 
     async def list(self, namespace: str = "default", expect: int = 0) -> dict[str, Any]:
         """Read a whole collection in one answer."""
         start = time.perf_counter()
-        data = await self.send("GET", _path(namespace))
+        data = await self.send("GET", path_of(namespace))
         seconds = time.perf_counter() - start
         found = len(json.loads(data)["items"])
         if expect and found < expect:
@@ -252,8 +180,8 @@ class Load:
                 if len(delays) >= watchers * count:
                     complete.set()
 
-        version = json.loads(await self.send("GET", _path(namespace)))["metadata"]
-        path = f"{_path(namespace)}?watch=1&resourceVersion={version['resourceVersion']}"
+        version = json.loads(await self.send("GET", path_of(namespace)))["metadata"]
+        path = f"{path_of(namespace)}?watch=1&resourceVersion={version['resourceVersion']}"
         open_streams = asyncio.Semaphore(0)
         streams = [
             loop.create_task(self.lines(path, arrived, opened=open_streams.release))
@@ -265,8 +193,8 @@ class Load:
 
         async def write(number: int) -> None:
             sent[first + number] = clock()
-            body = _encode({"spec": {"size": first + number}})
-            await self.send("PATCH", f"{_path(namespace)}/w{number}", body, media=_MERGE)
+            body = encode({"spec": {"size": first + number}})
+            await self.send("PATCH", f"{path_of(namespace)}/w{number}", body, media=MERGE)
 
         _, worst = await drive(write, rate_hz=rate_hz, count=count)
         async with asyncio.timeout(30):
@@ -280,114 +208,18 @@ class Load:
             "late_ms": worst * 1e3,
         }
 
-    async def observe(self, namespace: str = "default") -> dict[str, Any]:
-        """Follow every object from now on, as operators bring them to their status."""
-        answer = json.loads(await self.send("GET", _path(namespace)))
-        self._observer = Observer(answer["items"])
-        version = answer["metadata"]["resourceVersion"]
-        path = f"{_path(namespace)}?watch=1&resourceVersion={version}"
-        self._observing = asyncio.create_task(self.lines(path, self._observer.line))
-        return {}
 
-    async def settled(self, limit_s: float = 120.0) -> dict[str, Any]:
-        """Wait until the status of every object agrees with its spec."""
-        assert self._observer is not None
-        start = time.perf_counter()
-        async with asyncio.timeout(limit_s):
-            await self._observer.settled.wait()
-        return {"seconds": time.perf_counter() - start, "writes": self._observer.writes}
-
-    async def touch(
-        self, rate_hz: float, count: int, of: int, namespace: str = "default"
-    ) -> dict[str, Any]:
-        """Change objects in an open loop; how long until each change is in the status?
-
-        Both moments are those at which the server told a watcher, so they are the server's.
-        """
-        assert self._observer is not None
-        self._observer.delays.clear()
-        first = time.monotonic_ns() % 1_000_000_000 + 1_000_000
-
-        async def write(number: int) -> None:
-            body = _encode({"spec": {"size": first + number}})
-            await self.send("PATCH", f"{_path(namespace)}/w{number % of}", body, media=_MERGE)
-
-        _, late = await drive(write, rate_hz=rate_hz, count=count)
-        await self.settled()
-        delays = self._observer.delays
-        return {
-            "p50_ms": percentile(delays, 0.5) * 1e3,
-            "p99_ms": percentile(delays, 0.99) * 1e3,
-            "seen": len(delays),
-            "late_ms": late * 1e3,
-        }
-
-
-class _Metadata(msgspec.Struct):
-    name: str = ""
-
-
-class _Spec(msgspec.Struct):
-    size: int = 0
-
-
-class _Status(msgspec.Struct):
-    seen: int = 0
-
-
-class _Widget(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-class _Event(msgspec.Struct):
-    type: str
-    object: _Widget
-
-
-class Observer:
-    """What a watcher sees: which objects wait for their status, and for how long."""
-
-    def __init__(self, items: list[Any]) -> None:
-        self.writes = 0
-        self.delays: list[float] = []
-        self.settled = asyncio.Event()
-        self._decoder = msgspec.json.Decoder(_Event)
-        self._waiting: dict[str, float] = {}
-        for item in msgspec.convert(items, list[_Widget]):
-            self._note(item)
-
-    def line(self, line: bytes) -> None:
-        """Take an event in."""
-        event = self._decoder.decode(line)
-        if event.type == "MODIFIED":
-            self.writes += 1
-        self._note(event.object)
-
-    def _note(self, widget: _Widget) -> None:
-        name = widget.metadata.name
-        if widget.status.seen == widget.spec.size:
-            since = self._waiting.pop(name, None)
-            if since is not None:
-                self.delays.append(time.perf_counter() - since)
-        else:
-            self._waiting.setdefault(name, time.perf_counter())
-        if self._waiting:
-            self.settled.clear()
-        else:
-            self.settled.set()
-
-
-def _path(namespace: str) -> str:
+def path_of(namespace: str) -> str:
+    """Where the objects of a namespace are."""
     return f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{PLURAL}"
 
 
-def _encode(value: object) -> bytes:
+def encode(value: object) -> bytes:
+    """As JSON."""
     return json.dumps(value).encode()
 
 
-async def _closed_loop(
+async def closed_loop(
     one: Callable[[int], Awaitable[None]], count: int, clients: int
 ) -> dict[str, Any]:
     """Each client sends its next request when the last one is answered."""
@@ -405,10 +237,9 @@ async def _closed_loop(
     return {"seconds": seconds, "generator_cpu_s": time.process_time() - cpu}
 
 
-async def serve(kubeconfig: Path, url: str) -> None:
+async def serve(load: Load) -> None:
     """Obey the commands on standard input until it ends."""
     loop = asyncio.get_running_loop()
-    load = Load(kubeconfig, url)
     print(json.dumps({"ready": True}), flush=True)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         command = json.loads(line)
@@ -437,5 +268,9 @@ async def _awaited(main: Awaitable[Value]) -> Value:
     return await main
 
 
+async def _main(kubeconfig: Path, url: str = "") -> None:
+    await serve(Load(kubeconfig, url))
+
+
 if __name__ == "__main__":
-    run(serve(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""))
+    run(_main(Path(sys.argv[1]), *sys.argv[2:3]))

@@ -1,0 +1,153 @@
+"""The load generator for operators: it changes objects, and watches them get their status.
+
+`python -m bench.peers.operator_load KUBECONFIG`, told line by line like `api_load`. Latencies are
+between two events of one watch, so they are the server's.
+"""
+
+import asyncio
+import contextlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.openloop import drive, percentile
+from bench.peers.api_load import MERGE, Load, closed_loop, encode, path_of, run, serve
+from bench.peers.observer import Observer
+from bench.peers.widgets import BONUS, GROUP, PLURAL, VERSION, widget
+
+_CLIENTS = 32
+
+
+class OperatorLoad(Load):
+    """Requests to one server, and an eye on its objects."""
+
+    _observer: Observer
+    _observing: asyncio.Task[None] | None = None
+
+    async def aclose(self) -> None:
+        """Stop observing and close the connections."""
+        if self._observing is not None:
+            self._observing.cancel()
+        await super().aclose()
+
+    async def observe(self, namespace: str = "", name: str = "") -> dict[str, Any]:
+        """Follow objects from now on: those of a namespace or of all, or one."""
+        if self._observing is not None:
+            self._observing.cancel()
+        path = path_of(namespace) if namespace else f"/apis/{GROUP}/{VERSION}/{PLURAL}"
+        select = f"fieldSelector=metadata.name%3D{name}" if name else ""
+        answer = await self.send("GET", f"{path}?{select}")
+        self._observer = Observer(answer)
+        version = self._observer.version
+        self._observing = asyncio.create_task(
+            self.lines(f"{path}?watch=1&resourceVersion={version}&{select}", self._observer.line)
+        )
+        return {"bytes": len(answer)}
+
+    async def settled(self, limit_s: float) -> dict[str, Any]:
+        """Wait until every status agrees with its spec; says how many do not within the limit."""
+        start = time.perf_counter()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                await self._observer.settled.wait()
+        return {"seconds": time.perf_counter() - start, "missing": self._observer.waiting}
+
+    async def writes(self) -> dict[str, Any]:
+        """How many changes were seen since `observe`."""
+        return {"writes": self._observer.writes}
+
+    async def delays(self) -> dict[str, Any]:
+        """How long the changes of the last `touch` took to get into the status."""
+        delays = self._observer.delays
+        return {f"p{share}_ms": percentile(delays, share / 100) * 1e3 for share in (50, 99)}
+
+    async def touch(self, rate_hz: float, count: int, of: int) -> dict[str, Any]:
+        """Change objects in an open loop."""
+        self._observer.delays.clear()
+        first = time.monotonic_ns() % 1_000_000_000 + 1_000_000
+
+        async def write(number: int) -> None:
+            body = encode({"spec": {"size": first + number}})
+            path = f"{path_of('default')}/w{number % of}"
+            await self.send("PATCH", path, body, media=MERGE)
+
+        _, late = await drive(write, rate_hz=rate_hz, count=count)
+        return {"late_ms": late * 1e3}
+
+    async def model(self, text: int) -> dict[str, Any]:
+        """One object of a size, for operators to handle and `replicate` to copy."""
+        await self.send("POST", path_of("default"), encode(widget("model", 1, text=text)))
+        return {}
+
+    async def replicate(self, count: int) -> dict[str, Any]:
+        """Copies of `model`, with the status and the annotations operators gave it."""
+        path = path_of("default")
+        model = json.loads(await self.send("GET", f"{path}/model"))
+        kept = {key: model["metadata"].get(key, {}) for key in ("labels", "annotations")}
+        status = encode({"status": model["status"]})
+
+        async def one(number: int) -> None:
+            name = f"w{number}"
+            copy = {**model, "metadata": {"name": name, **kept}}
+            await self.send("POST", path, encode(copy))
+            await self.send("PATCH", f"{path}/{name}/status", status, media=MERGE)
+
+        return await closed_loop(one, count, _CLIENTS)
+
+    async def delete(self, name: str) -> dict[str, Any]:
+        """Delete one object."""
+        await self.send("DELETE", f"{path_of('default')}/{name}")
+        return {}
+
+    async def beat(self, count: int, of: int) -> dict[str, Any]:
+        """Changes of a status field that is nobody's business."""
+        stamp = time.monotonic_ns() % 1_000_000_000
+
+        async def one(number: int) -> None:
+            path = f"{path_of('default')}/w{number % of}/status"
+            await self.send(
+                "PATCH", path, encode({"status": {"beat": stamp + number}}), media=MERGE
+            )
+
+        return await closed_loop(one, count, _CLIENTS)
+
+    async def share(self, size: int) -> dict[str, Any]:
+        """Change the ConfigMap all objects share."""
+        path = "/api/v1/namespaces/default/configmaps"
+        manifest = {"metadata": {"name": BONUS}, "data": {"size": str(size)}}
+        self._observer.expect(size)
+        if size:
+            await self.send("PATCH", f"{path}/{BONUS}", encode(manifest), media=MERGE)
+        else:
+            await self.send("POST", path, encode(manifest))
+        return {}
+
+    async def churn(self, rate_hz: float, seconds: float, of: int) -> dict[str, Any]:
+        """Objects come, change and go, so that about a third of `of` exist at a time."""
+        path = path_of("default")
+
+        async def step(number: int) -> None:
+            turn, slot = divmod(number, of)
+            name = f"churn{slot}"
+            match turn % 3:
+                case 0:
+                    await self.send("POST", path, encode(widget(name, number + 1)))
+                case 1:
+                    body = encode({"spec": {"size": number + 1}})
+                    await self.send("PATCH", f"{path}/{name}", body, media=MERGE)
+                case _:
+                    await self.send("DELETE", f"{path}/{name}")
+
+        turns = max(1, round(rate_hz * seconds / (3 * of)))
+        await drive(step, rate_hz=rate_hz, count=turns * 3 * of)
+        return {}
+
+
+async def _main(kubeconfig: Path) -> None:
+    await serve(OperatorLoad(kubeconfig))
+
+
+if __name__ == "__main__":
+    run(_main(Path(sys.argv[1])))

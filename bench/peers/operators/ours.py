@@ -1,0 +1,78 @@
+"""Our runtime with its defaults."""
+
+from collections.abc import Iterable, Mapping
+
+from bench.peers.operators import life
+from bench.peers.widgets import BONUS, GROUP, PLURAL, VERSION
+from quarterdeck.apis.core import ConfigMap
+from quarterdeck.client import Client, load_config
+from quarterdeck.meta.conditions import Conditions
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.kinds import KindInfo
+from quarterdeck.meta.objects import Object, Struct
+from quarterdeck.runtime import Context, Controller, Election, Lookup, Manager, Timing, Watch
+
+
+class Port(Struct, frozen=True, kw_only=True):
+    name: str
+    port: int = 0
+
+
+class WidgetSpec(Struct, frozen=True, kw_only=True):
+    size: int = 0
+    text: str = ""
+    mode: str = ""
+    ports: tuple[Port, ...] = ()
+
+
+class WidgetStatus(Struct, frozen=True, kw_only=True):
+    seen: int = 0
+    beat: int = 0
+    observed_generation: int = 0
+    conditions: Conditions = ()
+
+
+class Widget(Object, frozen=True, kw_only=True):
+    KIND = KindInfo(group=GROUP, version=VERSION, kind="Widget", plural=PLURAL)
+    spec: WidgetSpec = WidgetSpec()
+    status: WidgetStatus = WidgetStatus()
+
+
+async def reconcile(widget: Widget, ctx: Context[Widget]) -> None:
+    ctx.status.set(seen=widget.spec.size)
+
+
+async def reconcile_with_bonus(widget: Widget, ctx: Context[Widget]) -> None:
+    bonus = await ctx.find(ConfigMap, BONUS)
+    ctx.status.set(seen=widget.spec.size + (int(bonus.data["size"]) if bonus is not None else 0))
+
+
+def everybody(config: ConfigMap, lookup: Lookup) -> Iterable[Key]:
+    """All objects beside the configuration they share."""
+    if config.metadata.name != BONUS:
+        return ()
+    return [each.key for each in lookup.list(Widget, namespace=config.metadata.namespace)]
+
+
+def main(kubeconfig: str, settings: Mapping[str, str]) -> None:
+    controller = Controller(reconcile=reconcile, for_=Widget, workers=life.WORKERS)
+    if "fan-out" in settings:
+        controller = Controller(
+            reconcile=reconcile_with_bonus,
+            for_=Widget,
+            watches=[Watch(ConfigMap, everybody)],
+            workers=life.WORKERS,
+        )
+    election = None
+    if "lease" in settings:
+        timing = Timing(*(float(each) for each in settings["lease"].split(",")))
+        election = Election("bench", "default", timing=timing)
+
+    async def run() -> None:
+        async with Client(load_config(kubeconfig)) as client:
+            manager = Manager(client, name="bench", election=election)
+            manager.add(controller)
+            await manager.run()
+
+    life.ready()
+    life.run(run())

@@ -1,0 +1,87 @@
+"""The custom resource every suite uses. Imports nothing, since operators under measurement do."""
+
+from typing import Any
+
+GROUP, VERSION, PLURAL = "bench.example.com", "v1", "widgets"
+BONUS = "bonus"
+"""The ConfigMap that all objects of a namespace share, where fan-out is measured."""
+
+
+def definition() -> dict[str, Any]:
+    """The custom resource every suite uses: a schema with bounds, defaults and a rule."""
+    spec = {
+        "type": "object",
+        "required": ["size"],
+        "properties": {
+            "size": {"type": "integer", "minimum": 0},
+            "text": {"type": "string", "maxLength": 65536},
+            "mode": {"type": "string", "enum": ["fast", "safe"], "default": "safe"},
+            "ports": {
+                "type": "array",
+                "maxItems": 16,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name"],
+                "items": {
+                    "type": "object",
+                    "required": ["name"],
+                    "properties": {
+                        "name": {"type": "string", "maxLength": 63},
+                        "port": {"type": "integer", "minimum": 1, "maximum": 65535},
+                    },
+                },
+            },
+        },
+        "x-kubernetes-validations": [
+            {"rule": "!has(self.ports) || self.ports.size() <= 8", "message": "too many ports"}
+        ],
+    }
+    status = {
+        "type": "object",
+        "properties": {
+            "seen": {"type": "integer"},
+            "observedGeneration": {"type": "integer"},
+            "beat": {"type": "integer"},
+            "conditions": {
+                "type": "array",
+                "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            },
+        },
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{PLURAL}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"plural": PLURAL, "singular": "widget", "kind": "Widget"},
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "properties": {"spec": spec, "status": status},
+                        }
+                    },
+                }
+            ],
+        },
+    }
+
+
+def widget(name: str, size: int, *, text: int = 400) -> dict[str, Any]:
+    """One object of that kind, about a kilobyte as it is stored."""
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "Widget",
+        "metadata": {"name": name, "labels": {"app": "bench", "shard": str(size % 7)}},
+        "spec": {
+            "size": size,
+            "text": "x" * text,
+            "ports": [{"name": "http", "port": 80}, {"name": "https", "port": 443}],
+        },
+    }
