@@ -5,7 +5,8 @@ import sys
 import time
 from pathlib import Path
 
-from bench import harness, machine, plot, results, suites
+from bench import environment, harness, knobs, machine, plot, results, suites
+from bench.progress import Progress
 from bench.suite import Scale
 
 
@@ -23,35 +24,58 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 2
     scale = Scale.QUICK if options.quick else Scale.FULL if options.full else Scale.STANDARD
+    if options.soak is not None:
+        knobs.soak(options.soak)
+    return _run_all(options.names or known, scale, options)
+
+
+def _run_all(names: list[str], scale: Scale, options: argparse.Namespace) -> int:
+    progress = Progress(names, scale)
+    _tell(progress.start())
+    environment.compile_modules()
     folder = options.results or results.folder_for(scale.value)
-    failed = [
-        name for name in options.names or known if not _run(name, scale, options.profile, folder)
-    ]
-    if failed:
-        print(f"bench: failed: {', '.join(failed)}", file=sys.stderr)
+    failed = False
+    for name in names:
+        began = time.perf_counter()
+        problem = _run(name, scale, progress=progress, profile=options.profile, folder=folder)
+        progress.done(name, time.perf_counter() - began, problem)
+        failed = failed or bool(problem)
+    for line in progress.end():
+        _tell(line)
     return 1 if failed else 0
 
 
-def _run(name: str, scale: Scale, profile: bool, folder: Path) -> bool:
+def _run(name: str, scale: Scale, *, progress: Progress, profile: bool, folder: Path) -> str:
+    """Run one suite; what went wrong, if anything did."""
     start = time.perf_counter()
-    suite = suites.load(name)
-    print(f"{suite.name}: {suite.title} ({scale.value})")
     cores = machine.affinity()
     try:
-        result = harness.run_suite(suite, scale, tell=print, profile=profile)
+        suite = suites.load(name)
+        _tell(progress.suite(name, suite.title))
+        result = harness.run_suite(suite, scale, tell=_tell, profile=profile)
     except Exception as error:  # one broken suite must not hide the others
-        print(f"  broken: {type(error).__name__}: {error}", file=sys.stderr)
         if profile:
             raise
-        return False
+        _tell(f"  broken: {type(error).__name__}: {error}")
+        return f"{type(error).__name__}: {error}"
     finally:
         machine.restore(cores)
-    if not profile:
-        result["seconds"] = round(time.perf_counter() - start, 1)
-        results.save(result, folder)
-        plot.draw(result, folder)
-        print(f"  {result['seconds']} s, calibration {result['machine']['calibration']}")
-    return True
+    if profile:
+        return ""
+    problem = "; ".join(result["failures"])
+    if not result["cases"]:
+        _tell("  nothing was measured" if problem else f"  nothing at {scale.value} scale")
+        return problem
+    result["seconds"] = round(time.perf_counter() - start, 1)
+    results.save(result, folder)
+    plot.draw(result, folder)
+    _tell(f"  {result['seconds']} s, calibration {result['machine']['calibration']}")
+    return problem
+
+
+def _tell(line: str) -> None:
+    """Print at once, also where the output is a file or a pipe."""
+    print(line, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,10 +83,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", metavar="NAME", help="suites to run; all without one")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="a short run, for correctness")
-    size.add_argument("--full", action="store_true", help="every size, more rounds")
+    size.add_argument("--full", action="store_true", help="every size, more rounds, the soak")
     parser.add_argument("--profile", action="store_true", help="show where our own time goes")
     parser.add_argument("--list", action="store_true", help="name the suites")
     parser.add_argument("--results", type=Path, help="the folder results are written to")
+    parser.add_argument(
+        "--soak", type=float, metavar="MINUTES", help="how long each server soaks in a full run"
+    )
     return parser
 
 

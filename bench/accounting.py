@@ -22,6 +22,21 @@ def _ticked_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
+def pin(pid: int, core: int) -> None:
+    """Keep all threads of a process on one core, where the system can do that."""
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    allowed = sorted(os.sched_getaffinity(0))
+    if core < len(allowed):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            os.sched_setaffinity(int(thread), {allowed[core]})
+
+
+def descriptors(pid: int) -> int:
+    """How many files and sockets it has open."""
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
 def memory_bytes(pid: int, field: str = "VmRSS") -> int:
     """Memory it holds now, or with `VmHWM` at most so far."""
     with open(f"/proc/{pid}/status") as file:

@@ -25,6 +25,30 @@ def ratio(ours: float, theirs: float, *, is_more_better: bool) -> float | None:
     return _short(ours / theirs if is_more_better else theirs / ours)
 
 
+def ratios(
+    ours: Sequence[float], theirs: Sequence[float], *, is_more_better: bool
+) -> dict[str, float | None]:
+    """The ratio of the medians, and the range of the ratios round by round."""
+    whole = ratio(
+        summarise(ours)["median"], summarise(theirs)["median"], is_more_better=is_more_better
+    )
+    pairs = zip(ours, theirs, strict=False)
+    rounds = [ratio(us, them, is_more_better=is_more_better) for us, them in pairs]
+    known = [each for each in rounds if each is not None]
+    return {
+        "ratio": whole,
+        "ratio_low": min(known, default=None),
+        "ratio_high": max(known, default=None),
+    }
+
+
+def spread(summary: dict[str, Any]) -> str:
+    """A ratio with its range: `2.1x (1.9 to 2.4)`."""
+    low, high = summary.get("ratio_low"), summary.get("ratio_high")
+    text = f"{summary['ratio']:.3g}x"
+    return text if low is None or high is None else f"{text} ({low:.3g} to {high:.3g})"
+
+
 def exponent(sizes: Sequence[int], costs: Sequence[float]) -> float | None:
     """The slope of cost over size on logarithmic scales: 1 is linear, 2 is quadratic."""
     points = [

@@ -2,6 +2,7 @@
 
 import cProfile
 import gc
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -13,21 +14,30 @@ Tell = Callable[[str], None]
 
 
 def run_suite(suite: Suite, scale: Scale, *, tell: Tell, profile: bool = False) -> dict[str, Any]:
-    """Run every case of a suite and return its result, ready to be written as JSON."""
+    """Run every case of a suite and return its result, ready to be written as JSON.
+
+    A case that fails is named under `failures`; the others go on.
+    """
     result: dict[str, Any] = {
         "suite": suite.name,
         "title": suite.title,
         "scale": scale.value,
         "started": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "machine": machine.describe(suite.versions),
+        "machine": machine.describe(suite.versions, suite.programs),
         "cases": [],
+        "failures": [],
     }
     rounds = rounds_of(suite, scale)
     for case in suite.cases(scale):
         if profile:
             _profile(case, is_process=suite.is_process)
             continue
-        entry = run_case(case, rounds)
+        try:
+            entry = run_case(case, rounds)
+        except Exception as error:  # one broken case must not hide the others
+            result["failures"].append(f"{case.name}: {type(error).__name__}: {error}")
+            tell(f"  broken: {result['failures'][-1]}")
+            continue
         result["cases"].append(entry)
         for line in show(entry):
             tell(line)
@@ -45,6 +55,7 @@ def rounds_of(suite: Suite, scale: Scale) -> int:
 
 def run_case(case: Case, rounds: int) -> dict[str, Any]:
     """Measure the contenders of a case at each of its sizes."""
+    began = time.perf_counter()
     entry: dict[str, Any] = {
         "name": case.name,
         "unit": case.unit,
@@ -55,9 +66,10 @@ def run_case(case: Case, rounds: int) -> dict[str, Any]:
     }
     for size in case.sizes:
         with case.open(size) as contenders:
-            measured = _interleave(contenders, rounds)
+            measured = _interleave(contenders, case.rounds or rounds)
         _add_size(entry, contenders, measured)
     _add_growth(entry, case.sizes)
+    entry["seconds"] = round(time.perf_counter() - began, 1)
     return entry
 
 
@@ -79,15 +91,14 @@ def _interleave(contenders: Contenders, rounds: int) -> dict[str, list[float]]:
 def _add_size(
     entry: dict[str, Any], contenders: Contenders, measured: dict[str, list[float]]
 ) -> None:
-    ours = figures.summarise(measured[OURS])["median"] if OURS in measured else None
     for name, contender in contenders.items():
         if isinstance(contender, Missing):
             entry["contenders"][name] = {"missing": contender.reason}
             continue
         summary: dict[str, Any] = figures.summarise(measured[name])
-        if ours is not None and name != OURS:
-            summary["ratio"] = figures.ratio(
-                ours, summary["median"], is_more_better=entry["is_more_better"]
+        if OURS in measured and name != OURS:
+            summary |= figures.ratios(
+                measured[OURS], measured[name], is_more_better=entry["is_more_better"]
             )
         entry["contenders"].setdefault(name, {"sizes": []})["sizes"].append(summary)
 
@@ -103,7 +114,7 @@ def _add_growth(entry: dict[str, Any], sizes: Sequence[int]) -> None:
 
 def show(entry: dict[str, Any]) -> list[str]:
     """A case as lines of text."""
-    lines = [f"  {entry['name']} [{entry['unit']}]"]
+    lines = [f"  {entry['name']} [{entry['unit']}] ({entry['seconds']:.0f} s)"]
     for name, each in entry["contenders"].items():
         if "missing" in each:
             lines.append(f"    {name:<26} not measured: {each['missing']}")
@@ -113,7 +124,7 @@ def show(entry: dict[str, Any]) -> list[str]:
             text = f"    {where:<26} {summary['median']:>10,.4g}"
             text += f"  ({summary['low']:,.4g} to {summary['high']:,.4g})"
             if summary.get("ratio") is not None:
-                text += f"  we: {summary['ratio']:.3g}x"
+                text += f"  we: {figures.spread(summary)}"
             lines.append(text)
         if each.get("exponent") is not None:
             lines.append(f"    {'':<26} grows with exponent {each['exponent']}")

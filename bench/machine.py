@@ -9,11 +9,13 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from bench import programs as known_programs
+
 _LOOPS = 200_000
 _TRIES = 5
 
 
-def describe(distributions: Iterable[str]) -> dict[str, Any]:
+def describe(distributions: Iterable[str], programs: Iterable[str] = ()) -> dict[str, Any]:
     """Everything a reader needs to judge the figures."""
     return {
         "python": platform.python_version(),
@@ -22,7 +24,10 @@ def describe(distributions: Iterable[str]) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "calibration": calibrate(),
         "load": load(),
-        "versions": {name: version(name) for name in ("quarterdeck", *distributions)},
+        "versions": {
+            **{name: version(name) for name in ("quarterdeck", *distributions)},
+            **{name: known_programs.version(name) for name in programs},
+        },
     }
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+from bench import environment
+
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
@@ -21,7 +23,11 @@ class Child:
     def __init__(self, command: Sequence[str], *, core: int | None = None) -> None:
         arguments = [sys.executable, *command] if command[0] == "-m" else list(command)
         self._process = subprocess.Popen(
-            arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment.clean(),
         )
         if core is not None and hasattr(os, "sched_setaffinity"):
             allowed = sorted(os.sched_getaffinity(0))

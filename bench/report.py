@@ -18,7 +18,8 @@ HEAD = """# Benchmarks
 Every figure is the median of interleaved rounds of one run on one machine, with the lowest and
 highest round in brackets. A ratio says how many times better we are than the peer; below 1 we
 lose, and those rows are listed first. Compare ratios, not absolute figures, between machines.
-`make bench` repeats everything here; `bench/README.md` says how it is measured.
+`make bench` repeats the standard runs and `make bench-full` the full ones; `bench/README.md` says
+how it is measured.
 """
 
 
@@ -47,7 +48,7 @@ def page(found: list[dict[str, Any]]) -> str:
 def _losses(found: list[dict[str, Any]]) -> Iterator[str]:
     yield "## Where we lose, and what grows too fast\n"
     rows = [
-        f"- `{result['suite']}`, {case['name']}: {remark}."
+        f"- `{result['suite']}`{_scale(result)}, {case['name']}: {remark}."
         for result in found
         for case in result["cases"]
         for remark in figures.verdict(case)
@@ -57,7 +58,7 @@ def _losses(found: list[dict[str, Any]]) -> Iterator[str]:
 
 def _suite(result: dict[str, Any]) -> Iterator[str]:
     machine = result["machine"]
-    yield f"## {result['suite']}: {result['title']}\n"
+    yield f"## {result['suite']}{_scale(result)}: {result['title']}\n"
     versions = ", ".join(
         f"{name} {version}" if version else f"{name} not installed"
         for name, version in machine["versions"].items()
@@ -69,7 +70,7 @@ def _suite(result: dict[str, Any]) -> Iterator[str]:
         f" {result['calibration_after']} after (million loop steps a second).\n"
     )
     yield f"Versions: {versions}.\n"
-    picture = results.FOLDER / f"{result['suite']}.png"
+    picture = results.folder_for(result["scale"]) / f"{result['suite']}.png"
     if picture.exists():
         path = Path(os.path.relpath(picture, PAGE.parent)).as_posix()
         yield f"![Ratios of the suite {result['suite']}]({path})\n"
@@ -79,6 +80,12 @@ def _suite(result: dict[str, Any]) -> Iterator[str]:
         yield from _rows(case)
     yield ""
     yield from _growth(result["cases"])
+    for failure in result.get("failures", ()):
+        yield f"Not measured, because it failed: {failure}.\n"
+
+
+def _scale(result: dict[str, Any]) -> str:
+    return ", full scale" if result["scale"] == "full" else ""
 
 
 def _rows(case: dict[str, Any]) -> Iterator[str]:
@@ -93,7 +100,7 @@ def _rows(case: dict[str, Any]) -> Iterator[str]:
             yield (
                 f"| {what} | {shown} | {_number(summary['median'])}"
                 f" | {_number(summary['low'])} to {_number(summary['high'])} | {case['unit']}"
-                f" | {'' if times is None else f'{times:.3g}'} |"
+                f" | {'' if times is None else figures.spread(summary)} |"
             )
 
 

@@ -1,4 +1,8 @@
-"""Results on disk: one JSON file a suite, and the plots beside them."""
+"""Results on disk: one JSON file a suite, and the plots beside them.
+
+Standard runs are in the folder itself; quick and full ones in folders of their own, so that no
+scale replaces what another measured. Quick ones are not kept.
+"""
 
 import json
 from pathlib import Path
@@ -8,8 +12,8 @@ FOLDER = Path(__file__).parent / "results"
 
 
 def folder_for(scale: str) -> Path:
-    """Where a run belongs: quick runs never replace the results that are reported."""
-    return FOLDER / "quick" if scale == "quick" else FOLDER
+    """Where a run belongs."""
+    return FOLDER if scale == "standard" else FOLDER / scale
 
 
 def save(result: dict[str, Any], folder: Path) -> Path:
@@ -21,5 +25,7 @@ def save(result: dict[str, Any], folder: Path) -> Path:
 
 
 def load_all(folder: Path = FOLDER) -> list[dict[str, Any]]:
-    """Every result, by name of the suite."""
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    """Every result that is reported, by name of the suite, standard runs before full ones."""
+    paths = [*folder.glob("*.json"), *(folder / "full").glob("*.json")]
+    paths.sort(key=lambda path: (path.stem, path.parent != folder))
+    return [json.loads(path.read_text()) for path in paths]

@@ -49,6 +49,8 @@ class Case:
     """Several sizes ask how the cost grows; then the figure must be the cost of the whole size."""
     is_more_better: bool = False
     note: str = ""
+    rounds: int | None = None
+    """How often each contender is measured, where that is not for the scale to say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,5 +62,7 @@ class Suite:
     cases: Callable[[Scale], Sequence[Case]]
     versions: Sequence[str] = field(default=())
     """Distributions whose versions belong to the result."""
+    programs: Sequence[str] = field(default=())
+    """Programs whose versions belong to the result; see `programs`."""
     is_process: bool = False
     """Measures processes, not functions: fewer rounds."""

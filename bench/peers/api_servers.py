@@ -1,8 +1,8 @@
 """API servers under measurement, each as its users start it: real processes, TLS, durable storage.
 
 Ours is `quarterdeck server`. kube-apiserver with etcd takes part where the environment variables
-KUBE_APISERVER and ETCD name their binaries. All may use every core; ours needs one, and a second
-for moments.
+KUBE_APISERVER and ETCD name their binaries. Those two may use every core; ours is kept on one where
+a suite pins it.
 """
 
 import os
@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from bench import accounting, profiling
+from bench import accounting, environment, profiling
 from bench.suite import OURS, Missing
 
 KUBERNETES = "kube-apiserver + etcd"
@@ -44,15 +44,43 @@ class ApiServer:
         """From the start of the first process to the first successful /readyz."""
         self.profile: Path | None = None
         """Where the first process writes its profile when it ends."""
+        self.core: int | None = None
+        """The core it was pinned to."""
+        self._commands: list[tuple[Sequence[str], Path]] = []
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def run(self, command: Sequence[str], *, log: Path) -> None:
         """Add a process."""
-        with log.open("wb") as out:
+        self._commands.append((command, log))
+        self._start(command, log)
+
+    def _start(self, command: Sequence[str], log: Path) -> None:
+        with log.open("ab") as out:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env=environment.clean(),
             )
         self._processes.append(process)
+
+    def pin(self, core: int) -> None:
+        """Keep every thread of its processes on one core, where the system can do that."""
+        self.core = core
+        for process in self._processes:
+            accounting.pin(process.pid, core)
+
+    def restart(self) -> float:
+        """Kill it and start it again on what it has stored; seconds until it is ready."""
+        self._kill()
+        began = time.monotonic()
+        for command, log in self._commands:
+            self._start(command, log)
+        self.wait_ready(began)
+        if self.core is not None:
+            self.pin(self.core)
+        return self.ready_s
 
     def wait_ready(self, started: float) -> None:
         """Wait for /readyz, asking every 10 ms."""
@@ -75,15 +103,32 @@ class ApiServer:
         """Resident memory of all its processes."""
         return sum(accounting.memory_bytes(process.pid) for process in self._processes)
 
+    def descriptors(self) -> int:
+        """Open files and sockets of all its processes."""
+        return sum(accounting.descriptors(process.pid) for process in self._processes)
+
+    def disk_bytes(self) -> int:
+        """What it has stored, in the folder it was given."""
+        files = self._commands[0][1].parent.rglob("*")
+        return sum(path.stat().st_blocks * 512 for path in files if _is_data(path))
+
     def close(self) -> None:
         """End its processes at once: what they keep is thrown away."""
         if self.profile is not None:
             self._processes[0].terminate()
             self._processes[0].wait(_PROFILE_LIMIT_S)
             profiling.show(self.profile)
+        self._kill()
+
+    def _kill(self) -> None:
         for process in self._processes:
             process.kill()
             process.wait()
+        self._processes.clear()
+
+
+def _is_data(path: Path) -> bool:
+    return path.is_file() and path.suffix not in (".log", ".profile")
 
 
 def _answers(url: str, context: ssl.SSLContext) -> bool:

@@ -1,19 +1,26 @@
-"""API servers with a load generator each, and something to read on them."""
+"""API servers with a load generator each, and something to read on them.
+
+Ours is one thread that works and one that syncs, so it is kept on one core and the generator on the
+other; kube-apiserver and etcd have a thread for each core and may use them all.
+"""
 
 import atexit
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from bench import profiling
 from bench.peers import api_servers
-from bench.peers.api_servers import LOAD_CORE, ApiServer
+from bench.peers.api_servers import LOAD_CORE, SERVER_CORE, ApiServer
 from bench.process import Child
-from bench.suite import Missing
+from bench.suite import OURS, Missing
 
 SEEDED = 100
 """Objects that are there before reads and patches are measured."""
+
+Starter = Callable[[Path], ApiServer]
 
 
 class Target:
@@ -45,47 +52,54 @@ class Target:
         return self.server.cpu_s() - before
 
 
-def generator_for(server: ApiServer, stack: ExitStack, *, url: str = "") -> Target:
-    command = ["-m", "bench.peers.api_load", str(server.kubeconfig), *([url] if url else [])]
-    generator = stack.enter_context(Child(command, core=LOAD_CORE))
-    if not generator.line():
-        raise RuntimeError("the load generator did not start")
-    return Target(server, generator)
+Targets = dict[str, Target | Missing]
 
 
 @contextmanager
-def opened(*, fill: int = 0, plain: bool = False) -> Iterator[dict[str, Target | Missing]]:
-    """The servers with the custom kind defined and `fill` objects of it."""
-    with api_servers.started() as servers, ExitStack() as stack:
-        targets: dict[str, Target | Missing] = {}
-        for name, server in servers.items():
-            if isinstance(server, Missing):
-                targets[name] = server
-                continue
-            if plain and not server.plain_url:
+def target(name: str, start: Starter, *, fill: int = 0, plain: bool = False) -> Iterator[Target]:
+    """One server of its own, with the custom kind defined and `fill` objects of it."""
+    with api_servers.one(start) as server, ExitStack() as stack:
+        if name == OURS:
+            server.pin(SERVER_CORE)
+        url = [server.plain_url] if plain else []
+        command = ["-m", "bench.peers.server_load", str(server.kubeconfig), *url]
+        generator = stack.enter_context(Child(command, core=LOAD_CORE))
+        if not generator.line():
+            raise RuntimeError("the load generator did not start")
+        found = Target(server, generator)
+        found.ask("setup")
+        if fill:
+            found.ask("create", count=fill, clients=32)
+        yield found
+
+
+@contextmanager
+def opened(*, fill: int = 0, plain: bool = False) -> Iterator[Targets]:
+    """The servers, all at once: they are idle while another one is measured."""
+    with ExitStack() as stack:
+        targets: Targets = {}
+        for name, start in api_servers.starters().items():
+            if isinstance(start, Missing):
+                targets[name] = start
+            elif plain and name != OURS:
                 targets[name] = Missing("it has no port without TLS")
-                continue
-            target = generator_for(server, stack, url=server.plain_url if plain else "")
-            target.ask("setup")
-            if fill:
-                target.ask("create", count=fill, clients=32)
-            targets[name] = target
+            else:
+                targets[name] = stack.enter_context(target(name, start, fill=fill, plain=plain))
         yield targets
 
 
 class Stage:
     """Servers that cases use one after the other, since starting them costs more than measuring.
 
-    The first case starts them and the last one ends them; with profiles each has its own.
+    The first case starts them and `close` ends them; with profiles each has its own.
     """
 
     def __init__(self) -> None:
-        self.uses = 0
         self._stack = ExitStack()
-        self._targets: dict[str, Target | Missing] | None = None
+        self._targets: Targets | None = None
 
     @contextmanager
-    def targets(self) -> Iterator[dict[str, Target | Missing]]:
+    def targets(self) -> Iterator[Targets]:
         """The servers, each with 100 objects."""
         if profiling.is_wanted():
             with opened(fill=SEEDED) as targets:
@@ -93,8 +107,10 @@ class Stage:
             return
         if self._targets is None:
             self._targets = self._stack.enter_context(opened(fill=SEEDED))
-            atexit.register(self._stack.close)
+            atexit.register(self.close)
         yield self._targets
-        self.uses -= 1
-        if not self.uses:
-            self._stack.close()
+
+    def close(self) -> None:
+        """End the servers; the next use would start new ones."""
+        self._stack.close()
+        self._targets = None

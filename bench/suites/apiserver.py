@@ -1,72 +1,44 @@
 """Our API server against kube-apiserver with etcd: start, memory, rates, cost, lists, watches.
 
 Both are real processes on durable storage behind TLS, as kubectl meets them. The load comes from a
-process of its own, with our HTTP client, kept on one core; costs are processor time at the server.
-Servers may use every core.
+process of its own, with our HTTP client, kept on one core, and says how much of it that took; costs
+are processor time at the server. Ours is kept on the other core, since one is all it uses;
+kube-apiserver and etcd may use both.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import partial
 
 from bench.peers import api_servers
+from bench.peers.api_growth import growth_cases
 from bench.peers.api_servers import ApiServer
-from bench.peers.api_targets import SEEDED, Stage, Target, generator_for, opened
-from bench.recording import Recording, Run
-from bench.suite import OURS, Case, Contenders, Measure, Missing, Scale, Suite
+from bench.peers.api_targets import SEEDED, Stage, Starter, Target, opened
+from bench.series import Figures, Run, Runs, Series, case
+from bench.suite import Case, Contenders, Measure, Missing, Scale, Suite
 
-GENERATOR = "load generator"
 _WATCHERS = 100
+_RATE_HZ = 20
 
 
 def cases(scale: Scale) -> Sequence[Case]:
-    requests = scale.pick(100, 1_500, 5_000)
     clients = scale.pick((16,), (1, 16, 64), (1, 16, 64))
-    filled = scale.pick(300, 10_000, 100_000)
-    lists = scale.pick((100, 200), (2_500, 5_000, 10_000), (12_500, 25_000, 50_000, 100_000))
-    grown = scale.pick((100, 200), (1_000, 2_000, 4_000), (6_250, 12_500, 25_000, 50_000))
     stage = Stage()
-    stage.uses = 1  # by the load generator's own case
+    rounds = scale.pick(1, 3, 5)
+    seconds = scale.pick(0.1, 1.0, 2.0)
+    requests = scale.pick(100, 1_000, 4_000)
+    sizes = scale.pick((100, 200), (2_500, 5_000, 10_000), (12_500, 25_000, 50_000, 100_000))
     return [
         Case(name="ready from the start of the process", unit="s", open=lambda _: _starts()),
-        Case(name="memory, idle", unit="MB", open=lambda _: _idle_memory()),
-        Case(
-            name="processor time when idle",
-            unit="% of a core",
-            open=lambda _: _idle_cpu(scale.pick(0.5, 4.0, 20.0)),
-        ),
-        *(_rate_case(stage, "creates", clients=each, count=requests) for each in clients),
-        *(_rate_case(stage, "reads", clients=each, count=requests) for each in clients),
-        Case(
-            name="reads by 64 clients, what the load generator could send",
-            unit="requests/s",
-            open=lambda _: _generator(stage, requests),
-            is_more_better=True,
-            note="If this is not well above the rate of a server, that rate is a lower bound.",
-        ),
+        *_idle_cases(scale.pick(0.3, 3.0, 10.0), rounds=rounds),
+        *_rate_cases(stage, "creates", clients=clients, seconds=seconds, rounds=rounds),
+        *_rate_cases(stage, "reads", clients=clients, seconds=seconds, rounds=rounds),
         *(_cost_case(stage, what, count=requests) for what in _COSTS),
+        *_watch_cases(stage, scale.pick(10, 100, 300), rounds=rounds),
         *(_cost_case(stage, what, count=requests, plain=True) for what in ("GET", "POST")),
-        Case(
-            name=f"memory with {filled:,} custom objects of 1 KB",
-            unit="MB",
-            open=lambda _: _filled_memory(filled),
-        ),
-        Case(
-            name="list of n custom objects in one answer",
-            unit="ms",
-            open=_lists,
-            sizes=lists,
-        ),
-        Case(
-            name="creating n custom objects by 16 clients",
-            unit="CPU s",
-            open=_growth,
-            sizes=grown,
-            note="Objects of earlier rounds stay.",
-        ),
-        *_watch_cases(scale.pick(10, 100, 500), rate_hz=scale.pick(40, 20, 20)),
+        *growth_cases(sizes, rounds=rounds),
     ]
 
 
@@ -79,57 +51,9 @@ _COSTS = {
 """What is asked of the server, and the generator's word for it."""
 
 
-def _rate_case(stage: Stage, what: str, *, clients: int, count: int) -> Case:
-    stage.uses += 1
-    return Case(
-        name=f"{what} of a custom object by {clients} clients",
-        unit="requests/s",
-        open=lambda _: _rates(
-            stage, what, clients=clients, count=count if clients > 1 else count // 3
-        ),
-        is_more_better=True,
-    )
-
-
-def _cost_case(stage: Stage, what: str, *, count: int, plain: bool = False) -> Case:
-    stage.uses += 0 if plain else 1
-    name = f"{what} of a custom object{', plain HTTP' if plain else ''}"
-    return Case(
-        name=name,
-        unit="CPU ms",
-        open=lambda _: _costs(stage, what, count=count, plain=plain),
-    )
-
-
-def _watch_cases(count: int, *, rate_hz: int) -> list[Case]:
-    """One run for both percentiles."""
-    recordings = {
-        name: each if isinstance(each, Missing) else Recording(_watches(each, count, rate_hz))
-        for name, each in api_servers.starters().items()
-    }
-
-    def case(share: str) -> Case:
-        return Case(
-            name=f"write to event at {_WATCHERS} watchers, {share}",
-            unit="ms",
-            open=lambda _: _replayed(recordings, f"{share}_ms"),
-            note=f"Open loop, {rate_hz} writes a second.",
-        )
-
-    return [case("p50"), case("p99")]
-
-
-def _measured(
-    targets: dict[str, Target | Missing], measure: Callable[[Target], Measure]
-) -> Contenders:
-    return {
-        name: each if isinstance(each, Missing) else measure(each) for name, each in targets.items()
-    }
-
-
 @contextmanager
 def _starts() -> Iterator[Contenders]:
-    def measure(start: Callable[[Any], ApiServer]) -> Measure:
+    def measure(start: Starter) -> Measure:
         def run() -> float:
             with api_servers.one(start) as server:
                 return server.ready_s
@@ -142,126 +66,133 @@ def _starts() -> Iterator[Contenders]:
     }
 
 
-@contextmanager
-def _idle_memory() -> Iterator[Contenders]:
-    with api_servers.started() as servers:
-        yield {
-            name: each if isinstance(each, Missing) else _memory(each)
-            for name, each in servers.items()
-        }
+def _idle_cases(seconds: float, *, rounds: int) -> list[Case]:
+    """One pair of servers for both figures; the first round lets them settle."""
 
-
-def _memory(server: ApiServer) -> Measure:
-    return lambda: server.memory_bytes() / 1e6
-
-
-@contextmanager
-def _idle_cpu(seconds: float) -> Iterator[Contenders]:
-    def measure(server: ApiServer) -> Measure:
-        def run() -> float:
+    def measure(server: ApiServer) -> Run:
+        def run(figures: Figures) -> None:
             before = server.cpu_s()
             time.sleep(seconds)
-            return (server.cpu_s() - before) / seconds * 100
+            figures["cpu"] = (server.cpu_s() - before) / seconds * 100
+            figures["memory"] = server.memory_bytes() / 1e6
 
         return run
 
-    with api_servers.started() as servers:
+    @contextmanager
+    def idle() -> Iterator[Runs]:
+        with api_servers.started() as servers:
+            yield {
+                name: each if isinstance(each, Missing) else measure(each)
+                for name, each in servers.items()
+            }
+
+    series = Series(idle, rounds=rounds)
+    return [
+        case(series, "memory, idle", "MB", "memory"),
+        case(series, "processor time when idle", "% of a core", "cpu"),
+    ]
+
+
+def _rate_cases(
+    stage: Stage, what: str, *, clients: Sequence[int], seconds: float, rounds: int
+) -> list[Case]:
+    """Rates by clients that wait for each answer, and what the generator had left at the most."""
+
+    def measure(count: int, target: Target) -> Run:
+        def run(figures: Figures) -> None:
+            if what == "creates":
+                prefix = target.prefix()
+                done = target.ask("creating", seconds=seconds, clients=count, prefix=prefix)
+            else:
+                done = target.ask("reading", seconds=seconds, clients=count, of=SEEDED)
+            figures["rate"] = done["count"] / done["seconds"]
+            figures["generator"] = done["generator_cpu_s"] / done["seconds"] * 100
+
+        return run
+
+    found = []
+    for count in clients:
+        series = Series(_staged(stage, partial(measure, count)), rounds=rounds)
+        name = f"{what} of a custom object by {count} client{'s' if count > 1 else ''}"
+        found.append(replace(case(series, name, "requests/s", "rate"), is_more_better=True))
+    return [*found, _generator_case(series, f"{what} by {count} clients")]
+
+
+def _generator_case(series: Series, what: str) -> Case:
+    """Named after the generator, so that no ratio is taken."""
+
+    @contextmanager
+    def open(_: int) -> Iterator[Contenders]:
         yield {
-            name: each if isinstance(each, Missing) else measure(each)
-            for name, each in servers.items()
+            f"load generator at {name}": each
+            for name, each in series.contenders("generator").items()
         }
 
-
-@contextmanager
-def _filled_memory(count: int) -> Iterator[Contenders]:
-    with opened(fill=count) as targets:
-        yield _measured(targets, lambda target: _memory(target.server))
-
-
-@contextmanager
-def _rates(stage: Stage, what: str, *, clients: int, count: int) -> Iterator[Contenders]:
-    def measure(target: Target) -> Measure:
-        def run() -> float:
-            if what == "creates":
-                spent = target.ask("create", count=count, clients=clients, prefix=target.prefix())
-            else:
-                spent = target.ask("get", count=count, clients=clients, of=SEEDED)
-            return float(count / spent["seconds"])
-
-        return run
-
-    with stage.targets() as targets:
-        yield _measured(targets, measure)
+    return Case(
+        name=f"{what}, the load generator",
+        unit="% of its core",
+        open=open,
+        note="Near 100 the rate would be the generator's, and a lower bound for the server.",
+    )
 
 
-@contextmanager
-def _generator(stage: Stage, count: int) -> Iterator[Contenders]:
-    with stage.targets() as targets:
-        ours = targets[OURS]
-        assert isinstance(ours, Target)
-
-        def run() -> float:
-            spent = ours.ask("get", count=count, clients=64, of=SEEDED)
-            return float(count / spent["generator_cpu_s"])
-
-        yield {GENERATOR: run}
-
-
-@contextmanager
-def _costs(stage: Stage, what: str, *, count: int, plain: bool) -> Iterator[Contenders]:
+def _cost_case(stage: Stage, what: str, *, count: int, plain: bool = False) -> Case:
     command = _COSTS[what]
 
     def measure(target: Target) -> Measure:
         def run() -> float:
             arguments = {"prefix": target.prefix()} if command == "create" else {"of": SEEDED}
-            spent = target.cost_s(command, count=count, clients=16, **arguments)
-            return spent / count * 1e3
+            return target.cost_s(command, count=count, clients=16, **arguments) / count * 1e3
 
         return run
 
-    with opened(fill=SEEDED, plain=True) if plain else stage.targets() as targets:
-        yield _measured(targets, measure)
+    @contextmanager
+    def open(_: int) -> Iterator[Contenders]:
+        if plain:
+            stage.close()
+        with opened(fill=SEEDED, plain=True) if plain else stage.targets() as targets:
+            yield {
+                name: each if isinstance(each, Missing) else measure(each)
+                for name, each in targets.items()
+            }
+
+    name = f"{what} of a custom object{', plain HTTP' if plain else ''}"
+    return Case(name=name, unit="CPU ms", open=open)
 
 
-def _lists(size: int) -> AbstractContextManager[Contenders]:
-    return _listing(size)
+def _watch_cases(stage: Stage, count: int, *, rounds: int) -> list[Case]:
+    def measure(target: Target) -> Run:
+        def run(figures: Figures) -> None:
+            load = {"watchers": _WATCHERS, "rate_hz": _RATE_HZ, "of": SEEDED}
+            target.ask("watching", count=10, **load)
+            figures |= target.ask("watching", count=count, **load)
+
+        return run
+
+    series = Series(_staged(stage, measure), rounds=rounds, warms_up=False)
+    what = f"write to event at {_WATCHERS} watchers"
+    note = (
+        f"Open loop, {_RATE_HZ} writes a second; as ten of the watchers see it, since a generator"
+        " that read all of them at once would be the limit."
+    )
+    return [
+        case(series, f"{what}, p50", "ms", "p50_ms", note=note),
+        case(series, f"{what}, p99", "ms", "p99_ms", note=note),
+    ]
 
 
-@contextmanager
-def _listing(size: int) -> Iterator[Contenders]:
-    def measure(target: Target) -> Measure:
-        return lambda: float(target.ask("list", expect=size)["seconds"] * 1e3)
+def _staged(
+    stage: Stage, measure: Callable[[Target], Run]
+) -> Callable[[], AbstractContextManager[Runs]]:
+    @contextmanager
+    def open() -> Iterator[Runs]:
+        with stage.targets() as targets:
+            yield {
+                name: each if isinstance(each, Missing) else measure(each)
+                for name, each in targets.items()
+            }
 
-    with opened(fill=size) as targets:
-        yield _measured(targets, measure)
-
-
-@contextmanager
-def _growth(size: int) -> Iterator[Contenders]:
-    def measure(target: Target) -> Measure:
-        return lambda: target.cost_s("create", count=size, clients=16, prefix=target.prefix())
-
-    with opened() as targets:
-        yield _measured(targets, measure)
-
-
-@contextmanager
-def _replayed(recordings: Mapping[str, Recording | Missing], figure: str) -> Iterator[Contenders]:
-    yield {
-        name: each if isinstance(each, Missing) else each.figure(figure)
-        for name, each in recordings.items()
-    }
-
-
-def _watches(start: Callable[[Path], ApiServer], count: int, rate_hz: int) -> Run:
-    def run() -> Mapping[str, float]:
-        with api_servers.one(start) as server, ExitStack() as stack:
-            target = generator_for(server, stack)
-            target.ask("setup")
-            target.ask("create", count=count, clients=32)
-            return target.ask("watch", watchers=_WATCHERS, rate_hz=rate_hz, count=count)
-
-    return run
+    return open
 
 
 SUITE = Suite(
@@ -269,5 +200,6 @@ SUITE = Suite(
     title="API server",
     cases=cases,
     versions=("httptools", "uvloop", "msgspec"),
+    programs=("SQLite", "OpenSSL", "kube-apiserver", "etcd"),
     is_process=True,
 )

@@ -1,0 +1,203 @@
+"""The load generator for the suites about API servers.
+
+`python -m bench.peers.server_load KUBECONFIG [URL]`, told line by line like `api_load`.
+"""
+
+import asyncio
+import itertools
+import json
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from bench.openloop import drive, percentile
+from bench.peers.api_load import MERGE, Load, encode, path_of, run, serve
+from bench.peers.sleeper import Sleeper
+from bench.peers.widgets import widget
+from quarterdeck.client import load_config
+from quarterdeck.client.tls import client_context
+
+_LISTENING = 10
+"""How many of many watchers are read at once."""
+_DRAIN_S = 1.0
+_ARRIVE_S = 30.0
+
+
+class ServerLoad(Load):
+    """Requests to one server, for a time instead of a count."""
+
+    def __init__(self, kubeconfig: Path, url: str = "") -> None:
+        super().__init__(kubeconfig, url)
+        self._kubeconfig = kubeconfig
+
+    async def creating(
+        self, seconds: float, clients: int, prefix: str, namespace: str = "default"
+    ) -> dict[str, Any]:
+        """Create objects, as many as there is time for."""
+        path = path_of(namespace)
+
+        async def one(number: int) -> None:
+            await self.send("POST", path, encode(widget(f"{prefix}{number}", number + 1)))
+
+        return await _for_a_time(one, seconds, clients)
+
+    async def reading(
+        self, seconds: float, clients: int, of: int, namespace: str = "default"
+    ) -> dict[str, Any]:
+        """Read objects one by one, as many as there is time for."""
+        path = path_of(namespace)
+
+        async def one(number: int) -> None:
+            await self.send("GET", f"{path}/w{number * 7919 % of}")
+
+        return await _for_a_time(one, seconds, clients)
+
+    async def opening(self, count: int, namespace: str = "default") -> dict[str, Any]:
+        """How long it takes to open a watch at the newest revision, the middle of a few."""
+        path = await self._watch_path(namespace)
+        taken = []
+        for _ in range(count):
+            start, began = time.perf_counter(), asyncio.Event()
+            stream = asyncio.ensure_future(self.lines(path, lambda _: None, opened=began.set))
+            await began.wait()
+            taken.append(time.perf_counter() - start)
+            await _cancelled([stream])
+        return {"ms": statistics.median(taken) * 1e3}
+
+    async def watching(
+        self, watchers: int, rate_hz: float, count: int, of: int, namespace: str = "default"
+    ) -> dict[str, Any]:
+        """How long after a write was due a watcher has the event; open loop.
+
+        A few of the watchers, spread among the others, are read at once; the rest sleep.
+        """
+        arrivals = _Arrivals(min(_LISTENING, watchers) * count)
+        path = await self._watch_path(namespace)
+        first = time.monotonic_ns() % 1_000_000_000
+
+        async def write(number: int) -> None:
+            body = encode({"spec": {"size": first + number}})
+            await self.send("PATCH", f"{path_of(namespace)}/w{number % of}", body, media=MERGE)
+
+        async with self._watched(path, arrivals.line, watchers):
+            _, worst = await drive(
+                write, rate_hz=rate_hz, count=count, due=lambda n, at: arrivals.due(first + n, at)
+            )
+            async with asyncio.timeout(_ARRIVE_S):
+                await arrivals.complete.wait()
+        return {
+            "p50_ms": percentile(arrivals.delays, 0.5) * 1e3,
+            "p99_ms": percentile(arrivals.delays, 0.99) * 1e3,
+            "late_ms": worst * 1e3,
+        }
+
+    @asynccontextmanager
+    async def _watched(
+        self, path: str, each: Callable[[bytes], None], watchers: int
+    ) -> AsyncIterator[None]:
+        """Open watches: some are read line by line, the others are drained now and then."""
+        every = max(1, watchers // _LISTENING)
+        streams: list[asyncio.Future[None]] = []
+        sleepers: list[Sleeper] = []
+        for number in range(watchers):
+            if number % every:
+                sleepers.append(await self._sleeper(path))
+                continue
+            began = asyncio.Event()
+            streams.append(asyncio.ensure_future(self.lines(path, each, opened=began.set)))
+            await began.wait()
+        draining = asyncio.ensure_future(_drain(sleepers))
+        try:
+            yield
+        finally:
+            await _cancelled([*streams, draining])
+            heard = [sleeper.drain() for sleeper in sleepers]
+            for sleeper in sleepers:
+                sleeper.close()
+        if sleepers and not any(heard):
+            raise RuntimeError("the watchers that sleep were told nothing")
+
+    async def _sleeper(self, path: str) -> Sleeper:
+        tls = client_context(load_config(self._kubeconfig)) if "https" in self._url[:5] else None
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(None, Sleeper, self._url + path, self._common, tls)
+
+    async def _watch_path(self, namespace: str) -> str:
+        answer = json.loads(await self.send("GET", f"{path_of(namespace)}?limit=1"))
+        version = answer["metadata"]["resourceVersion"]
+        return f"{path_of(namespace)}?watch=1&resourceVersion={version}"
+
+
+class _Arrivals:
+    """When each write was due, and how long after that watchers had it."""
+
+    def __init__(self, expected: int) -> None:
+        self.delays: list[float] = []
+        self.complete = asyncio.Event()
+        self._expected = expected
+        self._due: dict[int, float] = {}
+        self._clock = asyncio.get_running_loop().time
+
+    def due(self, number: int, at: float) -> None:
+        self._due[number] = at
+
+    def line(self, line: bytes) -> None:
+        at = line.find(b'"size":')
+        number = int(line[at + 7 : line.index(b",", at)]) if at >= 0 else -1
+        if number in self._due:
+            self.delays.append(self._clock() - self._due[number])
+            if len(self.delays) >= self._expected:
+                self.complete.set()
+
+
+async def _drain(sleepers: list[Sleeper]) -> None:
+    while True:
+        await asyncio.sleep(_DRAIN_S)
+        for sleeper in sleepers:
+            sleeper.drain()
+
+
+async def _cancelled(tasks: list[asyncio.Future[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(result, Exception):
+            raise result
+
+
+async def _for_a_time(
+    one: Callable[[int], Awaitable[None]], seconds: float, clients: int
+) -> dict[str, Any]:
+    """Each client sends its next request when the last one is answered, until time is up."""
+    numbers = itertools.count()
+    clock = time.perf_counter
+    done = 0
+
+    async def client() -> None:
+        nonlocal done
+        while clock() < end:
+            await one(next(numbers))
+            done += 1
+
+    cpu, start = time.process_time(), clock()
+    end = start + seconds
+    async with asyncio.TaskGroup() as group:
+        for _ in range(clients):
+            group.create_task(client())
+    return {
+        "count": done,
+        "seconds": clock() - start,
+        "generator_cpu_s": time.process_time() - cpu,
+    }
+
+
+async def _main(kubeconfig: Path, url: str = "") -> None:
+    await serve(ServerLoad(kubeconfig, url))
+
+
+if __name__ == "__main__":
+    run(_main(Path(sys.argv[1]), *sys.argv[2:3]))
