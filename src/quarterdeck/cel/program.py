@@ -1,6 +1,6 @@
 """Compiled expressions and the environments they are compiled in."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import Any
 
 from quarterdeck.cel.checking.checker import check
@@ -11,15 +11,7 @@ from quarterdeck.cel.errors import BudgetExceeded, CelError, CompileError, Issue
 from quarterdeck.cel.interpreter.evaluator import Meter, interpret
 from quarterdeck.cel.runtime import Budget
 from quarterdeck.cel.schema_types import declared_type
-from quarterdeck.cel.syntax.ast import (
-    Call,
-    Comprehension,
-    Expr,
-    Ident,
-    Literal_,
-    OptionalMap,
-    children,
-)
+from quarterdeck.cel.syntax.ast import Expr
 from quarterdeck.cel.syntax.parser import parse
 from quarterdeck.cel.types import BOOL, Kind, Type, optional_of
 from quarterdeck.meta.schema import Node
@@ -44,11 +36,12 @@ class Program:
         "uses_old_self",
     )
 
-    def __init__(self, source: str, tree: Expr, variables: Mapping[str, Type]) -> None:
+    def __init__(
+        self, source: str, tree: Expr, variables: Mapping[str, Type], *, used: Container[str]
+    ) -> None:
         self.source = source
         self.type: Type = tree.type
         self._tree = tree
-        used = _used(tree)
         self.uses_old_self = "oldSelf" in used
         self.parameters: tuple[str, ...] = tuple(
             name for name in variables if name in used or name in ("self", "oldSelf")
@@ -167,13 +160,13 @@ class Environment:
             CompileError: with every issue, its line and column.
         """
         tree = parse(text)
-        check(text, tree, self.variables)
+        findings = check(text, tree, self.variables)
         if result is not None and tree.type != result:
             wanted = "string" if result.kind is Kind.STRING else str(result)
             raise ResultTypeError(text, wanted)
-        if problem := _bad_pattern(tree):
+        if problem := _bad_pattern(findings.patterns):
             raise InstantiationError(text, problem)
-        return Program(text, tree, self.variables)
+        return Program(text, tree, self.variables, used=findings.used)
 
 
 class ResultTypeError(CompileError):
@@ -192,44 +185,13 @@ class InstantiationError(CompileError):
         self.problem = problem
 
 
-def _bad_pattern(tree: Expr) -> str:
-    """What is wrong with a constant pattern, if anything."""
-    for node, _ in _scoped(tree):
-        if isinstance(node, Call) and node.function in ("find", "findAll") and node.args:
-            pattern = node.args[0]
-            if isinstance(pattern, Literal_) and isinstance(pattern.value, str):
-                from quarterdeck.cel.library.constants import regex_problem
+def _bad_pattern(patterns: Collection[str]) -> str:
+    """What is wrong with the first constant pattern that is no good, if any."""
+    if not patterns:
+        return ""
+    from quarterdeck.cel.library.constants import regex_problem
 
-                if problem := regex_problem(pattern.value):
-                    return problem
-    return ""
-
-
-def _used(tree: Expr) -> set[str]:
-    """Names of variables the expression reads from outside."""
-    return {
-        node.name
-        for node, hidden in _scoped(tree)
-        if isinstance(node, Ident) and node.type_value is None and node.name not in hidden
-    }
-
-
-def _scoped(tree: Expr) -> Iterator[tuple[Expr, frozenset[str]]]:
-    """Every node with the names that macros have bound around it."""
-    todo: list[tuple[Expr, frozenset[str]]] = [(tree, frozenset())]
-    while todo:
-        node, hidden = todo.pop()
-        yield node, hidden
-        match node:
-            case Comprehension():
-                inner = hidden | {node.var, node.var2}
-                parts = (node.condition, node.step)
-                todo.append((node.range, hidden))
-                todo += [(part, inner) for part in parts if part is not None]
-            case OptionalMap():
-                todo += [(node.target, hidden), (node.body, hidden | {node.var})]
-            case _:
-                todo += [(part, hidden) for part in children(node)]
+    return next(filter(None, map(regex_problem, patterns)), "")
 
 
 __all__ = ["Environment", "InstantiationError", "Program", "ResultTypeError"]

@@ -6,7 +6,9 @@ comparison.
 """
 
 import enum
+import functools
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 
@@ -31,6 +33,11 @@ class Kind(enum.Enum):
     TYPE = "type"
     PARAM = "param"
 
+    __hash__ = object.__hash__  # members are the same only if identical; Enum's own hash is slow
+
+
+_NO_FIELDS: "Mapping[str, StructField]" = MappingProxyType({})
+
 
 class Type:
     """A CEL type; immutable once built."""
@@ -38,6 +45,7 @@ class Type:
     __slots__ = (
         "convert",
         "fields",
+        "generic",
         "kind",
         "list_keys",
         "list_kind",
@@ -67,7 +75,7 @@ class Type:
         self.kind = kind
         self.name = name
         self.params = tuple(params)
-        self.fields: Mapping[str, StructField] = fields if fields is not None else {}
+        self.fields: Mapping[str, StructField] = fields if fields is not None else _NO_FIELDS
         self.max_elements = max_elements
         """The largest size the schema allows; 0 where sizes mean nothing."""
         self.min_size = min_size
@@ -76,10 +84,17 @@ class Type:
         """Whether stored JSON may hold null here."""
         self.list_kind: Literal["", "set", "map"] = list_kind
         self.list_keys = list_keys
-        self.convert: str = convert or ("deep" if any(part.convert for part in self.params) else "")
+        self.convert = convert
         """How stored JSON becomes a value: "", a scalar's format, "deep" if it contains one."""
-        self.special: bool = special or any(part.special for part in self.params)
+        self.special = special
         """Whether equality and addition follow x-kubernetes-list-type somewhere inside."""
+        self.generic = kind is Kind.PARAM
+        """Whether type parameters occur."""
+        for part in self.params:
+            if part.convert and not self.convert:
+                self.convert = "deep"
+            self.special = self.special or part.special
+            self.generic = self.generic or part.generic
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -164,6 +179,7 @@ def struct(name: str, fields: Mapping[str, Type] | None = None) -> Type:
     return Type(Kind.STRUCT, name, fields=members)
 
 
+@functools.lru_cache(maxsize=64)
 def param(name: str) -> Type:
     """A type parameter of a declaration."""
     return Type(Kind.PARAM, name)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from quarterdeck.cel import types
-from quarterdeck.cel.types import Kind, Type
+from quarterdeck.cel.types import Type
 
 _STANDARD = """
 _?_:_ conditional (bool, A, A) A
@@ -206,12 +206,8 @@ def _read(line: str) -> tuple[str, Overload]:
     if target is not None:
         args.insert(0, _type(target))
     returned = _type(result)
-    generic = any(map(_has_params, [*args, returned]))
+    generic = any(type_.generic for type_ in [*args, returned])
     return name, Overload(overload, target is not None, tuple(args), returned, generic)
-
-
-def _has_params(type_: Type) -> bool:
-    return type_.kind is Kind.PARAM or any(map(_has_params, type_.params))
 
 
 def _split(text: str) -> list[str]:

@@ -2,16 +2,19 @@
 
 from quarterdeck.cel.types import DYN, Kind, Type, is_dyn
 
-Mapping_ = dict[Type, Type]
+Bindings = dict[str, Type]
+"""What type parameters stand for, by their names."""
 
 _NULLABLE = frozenset({Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP, Kind.OPAQUE, Kind.NULL})
 
 
-def assignable(bound: Mapping_, given: Type, wanted: Type) -> bool:
+def assignable(bound: Bindings, given: Type, wanted: Type) -> bool:
     """Whether `given` may stand where `wanted` is asked for; binds parameters on success.
 
     The mapping may hold new bindings even when the answer is no: callers try on a copy.
     """
+    if given is wanted:
+        return True
     if wanted.kind is Kind.PARAM or given.kind is Kind.PARAM:
         return _bind(bound, given, wanted)
     if is_dyn(given) or is_dyn(wanted):
@@ -32,7 +35,7 @@ def assignable(bound: Mapping_, given: Type, wanted: Type) -> bool:
     )
 
 
-def _bind(bound: Mapping_, given: Type, wanted: Type) -> bool:
+def _bind(bound: Bindings, given: Type, wanted: Type) -> bool:
     if given == wanted:
         return True
     if wanted.kind is Kind.PARAM:
@@ -40,26 +43,26 @@ def _bind(bound: Mapping_, given: Type, wanted: Type) -> bool:
     return _bind_one(bound, given, wanted, flipped=True)
 
 
-def _bind_one(bound: Mapping_, parameter: Type, other: Type, *, flipped: bool) -> bool:
-    known = bound.get(parameter)
+def _bind_one(bound: Bindings, parameter: Type, other: Type, *, flipped: bool) -> bool:
+    known = bound.get(parameter.name)
     if known is None:
         if _occurs(bound, parameter, other):
             return False
-        bound[parameter] = other
+        bound[parameter.name] = other
         return True
     pair = (known, other) if flipped else (other, known)
     if not assignable(bound, *pair):
         return False
-    bound[parameter] = most_general(known, other)
+    bound[parameter.name] = most_general(known, other)
     return True
 
 
-def _occurs(bound: Mapping_, parameter: Type, inside: Type) -> bool:
-    if inside == parameter:
-        return True
+def _occurs(bound: Bindings, parameter: Type, inside: Type) -> bool:
+    if not inside.generic:
+        return False
     if inside.kind is Kind.PARAM:
-        known = bound.get(inside)
-        return known is not None and _occurs(bound, parameter, known)
+        known = bound.get(inside.name)
+        return inside == parameter or (known is not None and _occurs(bound, parameter, known))
     return any(_occurs(bound, parameter, part) for part in inside.params)
 
 
@@ -77,15 +80,15 @@ def most_general(left: Type, right: Type) -> Type:
     return left
 
 
-def substitute(bound: Mapping_, type_: Type, *, final: bool = False) -> Type:
+def substitute(bound: Bindings, type_: Type, *, final: bool = False) -> Type:
     """A type with its bound parameters replaced; `final` turns free ones into dyn."""
+    if not type_.generic:
+        return type_
     if type_.kind is Kind.PARAM:
-        known = bound.get(type_)
+        known = bound.get(type_.name)
         if known is not None:
             return substitute(bound, known, final=final)
         return DYN if final else type_
-    if not type_.params:
-        return type_
     parts = tuple(substitute(bound, part, final=final) for part in type_.params)
     if all(new is old for new, old in zip(parts, type_.params, strict=True)):
         return type_

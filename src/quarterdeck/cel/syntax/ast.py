@@ -7,6 +7,8 @@ meant rather than a fold.
 
 from typing import Literal
 
+import msgspec
+
 from quarterdeck.cel.types import DYN, Type
 
 ComprehensionKind = Literal[
@@ -15,69 +17,53 @@ ComprehensionKind = Literal[
 ]  # fmt: skip
 
 
-class Expr:
-    """Any node."""
+class _Placed(msgspec.Struct, eq=False):
+    """Anything with a place in the source."""
 
-    __slots__ = ("pos", "type")
-
-    def __init__(self, pos: int) -> None:
-        self.pos = pos
-        self.type: Type = DYN
+    pos: int
 
 
-class Literal_(Expr):
-    """A constant; `kind` tells int from uint and so on."""
+class Expr(_Placed, eq=False, kw_only=True):
+    """Any node; `type` is what the checker found out."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, pos: int, value: object, type_: Type) -> None:
-        super().__init__(pos)
-        self.value = value
-        self.type = type_
+    type: Type = DYN
 
 
-class Ident(Expr):
+class Literal_(Expr, eq=False):
+    """A constant; its type tells int from uint and so on."""
+
+    value: object
+
+
+class Ident(Expr, eq=False):
     """A name: a variable, or a type when `type_value` is set."""
 
-    __slots__ = ("absolute", "name", "type_value")
-
-    def __init__(self, pos: int, name: str, *, absolute: bool = False) -> None:
-        super().__init__(pos)
-        self.name = name
-        self.absolute = absolute
-        self.type_value: Type | None = None
+    name: str
+    absolute: bool = False
+    type_value: Type | None = None
 
 
-class Select(Expr):
-    """`operand.field`, `operand.?field`, or `has(operand.field)`.
+class Select(Expr, eq=False):
+    """`operand.field`, or `has(operand.field)`.
 
     `member` is the stored name when the operand is a struct. A select that turned out to be part
     of a qualified name has `ident` set and no other meaning.
     """
 
-    __slots__ = ("field", "ident", "member", "operand", "optional", "test")
-
-    def __init__(self, pos: int, operand: Expr, field: str) -> None:
-        super().__init__(pos)
-        self.operand = operand
-        self.field = field
-        self.member = field
-        self.test = False
-        self.optional = False
-        self.ident: Ident | None = None
+    operand: Expr
+    field: str
+    member: str
+    test: bool = False
+    ident: Ident | None = None
 
 
-class Call(Expr):
+class Call(Expr, eq=False):
     """A function or operator; `target` is set for `target.function(args)`."""
 
-    __slots__ = ("args", "function", "overloads", "target")
-
-    def __init__(self, pos: int, function: str, args: list[Expr], target: Expr | None = None):
-        super().__init__(pos)
-        self.function = function
-        self.args = args
-        self.target = target
-        self.overloads: tuple[str, ...] = ()
+    function: str
+    args: list[Expr]
+    target: Expr | None = None
+    overloads: tuple[str, ...] = ()
 
     @property
     def operands(self) -> list[Expr]:
@@ -85,86 +71,52 @@ class Call(Expr):
         return [self.target, *self.args] if self.target is not None else self.args
 
 
-class ListExpr(Expr):
+class ListExpr(Expr, eq=False):
     """`[a, ?b]`."""
 
-    __slots__ = ("elements", "optional")
-
-    def __init__(self, pos: int, elements: list[Expr], optional: frozenset[int]) -> None:
-        super().__init__(pos)
-        self.elements = elements
-        self.optional = optional
+    elements: list[Expr]
+    optional: frozenset[int]
 
 
-class Entry:
+class Entry(_Placed, eq=False):
     """`key: value` of a map or message."""
 
-    __slots__ = ("key", "optional", "pos", "value")
-
-    def __init__(self, pos: int, key: Expr, value: Expr, *, optional: bool) -> None:
-        self.pos = pos
-        self.key = key
-        self.value = value
-        self.optional = optional
+    key: Expr
+    value: Expr
+    optional: bool
 
 
-class MapExpr(Expr):
+class MapExpr(Expr, eq=False):
     """`{k: v, ?k: v}`."""
 
-    __slots__ = ("entries",)
-
-    def __init__(self, pos: int, entries: list[Entry]) -> None:
-        super().__init__(pos)
-        self.entries = entries
+    entries: list[Entry]
 
 
-class MessageExpr(Expr):
+class MessageExpr(Expr, eq=False):
     """`Name{field: value}`; parsed, and refused by the checker unless the type is known."""
 
-    __slots__ = ("entries", "name")
-
-    def __init__(self, pos: int, name: str, entries: list[Entry]) -> None:
-        super().__init__(pos)
-        self.name = name
-        self.entries = entries
+    name: str
+    entries: list[Entry]
 
 
-class Comprehension(Expr):
+class Comprehension(Expr, eq=False, kw_only=True):
     """A macro that walks a list or map."""
 
-    __slots__ = ("condition", "kind", "range", "step", "var", "var2")
-
-    def __init__(
-        self,
-        pos: int,
-        kind: ComprehensionKind,
-        range_: Expr,
-        *,
-        var: str,
-        var2: str,
-        condition: Expr | None,
-        step: Expr | None,
-    ) -> None:
-        super().__init__(pos)
-        self.kind = kind
-        self.range = range_
-        self.var = var
-        self.var2 = var2
-        self.condition = condition
-        self.step = step
+    kind: ComprehensionKind
+    range: Expr
+    var: str
+    var2: str
+    condition: Expr | None
+    step: Expr | None
 
 
-class OptionalMap(Expr):
+class OptionalMap(Expr, eq=False, kw_only=True):
     """`target.optMap(var, body)`; `flat` for `optFlatMap`."""
 
-    __slots__ = ("body", "flat", "target", "var")
-
-    def __init__(self, pos: int, target: Expr, var: str, body: Expr, *, flat: bool) -> None:
-        super().__init__(pos)
-        self.target = target
-        self.var = var
-        self.body = body
-        self.flat = flat
+    target: Expr
+    var: str
+    body: Expr
+    flat: bool
 
 
 def children(node: Expr) -> list[Expr]:
@@ -184,3 +136,14 @@ def children(node: Expr) -> list[Expr]:
         case OptionalMap():
             return [node.target, node.body]
     return []
+
+
+def is_deeper(tree: Expr, limit: int) -> bool:
+    """Whether a tree has more levels; found without recursion, for it may be very deep."""
+    todo = [(tree, 1)]
+    while todo:
+        node, depth = todo.pop()
+        if depth > limit:
+            return True
+        todo += [(part, depth + 1) for part in children(node)]
+    return False

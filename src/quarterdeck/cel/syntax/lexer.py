@@ -8,8 +8,10 @@ import functools
 import re
 from typing import NamedTuple
 
+import msgspec
 
-class Token(NamedTuple):
+
+class Token(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A piece of the source; `kind` is the text itself for operators and keywords."""
 
     kind: str
@@ -21,6 +23,7 @@ class LexError(NamedTuple):
     """Characters that are no token."""
 
     pos: int
+    end: int
     message: str
 
 
@@ -54,26 +57,31 @@ def _pattern() -> re.Pattern[str]:
 
 def tokenize(source: str) -> tuple[list[Token], list[LexError]]:
     """Every token, ending with an `EOF`, and what was skipped."""
-    match = _pattern().match
     tokens: list[Token] = []
     errors: list[LexError] = []
-    pos, end = 0, len(source)
-    while pos < end:
-        found = match(source, pos)
-        if found is None:
-            bad = _failure(source, pos)
-            shown = source[pos : bad + 1]
-            errors.append(LexError(pos, f"token recognition error at: '{_visible(shown)}'"))
-            pos = bad + 1
-            continue
-        kind, text = found.lastgroup or "", found.group()
-        if kind == "OP" or (kind == "IDENTIFIER" and text in _KEYWORDS):
-            kind = text
-        if kind != "SKIP":
-            tokens.append(Token(kind, text, pos))
-        pos = found.end()
-    tokens.append(Token("EOF", "<EOF>", end))
+    while (pos := _read(source, errors[-1].end if errors else 0, tokens)) < len(source):
+        end = _failure(source, pos) + 1
+        shown = _visible(source[pos:end])
+        errors.append(LexError(pos, end, f"token recognition error at: '{shown}'"))
+    tokens.append(Token("EOF", "<EOF>", len(source)))
     return tokens, errors
+
+
+def _read(source: str, pos: int, tokens: list[Token]) -> int:
+    """Collect tokens from `pos` on; where the first character stands that begins none."""
+    for found in _pattern().finditer(source, pos):
+        start, end = found.span()
+        if start != pos:
+            break
+        pos = end
+        kind = found.lastgroup or ""
+        if kind == "SKIP":
+            continue
+        text = found[0]
+        if kind == "OP" or text in _KEYWORDS:
+            kind = text
+        tokens.append(Token(kind, text, start))
+    return pos
 
 
 def _failure(source: str, pos: int) -> int:

@@ -1,10 +1,52 @@
-"""String and bytes literals to their values."""
+"""Numbers, strings and bytes as written to the constants they stand for."""
 
+import math
 import re
+
+from quarterdeck.cel.syntax.ast import Literal_
+from quarterdeck.cel.syntax.lexer import Token
+from quarterdeck.cel.types import BYTES, DOUBLE, INT, STRING, UINT
+from quarterdeck.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
+
+_MAX_DIGITS = 4000
+"""More digits than any number that fits has, and fewer than Python refuses to read."""
 
 
 class LiteralError(ValueError):
-    """Raised when an escape names no character."""
+    """Raised when a number does not fit, or an escape names no character."""
+
+
+def read(token: Token, pos: int, *, sign: str = "") -> Literal_:
+    """The constant of a token; it is placed at `pos`, where its sign stands if it has one.
+
+    Raises:
+        LiteralError: when there is no such constant.
+    """
+    match token.kind:
+        case "NUM_INT":
+            return Literal_(pos, _integer(sign + token.text, "int", INT_MIN, INT_MAX), type=INT)
+        case "NUM_UINT":
+            number = _integer(token.text[:-1], "uint", 0, UINT_MAX)
+            return Literal_(pos, UInt(number), type=UINT)
+        case "NUM_FLOAT":
+            return Literal_(pos, _double(sign + token.text), type=DOUBLE)
+    value = unescape(token.text)
+    return Literal_(pos, value, type=BYTES if isinstance(value, bytes) else STRING)
+
+
+def _integer(text: str, kind: str, least: int, most: int) -> int:
+    if len(text) <= _MAX_DIGITS:
+        number = int(text, 16 if "x" in text else 10)
+        if least <= number <= most:
+            return number
+    raise LiteralError(f"invalid {kind} literal")
+
+
+def _double(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise LiteralError("invalid double literal")
+    return number
 
 
 _SIMPLE = {
@@ -41,7 +83,7 @@ def unescape(token: str) -> str | bytes:
     body = text[width:-width].replace("\r\n", "\n").replace("\r", "\n")
     if is_bytes:
         return body.encode() if raw else _bytes(body)
-    return body if raw else _ESCAPE.sub(lambda found: _character(found), body)
+    return body if raw else _ESCAPE.sub(_character, body)
 
 
 def _code(escape: str) -> int:

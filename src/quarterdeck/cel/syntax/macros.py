@@ -50,9 +50,7 @@ def _has(call: Call) -> Expr:
     argument = call.args[0]
     if not isinstance(argument, Select) or argument.test:
         raise MacroError(argument.pos, "invalid argument to has() macro")
-    tested = Select(call.pos, argument.operand, argument.field)
-    tested.test = True
-    return tested
+    return Select(call.pos, argument.operand, argument.field, argument.field, test=True)
 
 
 _QUANTIFIERS: dict[tuple[str, int], tuple[ComprehensionKind, int]] = {
@@ -95,7 +93,7 @@ def _quantifier(call: Call, target: Expr, what: tuple[ComprehensionKind, int]) -
     kind, count = what
     var, var2 = _variables(call, count, "argument must be a simple name")
     return Comprehension(
-        call.pos, kind, target, var=var, var2=var2, condition=call.args[-1], step=None
+        call.pos, kind=kind, range=target, var=var, var2=var2, condition=call.args[-1], step=None
     )
 
 
@@ -106,7 +104,9 @@ def _transform(call: Call, target: Expr) -> Expr:
     rest = call.args[count:]
     condition: Expr | None = rest[0] if kind == "filter" or len(rest) == 2 else None
     step: Expr | None = None if kind == "filter" else rest[-1]
-    return Comprehension(call.pos, kind, target, var=var, var2=var2, condition=condition, step=step)
+    return Comprehension(
+        call.pos, kind=kind, range=target, var=var, var2=var2, condition=condition, step=step
+    )
 
 
 def _optional_map(call: Call, target: Expr) -> Expr:
@@ -114,13 +114,13 @@ def _optional_map(call: Call, target: Expr) -> Expr:
     if not isinstance(name, Ident):
         raise MacroError(name.pos, f"{call.function}() variable name must be a simple identifier")
     flat = call.function == "optFlatMap"
-    return OptionalMap(call.pos, target, name.name, call.args[1], flat=flat)
+    return OptionalMap(call.pos, target=target, var=name.name, body=call.args[1], flat=flat)
 
 
 def _sort_by(call: Call, target: Expr) -> Expr:
     """Sorting by keys that a second walk over the same list computes."""
     var, _ = _variables(call, 1, "argument is not an identifier")
     keys = Comprehension(
-        call.pos, "map", target, var=var, var2="", condition=None, step=call.args[1]
+        call.pos, kind="map", range=target, var=var, var2="", condition=None, step=call.args[1]
     )
     return Call(call.pos, "@sortByAssociatedKeys", [keys], target)

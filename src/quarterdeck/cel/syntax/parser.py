@@ -5,7 +5,7 @@
 """
 
 from quarterdeck.cel.errors import CompileError, Issue
-from quarterdeck.cel.syntax import macros
+from quarterdeck.cel.syntax import literals, macros
 from quarterdeck.cel.syntax.ast import (
     Call,
     Entry,
@@ -16,96 +16,27 @@ from quarterdeck.cel.syntax.ast import (
     MapExpr,
     MessageExpr,
     Select,
-    children,
+    is_deeper,
+)
+from quarterdeck.cel.syntax.grammar import (
+    CALL_STARTS,
+    FIRST,
+    FUNCTIONS,
+    LIST_STARTS,
+    LOGICAL,
+    MAP_STARTS,
+    RESERVED,
+    STARTS,
+    STRENGTHS,
 )
 from quarterdeck.cel.syntax.lexer import Token
-from quarterdeck.cel.syntax.literals import LiteralError, unescape
 from quarterdeck.cel.syntax.stream import MAX_DEPTH, Abort, TokenStream
-from quarterdeck.cel.types import BOOL, BYTES, DOUBLE, ERROR, INT, NULL, STRING, UINT
-from quarterdeck.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
+from quarterdeck.cel.types import BOOL, ERROR, NULL, STRING
 
 MAX_CODE_POINTS = 100_000
 """The longest text that is looked at."""
-_MARGIN = 30
-_MAX_DIGITS = 4000
-
-_RESERVED = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "null",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    ]
-)
-_STARTS = (
-    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, "
-    "STRING, BYTES, IDENTIFIER}"
-)
-_MAP_STARTS = (
-    "{'[', '{', '}', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, "
-    "NUM_UINT, STRING, BYTES, IDENTIFIER}"
-)
-_LIST_STARTS = (
-    "{'[', ']', '{', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, "
-    "NUM_UINT, STRING, BYTES, IDENTIFIER}"
-)
-_CALL_STARTS = (
-    "{'[', '{', '(', ')', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, "
-    "STRING, BYTES, IDENTIFIER}"
-)
-_FIRST = frozenset(
-    [
-        "[",
-        "{",
-        "(",
-        ".",
-        "-",
-        "!",
-        "true",
-        "false",
-        "null",
-        "NUM_FLOAT",
-        "NUM_INT",
-        "NUM_UINT",
-        "STRING",
-        "BYTES",
-        "IDENTIFIER",
-    ]
-)
-_BINARY = {
-    "||": 1,
-    "&&": 2,
-    "<": 3,
-    "<=": 3,
-    ">=": 3,
-    ">": 3,
-    "==": 3,
-    "!=": 3,
-    "in": 3,
-    "+": 4,
-    "-": 4,
-    "*": 5,
-    "/": 5,
-    "%": 5,
-}
-_FUNCTIONS = {op: f"_{op}_" for op in _BINARY} | {"in": "@in"}
+_DEEPEST = MAX_DEPTH + 30
+"""How deep a tree may be once macros and chains of operators have added their levels."""
 
 
 def parse(source: str) -> Expr:
@@ -129,7 +60,8 @@ class _Parser(TokenStream):
         try:
             tree = self.expression()
             self.finish()
-            if _depth(tree) > MAX_DEPTH + _MARGIN:
+            # every level takes a token, so that few tokens are answer enough
+            if len(self.tokens) > _DEEPEST and is_deeper(tree, _DEEPEST):
                 self.too_deep(0)
         except Abort:
             pass
@@ -139,7 +71,7 @@ class _Parser(TokenStream):
             raise CompileError(self.source, self.issues)
         return tree
 
-    # expressions
+    # operators
 
     def expression(self) -> Expr:
         self.depth += 1
@@ -157,8 +89,8 @@ class _Parser(TokenStream):
     def binary(self, level: int) -> Expr:
         left = self.unary()
         chain = 0
-        while (strength := _BINARY.get(self.token.kind, 0)) >= level:
-            if strength <= 2:
+        while (strength := STRENGTHS.get(self.token.kind, 0)) >= level:
+            if strength <= LOGICAL:
                 left = self.logical(left, strength)
                 continue
             chain += 1
@@ -166,7 +98,7 @@ class _Parser(TokenStream):
                 self.too_deep(self.token.pos)
             operator = self.take()
             right = self.binary(strength + 1)
-            left = Call(operator.pos, _FUNCTIONS[operator.kind], [left, right])
+            left = Call(operator.pos, FUNCTIONS[operator.kind], [left, right])
         return left
 
     def logical(self, first: Expr, strength: int) -> Expr:
@@ -175,24 +107,24 @@ class _Parser(TokenStream):
         while self.token.kind == kind:
             positions.append(self.take().pos)
             terms.append(self.binary(strength + 1))
-        return _balance(_FUNCTIONS[kind], terms, positions, 0, len(positions) - 1)
+        return _balance(FUNCTIONS[kind], terms, positions)
 
     def unary(self) -> Expr:
-        token = self.token
-        if token.kind not in ("!", "-"):
-            return self.member(self.primary(_STARTS))
+        sign = self.token
+        if sign.kind not in ("!", "-"):
+            return self.member(self.primary(STARTS))
         count = 0
-        while self.token.kind == token.kind:
-            if token.kind == "-" and self.tokens[self.at + 1].kind in ("NUM_INT", "NUM_FLOAT"):
-                operand = self.member(self.number(self.take().pos, negative=True))
+        while self.token.kind == sign.kind:
+            if sign.kind == "-" and self.following() in ("NUM_INT", "NUM_FLOAT"):
+                operand = self.member(self.literal(self.take().pos, sign="-"))
                 break
             count += 1
-            self.at += 1
+            self.take()
         else:
-            operand = self.member(self.primary(_STARTS))
-        if count % 2 == 0:
-            return operand
-        return Call(token.pos, "!_" if token.kind == "!" else "-_", [operand])
+            operand = self.member(self.primary(STARTS))
+        return Call(sign.pos, f"{sign.kind}_", [operand]) if count % 2 else operand
+
+    # members
 
     def member(self, operand: Expr) -> Expr:
         chain = 0
@@ -210,29 +142,15 @@ class _Parser(TokenStream):
     def select(self, operand: Expr) -> Expr:
         dot = self.take()
         optional = self.accept("?") is not None
-        name = self.token
-        if name.kind == "ESC_IDENTIFIER":
-            self.at += 1
-            name = name._replace(text=name.text[1:-1])
-        elif name.kind != "IDENTIFIER":
+        if self.token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
             self.stray_dot(".?" if optional else ".")
-        else:
-            self.at += 1
-            if self.token.kind == "(" and not optional:
-                return self.member_call(operand, name)
+        name = self.take()
+        if name.kind == "IDENTIFIER" and self.token.kind == "(" and not optional:
+            return self.call(name, operand)
+        field = name.text.strip("`")
         if optional:
-            field = Literal_(name.pos, name.text, STRING)
-            return Call(dot.pos, "_?._", [operand, field])
-        return Select(dot.pos, operand, name.text)
-
-    def member_call(self, operand: Expr, name: Token) -> Expr:
-        opening = self.take()
-        args = self.arguments()
-        call = Call(opening.pos, name.text, args, operand)
-        try:
-            return macros.expand(call)
-        except macros.MacroError as error:
-            return self.report(error.pos, error.message)
+            return Call(dot.pos, "_?._", [operand, Literal_(name.pos, field, type=STRING)])
+        return Select(dot.pos, operand, field, field)
 
     def index(self, operand: Expr) -> Expr:
         bracket = self.take()
@@ -241,11 +159,18 @@ class _Parser(TokenStream):
         self.expect("]")
         return Call(bracket.pos, "_[?_]" if optional else "_[_]", [operand, argument])
 
+    def call(self, name: Token, target: Expr | None) -> Expr:
+        opening = self.take()
+        try:
+            return macros.expand(Call(opening.pos, name.text, self.arguments(), target))
+        except macros.MacroError as error:
+            return self.report(error.pos, error.message)
+
     def arguments(self) -> list[Expr]:
         if self.accept(")"):
             return []
-        if self.token.kind not in _FIRST:
-            self.unexpected(_CALL_STARTS)
+        if self.token.kind not in FIRST:
+            self.unexpected(CALL_STARTS)
         args = [self.expression()]
         while self.accept(","):
             args.append(self.expression())
@@ -259,13 +184,10 @@ class _Parser(TokenStream):
         match token.kind:
             case "IDENTIFIER":
                 return self.name(self.take(), absolute=False)
-            case ".":
-                self.at += 1
-                if self.token.kind != "IDENTIFIER":
-                    self.stray_dot(".")
-                return self.name(self.take(), absolute=True)
+            case "STRING" | "NUM_INT" | "NUM_FLOAT" | "NUM_UINT" | "BYTES":
+                return self.literal(token.pos)
             case "(":
-                self.at += 1
+                self.take()
                 inner = self.expression()
                 self.expect(")")
                 return inner
@@ -273,77 +195,83 @@ class _Parser(TokenStream):
                 return self.list_literal(self.take())
             case "{":
                 return self.map_literal(self.take())
-            case "NUM_INT" | "NUM_FLOAT":
-                return self.number(token.pos, negative=False)
-            case "NUM_UINT":
-                return self.unsigned(self.take())
-            case "STRING" | "BYTES":
-                return self.quoted(self.take())
             case "true" | "false":
-                return Literal_(self.take().pos, token.kind == "true", BOOL)
+                return Literal_(self.take().pos, token.kind == "true", type=BOOL)
             case "null":
-                return Literal_(self.take().pos, None, NULL)
+                return Literal_(self.take().pos, None, type=NULL)
+            case ".":
+                self.take()
+                if self.token.kind != "IDENTIFIER":
+                    self.stray_dot(".")
+                return self.name(self.take(), absolute=True)
         return self.unexpected(expecting)
 
     def unexpected(self, expecting: str) -> Expr:
         """Complain; go on where cel-go would."""
         token = self.token
-        following = self.tokens[self.at + 1].kind if token.kind != "EOF" else ""
-        if following in _FIRST:
+        if token.kind != "EOF" and self.following() in FIRST:
             self.syntax(token, f"extraneous input '{token.text}' expecting {expecting}")
-            self.at += 1
+            self.take()
             return self.primary(expecting)
         self.syntax(token, f"mismatched input '{token.text}' expecting {expecting}")
-        if token.kind in _BINARY:
-            return Literal_(token.pos, None, ERROR)
+        if token.kind in STRENGTHS:
+            return Literal_(token.pos, None, type=ERROR)
         raise Abort
+
+    def literal(self, pos: int, *, sign: str = "") -> Expr:
+        try:
+            return literals.read(self.take(), pos, sign=sign)
+        except literals.LiteralError as error:
+            return self.report(pos, str(error))
 
     def name(self, token: Token, *, absolute: bool) -> Expr:
         if (message := self.message(token, absolute=absolute)) is not None:
             return message
-        if token.text in _RESERVED:
+        if token.text in RESERVED:
             return self.report(token.pos, f"reserved identifier: {token.text}")
-        if self.token.kind != "(":
-            return Ident(token.pos, token.text, absolute=absolute)
-        opening = self.take()
-        call = Call(opening.pos, token.text, self.arguments())
-        try:
-            return macros.expand(call)
-        except macros.MacroError as error:
-            return self.report(error.pos, error.message)
+        if self.token.kind == "(":
+            return self.call(token, None)
+        return Ident(token.pos, token.text, absolute=absolute)
+
+    # what stands between brackets and braces
 
     def message(self, token: Token, *, absolute: bool) -> Expr | None:
         """`a.b.Name{…}`, when a brace follows a dotted name."""
-        at, names = self.at, [token.text]
-        while self.tokens[at].kind == "." and self.tokens[at + 1].kind == "IDENTIFIER":
-            names.append(self.tokens[at + 1].text)
+        at, tokens, names = self.at, self.tokens, [token.text]
+        while tokens[at].kind == "." and tokens[at + 1].kind == "IDENTIFIER":
+            names.append(tokens[at + 1].text)
             at += 2
-        if self.tokens[at].kind != "{":
+        if tokens[at].kind != "{":
             return None
-        brace, self.at = self.tokens[at], at + 1
+        self.take(at + 1 - self.at)
         entries: list[Entry] = []
         while self.token.kind != "}":
             optional = self.accept("?") is not None
             key = self.expect("IDENTIFIER")
-            colon = self.expect(":")
-            field = Literal_(key.pos, key.text, STRING)
-            entries.append(Entry(colon.pos, field, self.expression(), optional=optional))
+            entries.append(self.entry(Literal_(key.pos, key.text, type=STRING), optional=optional))
             if not self.accept(","):
                 break
         self.expect("}")
-        return MessageExpr(brace.pos, ("." if absolute else "") + ".".join(names), entries)
+        return MessageExpr(tokens[at].pos, ("." if absolute else "") + ".".join(names), entries)
+
+    def entry(self, key: Expr, *, optional: bool) -> Entry:
+        colon = self.expect(":")
+        return Entry(colon.pos, key, self.expression(), optional)
+
+    def is_lone_comma(self, closing: str) -> bool:
+        """Whether nothing but a comma stands between the brackets."""
+        return self.token.kind == "," and self.following() == closing
 
     def list_literal(self, bracket: Token) -> Expr:
         elements: list[Expr] = []
         optional: set[int] = set()
+        if self.is_lone_comma("]"):
+            self.take()
         while self.token.kind != "]":
-            if self.token.kind == "," and not elements and self.tokens[self.at + 1].kind == "]":
-                self.at += 1
-                break
             if self.accept("?"):
                 optional.add(len(elements))
-            elif not elements and self.token.kind not in _FIRST:
-                self.unexpected(_LIST_STARTS)
+            elif not elements and self.token.kind not in FIRST:
+                self.unexpected(LIST_STARTS)
             elements.append(self.expression())
             if not self.accept(","):
                 break
@@ -352,72 +280,24 @@ class _Parser(TokenStream):
 
     def map_literal(self, brace: Token) -> Expr:
         entries: list[Entry] = []
+        if self.is_lone_comma("}"):
+            self.take()
         while self.token.kind != "}":
-            if self.token.kind == "," and not entries and self.tokens[self.at + 1].kind == "}":
-                self.at += 1
-                break
             optional = self.accept("?") is not None
-            if not entries and not optional and self.token.kind not in _FIRST:
-                self.unexpected(_MAP_STARTS)
-            key = self.expression()
-            colon = self.expect(":")
-            entries.append(Entry(colon.pos, key, self.expression(), optional=optional))
+            if not entries and not optional and self.token.kind not in FIRST:
+                self.unexpected(MAP_STARTS)
+            entries.append(self.entry(self.expression(), optional=optional))
             if not self.accept(","):
                 break
         self.expect("}")
         return MapExpr(brace.pos, entries)
 
-    def number(self, pos: int, *, negative: bool) -> Expr:
-        token = self.take()
-        sign = "-" if negative else ""
-        if token.kind == "NUM_INT":
-            value = _integer(sign + token.text)
-            if value is None or not INT_MIN <= value <= INT_MAX:
-                return self.report(pos, "invalid int literal")
-            return Literal_(pos, value, INT)
-        number = float(sign + token.text)
-        if number in (float("inf"), float("-inf")):
-            return self.report(pos, "invalid double literal")
-        return Literal_(pos, number, DOUBLE)
 
-    def unsigned(self, token: Token) -> Expr:
-        value = _integer(token.text[:-1])
-        if value is None or value > UINT_MAX:
-            return self.report(token.pos, "invalid uint literal")
-        return Literal_(token.pos, UInt(value), UINT)
-
-    def quoted(self, token: Token) -> Expr:
-        try:
-            value = unescape(token.text)
-        except LiteralError as error:
-            return self.report(token.pos, str(error))
-        return Literal_(token.pos, value, BYTES if isinstance(value, bytes) else STRING)
-
-
-def _integer(text: str) -> int | None:
-    """The number, unless it has more digits than any that fits."""
-    if len(text) > _MAX_DIGITS:
-        return None
-    return int(text, 16 if "x" in text else 10)
-
-
-def _depth(tree: Expr) -> int:
-    """How deep the tree is; without recursion, for it may be very deep."""
-    deepest = 0
-    todo = [(tree, 1)]
-    while todo:
-        node, depth = todo.pop()
-        deepest = max(deepest, depth)
-        todo += [(part, depth + 1) for part in children(node)]
-    return deepest
-
-
-def _balance(function: str, terms: list[Expr], positions: list[int], low: int, high: int) -> Expr:
-    middle = (low + high + 1) // 2
-    left = terms[middle] if middle == low else _balance(function, terms, positions, low, middle - 1)
-    right = (
-        terms[middle + 1]
-        if middle == high
-        else _balance(function, terms, positions, middle + 1, high)
-    )
+def _balance(function: str, terms: list[Expr], positions: list[int]) -> Expr:
+    """A chain of one operator as a tree whose sides are equally deep."""
+    if not positions:
+        return terms[0]
+    middle = len(positions) // 2
+    left = _balance(function, terms[: middle + 1], positions[:middle])
+    right = _balance(function, terms[middle + 1 :], positions[middle + 1 :])
     return Call(positions[middle], function, [left, right])

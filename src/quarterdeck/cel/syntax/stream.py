@@ -27,24 +27,26 @@ class TokenStream:
     def __init__(self, source: str) -> None:
         self.source = source
         self.tokens, skipped = tokenize(source)
-        self.issues = [self.issue(pos, f"Syntax error: {message}") for pos, message in skipped]
+        self.issues = [self.issue(bad.pos, f"Syntax error: {bad.message}") for bad in skipped]
         self.at = 0
+        self.token = self.tokens[0]
+        """The token at hand."""
         self.depth = 0
 
-    @property
-    def token(self) -> Token:
-        """The token at hand."""
-        return self.tokens[self.at]
-
-    def take(self) -> Token:
-        """The token at hand, done with."""
-        token = self.tokens[self.at]
-        self.at += 1
+    def take(self, count: int = 1) -> Token:
+        """The token at hand, done with, as are those after it if more are asked for."""
+        token = self.token
+        self.at += count
+        self.token = self.tokens[self.at]
         return token
+
+    def following(self) -> str:
+        """The kind of the token after the one at hand, which must not be the last."""
+        return self.tokens[self.at + 1].kind
 
     def accept(self, kind: str) -> Token | None:
         """The token at hand if it is of this kind, done with."""
-        return self.take() if self.tokens[self.at].kind == kind else None
+        return self.take() if self.token.kind == kind else None
 
     def expect(self, kind: str) -> Token:
         """The same, or a complaint."""
@@ -53,9 +55,9 @@ class TokenStream:
         text = self.token.text
         if self.token.kind == "EOF":
             self.syntax(self.token, f"missing '{kind}' at '<EOF>'")
-        elif self.tokens[self.at + 1].kind == kind:
+        elif self.following() == kind:
             self.syntax(self.token, f"extraneous input '{text}' expecting '{kind}'")
-            self.at += 1
+            self.take()
             return self.take()
         else:
             self.syntax(self.token, f"mismatched input '{text}' expecting '{kind}'")
@@ -66,8 +68,7 @@ class TokenStream:
         token = self.token
         if token.kind == "EOF":
             return
-        single = self.tokens[self.at + 1].kind == "EOF"
-        word = "extraneous" if single else "mismatched"
+        word = "extraneous" if self.following() == "EOF" else "mismatched"
         self.syntax(token, f"{word} input '{token.text}' expecting <EOF>")
 
     def issue(self, pos: int, message: str) -> Issue:
@@ -77,7 +78,7 @@ class TokenStream:
     def report(self, pos: int, message: str) -> Expr:
         """Note a complaint; the node stands for what could not be read."""
         self.issues.append(self.issue(pos, message))
-        return Literal_(pos, None, ERROR)
+        return Literal_(pos, None, type=ERROR)
 
     def syntax(self, token: Token, message: str) -> None:
         """Note a complaint about the grammar."""

@@ -1,0 +1,58 @@
+"""Which signatures of a function fit the arguments it is given."""
+
+import functools
+from typing import NamedTuple
+
+from quarterdeck.cel.checking.declarations import Overload, functions
+from quarterdeck.cel.checking.inference import Inference
+from quarterdeck.cel.types import DYN, Kind, Type, is_dyn
+
+_OPEN = frozenset({Kind.PARAM, Kind.DYN, Kind.ERROR, Kind.NULL})
+"""Kinds that may fit one of another kind."""
+
+
+class Resolution(NamedTuple):
+    """The overloads that fit, and the type of the result: dyn where they do not agree."""
+
+    overloads: tuple[str, ...]
+    type: Type
+
+
+def resolve(
+    inference: Inference, function: str, *, target: Type | None, arguments: list[Type]
+) -> Resolution | None:
+    """Choose among the overloads of a declared function; None if there is nothing to choose."""
+    given = arguments if target is None else [target, *arguments]
+    kinds = tuple([type_.kind for type_ in arguments])
+    result: Type | None = None
+    matching: list[str] = []
+    for overload in _candidates(function, target.kind if target is not None else None, kinds):
+        params, returns = inference.instantiate(overload)
+        if not inference.fits(given, params):
+            continue
+        matching.append(overload.id)
+        returned = inference.known(returns)
+        if result is None:
+            result = returned
+        elif not is_dyn(result) and result != returned:
+            result = DYN
+    return Resolution(tuple(matching), result) if result is not None else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _candidates(
+    function: str, target: Kind | None, arguments: tuple[Kind, ...]
+) -> tuple[Overload, ...]:
+    """Overloads that kinds alone do not rule out: mostly one, where comparing would try many."""
+    kinds = arguments if target is None else (target, *arguments)
+    return tuple(
+        overload
+        for overload in functions()[function]
+        if overload.member == (target is not None)
+        and len(overload.params) == len(kinds)
+        and all(map(_may_fit, kinds, overload.params))
+    )
+
+
+def _may_fit(given: Kind, wanted: Type) -> bool:
+    return given is wanted.kind or given in _OPEN or wanted.kind in _OPEN
