@@ -18,14 +18,18 @@ class Child:
     Args:
         command: what to run; a name that starts with `-m` is run by this Python.
         core: the core to keep it on; None leaves that to the system.
+        quiet: whether what it complains about is dropped, where failures are the point.
     """
 
-    def __init__(self, command: Sequence[str], *, core: int | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], *, core: int | None = None, quiet: bool = False
+    ) -> None:
         arguments = [sys.executable, *command] if command[0] == "-m" else list(command)
         self._process = subprocess.Popen(
             arguments,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if quiet else None,
             text=True,
             env=environment.clean(),
         )

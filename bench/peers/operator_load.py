@@ -124,6 +124,11 @@ class OperatorLoad(Load):
             await self.send("POST", path, encode(manifest))
         return {}
 
+    async def fault(self, name: str) -> dict[str, Any]:
+        """Have a `faulty_server` begin a fault, or end it with `none`."""
+        await self.send("PUT", f"/bench/faults/{name}", b"{}")
+        return {}
+
     async def churn(self, rate_hz: float, seconds: float, of: int) -> dict[str, Any]:
         """Objects come, change and go, so that about a third of `of` exist at a time."""
         path = path_of("default")

@@ -6,6 +6,8 @@ GROUP, VERSION, PLURAL = "bench.example.com", "v1", "widgets"
 BONUS = "bonus"
 """The ConfigMap that all objects of a namespace share, where fan-out is measured."""
 
+_WITHOUT_TEXT = 700
+
 
 def definition() -> dict[str, Any]:
     """The custom resource every suite uses: a schema with bounds, defaults and a rule."""
@@ -71,6 +73,11 @@ def definition() -> dict[str, Any]:
             ],
         },
     }
+
+
+def text_for(stored: int) -> int:
+    """The length of text that makes an object about so many bytes as it is stored."""
+    return max(0, stored - _WITHOUT_TEXT)
 
 
 def widget(name: str, size: int, *, text: int = 400) -> dict[str, Any]:

@@ -5,13 +5,30 @@ The workloads are in `bench.workloads`, one module each; the operators in `bench
 
 from collections.abc import Sequence
 
-from bench.suite import Case, Scale, Suite
-from bench.workloads import contenders, convergence
+from bench.suite import OURS, Case, Scale, Suite
+from bench.workloads import (
+    contenders,
+    convergence,
+    failover,
+    fairness,
+    fan_out,
+    faults,
+    filtered,
+    restart,
+    soak,
+)
+
+_IN_FULL = (restart, failover, faults, fairness, fan_out, filtered, soak)
 
 
 def cases(scale: Scale) -> Sequence[Case]:
     operators = contenders.operators(may_build=scale is not Scale.QUICK)
-    return convergence.cases(scale, operators)
+    found = convergence.cases(scale, operators)
+    if scale is Scale.QUICK:  # that the others are driven alike was seen above
+        operators = {OURS: operators[OURS]}
+    for workload in _IN_FULL:
+        found += workload.cases(scale, operators)
+    return found
 
 
 SUITE = Suite(

@@ -14,7 +14,7 @@ from bench.workloads.contenders import Command, Operators
 from bench.workloads.stage import UNTIL_IDLE, Stage, Start
 
 _OPEN_LOOP = "Open loop; from the event of the change to the event of the status."
-_MEANWHILE = "Until an object that was created meanwhile has its status."
+_MEANWHILE = "Until an object that is new, and the last of the list, has its status."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ def _run_of(command: Command, start: Start, work: Workload) -> Run:
             on.ask("observe")
             _converge(on, command, work, figures)
             if work.restarts:
-                on.ask("create", count=1, clients=1, prefix="meanwhile")
+                on.ask("create", count=1, clients=1, prefix="z-meanwhile")
                 _restart(on, command, figures)
 
     return run

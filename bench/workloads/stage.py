@@ -22,6 +22,8 @@ LIMIT_S = 120.0
 """How long an operator may take for a workload, unless that says something else."""
 
 _LOOK_S = 5.0
+_END_LIMIT_S = 30.0
+_END_POLL_S = 0.002
 _REASON_LENGTH = 120
 _IDLE_WINDOW_S = 0.5
 _IDLE_SHARE = 0.02
@@ -49,14 +51,24 @@ class Operator:
         """Let it begin."""
         self._child.send("go")
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is no more."""
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
     def check(self) -> None:
         """Raise `Missed` if it has ended."""
-        if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+        if self.has_ended:
             raise Missed("it ended")
 
-    def signal(self, number: signal.Signals) -> None:
-        """Send it a signal."""
-        os.kill(self.pid, number)
+    def end(self, how: signal.Signals) -> None:
+        """Send it a signal that ends it, and wait for that."""
+        os.kill(self.pid, how)
+        limit = time.monotonic() + _END_LIMIT_S
+        while not self.has_ended:
+            if time.monotonic() > limit:
+                raise Missed(f"it did not end within {_END_LIMIT_S:.0f} s of {how.name}")
+            time.sleep(_END_POLL_S)
 
     def cpu_s(self) -> float:
         """Processor time so far."""
@@ -106,10 +118,10 @@ class Stage:
         return answer
 
     @contextmanager
-    def operator(self, command: Command, *settings: str) -> Iterator[Operator]:
+    def operator(self, command: Command, *settings: str, quiet: bool = False) -> Iterator[Operator]:
         """A process of an operator; it waits for `go`."""
         full = [*command, *settings, str(self.server.kubeconfig)]
-        with Child(full, core=LOAD_CORE) as child:
+        with Child(full, core=LOAD_CORE, quiet=quiet) as child:
             yield Operator(child)
 
     def settled(self, operator: Operator, *, limit_s: float = LIMIT_S) -> float:
@@ -128,6 +140,8 @@ class Stage:
 def opened(start: Start = api_servers.start_ours) -> Iterator[Stage]:
     """A server of its own, with nothing but the kind on it."""
     with api_servers.one(start) as server:
+        if start is api_servers.start_ours:  # kube-apiserver is made for every core
+            server.pin(SERVER_CORE)
         command = ["-m", "bench.peers.operator_load", str(server.kubeconfig)]
         with Child(command, core=SERVER_CORE) as generator:
             stage = Stage(server, generator)

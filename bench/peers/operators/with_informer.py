@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
+import urllib3
 from kubernetes import client, config
 from kubernetes.informer import SharedInformer
 
@@ -16,6 +17,7 @@ from bench.peers.widgets import GROUP, PLURAL, VERSION
 
 def main(kubeconfig: str, settings: Mapping[str, str]) -> None:
     logging.getLogger().setLevel(logging.ERROR)
+    urllib3.disable_warnings()  # one a request, about certificates that are not verified
     configuration = client.Configuration()
     config.load_kube_config(kubeconfig, client_configuration=configuration)
     configuration.connection_pool_maxsize = life.WORKERS + 2  # its list and its watch

@@ -1,0 +1,67 @@
+"""A leader ends: how long until the one that stood by does the next piece of work?"""
+
+import signal
+import time
+from contextlib import nullcontext
+
+from bench.series import Figures, Run, Series, case
+from bench.suite import Case, Missing, Scale
+from bench.workloads import stage
+from bench.workloads.contenders import INFORMER, KOPF, Command, Operators, without
+
+_ABSENT = {KOPF: "it has no leases", INFORMER: "it has no leases"}
+_NOTE = (
+    "Lease {:g} s, renewed for {:g} s, tried every {:g} s: the defaults of both. Both give the"
+    " lease back when they are told to end."
+)
+_KILLED, _TOLD = signal.SIGKILL, signal.SIGTERM
+
+
+def cases(scale: Scale, operators: Operators) -> list[Case]:
+    """After SIGKILL and after SIGTERM."""
+    if scale is Scale.STANDARD:
+        return []
+    timing = scale.pick((2.0, 1.5, 0.2), (), (15.0, 10.0, 2.0))
+    how = scale.pick((_TOLD,), (), (_TOLD, _KILLED))
+    lease = "--lease=" + ",".join(f"{each:g}" for each in timing)
+    runs = {
+        name: each if isinstance(each, Missing) else _run_of(each, lease, how)
+        for name, each in without(operators, _ABSENT).items()
+    }
+    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 1, 3), warms_up=False)
+    return [
+        case(
+            series,
+            f"the leader ends by {each.name}: until the standby's first status",
+            "s",
+            each.name,
+            note=_NOTE.format(*timing),
+        )
+        for each in how
+    ]
+
+
+def _run_of(command: Command, lease: str, how: tuple[signal.Signals, ...]) -> Run:
+    def run(figures: Figures) -> None:
+        for each in how:
+            figures[each.name] = _take_over(command, lease, each)
+
+    return run
+
+
+def _take_over(command: Command, lease: str, how: signal.Signals) -> float:
+    with stage.opened() as on:
+        on.ask("create", count=10, clients=1)
+        on.ask("observe")
+        with on.operator(command, lease) as leader, on.operator(command, lease) as standby:
+            leader.ready()
+            leader.go()
+            on.settled(leader)
+            standby.ready()
+            standby.go()
+            standby.rest()
+            begin = time.perf_counter()
+            leader.end(how)
+            on.ask("create", count=1, clients=1, prefix="after")
+            on.settled(standby)
+            return time.perf_counter() - begin

@@ -1,0 +1,127 @@
+"""Objects change while the server misbehaves: is any work lost or done twice, and how soon is all
+well again?"""
+
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.peers.api_servers import ApiServer
+from bench.series import Figures, Missed, Run, Series, case
+from bench.suite import Case, Missing, Scale
+from bench.workloads import stage
+from bench.workloads.contenders import INFORMER, Command, Operators, without
+from bench.workloads.stage import Operator, Stage
+
+_ABSENT = {INFORMER: "it retries nothing"}
+_RATE_HZ = 100
+_LIMIT_S = 60.0
+
+
+class Fault(NamedTuple):
+    """A fault of `peers.faulty_server`, and how it is told."""
+
+    name: str
+    what: str
+
+
+_FAULTS = (
+    Fault("cut", "watches are cut in the middle of a line, about every 2 s"),
+    Fault("410", "watches end with 410, about every 2 s"),
+    Fault("429", "a fifth of all patches gets 429 and Retry-After 1"),
+    Fault("500", "a fifth of all requests gets 500"),
+    Fault("lost", "a fifth of all patches is done, but the answer is lost"),
+    Fault("stall", "the server stalls for 1 s of every 3"),
+)
+
+
+def cases(scale: Scale, operators: Operators) -> list[Case]:
+    """What is missing, how long recovery takes, and how many writes a change needs."""
+    if scale is Scale.STANDARD:
+        return []
+    faults, seconds, objects = scale.pick(
+        (_FAULTS[3:4], 0.5, 20), (_FAULTS[:0], 0.0, 0), (_FAULTS, 6.0, 200)
+    )
+    runs = {
+        name: each if isinstance(each, Missing) else _run_of(each, faults, seconds, objects=objects)
+        for name, each in without(operators, _ABSENT).items()
+    }
+    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 1, 3), warms_up=False)
+    during = f"{_RATE_HZ} changes a second for {seconds:g} s while "
+    after = f"From the end of the fault; at most {_LIMIT_S:.0f} s."
+    found = []
+    for name, what in faults:
+        found += [
+            case(
+                series,
+                f"{what}: statuses missing",
+                "objects",
+                f"{name}_missing",
+                note=during + what,
+            ),
+            case(series, f"{what}: recovery", "s", f"{name}_s", note=after),
+            case(series, f"{what}: writes", "a change", f"{name}_writes"),
+        ]
+    return found
+
+
+def _run_of(command: Command, faults: Sequence[Fault], seconds: float, *, objects: int) -> Run:
+    def run(figures: Figures) -> None:
+        with stage.opened(start) as on:
+            on.ask("create", count=objects, clients=32)
+            on.ask("observe")
+            with on.operator(command, quiet=True) as operator:
+                operator.ready()
+                operator.go()
+                on.settled(operator)
+                operator.rest()
+                for fault in faults:
+                    changes = int(_RATE_HZ * seconds)
+                    _suffer(on, operator, fault.name, changes, of=objects, figures=figures)
+
+    return run
+
+
+def _suffer(
+    on: Stage, operator: Operator, fault: str, changes: int, *, of: int, figures: Figures
+) -> None:
+    before = on.ask("writes")["writes"]
+    on.ask("fault", name=fault)
+    on.ask("touch", rate_hz=_RATE_HZ, count=changes, of=of)
+    on.ask("fault", name="none")
+    answer = on.ask("settled", limit_s=_LIMIT_S)
+    figures[f"{fault}_missing"] = answer["missing"]
+    if answer["missing"]:
+        operator.check()
+        raise Missed(f"{answer['missing']} statuses were missing {_LIMIT_S:.0f} s after {fault}")
+    figures[f"{fault}_s"] = answer["seconds"]
+    operator.rest()
+    written = on.ask("writes")["writes"] - before - changes
+    figures[f"{fault}_writes"] = written / changes
+
+
+def start(folder: Path) -> ApiServer:
+    """A server whose faults the generator commands."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    url, kubeconfig = f"http://127.0.0.1:{port}", folder / "kubeconfig"
+    kubeconfig.write_text(_KUBECONFIG.format(url=url))
+    server = ApiServer(url, kubeconfig)
+    began = time.monotonic()
+    command = [sys.executable, "-m", "bench.peers.faulty_server", str(port)]
+    server.run(command, log=folder / "server.log")
+    server.wait_ready(began)
+    return server
+
+
+_KUBECONFIG = """apiVersion: v1
+kind: Config
+current-context: bench
+contexts: [{{name: bench, context: {{cluster: bench, user: bench}}}}]
+users: [{{name: bench, user: {{}}}}]
+clusters: [{{name: bench, cluster: {{server: "{url}"}}}}]
+"""

@@ -1,0 +1,151 @@
+"""Start where everything is done already: how long, how much memory, and how both grow.
+
+The objects are copies of one that the operators themselves have handled, so nothing is left to
+write. They share a server, since none of them changes anything; kopf has its own, because it keeps
+what it has seen in an annotation, which the others must not have to carry.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+from bench.peers.widgets import text_for
+from bench.series import Figures, Missed, Run, Runs, Series, case
+from bench.suite import Case, Missing, Scale
+from bench.workloads import stage
+from bench.workloads.contenders import KOPF, Command, Operators
+from bench.workloads.stage import UNTIL_IDLE, Stage
+
+_LATE = "z-meanwhile"
+_LIMIT_S = 900.0
+_ROUNDS = {1_000: 5, 10_000: 3, 100_000: 2}
+_TIME = (
+    "From the start of the process until an object that is new, and the last of the list, has its"
+    " status. Five rounds with 1,000 objects, three with 10,000, two with 100,000."
+)
+_LIST = "The answer to a LIST; kopf's objects carry its annotation."
+_SLOPE = "The growth from {:,} to {:,} objects, at rest, for each object. Three rounds."
+
+
+def cases(scale: Scale, operators: Operators) -> list[Case]:
+    """Growth over the number of objects, and memory over their size."""
+    counts: Sequence[int] = scale.pick((20,), (), (1_000, 10_000, 100_000))
+    sizes: Sequence[int] = scale.pick((), (), (1, 4, 32))
+    found = _growing(counts, operators) if counts else []
+    for kilobytes in sizes:
+        found += _slopes(kilobytes, operators)
+    return found
+
+
+def _growing(counts: Sequence[int], operators: Operators) -> list[Case]:
+    what, text = "restart with objects that are done", text_for(1_000)
+    series = {
+        count: Series(
+            partial(_filled, operators, count, text=text),
+            rounds=_ROUNDS.get(count, 1),
+            warms_up=False,
+        )
+        for count in counts
+    }
+    return [
+        case(series, f"{what}, time", "s", "seconds", note=_TIME),
+        case(series, f"{what}, processor time", "CPU s", "cpu_s", note=UNTIL_IDLE),
+        case(series, f"{what}, memory", "MB at most", "peak_mb", note=UNTIL_IDLE),
+        case(series, f"{what}, size of the list", "MB", "list_mb", note=_LIST),
+    ]
+
+
+def _slopes(kilobytes: int, operators: Operators) -> list[Case]:
+    few, many = (1_000, 5_000) if kilobytes < 32 else (500, 2_000)
+
+    @contextmanager
+    def open() -> Iterator[Runs]:
+        text = text_for(kilobytes * 1_000)
+        with (
+            _filled(operators, few, text=text) as less,
+            _filled(operators, many, text=text) as more,
+        ):
+            yield {name: _slope(less[name], more[name], objects=many - few) for name in operators}
+
+    series = Series(open, rounds=3, warms_up=False)
+    what, note = f"memory for each object of {kilobytes} kB", _SLOPE.format(few, many)
+    return [
+        case(series, what, "kB", "resident_mb", note=note),
+        case(series, f"{what}, at most", "kB", "peak_mb", note=note),
+    ]
+
+
+def _slope(less: Run | Missing, more: Run | Missing, *, objects: int) -> Run | Missing:
+    if isinstance(less, Missing) or isinstance(more, Missing):
+        return less if isinstance(less, Missing) else more
+
+    def run(figures: Figures) -> None:
+        small: Figures = {}
+        large: Figures = {}
+        less(small)
+        more(large)
+        for key in ("resident_mb", "peak_mb"):
+            figures[key] = (large[key] - small[key]) * 1e3 / objects
+
+    return run
+
+
+@contextmanager
+def _filled(operators: Operators, count: int, *, text: int) -> Iterator[Runs]:
+    """A restart of each operator, with so many objects that are done."""
+    apart = {name: command for name, command in operators.items() if name == KOPF}
+    together = {name: command for name, command in operators.items() if name != KOPF}
+    runs: dict[str, Run | Missing] = dict(_missing(operators))
+    with ExitStack() as stack:
+        for group in (together, apart):
+            present = {name: each for name, each in group.items() if not isinstance(each, Missing)}
+            if present:
+                on = stack.enter_context(stage.opened())
+                runs |= _prepared(on, present, count, text=text)
+        yield {name: runs[name] for name in operators}
+
+
+def _missing(operators: Operators) -> Iterator[tuple[str, Missing]]:
+    for name, command in operators.items():
+        if isinstance(command, Missing):
+            yield name, command
+
+
+def _prepared(
+    on: Stage, commands: dict[str, Command], count: int, *, text: int
+) -> dict[str, Run | Missing]:
+    """Let each operator handle one object, and copy that."""
+    runs: dict[str, Run | Missing] = {}
+    on.ask("model", text=text)
+    on.ask("observe", name="model")
+    for name, command in commands.items():
+        try:
+            with on.operator(command) as operator:
+                operator.ready()
+                operator.go()
+                on.settled(operator)
+                operator.rest()
+            runs[name] = partial(_restart, on, command)
+        except Missed as missed:
+            runs[name] = Missing(str(missed))
+    on.ask("replicate", count=count)
+    return runs
+
+
+def _restart(on: Stage, command: Command, figures: Figures) -> None:
+    on.ask("create", count=1, clients=1, prefix=_LATE)
+    figures["list_mb"] = on.ask("list")["bytes"] / 1e6
+    on.ask("observe", name=f"{_LATE}0")
+    begin = time.perf_counter()
+    try:
+        with on.operator(command) as operator:
+            operator.ready()
+            operator.go()
+            on.settled(operator, limit_s=_LIMIT_S)
+            figures["seconds"] = time.perf_counter() - begin
+            figures["cpu_s"] = operator.rest()
+            figures["peak_mb"] = operator.memory_mb()
+            figures["resident_mb"] = operator.memory_mb("VmRSS")
+    finally:
+        on.ask("delete", name=f"{_LATE}0")

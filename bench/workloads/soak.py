@@ -1,0 +1,78 @@
+"""Objects come, change and go for a long time: does memory, a file or a thread stay behind?"""
+
+import statistics
+import time
+from contextlib import nullcontext
+from typing import NamedTuple
+
+from bench import knobs
+from bench.series import Figures, Run, Series, case
+from bench.suite import Case, Missing, Scale
+from bench.workloads import stage
+from bench.workloads.contenders import Command, Operators
+from bench.workloads.stage import Operator
+
+_RATE_HZ = 50
+_OBJECTS = 60
+_SAMPLES = 40
+
+
+class Sample(NamedTuple):
+    """What a process holds at a moment."""
+
+    at_s: float
+    memory_mb: float
+    files: int
+    threads: int
+
+
+def cases(scale: Scale, operators: Operators) -> list[Case]:
+    """What grows; one run each, since a leak shows in one."""
+    if scale is not Scale.FULL:
+        return []
+    seconds = knobs.soak_s(300.0)
+    runs = {
+        name: each if isinstance(each, Missing) else _run_of(each, seconds)
+        for name, each in operators.items()
+    }
+    series = Series(lambda: nullcontext(runs), rounds=1, warms_up=False)
+    what = f"{_RATE_HZ} creations, changes and deletions a second for {seconds / 60:g} minutes"
+    slope = "Slope of the resident memory over the second half. One run."
+    return [
+        case(series, f"{what}, memory gained", "MB an hour", "mb_an_hour", note=slope),
+        case(series, f"{what}, files gained", "descriptors", "files"),
+        case(series, f"{what}, threads gained", "threads", "threads"),
+    ]
+
+
+def _run_of(command: Command, seconds: float) -> Run:
+    def run(figures: Figures) -> None:
+        with stage.opened() as on, on.operator(command) as operator:
+            operator.ready()
+            operator.go()
+            begin = time.monotonic()
+            samples = []
+            while (now := time.monotonic() - begin) < seconds:
+                on.ask("churn", rate_hz=_RATE_HZ, seconds=seconds / _SAMPLES, of=_OBJECTS)
+                samples.append(_sampled(operator, now))
+            figures |= gains(samples)
+
+    return run
+
+
+def _sampled(operator: Operator, at_s: float) -> Sample:
+    operator.check()
+    return Sample(at_s, operator.memory_mb("VmRSS"), operator.files(), operator.threads())
+
+
+def gains(samples: list[Sample]) -> Figures:
+    """What the second half of the samples says about growth."""
+    late = samples[len(samples) // 2 :]
+    slope, _ = statistics.linear_regression(
+        [each.at_s for each in late], [each.memory_mb for each in late]
+    )
+    return {
+        "mb_an_hour": slope * 3600,
+        "files": late[-1].files - late[0].files,
+        "threads": late[-1].threads - late[0].threads,
+    }
