@@ -24,6 +24,7 @@ _ACCEPT_METADATA = (("Accept", f"{media.JSON};as=PartialObjectMetadata;g=meta.k8
 _ACCEPT_METADATA_LIST = (
     ("Accept", f"{media.JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"),
 )
+_PATCH_BODY = {kind: (*_ACCEPT_JSON, ("Content-Type", kind.value)) for kind in PatchType}
 _JSON_BODY = (*_ACCEPT_JSON, ("Content-Type", media.JSON))
 
 
@@ -105,7 +106,7 @@ def patch(path: ResourcePath, body: bytes, kind: PatchType, options: PatchOption
         method="PATCH",
         path=path,
         target=_target(path, options.build()),
-        headers=(*_ACCEPT_JSON, ("Content-Type", kind.value)),
+        headers=_PATCH_BODY[kind],
         body=body,
     )
 

@@ -73,9 +73,8 @@ class Transport:
             ClientError: if it did not.
         """
         response = await self._respond(request)
-        async with response:
-            with _translated(request, self.config):
-                return await response.read(_MAX_BODY)
+        with _translated(request, self.config):
+            return await response.read(_MAX_BODY)
 
     @asynccontextmanager
     async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -237,6 +236,8 @@ class _translated:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
         what = f"{self._request.method} {self._config.server}{self._request.target}"
         match error:
             case TimeoutError() | http.ReadTimeout() | http.ConnectTimeout() | http.PoolTimeout():

@@ -37,9 +37,8 @@ class SystemClock:
         """The wall clock, aware and in UTC."""
         return datetime.now(UTC)
 
-    def monotonic(self) -> float:
-        """Seconds since some fixed point; never goes back."""
-        return time.monotonic()
+    monotonic = staticmethod(time.monotonic)
+    """Seconds since some fixed point; never goes back."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the event loop."""

@@ -239,7 +239,7 @@ class Cache(Shelf[T]):
     def wrote(self, raw: bytes, author: Author | None = None) -> Snapshot:
         """Show the answer of a write to readers now, unless the watch is further already."""
         metadata = read_head(raw).metadata
-        snapshot = Snapshot(self._trim(raw, metadata), metadata)
+        snapshot = Snapshot.of(self._trim(raw, metadata), metadata)
         if not self._is_news(snapshot):
             return snapshot
         if self._in_scope is not None and not self._in_scope(metadata):

@@ -54,7 +54,8 @@ class Context(Generic[T]):
         self._events = events
         self._log = log
         self._bound_log: Logger | None = None
-        self.status: StatusDraft[T] = StatusDraft(obj, now=clock.now(), owned=owned_conditions)
+        self.started = clock.now()
+        self.status: StatusDraft[T] = StatusDraft(obj, now=self.started, owned=owned_conditions)
 
     @property
     def key(self) -> Key:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.identity import Key
-from quarterdeck.runtime.change import Event
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.change import Change, Event
 
 _SHOWN_BODY = 1024
 _SECRET_KINDS = frozenset({"Secret"})
@@ -22,8 +23,8 @@ _SECRET_KINDS = frozenset({"Secret"})
 class Cause(NamedTuple):
     """One event that woke a reconcile. Formatted only when somebody asks."""
 
-    change: str
-    kind: str
+    change: Change
+    kind: type[Object]
     key: Key
     old_version: int | None
     new_version: int | None
@@ -33,8 +34,8 @@ class Cause(NamedTuple):
     def of(cls, event: Event, mapping: str) -> "Cause":
         """From a cache event."""
         return cls(
-            event.change.value,
-            event.kind.__name__,
+            event.change,
+            event.kind,
             event.key,
             event.old.version if event.old is not None else None,
             event.new.version,
@@ -88,7 +89,7 @@ def shown_body(kind: str, body: bytes) -> bytes:
 class Journal:
     """The last reconciles of one controller."""
 
-    def __init__(self, controller: str, kind: str, *, plural: str = "", size: int = 2000) -> None:
+    def __init__(self, controller: str, kind: str, *, plural: str = "", size: int = 1000) -> None:
         self.controller = controller
         self.kind = kind
         self.names = frozenset({kind.lower(), plural.lower()})
@@ -143,8 +144,8 @@ def to_json(record: Record) -> dict[str, Any]:
 def _cause(cause: object) -> dict[str, Any]:
     if isinstance(cause, Cause):
         return {
-            "event": cause.change,
-            "kind": cause.kind,
+            "event": cause.change.value,
+            "kind": cause.kind.__name__,
             "object": str(cause.key),
             "oldVersion": cause.old_version,
             "newVersion": cause.new_version,

@@ -27,7 +27,7 @@ from quarterdeck.runtime.reflector import (
     Wait,
 )
 from quarterdeck.runtime.snapshot import Metadata
-from quarterdeck.runtime.trim import Trim, keep_all, only_managed_by
+from quarterdeck.runtime.trim import Trim, keep_all, only_applied_by
 from quarterdeck.wire.labels import Selector
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
@@ -47,7 +47,7 @@ class Scope(NamedTuple):
     """A field selector, applied by the server."""
     form: Form = Form.FULL
     managed_fields: bool = False
-    """Keep `metadata.managedFields` of all managers, not only our own."""
+    """Keep `metadata.managedFields` of everybody, not only what we applied."""
     transform: Callable[[bytes], bytes] | None = None
     """Shrinks what is kept of an object further, given its JSON; metadata must survive."""
 
@@ -253,7 +253,7 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def _trim(scope: Scope, field_manager: str) -> Trim:
-    managed = keep_all if scope.managed_fields else only_managed_by(field_manager)
+    managed = keep_all if scope.managed_fields else only_applied_by(field_manager)
     transform = scope.transform
     if transform is None:
         return managed

@@ -4,10 +4,10 @@ Dashboards and alerts written for Go operators work unchanged. What is our own h
 `quarterdeck_`.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from quarterdeck.client.interfaces import Exchange
-from quarterdeck.runtime.registry import Counter, Gauge, Registry
+from quarterdeck.runtime.registry import Counter, Gauge, Histogram, Registry
 from quarterdeck.wire.path import ResourcePath
 
 if TYPE_CHECKING:
@@ -253,6 +253,7 @@ class RequestMetrics:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
+        self._bound: dict[tuple[int, str, str], _Bound] = {}
 
     def before(self, verb: str, path: ResourcePath) -> "Sequence[tuple[str, str]]":
         """Nothing to add."""
@@ -260,10 +261,29 @@ class RequestMetrics:
 
     def after(self, exchange: Exchange) -> None:
         """Count one request."""
-        code = str(exchange.code) if exchange.code else "<error>"
-        self._metrics.requests.labels(code, exchange.method, exchange.host).value += 1
-        labels = (exchange.method, exchange.host)
-        self._metrics.request_duration.labels(*labels).observe(exchange.duration_s)
-        self._metrics.request_size.labels(*labels).observe(exchange.request_bytes)
+        key = exchange.code, exchange.method, exchange.host
+        bound = self._bound.get(key) or self._bind(*key)
+        bound.requests.value += 1
+        bound.duration.observe(exchange.duration_s)
+        bound.sent.observe(exchange.request_bytes)
         if exchange.response_bytes >= 0:
-            self._metrics.response_size.labels(*labels).observe(exchange.response_bytes)
+            bound.received.observe(exchange.response_bytes)
+
+    def _bind(self, code: int, method: str, host: str) -> "_Bound":
+        metrics = self._metrics
+        bound = self._bound[code, method, host] = _Bound(
+            metrics.requests.labels(str(code) if code else "<error>", method, host),
+            metrics.request_duration.labels(method, host),
+            metrics.request_size.labels(method, host),
+            metrics.response_size.labels(method, host),
+        )
+        return bound
+
+
+class _Bound(NamedTuple):
+    """The metrics of one kind of request, found once."""
+
+    requests: Counter
+    duration: Histogram
+    sent: Histogram
+    received: Histogram

@@ -30,11 +30,14 @@ class Outcome(NamedTuple):
         return self.result == "error"
 
 
+_DONE = Outcome("success", "done")
+
+
 def of_result(result: Result | None) -> Outcome:
     """The consequence of a reconcile that returned."""
     match result:
         case None | Done():
-            return Outcome("success", "done")
+            return _DONE
         case RequeueAfter(seconds, priority):
             if seconds <= 0:
                 raise ValueError(f"RequeueAfter needs a positive time, got {seconds}")

@@ -180,7 +180,8 @@ class WorkQueue(Generic[K]):
 
     def __len__(self) -> int:
         """Keys ready to be handed out."""
-        return sum(rank.size for rank in self._ranks.values())
+        ranks = self._ranks
+        return sum([rank.size for rank in ranks.values()]) if ranks else 0
 
     @property
     def depth(self) -> int:

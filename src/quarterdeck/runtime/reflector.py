@@ -317,7 +317,7 @@ class Reflector:
         return None
 
     def _snapshot(self, raw: bytes, metadata: Metadata) -> Snapshot:
-        return Snapshot(self._trim(raw, metadata), metadata)
+        return Snapshot.of(self._trim(raw, metadata), metadata)
 
     def _snapshot_of(self, raw: bytes) -> Snapshot:
         return self._snapshot(raw, read_head(raw).metadata)

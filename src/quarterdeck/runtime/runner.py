@@ -4,7 +4,6 @@ Workers are long-lived; no task is made per event. A failing reconciler hurts on
 every exception becomes an outcome, and only cancellation ends a worker.
 """
 
-import asyncio
 import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -12,6 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from quarterdeck.client.interfaces import Api
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.kit.timelimit import TimeLimit
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
@@ -191,18 +191,22 @@ class Runner(Generic[T]):
     # --- queue to reconcile
 
     async def _work(self) -> None:
-        while (taken := await self._dispatch.get()) is not None:
-            try:
-                if self._stopping:
-                    continue
-                if self._may_work is not None and not self._may_work():
-                    self._dispatch.add(taken.key, after_s=1.0, cause="not leading")
-                else:
-                    await self._visit(taken)
-            finally:
-                self._dispatch.done(taken.key)
+        limit = TimeLimit(self.controller.time_limit_s)
+        try:
+            while (taken := await self._dispatch.get()) is not None:
+                try:
+                    if self._stopping:
+                        continue
+                    if self._may_work is not None and not self._may_work():
+                        self._dispatch.add(taken.key, after_s=1.0, cause="not leading")
+                    else:
+                        await self._visit(taken, limit)
+                finally:
+                    self._dispatch.done(taken.key)
+        finally:
+            limit.close()
 
-    async def _visit(self, taken: Taken[Key]) -> None:
+    async def _visit(self, taken: Taken[Key], limit: TimeLimit) -> None:
         key, started = taken.key, self._clock.monotonic()
         obj = self._cache.get(key)
         if obj is None:
@@ -223,10 +227,10 @@ class Runner(Generic[T]):
         )
         tracer = self._env.tracer
         if tracer is None:
-            ended = await self._attempt(ctx)
+            ended = await self._attempt(ctx, limit)
         else:
             with tracer.reconcile(self.name, obj, ctx.reconcile_id, taken.waited_s):
-                ended = await self._attempt(ctx)
+                ended = await self._attempt(ctx, limit)
         took_s = self._clock.monotonic() - started
         self._count(ended, took_s)
         next_s = self._schedule(taken, ended)
@@ -234,7 +238,7 @@ class Runner(Generic[T]):
             Record(
                 ctx.reconcile_id,
                 key,
-                self._clock.now().timestamp() - took_s,
+                ctx.started.timestamp(),
                 taken.causes,
                 taken.waited_s,
                 took_s,
@@ -246,16 +250,15 @@ class Runner(Generic[T]):
             )
         )
 
-    async def _attempt(self, ctx: Context[T]) -> Outcome:
+    async def _attempt(self, ctx: Context[T], limit: TimeLimit) -> Outcome:
         """Run the steps within the time limit, then report; a failed report is a failure."""
         is_final = False
-        limit = asyncio.timeout(self.controller.time_limit_s)
         try:
-            async with limit:
+            with limit:
                 result, is_final = await self._steps(ctx)
                 ended = outcome.of_result(result)
         except Exception as error:
-            ended = outcome.of_error(error, is_timeout=limit.expired())
+            ended = outcome.of_error(error, is_timeout=limit.expired)
             self._tell_error(ctx, error, ended)
         if is_final:
             return ended

@@ -14,7 +14,7 @@ from quarterdeck.wire.labels import Selector
 
 T = TypeVar("T", bound=Object)
 
-_MEMO_SIZE = 256
+_MEMO_SIZE = 64
 
 
 class Shelf(Generic[T]):

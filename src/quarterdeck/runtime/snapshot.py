@@ -80,22 +80,26 @@ def version_of(resource_version: str) -> int:
         return UNORDERED
 
 
-class Snapshot:
-    """An object as bytes with its identity. `metadata` and `typed` decode anew at each use."""
+class Snapshot(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """An object as bytes with its identity. `metadata` and `typed` decode anew at each use.
 
-    __slots__ = ("generation", "key", "raw", "uid", "version")
+    Caches hold very many of them, so they are small, and the garbage collector does not see them.
+    """
 
-    def __init__(self, raw: bytes, metadata: Metadata) -> None:
-        self.key = Key(sys.intern(metadata.namespace), metadata.name)
-        self.raw = raw
-        self.uid = metadata.uid
-        self.version = version_of(metadata.resource_version)
-        self.generation = metadata.generation
+    key: Key
+    raw: bytes
+    uid: str
+    version: int
+    generation: int
 
     @classmethod
-    def of(cls, raw: bytes) -> "Snapshot":
-        """From encoded bytes alone."""
-        return cls(raw, read_head(raw).metadata)
+    def of(cls, raw: bytes, metadata: Metadata | None = None) -> "Snapshot":
+        """From encoded bytes, and their metadata if that is decoded already."""
+        if metadata is None:
+            metadata = read_head(raw).metadata
+        key = Key(sys.intern(metadata.namespace), metadata.name)
+        version = version_of(metadata.resource_version)
+        return cls(key, raw, metadata.uid, version, metadata.generation)
 
     @property
     def is_unordered(self) -> bool:

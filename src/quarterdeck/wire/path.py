@@ -4,12 +4,14 @@
 at `/api/v1/namespaces/NAME`, so the words after `namespaces` decide by their number.
 """
 
-import functools
+import re
 from typing import NamedTuple
 from urllib.parse import quote
 
 from quarterdeck.meta.identity import GVR, Key
 
+_PLAIN = re.compile(r"[a-zA-Z0-9.:-]*")
+"""What nearly every name is made of."""
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
 
@@ -89,6 +91,5 @@ def prefix(group: str, version: str) -> str:
     return f"/apis/{group}/{version}" if group else f"/api/{version}"
 
 
-@functools.lru_cache(maxsize=4096)
 def _escape(name: str) -> str:
-    return quote(name, safe=":@!$&'()*+,;=-._~")
+    return name if _PLAIN.fullmatch(name) else quote(name, safe=":@!$&'()*+,;=-._~")

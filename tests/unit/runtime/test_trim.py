@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.runtime.snapshot import read_head
-from quarterdeck.runtime.trim import keep_all, only_managed_by
+from quarterdeck.runtime.trim import keep_all, only_applied_by
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8),
@@ -17,7 +17,12 @@ JSON = st.recursive(
 )
 ENTRIES = st.lists(
     st.fixed_dictionaries(
-        {"manager": st.sampled_from(["ours", "kubectl", '"ours"', "o"]), "fieldsV1": JSON}
+        {
+            "manager": st.sampled_from(["ours", "kubectl", '"ours"', "o"]),
+            "operation": st.sampled_from(["Apply", "Update"]),
+            "subresource": st.sampled_from(["", "status"]),
+            "fieldsV1": JSON,
+        }
     ),
     max_size=4,
 )
@@ -25,13 +30,14 @@ ENTRIES = st.lists(
 
 def trimmed(document: Any, manager: str = "ours") -> Any:
     raw = msgspec.json.encode(document)
-    return msgspec.json.decode(only_managed_by(manager)(raw, read_head(raw).metadata))
+    return msgspec.json.decode(only_applied_by(manager)(raw, read_head(raw).metadata))
 
 
 @given(entries=ENTRIES, rest=JSON, name=st.text(max_size=5))
 def test_only_the_entries_of_others_are_dropped(entries: Any, rest: Any, name: str) -> None:
     metadata = {"name": name, "managedFields": entries, "uid": "u"}
-    kept = [entry for entry in entries if entry["manager"] == "ours"]
+    ours = {"manager": "ours", "operation": "Apply", "subresource": ""}
+    kept = [entry for entry in entries if entry | ours == entry]
     found = trimmed({"kind": "Thing", "metadata": metadata, "spec": rest})
     assert found == {
         "kind": "Thing",

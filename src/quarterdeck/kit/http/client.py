@@ -93,7 +93,7 @@ class Client:
             total_at = _NEVER
             connection = pool.take_idle() or await pool.acquire()
         else:
-            total_at = asyncio.get_running_loop().time() + timeout_s
+            total_at = pool.time() + timeout_s
             connection = pool.take_idle() or await self._acquire_until(pool, total_at)
         is_reused = connection.served > 0
         try:

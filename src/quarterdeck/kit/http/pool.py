@@ -29,6 +29,7 @@ class Pool:
         self._open: set[ClientConnection] = set()
         self._waiting: deque[asyncio.Future[ClientConnection | None]] = deque()
         self._loop = asyncio.get_running_loop()
+        self.time = self._loop.time
         self._sweeper: asyncio.TimerHandle | None = None
 
     def take_idle(self) -> ClientConnection | None:

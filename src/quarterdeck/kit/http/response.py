@@ -91,8 +91,9 @@ class ClientResponse:
 
     async def aclose(self) -> None:
         """Drop the rest of the body; a connection that still carries it is closed."""
-        self._source.abandon(self)
-        await asyncio.sleep(0)
+        if not self._inflow.ended:
+            self._source.abandon(self)
+            await asyncio.sleep(0)  # so that the transport has let go of it
 
     @property
     def is_complete(self) -> bool:

@@ -1,0 +1,76 @@
+"""A time limit that one task uses again and again."""
+
+import asyncio
+
+import pytest
+
+from quarterdeck.kit.timelimit import TimeLimit
+
+
+async def test_what_is_quick_enough_passes_and_the_limit_serves_again() -> None:
+    limit = TimeLimit(60.0)
+    for _ in range(3):
+        with limit:
+            await asyncio.sleep(0)
+        assert not limit.expired
+    limit.close()
+
+
+async def test_what_takes_too_long_is_told_by_a_time_out() -> None:
+    limit = TimeLimit(0.01)
+    with pytest.raises(TimeoutError), limit:
+        await asyncio.Event().wait()
+    assert limit.expired
+    with limit:
+        await asyncio.sleep(0)
+    assert not limit.expired
+
+
+async def test_an_early_timer_waits_for_the_newest_use() -> None:
+    limit = TimeLimit(0.05)
+    with limit:
+        pass  # arms the timer, which then fires in the second use, too early for it
+    ended = asyncio.Event()
+    with limit:
+        asyncio.get_running_loop().call_later(0.02, ended.set)
+        await ended.wait()
+    with pytest.raises(TimeoutError), limit:
+        await asyncio.Event().wait()
+
+
+async def test_a_cancellation_from_outside_stays_one() -> None:
+    entered = asyncio.Event()
+
+    async def work() -> None:
+        with TimeLimit(60.0):
+            entered.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_both_at_once_are_a_cancellation() -> None:
+    async def work() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        with TimeLimit(0.01) as limit:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                task.cancel()
+                raise
+            finally:
+                assert limit.expired
+
+    task = asyncio.create_task(work())
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_an_error_inside_is_not_changed() -> None:
+    with pytest.raises(KeyError), TimeLimit(60.0):
+        raise KeyError
