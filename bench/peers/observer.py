@@ -6,9 +6,10 @@ import time
 import msgspec
 
 
-class _Metadata(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str
+    resource_version: str
 
 
 class _Spec(msgspec.Struct):
@@ -54,6 +55,7 @@ class Observer:
         self._waiting: dict[tuple[str, str], float] = {}
         found = msgspec.json.decode(answer, type=_List)
         self.version = found.metadata.resource_version
+        """Everything up to here was seen."""
         for widget in found.items:
             self._note(widget)
         self._settle()
@@ -66,6 +68,7 @@ class Observer:
     def line(self, line: bytes) -> None:
         """Take an event in."""
         event = self._decoder.decode(line)
+        self.version = event.object.metadata.resource_version
         if event.type == "DELETED":
             key = _key(event.object)
             self._known.pop(key, None)

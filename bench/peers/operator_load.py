@@ -38,13 +38,14 @@ class OperatorLoad(Load):
             self._observing.cancel()
         path = path_of(namespace) if namespace else f"/apis/{GROUP}/{VERSION}/{PLURAL}"
         select = f"fieldSelector=metadata.name%3D{name}" if name else ""
-        answer = await self.send("GET", f"{path}?{select}")
-        self._observer = Observer(answer)
-        version = self._observer.version
-        self._observing = asyncio.create_task(
-            self.lines(f"{path}?watch=1&resourceVersion={version}&{select}", self._observer.line)
-        )
-        return {"bytes": len(answer)}
+        self._observer = Observer(await self.send("GET", f"{path}?{select}"))
+        self._observing = asyncio.create_task(self._follow(self._observer, f"{path}?{select}"))
+        return {}
+
+    async def _follow(self, observer: Observer, url: str) -> None:
+        """Watch, again and again: kube-apiserver ends watches that fall behind for a moment."""
+        while True:
+            await self.lines(f"{url}&watch=1&resourceVersion={observer.version}", observer.line)
 
     async def settled(self, limit_s: float) -> dict[str, Any]:
         """Wait until every status agrees with its spec; says how many do not within the limit."""
@@ -52,6 +53,8 @@ class OperatorLoad(Load):
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 await self._observer.settled.wait()
+        if self._observing is not None and self._observing.done():
+            self._observing.result()  # raises what ended it
         return {"seconds": time.perf_counter() - start, "missing": self._observer.waiting}
 
     async def writes(self) -> dict[str, Any]:
