@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from quarterdeck.cel.interpreter.evaluator import Meter
+from quarterdeck.cel.cost.meter import Meter
 from quarterdeck.cel.program import Environment
 from quarterdeck.cel.runtime import PER_CALL_LIMIT
 from quarterdeck.cel.types import DYN, Type

@@ -1,14 +1,13 @@
 """Compiled expressions and the environments they are compiled in."""
 
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from typing import Any
 
 from quarterdeck.cel.checking.checker import check
-from quarterdeck.cel.compiler.emitter import Function, NotCompilable, compile_function
 from quarterdeck.cel.cost.estimate import estimate
+from quarterdeck.cel.cost.meter import Meter
 from quarterdeck.cel.cost.units import Range
 from quarterdeck.cel.errors import BudgetExceeded, CelError, CompileError, Issue
-from quarterdeck.cel.interpreter.evaluator import Meter, interpret
 from quarterdeck.cel.runtime import Budget
 from quarterdeck.cel.schema_types import declared_type
 from quarterdeck.cel.syntax.ast import Expr
@@ -49,9 +48,9 @@ class Program:
         """Names of the arguments `run` takes."""
         self.estimated_cost: Range = estimate(tree, root=variables.get("self"))
         self._bounds: dict[int, int] = {}
-        self.by_position: Function = self._first_by_position
+        self.by_position: Callable[..., Any] = self._first_by_position
         """The compiled code itself: it raises anything when it does not know."""
-        self._by_name: Function = self._first_by_name
+        self._by_name: Callable[..., Any] = self._first_by_name
 
     def evaluate(self, variables: Mapping[str, Any], *, budget: Budget | None = None) -> Any:
         """The expression's value.
@@ -70,21 +69,20 @@ class Program:
         try:
             return self._by_name(variables)
         except Exception:  # whatever it is, the interpreter explains it
-            return interpret(self._tree, variables)
+            return _interpret(self._tree, variables)
 
     def run(self, *args: Any) -> Any:
         """The value for variables given in the order of `parameters`."""
         try:
             return self.by_position(*args)
         except Exception:  # whatever it is, the interpreter explains it
-            return interpret(self._tree, dict(zip(self.parameters, args, strict=True)))
+            return _interpret(self._tree, dict(zip(self.parameters, args, strict=True)))
 
     def _generate(self) -> None:
         """Make Python code of it, now that it is needed."""
-        try:
-            self.by_position, self._by_name = compile_function(self._tree, self.parameters)
-        except NotCompilable:
-            self.by_position = self._by_name = _undecided
+        from quarterdeck.cel.compiler.function import compile_function
+
+        self.by_position, self._by_name = compile_function(self._tree, self.parameters)
 
     def _first_by_position(self, *args: Any) -> Any:
         self._generate()
@@ -98,7 +96,7 @@ class Program:
         """The value, with every step paid for."""
         meter = Meter(budget.per_call)
         try:
-            return interpret(self._tree, variables, meter)
+            return _interpret(self._tree, variables, meter)
         finally:
             budget.spend(meter.cost)
             if budget.remaining < 0 and meter.cost <= budget.per_call:
@@ -106,7 +104,7 @@ class Program:
 
     def trace(self, variables: Mapping[str, Any], meter: Meter) -> Any:
         """The value, step by step, with its cost left in the meter."""
-        return interpret(self._tree, variables, meter)
+        return _interpret(self._tree, variables, meter)
 
     def bound(self, cap: int) -> int:
         """The most the expression can cost on data of so many bytes (see `runtime.cap_of`)."""
@@ -116,9 +114,11 @@ class Program:
         return known
 
 
-def _undecided(*args: Any) -> Any:
-    """Stands for code that could not be generated."""
-    raise NotCompilable
+def _interpret(tree: Expr, variables: Mapping[str, Any], meter: Meter | None = None) -> Any:
+    """The interpreter's answer; it is loaded once something needs explaining or paying for."""
+    from quarterdeck.cel.interpreter.interpret import interpret
+
+    return interpret(tree, variables, meter)
 
 
 class Environment:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quarterdeck import cel
-from quarterdeck.cel.interpreter.evaluator import Meter
+from quarterdeck.cel.cost.meter import Meter
 from quarterdeck.meta.schema import from_openapi
 
 _LIMIT = 1 << 64

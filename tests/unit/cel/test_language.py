@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quarterdeck import cel
-from quarterdeck.cel.interpreter.evaluator import interpret
+from quarterdeck.cel.interpreter.interpret import interpret
 from quarterdeck.cel.types import Type
 from quarterdeck.cel.values import NONE, SECOND, Duration, Optional, Timestamp, UInt
 

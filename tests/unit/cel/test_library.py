@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quarterdeck import cel
-from quarterdeck.cel.interpreter.evaluator import interpret
+from quarterdeck.cel.interpreter.interpret import interpret
 from quarterdeck.cel.library.authorizer import Answer, Attributes, Subject
 
 _ENVIRONMENT = cel.Environment({"authorizer": cel.AUTHORIZER, "any": cel.DYN})

@@ -8,7 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from quarterdeck import cel
-from quarterdeck.cel.interpreter.evaluator import Meter, interpret
+from quarterdeck.cel.cost.meter import Meter
+from quarterdeck.cel.interpreter.interpret import interpret
 
 _VARIABLES: dict[str, Any] = {
     "a": 3,

@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck import cel
 from quarterdeck.cel.escaping import escape
-from quarterdeck.cel.interpreter.evaluator import interpret
+from quarterdeck.cel.interpreter.interpret import interpret
 from quarterdeck.meta.schema import from_openapi
 
 

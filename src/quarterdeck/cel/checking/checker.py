@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from quarterdeck.cel.checking import macros, names
-from quarterdeck.cel.checking.declarations import functions
+from quarterdeck.cel.checking.declarations import is_declared
 from quarterdeck.cel.checking.inference import Inference
 from quarterdeck.cel.checking.overloads import resolve
 from quarterdeck.cel.errors import CompileError, Issue
@@ -143,12 +143,12 @@ class _Checker:
             return self.optional_select(node)
         if node.target is not None:
             qualified = f"{names.qualified(node.target)}.{node.function}"
-            if qualified in functions():
+            if is_declared(qualified):
                 node.function, node.target = qualified, None
             else:
                 self.visit(node.target)
         arguments = self.arguments(node)
-        if node.function not in functions():
+        if not is_declared(node.function):
             return self.report(
                 node.pos, f"undeclared reference to '{node.function}' (in container '')"
             )

@@ -1,7 +1,7 @@
 """Which functions exist, for which types.
 
-Written as text, one overload a line, because that is how people read signatures; read once, when
-the first expression is compiled. Overload names are cel-go's: the cost model speaks of them.
+Written as text, one overload a line, because that is how people read signatures; a function's are
+read when the first expression calls it. Overload names are cel-go's: the cost model speaks of them.
 """
 
 import functools
@@ -163,20 +163,30 @@ def _comparisons() -> str:
     return "\n".join(lines)
 
 
+def is_declared(function: str) -> bool:
+    """Whether there is a function of this name."""
+    return function in _lines()
+
+
 @functools.cache
-def functions() -> Mapping[str, tuple[Overload, ...]]:
-    """Every declared function with its overloads."""
+def overloads(function: str) -> tuple[Overload, ...]:
+    """The signatures of a declared function."""
+    return tuple(map(_read, _lines()[function]))
+
+
+@functools.cache
+def _lines() -> Mapping[str, list[str]]:
+    """The declarations of every function, still text."""
     from quarterdeck.cel import library
 
-    table: dict[str, list[Overload]] = {}
+    table: dict[str, list[str]] = {}
     for text in (_STANDARD, _comparisons(), *library.declarations()):
         for line in filter(None, text.splitlines()):
-            name, overload = _read(line)
-            table.setdefault(name, []).append(overload)
-    return {name: tuple(overloads) for name, overloads in table.items()}
+            table.setdefault(line.partition(" ")[0], []).append(line)
+    return table
 
 
-_LINE = re.compile(r"(\S+) (\S+) (?:([^\s.(]+(?:\([^.]*\))?|[\w.]+)\.)?(\(.*\)) (\S.*)")
+_LINE = re.compile(r"\S+ (\S+) (?:([^\s.(]+(?:\([^.]*\))?|[\w.]+)\.)?(\(.*\)) (\S.*)")
 _NAMES: Mapping[str, Type] = {
     **types.NAMED_TYPES,
     "dyn": types.DYN,
@@ -197,17 +207,17 @@ _NAMES: Mapping[str, Type] = {
 }
 
 
-def _read(line: str) -> tuple[str, Overload]:
+def _read(line: str) -> Overload:
     found = _LINE.fullmatch(line)
     if found is None:
         raise ValueError(f"not a declaration: {line!r}")
-    name, overload, target, params, result = found.groups()
+    overload, target, params, result = found.groups()
     args = [_type(part) for part in _split(params[1:-1])]
     if target is not None:
         args.insert(0, _type(target))
     returned = _type(result)
     generic = any(type_.generic for type_ in [*args, returned])
-    return name, Overload(overload, target is not None, tuple(args), returned, generic)
+    return Overload(overload, target is not None, tuple(args), returned, generic)
 
 
 def _split(text: str) -> list[str]:

@@ -3,7 +3,7 @@
 import functools
 from typing import NamedTuple
 
-from quarterdeck.cel.checking.declarations import Overload, functions
+from quarterdeck.cel.checking.declarations import Overload, overloads
 from quarterdeck.cel.checking.inference import Inference
 from quarterdeck.cel.types import DYN, Kind, Type, is_dyn
 
@@ -47,7 +47,7 @@ def _candidates(
     kinds = arguments if target is None else (target, *arguments)
     return tuple(
         overload
-        for overload in functions()[function]
+        for overload in overloads(function)
         if overload.member == (target is not None)
         and len(overload.params) == len(kinds)
         and all(map(_may_fit, kinds, overload.params))

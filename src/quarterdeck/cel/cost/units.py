@@ -5,14 +5,15 @@ are part of the API.
 """
 
 import math
-from typing import NamedTuple
+
+import msgspec
 
 MAX = (1 << 64) - 1
 LIST_COST, MAP_COST, STRUCT_COST = 10, 30, 40
 STRING_FACTOR, REGEX_FACTOR = 0.1, 0.25
 
 
-class Range(NamedTuple):
+class Range(msgspec.Struct, frozen=True, gc=False):
     """A smallest and a largest amount."""
 
     min: int
@@ -20,7 +21,8 @@ class Range(NamedTuple):
 
     def plus(self, other: "Range") -> "Range":
         """The sum."""
-        return Range(min(self.min + other.min, MAX), min(self.max + other.max, MAX))
+        least, most = self.min + other.min, self.max + other.max
+        return Range(least if least < MAX else MAX, most if most < MAX else MAX)
 
     def times(self, other: "Range") -> "Range":
         """The product."""
@@ -55,62 +57,21 @@ BY_SIZE = frozenset(
     {"equals", "not_equals"} | {f"{word}_{kind}" for word in _WORDS for kind in ("string", "bytes")}
 )
 """Overloads that compare two values of any length."""
-NOMINAL = frozenset(
-    [
-        "serviceAccount",
-        "path",
-        "group",
-        "resource",
-        "subresource",
-        "namespace",
-        "name",
-        "allowed",
-        "reason",
-        "error",
-        "errored",
-        "masked",
-        "prefixLength",
-        "family",
-        "isUnspecified",
-        "isLoopback",
-        "isLinkLocalMulticast",
-        "isLinkLocalUnicast",
-        "isGlobalUnicast",
-        "format.named",
-        "sign",
-        "asInteger",
-        "isInteger",
-        "asApproximateFloat",
-        "isGreaterThan",
-        "isLessThan",
-        "compareTo",
-        "add",
-        "sub",
-        "major",
-        "minor",
-        "patch",
-        "getScheme",
-        "getHostname",
-        "getHost",
-        "getPort",
-        "getEscapedPath",
-        "getQuery",
-    ]
-)
+NOMINAL = frozenset([
+    "serviceAccount", "path", "group", "resource", "subresource", "namespace", "name",
+    "allowed", "reason", "error", "errored", "masked", "prefixLength", "family",
+    "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast",
+    "isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger", "asApproximateFloat",
+    "isGreaterThan", "isLessThan", "compareTo", "add", "sub", "major", "minor", "patch",
+    "getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery",
+])  # fmt: skip
 """Functions that cost one unit whatever they are given."""
-UNIT_EQUALITY = frozenset(
-    {
-        "kubernetes.Quantity",
-        "kubernetes.Semver",
-        "net.IP",
-        "net.CIDR",
-        "kubernetes.authorization.Authorizer",
-        "kubernetes.authorization.PathCheck",
-        "kubernetes.authorization.GroupCheck",
-        "kubernetes.authorization.ResourceCheck",
-        "kubernetes.authorization.Decision",
-    }
-)
+UNIT_EQUALITY = frozenset([
+    "kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR",
+    "kubernetes.authorization.Authorizer", "kubernetes.authorization.PathCheck",
+    "kubernetes.authorization.GroupCheck", "kubernetes.authorization.ResourceCheck",
+    "kubernetes.authorization.Decision",
+])  # fmt: skip
 """Types whose values are compared in one step."""
 PARSERS = frozenset(
     ["url", "cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"]

@@ -1,0 +1,118 @@
+"""Code for macros.
+
+Each comprehension becomes a function of its own with a plain loop, the fastest thing Python has
+for it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from quarterdeck.cel import values
+from quarterdeck.cel.compiler import support
+from quarterdeck.cel.compiler.emitter import Emitter, NotCompilable
+from quarterdeck.cel.syntax.ast import Comprehension, OptionalMap
+from quarterdeck.cel.types import Kind
+
+
+def comprehension(emitter: Emitter, node: Comprehension) -> str:
+    """A call of the function that the loop becomes."""
+    range_ = emitter.emit(node.range)
+    outer = [f"v_{name}" for name in emitter.visible()]
+    emitter.scopes.append(tuple(name for name in (node.var, node.var2) if name))
+    loop = _LOOPS[node.kind](emitter, node)
+    emitter.scopes.pop()
+    rounds = [*_converted(emitter, node), loop.each]
+    body = [*loop.before, _head(emitter, node), *(f"    {line}" for line in rounds), loop.after]
+    name = emitter.define(["r", *outer], body)
+    return f"{name}({', '.join([range_, *outer])})"
+
+
+def _head(emitter: Emitter, node: Comprehension) -> str:
+    """What a loop binds, and what it runs over."""
+    kind = node.range.type.kind
+    if node.var2:
+        sources = {Kind.MAP: "r.items()", Kind.LIST: "enumerate(r)"}
+        source = sources.get(kind) or emitter.call(support.pairs, "r")
+        return f"for v_{node.var}, v_{node.var2} in {source}:"
+    is_known = kind in (Kind.LIST, Kind.MAP)
+    return f"for v_{node.var} in {'r' if is_known else emitter.call(support.elements, 'r')}:"
+
+
+def _converted(emitter: Emitter, node: Comprehension) -> list[str]:
+    """Statements that turn stored scalars into values as they are met."""
+    type_ = node.range.type
+    if not type_.params or (type_.kind is Kind.MAP and not node.var2):
+        return []
+    name = f"v_{node.var2 or node.var}"
+    code = emitter.scalar(type_.params[-1], name)
+    return [f"{name} = {code}"] if code != name else []
+
+
+class _Loop(NamedTuple):
+    """What stands before a loop, inside it and after it."""
+
+    before: tuple[str, ...]
+    each: str
+    after: str
+
+
+def _quantifier(emitter: Emitter, node: Comprehension) -> _Loop:
+    assert node.condition is not None
+    condition = emitter.boolean(node.condition)
+    if node.kind == "all":
+        return _Loop((), f"if not {condition}: return False", "return True")
+    return _Loop((), f"if {condition}: return True", "return False")
+
+
+def _exists_one(emitter: Emitter, node: Comprehension) -> _Loop:
+    assert node.condition is not None
+    return _Loop(("n = 0",), f"if {emitter.boolean(node.condition)}: n += 1", "return n == 1")
+
+
+def _collect(emitter: Emitter, node: Comprehension) -> _Loop:
+    value = emitter.whole(node.step) if node.step is not None else f"v_{node.var}"
+    each = _if_wanted(emitter, node, f"add({value})")
+    return _Loop(("out = []", "add = out.append"), each, "return out")
+
+
+def _collect_map(emitter: Emitter, node: Comprehension) -> _Loop:
+    if node.kind == "transform_map_entry":
+        raise NotCompilable("entries that may repeat")
+    assert node.step is not None
+    each = _if_wanted(emitter, node, f"out[v_{node.var}] = {emitter.whole(node.step)}")
+    return _Loop(("out = {}",), each, "return out")
+
+
+def _if_wanted(emitter: Emitter, node: Comprehension, statement: str) -> str:
+    if node.condition is None:
+        return statement
+    return f"if {emitter.boolean(node.condition)}: {statement}"
+
+
+_LOOPS: Mapping[str, Callable[[Emitter, Comprehension], _Loop]] = {
+    "all": _quantifier,
+    "exists": _quantifier,
+    "exists_one": _exists_one,
+    "map": _collect,
+    "filter": _collect,
+    "transform_list": _collect,
+    "transform_map": _collect_map,
+    "transform_map_entry": _collect_map,
+}
+
+
+def optional_map(emitter: Emitter, node: OptionalMap) -> str:
+    """A call of the function that the body becomes, if there is a value."""
+    if node.type.convert or node.target.type.convert:
+        raise NotCompilable("conversion inside an optional")
+    target = emitter.emit(node.target)
+    outer = emitter.visible()
+    emitter.scopes.append((node.var,))
+    body = emitter.whole(node.body)
+    emitter.scopes.pop()
+    params = [f"v_{name}" for name in dict.fromkeys([*outer, node.var])]
+    result = body if node.flat else emitter.call(values.some, body)
+    name = emitter.define(params, [f"return {result}"])
+    passed = [f"v_{name}=v_{name}" for name in outer if name != node.var]
+    call = f"{name}({', '.join([f'v_{node.var}=x', *passed])})"
+    return emitter.call(support.map_optional, target, f"lambda x: {call}")

@@ -1,0 +1,34 @@
+"""Stored JSON as a path finds it, and the values it becomes."""
+
+from typing import Any
+
+from quarterdeck.cel.adapt import leaf
+from quarterdeck.cel.operations.classes import no_overload
+from quarterdeck.cel.types import Kind, Type, is_optional
+from quarterdeck.cel.values import Optional, some
+
+
+def scalar(type_: Type, value: Any) -> Any:
+    """A scalar converted; anything else as it is."""
+    convert = leaf(type_)
+    if convert is None or value is None:
+        return value
+    try:
+        return convert(value)
+    except (TypeError, ValueError):
+        raise no_overload() from None
+
+
+def settled(type_: Type, value: Any) -> Any:
+    """What a look into a container found, converted, inside an optional too."""
+    if not isinstance(value, Optional):
+        return scalar(type_, value)
+    if not value.present or not type_.params:
+        return value
+    return some(scalar(type_.params[0], value.value))
+
+
+def has_members(type_: Type) -> bool:
+    """Whether it is an object with declared members, of which null ones count as absent."""
+    inner = type_.params[0] if is_optional(type_) else type_
+    return inner.kind is Kind.STRUCT

@@ -1,0 +1,22 @@
+"""Signatures are text that is read when a function is first called: all of them must be readable."""
+
+import pytest
+
+from quarterdeck.cel import library
+from quarterdeck.cel.checking.declarations import is_declared, overloads
+from quarterdeck.cel.operations.dispatch import OPERATORS
+
+
+@pytest.mark.parametrize("function", sorted({*OPERATORS, *library.functions()} - {"_?._"}))
+def test_every_function_that_exists_is_declared(function: str) -> None:
+    assert overloads(function)
+
+
+def test_an_unknown_function_is_not_declared() -> None:
+    assert not is_declared("nosuch")
+
+
+def test_members_take_their_target_as_the_first_parameter() -> None:
+    (overload,) = overloads("startsWith")
+    assert overload.member
+    assert [str(part) for part in overload.params] == ["string", "string"]
