@@ -20,6 +20,10 @@ _NULL = frozenset(("", "~", "null", "Null", "NULL"))
 _QUOTED = frozenset("'\"|>")
 _TEXT_TAGS = frozenset(("!", "tag:yaml.org,2002:binary"))
 MAX_DEPTH = 200
+MAX_ALIASED = 400_000
+"""Values that aliases may blow a text up to; what stands there without them is never too much."""
+_DEEP_BLOCK = re.compile(rf"^[ \t?:-]{{{MAX_DEPTH}}}", re.MULTILINE)
+_BIGGEST, _SMALLEST = 2**64 - 1, -(2**63)
 
 
 class YamlError(ValueError):
@@ -50,14 +54,18 @@ def load_all(text: str | bytes) -> Iterator[Any]:
     import yaml
 
     try:
-        loader = _loader_class()(text.decode() if isinstance(text, bytes) else text)
+        text = text.decode() if isinstance(text, bytes) else text
+        loader = _loader_class()(text)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise YamlError(str(error).splitlines()[0]) from error
+    reader = _Reader(limit=max(MAX_ALIASED, 2 * len(text)))
     try:
+        if _may_be_deep(text):
+            _check_depth(text)
         while loader.check_node():
             node = loader.get_node()
             if node is not None and not _is_empty(node):
-                yield _construct(node, 0)
+                yield reader.construct(node, 0)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise YamlError(
@@ -129,34 +137,70 @@ def _is_empty(node: Any) -> bool:
     return node.id == "scalar" and node.value == "" and not node.style
 
 
-def _construct(node: Any, depth: int) -> Any:
-    if depth > MAX_DEPTH:
-        raise _error(node, f"nested deeper than {MAX_DEPTH} levels")
-    match node.id:
-        case "scalar":
-            return _scalar(node)
-        case "sequence":
-            return [_construct(item, depth + 1) for item in node.value]
-        case _:
-            return _mapping(node, depth)
+def _may_be_deep(text: str) -> bool:
+    """Whether a glance cannot rule out a nesting that the library's C stack does not survive.
+
+    A level of flow style costs a bracket; one of block style a column before the first word.
+    """
+    return text.count("[") + text.count("{") > MAX_DEPTH or _DEEP_BLOCK.search(text) is not None
 
 
-def _mapping(node: Any, depth: int) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    merged: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        if key_node.id != "scalar":
-            raise _error(key_node, "a key must be a scalar")
-        value = _construct(value_node, depth + 1)
-        if key_node.value == "<<" and not key_node.style:
-            for part in value if isinstance(value, list) else [value]:
-                merged = {**part, **merged}
-            continue
-        key = _key(_scalar(key_node), key_node)
-        if key in result:
-            raise _error(key_node, f'key "{key}" already set in map')
-        result[key] = value
-    return {**merged, **result} if merged else result
+def _check_depth(text: str) -> None:
+    """Count levels event by event, which needs no stack.
+
+    Raises:
+        YamlError: where it is too deep.
+    """
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=_loader_class()):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _error(event, f"nested deeper than {MAX_DEPTH} levels")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+class _Reader:
+    """Makes values of the nodes of one text, so many and no more."""
+
+    def __init__(self, *, limit: int) -> None:
+        self._left = limit
+
+    def construct(self, node: Any, depth: int) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise _error(node, "the text contains excessive aliasing")
+        if depth > MAX_DEPTH:
+            raise _error(node, f"nested deeper than {MAX_DEPTH} levels")
+        match node.id:
+            case "scalar":
+                return _scalar(node)
+            case "sequence":
+                return [self.construct(item, depth + 1) for item in node.value]
+            case _:
+                return self._mapping(node, depth)
+
+    def _mapping(self, node: Any, depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.id != "scalar":
+                raise _error(key_node, "a key must be a scalar")
+            value = self.construct(value_node, depth + 1)
+            if key_node.value == "<<" and not key_node.style:
+                for part in value if isinstance(value, list) else [value]:
+                    if not isinstance(part, dict):
+                        raise _error(value_node, "<< takes a map, or a list of maps")
+                    merged = {**part, **merged}
+                continue
+            key = _key(_scalar(key_node), key_node)
+            if key in result:
+                raise _error(key_node, f'key "{key}" already set in map')
+            result[key] = value
+        return {**merged, **result} if merged else result
 
 
 def _key(value: Any, node: Any) -> str:
@@ -197,14 +241,24 @@ def _resolve(text: str) -> Any:
     return text
 
 
-def _integer(text: str) -> int:
+def _integer(text: str) -> int | float | str:
+    """An integer of 64 bits; a longer one is a float, and text where it is not even that."""
     sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.lstrip("+"))
     digits = digits.replace("_", "")
-    if digits.startswith(("0b", "0x", "0o")):
-        return sign * int(digits, 0)
-    if len(digits) > 1 and digits.startswith("0"):
-        return sign * int(digits, 8)
-    return sign * int(digits)
+    prefix = digits[:2].lower()
+    base = {"0b": 2, "0x": 16, "0o": 8}.get(prefix, 8 if digits[:1] == "0" else 10)
+    if base == 10 and len(digits) > 20:
+        return _long(text)
+    try:
+        value = sign * int(digits[2:] if prefix in ("0b", "0x", "0o") else digits, base)
+    except ValueError:  # a prefix, and only underscores behind it
+        return text
+    return value if _SMALLEST <= value <= _BIGGEST else _long(text) if base == 10 else text
+
+
+def _long(text: str) -> float | str:
+    value = float(text.replace("_", ""))
+    return value if math.isfinite(value) else text
 
 
 def _float(text: str) -> float | int:

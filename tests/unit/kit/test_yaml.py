@@ -83,3 +83,57 @@ def test_empty_documents_are_left_out() -> None:
 def test_what_has_no_place_in_json_is_refused(text: str | bytes) -> None:
     with pytest.raises(YamlError):
         yaml.load(text if isinstance(text, bytes) else f"v: {text}" if text == ".inf" else text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("[" * 100_000, id="lists in flow style"),
+        pytest.param("{a: " * 100_000, id="maps in flow style"),
+        pytest.param("- " * 20_000 + "x", id="lists in block style"),
+        pytest.param("? " * 20_000 + "x", id="keys in block style"),
+        pytest.param("\n".join(" " * level + "a:" for level in range(2_000)), id="indented maps"),
+        pytest.param("&a [*a]", id="a list of itself"),
+    ],
+)
+def test_deep_nesting_is_refused_and_never_a_crash(text: str) -> None:
+    with pytest.raises(YamlError):
+        yaml.load(text)
+
+
+def test_many_brackets_that_are_not_deep_are_read() -> None:
+    assert yaml.load("\n".join(["- [{a: []}]"] * 300)) == [[{"a": []}]] * 300
+    assert yaml.load("a: '" + "[" * 1000 + "'") == {"a": "[" * 1000}
+
+
+def test_aliases_cannot_blow_a_text_up() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    with pytest.raises(YamlError, match="excessive aliasing"):
+        yaml.load("\n".join(lines))
+    assert yaml.load("\n".join(lines[:2]))["a1"] == [["x"] * 10] * 10
+
+
+@pytest.mark.parametrize("value", ["5", "[5]", "x"])
+def test_a_merge_of_something_else_than_maps_is_refused(value: str) -> None:
+    with pytest.raises(YamlError, match="<< takes a map"):
+        yaml.load(f"<<: {value}")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("18446744073709551615", 2**64 - 1),
+        ("18446744073709551616", 2.0**64),
+        ("-9223372036854775809", -(2.0**63)),
+        ("9" * 30, 1e30),
+        ("9" * 5000, "9" * 5000),
+        ("0x" + "f" * 17, "0x" + "f" * 17),
+        ("0x_", "0x_"),
+        ("-0x10", -16),
+        ("+010", 8),
+        ("1_000", 1000),
+    ],
+)
+def test_integers_too_long_for_64_bits_are_floats_or_text(text: str, value: object) -> None:
+    assert yaml.load(text) == value
