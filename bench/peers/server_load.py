@@ -32,7 +32,8 @@ class ServerLoad(Load):
 
     def __init__(self, kubeconfig: Path, url: str = "") -> None:
         super().__init__(kubeconfig, url)
-        self._kubeconfig = kubeconfig
+        is_secure = self._url.startswith("https")
+        self._tls = client_context(load_config(kubeconfig)) if is_secure else None
 
     async def creating(
         self, seconds: float, clients: int, prefix: str, namespace: str = "default"
@@ -122,9 +123,8 @@ class ServerLoad(Load):
             raise RuntimeError("the watchers that sleep were told nothing")
 
     async def _sleeper(self, path: str) -> Sleeper:
-        tls = client_context(load_config(self._kubeconfig)) if "https" in self._url[:5] else None
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(None, Sleeper, self._url + path, self._common, tls)
+        return await loop.run_in_executor(None, Sleeper, self._url + path, self._common, self._tls)
 
     async def _watch_path(self, namespace: str) -> str:
         answer = json.loads(await self.send("GET", f"{path_of(namespace)}?limit=1"))

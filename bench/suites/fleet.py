@@ -6,14 +6,18 @@ pipeline.
 """
 
 import base64
+import itertools
+import selectors
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 from bench import machine
 from bench.peers import fleet_server
 from bench.process import Child
+from bench.series import Figures, Runs, Series, case
 from bench.suite import OURS, Case, Contenders, Scale, Suite
 from bench.timing import per_call_us
 
@@ -28,24 +32,20 @@ def cases(scale: Scale) -> Sequence[Case]:
     polls = scale.pick(300, 10_000, 30_000)
     growth = scale.pick((50, 100, 200), (125, 250, 500, 1_000), (125, 250, 500, 1_000, 2_000))
     size = f"{fleet:,} collectors, {count} pipelines"
+    wall = f"{size}; wall clock, server on one core and collectors on the other"
+    polling = Series(lambda: _polling(fleet, count, polls), rounds=scale.pick(1, 3, 5))
     return [
-        Case(
-            name="GetConfig, unchanged",
-            unit="calls a second",
-            open=lambda _: _polling(fleet, count, polls, is_rate=True),
+        replace(
+            case(polling, "GetConfig, unchanged", "calls a second", "rate", note=wall),
             is_more_better=True,
-            note=f"{size}; wall clock, server on one core",
         ),
-        Case(
-            name="GetConfig, unchanged, cost",
-            unit="CPU µs a call",
-            open=lambda _: _polling(fleet, count, polls, is_rate=False),
-            note=size,
-        ),
-        Case(
-            name="change of a pipeline until every collector has it",
-            unit="s",
-            open=lambda _: _changing(fleet, count),
+        case(polling, "GetConfig, unchanged, cost", "CPU µs a call", "cost", note=size),
+        _generator_case(polling),
+        case(
+            polling,
+            "change of a pipeline until every collector has it",
+            "s",
+            "change",
             note=f"{size}; wall clock with all the polls",
         ),
         Case(
@@ -77,6 +77,7 @@ class Fleet(Child):
             socket.create_connection(("127.0.0.1", self.port), timeout=20)
             for _ in range(CONNECTIONS)
         ]
+        self._by_descriptor = {each.fileno(): each for each in self._sockets}
         for each in self._sockets:
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -133,13 +134,25 @@ class Fleet(Child):
         return changed
 
     def exchange(self, requests: Sequence[bytes]) -> list[bytes]:
-        """Send each request once, one at a time on each connection; the bodies of the answers."""
-        bodies: list[bytes] = []
-        for start in range(0, len(requests), CONNECTIONS):
-            batch = requests[start : start + CONNECTIONS]
-            for connection, request in zip(self._sockets, batch, strict=False):
-                connection.sendall(request)
-            bodies += [_body(each) for each, _ in zip(self._sockets, batch, strict=False)]
+        """Send each request once, one at a time on each connection; the bodies of the answers.
+
+        A connection sends its next request when it has its answer, whatever the others do: the
+        server is never out of work.
+        """
+        bodies = [b""] * len(requests)
+        numbers = iter(range(len(requests)))
+        with selectors.DefaultSelector() as answering:
+            for connection, number in zip(self._sockets, numbers, strict=False):
+                connection.sendall(requests[number])
+                answering.register(connection, selectors.EVENT_READ, number)
+            while answering.get_map():
+                for key, _ in answering.select():
+                    connection = self._by_descriptor[key.fd]
+                    bodies[key.data] = _body(connection)
+                    answering.unregister(connection)
+                    if (number := next(numbers, -1)) >= 0:
+                        connection.sendall(requests[number])
+                        answering.register(connection, selectors.EVENT_READ, number)
         return bodies
 
     def close(self) -> None:
@@ -197,40 +210,45 @@ def _started(collectors: int, pipelines: int) -> Iterator[Fleet]:
 
 
 @contextmanager
-def _polling(collectors: int, pipelines: int, polls: int, *, is_rate: bool) -> Iterator[Contenders]:
+def _polling(collectors: int, pipelines: int, polls: int) -> Iterator[Runs]:
     with _started(collectors, pipelines) as fleet:
         if fleet.learn() != collectors or fleet.learn() != 0:
             raise AssertionError("a collector did not get its configuration once")
-        requests = fleet.polls(polls)
+        revisions = itertools.count(2)
 
-        def run() -> float:
-            before, start = fleet.spent_s(), time.perf_counter()
+        def run(figures: Figures) -> None:
+            requests = fleet.polls(polls)
+            before, own, start = fleet.spent_s(), time.process_time(), time.perf_counter()
             fleet.exchange(requests)
-            took, spent = time.perf_counter() - start, fleet.spent_s() - before
-            return polls / took if is_rate else spent / polls * 1e6
+            took, own = time.perf_counter() - start, time.process_time() - own
+            figures["rate"] = polls / took
+            figures["cost"] = (fleet.spent_s() - before) / polls * 1e6
+            figures["generator"] = own / took * 100
+            figures["change"] = _change(fleet, collectors, next(revisions))
 
         yield {OURS: run}
 
 
-@contextmanager
-def _changing(collectors: int, pipelines: int) -> Iterator[Contenders]:
-    with _started(collectors, pipelines) as fleet:
-        fleet.learn()
-        revision = 1
+def _change(fleet: Fleet, collectors: int, revision: int) -> float:
+    polls, change = fleet.polls(collectors), fleet.update(1, revision)
+    start = time.perf_counter()
+    fleet.exchange([change])
+    fleet.exchange(polls)
+    took = time.perf_counter() - start
+    if not 0 < fleet.learn() < collectors:
+        raise AssertionError("the change did not reach the collectors it is for")
+    return took
 
-        def run() -> float:
-            nonlocal revision
-            revision += 1
-            polls, change = fleet.polls(collectors), fleet.update(1, revision)
-            start = time.perf_counter()
-            fleet.exchange([change])
-            fleet.exchange(polls)
-            took = time.perf_counter() - start
-            if not 0 < fleet.learn() < collectors or fleet.learn() != 0:
-                raise AssertionError("the change did not reach the collectors it is for")
-            return took
 
-        yield {OURS: run}
+def _generator_case(polling: Series) -> Case:
+    """Named after the generator, since it is none of our figures."""
+    return Case(
+        name="GetConfig, unchanged, the load generator",
+        unit="% of its core",
+        open=lambda _: nullcontext({"load generator": polling.contenders("generator")[OURS]}),
+        rounds=polling.rounds,
+        note="Near 100 the rate would be the generator's, and a lower bound for the server.",
+    )
 
 
 @contextmanager

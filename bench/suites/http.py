@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from bench import machine
+from bench import environment, machine
 from bench.peers.http_servers import LINES
 from bench.peers.process import Load, ServerProcess
 from bench.suite import OURS, Case, Contenders, Measure, Missing, Scale, Suite, Value
@@ -297,7 +297,8 @@ def _imports() -> Iterator[Contenders]:
     def measure(module: str) -> Measure:
         code = f"import time; t = time.perf_counter(); import asyncio, {module}; "
         code += "print((time.perf_counter() - t) * 1e3)"
-        return lambda: float(subprocess.check_output([sys.executable, "-c", code]))
+        command = [sys.executable, "-c", code]
+        return lambda: float(subprocess.check_output(command, env=environment.clean()))
 
     yield {
         name: measure(module)
