@@ -5,7 +5,7 @@ by the operations, not by a type.
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from quarterdeck.cel.errors import EvaluationError
 
@@ -25,33 +25,42 @@ class UInt(int):
     __slots__ = ()
 
 
-class Duration:
-    """A signed span of nanoseconds."""
+class _Nanoseconds:
+    """A number of nanoseconds, equal to and ordered among its own kind."""
 
     __slots__ = ("ns",)
 
     def __init__(self, ns: int) -> None:
-        if not INT_MIN <= ns <= INT_MAX:
-            raise EvaluationError("duration overflow")
         self.ns = ns
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Duration) and self.ns == other.ns
+        return type(other) is type(self) and self.ns == other.ns
 
     def __hash__(self) -> int:
-        return hash(("duration", self.ns))
+        return hash((type(self), self.ns))
 
-    def __lt__(self, other: "Duration") -> bool:
+    def __lt__(self, other: Self) -> bool:
         return self.ns < other.ns
 
-    def __le__(self, other: "Duration") -> bool:
+    def __le__(self, other: Self) -> bool:
         return self.ns <= other.ns
 
-    def __gt__(self, other: "Duration") -> bool:
+    def __gt__(self, other: Self) -> bool:
         return self.ns > other.ns
 
-    def __ge__(self, other: "Duration") -> bool:
+    def __ge__(self, other: Self) -> bool:
         return self.ns >= other.ns
+
+
+class Duration(_Nanoseconds):
+    """A signed span of nanoseconds."""
+
+    __slots__ = ()
+
+    def __init__(self, ns: int) -> None:
+        if not INT_MIN <= ns <= INT_MAX:
+            raise EvaluationError("duration overflow")
+        super().__init__(ns)
 
     def __repr__(self) -> str:
         return f"Duration({self.ns})"
@@ -62,37 +71,19 @@ class Duration:
         return f"{'-' if self.ns < 0 else ''}{text}s"
 
 
-class Timestamp:
+class Timestamp(_Nanoseconds):
     """A moment, in nanoseconds since 1970; years 1 to 9999.
 
     `offset` is the time zone it was written in, in seconds, kept for printing alone.
     """
 
-    __slots__ = ("ns", "offset")
+    __slots__ = ("offset",)
 
     def __init__(self, ns: int, offset: int = 0) -> None:
         if not _FIRST <= ns <= _LAST:
             raise EvaluationError("timestamp overflow")
-        self.ns = ns
+        super().__init__(ns)
         self.offset = offset
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Timestamp) and self.ns == other.ns
-
-    def __hash__(self) -> int:
-        return hash(("timestamp", self.ns))
-
-    def __lt__(self, other: "Timestamp") -> bool:
-        return self.ns < other.ns
-
-    def __le__(self, other: "Timestamp") -> bool:
-        return self.ns <= other.ns
-
-    def __gt__(self, other: "Timestamp") -> bool:
-        return self.ns > other.ns
-
-    def __ge__(self, other: "Timestamp") -> bool:
-        return self.ns >= other.ns
 
     def __repr__(self) -> str:
         return f"Timestamp({self})"

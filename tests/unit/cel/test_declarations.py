@@ -1,4 +1,4 @@
-"""Signatures are text that is read when a function is first called: all of them must be readable."""
+"""Signatures are text, read when a function is first called: all of them must be readable."""
 
 import pytest
 

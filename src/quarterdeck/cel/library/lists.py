@@ -1,6 +1,7 @@
 """Kubernetes' functions on lists."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
@@ -44,11 +45,7 @@ def _pick(name: str, better: Callable[[Any, Any], bool]) -> Callable[[Sequence[A
     def pick(items: Sequence[Any]) -> Any:
         if not items:
             raise EvaluationError(f"{name} called on empty list")
-        best = items[0]
-        for item in items[1:]:
-            if better(item, best):
-                best = item
-        return best
+        return reduce(lambda best, item: item if better(item, best) else best, items)
 
     return pick
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
@@ -38,11 +39,7 @@ def _pick(better: Callable[[Any, Any], bool]) -> Callable[..., Any]:
             values = tuple(values[0])
             if not values:
                 raise EvaluationError("math.@min(list) argument must not be empty")
-        best = values[0]
-        for value in values[1:]:
-            if better(value, best):
-                best = value
-        return best
+        return reduce(lambda best, value: value if better(value, best) else best, values)
 
     return pick
 
