@@ -1,7 +1,8 @@
 """Fan-out of committed events to watchers.
 
 Publishing never waits: a watcher has a bounded buffer, and one that is full when more comes is
-dropped. It learns so by `SlowWatcher` and resumes after the last revision it received.
+dropped. It learns so by `SlowWatcher` and resumes after the last revision it received. A consumer
+that is behind gets what it missed in slices, and everybody else a turn between them.
 """
 
 import asyncio
@@ -13,6 +14,9 @@ from quarterdeck.storage.errors import SlowWatcher, StorageError
 from quarterdeck.storage.types import StoreEvent
 
 __all__ = ["Hub", "Watcher"]
+
+SLICE = 128
+"""The most events a consumer is handed at once: a few milliseconds of work for a server."""
 
 CatchUp = Callable[[int], Awaitable[list[StoreEvent]]]
 """Older events after a revision, read from the log; none when the watcher may be attached."""
@@ -45,6 +49,7 @@ class Watcher:
         self._error: StorageError | None = None
         self._is_attached = False
         self._is_closed = False
+        self._owes_turn = False
         self._waiter: asyncio.Future[None] | None = None
 
     @property
@@ -75,7 +80,9 @@ class Watcher:
                 raise StopAsyncIteration
             if self._catch_up is not None:
                 batch = await self._older(self._catch_up)
-            elif self.buffered:
+            elif self._owes_turn:
+                batch = await self._give_turn()
+            elif self._backlog or self._buffer:
                 batch = self._take()
             else:
                 batch = await self._wait()
@@ -96,6 +103,7 @@ class Watcher:
 
     def start_live(self, recent: Callable[[int], list[StoreEvent]]) -> None:
         """Take what happened since the position; everything newer comes from the hub."""
+        self._owes_turn = self._catch_up is not None
         self._catch_up = None
         self._is_attached = True
         self._backlog = self._relevant(recent(self._position))
@@ -137,10 +145,14 @@ class Watcher:
         return batch
 
     def _take(self) -> list[StoreEvent]:
-        if self._backlog:
-            batch, self._backlog = self._backlog, []
+        if not self._backlog:
+            self._backlog, self._buffer = self._buffer, []
+        batch = self._backlog
+        if len(batch) > SLICE:
+            batch, self._backlog = batch[:SLICE], batch[SLICE:]
+            self._owes_turn = True
         else:
-            batch, self._buffer = self._buffer, []
+            self._backlog = []
         return batch
 
     def _fail(self, error: StorageError) -> None:
@@ -161,6 +173,12 @@ class Watcher:
         finally:
             self._waiter = None
         return []
+
+    async def _give_turn(self) -> list[StoreEvent]:
+        """Let whoever is ready run before the next slice."""
+        self._owes_turn = False
+        asyncio.get_running_loop().call_soon(self._wake)
+        return await self._wait()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

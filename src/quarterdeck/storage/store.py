@@ -8,7 +8,7 @@ from typing import NamedTuple
 from quarterdeck.storage.compaction import Compactor
 from quarterdeck.storage.errors import Closed, Compacted, FutureRevision
 from quarterdeck.storage.history import History
-from quarterdeck.storage.hub import Hub, Watcher
+from quarterdeck.storage.hub import SLICE, Hub, Watcher
 from quarterdeck.storage.log import Log
 from quarterdeck.storage.sequencer import Sequencer, Ticket
 from quarterdeck.storage.state import Snapshot, State
@@ -20,7 +20,8 @@ Subscriber = Callable[[Sequence[StoreEvent]], None]
 """Told of each committed batch, at once and in order; must not raise, must not block."""
 
 WATCH_BUFFER = 10_000
-READ_PAGE = 500
+READ_PAGE = SLICE
+"""Events read from the log at once: the thread that reads them keeps the others from running."""
 PAST_SNAPSHOTS = 16
 
 

@@ -2,10 +2,20 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from quarterdeck.storage import Compacted, SlowWatcher, Store, StoreEvent, StoreKey, Watcher
+from quarterdeck.storage import (
+    Compacted,
+    SlowWatcher,
+    Store,
+    StoreEvent,
+    StoreKey,
+    Watcher,
+    open_sqlite,
+)
+from quarterdeck.storage.hub import SLICE
 
 Open = Callable[..., Store]
 
@@ -125,3 +135,31 @@ async def test_thousands_of_watchers_are_served(stores: Open) -> None:
         assert len(await received(watcher, store)) == 2
         watcher.close()
     await store.close()
+
+
+async def test_a_watch_far_behind_gives_others_a_turn_between_slices(stores: Open) -> None:
+    store = stores()
+    await put(store, *[pod(str(number)) for number in range(2 * SLICE + 1)])
+    await assert_sliced(store)
+
+
+async def assert_sliced(store: Store) -> None:
+    """What is behind comes in order, in slices; whoever is ready runs between any two of them."""
+    loop, seen = asyncio.get_running_loop(), list[int]()
+    with store.watch("pods", after=1) as watcher:
+        while watcher.position < store.revision:
+            turn = asyncio.Event()
+            loop.call_soon(turn.set)
+            batch = await anext(watcher)
+            assert turn.is_set() or not seen
+            assert len(batch) <= SLICE
+            seen += [event.revision for event in batch]
+    assert seen == list(range(2, store.revision + 1))
+    await store.close()
+
+
+async def test_a_watch_before_what_is_in_memory_gives_others_turns_too(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "state.db", history_events=SLICE + 10)
+    await put(store, *[pod(str(number % 7)) for number in range(4 * SLICE)])
+    assert store.statistics().history_events < 2 * SLICE
+    await assert_sliced(store)
