@@ -18,7 +18,7 @@ from bench.workloads import (
     soak,
 )
 
-_IN_FULL = (restart, failover, faults, fairness, fan_out, filtered, soak)
+_FURTHER = (restart, failover, faults, fairness, fan_out, filtered)
 
 
 def cases(scale: Scale) -> Sequence[Case]:
@@ -26,7 +26,7 @@ def cases(scale: Scale) -> Sequence[Case]:
     found = convergence.cases(scale, operators)
     if scale is Scale.QUICK:  # that the others are driven alike was seen above
         operators = {OURS: operators[OURS]}
-    for workload in _IN_FULL:
+    for workload in scale.pick(_FURTHER, (), (*_FURTHER, soak)):
         found += workload.cases(scale, operators)
     return found
 

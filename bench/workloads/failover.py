@@ -11,24 +11,24 @@ from bench.workloads.contenders import INFORMER, KOPF, Command, Operators, witho
 
 _ABSENT = {KOPF: "it has no leases", INFORMER: "it has no leases"}
 _NOTE = (
-    "Lease {:g} s, renewed for {:g} s, tried every {:g} s: the defaults of both. Both give the"
-    " lease back when they are told to end."
+    "Lease {:g} s, renewed for {:g} s, tried every {:g} s, for everybody; all give the lease"
+    " back when they are told to end. Three rounds."
 )
 _KILLED, _TOLD = signal.SIGKILL, signal.SIGTERM
+_DEFAULTS = (15.0, 10.0, 2.0)
+_QUICK = (2.0, 1.5, 0.2)
 
 
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """After SIGKILL and after SIGTERM."""
-    if scale is Scale.STANDARD:
-        return []
-    timing = scale.pick((2.0, 1.5, 0.2), (), (15.0, 10.0, 2.0))
-    how = scale.pick((_TOLD,), (), (_TOLD, _KILLED))
+    timing = _QUICK if scale is Scale.QUICK else _DEFAULTS
+    how = (_TOLD,) if scale is Scale.QUICK else (_TOLD, _KILLED)
     lease = "--lease=" + ",".join(f"{each:g}" for each in timing)
     runs = {
         name: each if isinstance(each, Missing) else _run_of(each, lease, how)
         for name, each in without(operators, _ABSENT).items()
     }
-    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 1, 3), warms_up=False)
+    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 3, 3), warms_up=False)
     return [
         case(
             series,

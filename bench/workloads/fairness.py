@@ -11,20 +11,18 @@ from bench.workloads.contenders import Command, Operators
 _NOISY, _QUIET = "a-noisy", "b-quiet"
 _NOTE = (
     "Everything waits when the operator starts; the quiet namespace is the last of the list. The"
-    " longest of its {} objects, which is their 99th percentile too."
+    " longest of its {} objects, which is their 99th percentile too. Three rounds."
 )
 
 
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """Until the quiet namespace is done, and until both are."""
-    if scale is Scale.STANDARD:
-        return []
-    noisy, quiet = scale.pick((100, 3), (0, 0), (10_000, 10))
+    noisy, quiet = scale.pick((100, 3), (10_000, 10), (10_000, 10))
     runs = {
         name: each if isinstance(each, Missing) else _run_of(each, noisy, quiet)
         for name, each in operators.items()
     }
-    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 1, 3), warms_up=False)
+    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 3, 3), warms_up=False)
     what = f"{quiet} changes beside {noisy:,} of another namespace"
     return [
         case(series, f"{what}, until they are done", "s", "quiet_s", note=_NOTE.format(quiet)),

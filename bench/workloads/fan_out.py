@@ -17,14 +17,12 @@ _ABSENT = {
 
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """Until every object has its new status, and what it costs."""
-    if scale is Scale.STANDARD:
-        return []
-    objects = scale.pick(30, 0, 1_000)
+    objects = scale.pick(30, 1_000, 1_000)
     runs = {
         name: each if isinstance(each, Missing) else _run_of(each, objects)
         for name, each in without(operators, _ABSENT).items()
     }
-    rounds = scale.pick(1, 1, 5)
+    rounds = scale.pick(1, 5, 5)
     series = Series(lambda: nullcontext(runs), rounds=rounds, warms_up=rounds > 1)
     what = f"a ConfigMap changes that {objects:,} objects share"
     return [

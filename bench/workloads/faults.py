@@ -40,18 +40,15 @@ _FAULTS = (
 
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """What is missing, how long recovery takes, and how many writes a change needs."""
-    if scale is Scale.STANDARD:
-        return []
-    faults, seconds, objects = scale.pick(
-        (_FAULTS[3:4], 0.5, 20), (_FAULTS[:0], 0.0, 0), (_FAULTS, 6.0, 200)
-    )
+    faults = _FAULTS if scale is not Scale.QUICK else _FAULTS[3:4]
+    seconds, objects = scale.pick((0.5, 20), (6.0, 200), (6.0, 200))
     runs = {
         name: each if isinstance(each, Missing) else _run_of(each, faults, seconds, objects=objects)
         for name, each in without(operators, _ABSENT).items()
     }
-    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 1, 3), warms_up=False)
+    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 3, 3), warms_up=False)
     during = f"{_RATE_HZ} changes a second for {seconds:g} s while "
-    after = f"From the end of the fault; at most {_LIMIT_S:.0f} s."
+    after = f"From the end of the fault; at most {_LIMIT_S:.0f} s. Three rounds."
     found = []
     for name, what in faults:
         found += [

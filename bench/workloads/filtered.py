@@ -13,14 +13,12 @@ _OBJECTS = 100
 
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """What an event costs that is filtered."""
-    if scale is Scale.STANDARD:
-        return []
-    events = scale.pick(200, 0, 5_000)
+    events = scale.pick(200, 5_000, 5_000)
     runs = {
         name: each if isinstance(each, Missing) else _run_of(each, events)
         for name, each in operators.items()
     }
-    rounds = scale.pick(1, 1, 5)
+    rounds = scale.pick(1, 5, 5)
     series = Series(lambda: nullcontext(runs), rounds=rounds, warms_up=rounds > 1)
     unit = "CPU ms for 1,000 events"
     return [case(series, "events that are filtered", unit, "cpu_ms", note=UNTIL_IDLE)]

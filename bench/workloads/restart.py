@@ -19,6 +19,8 @@ from bench.workloads.stage import UNTIL_IDLE, Stage
 
 _LATE = "z-meanwhile"
 _LIMIT_S = 900.0
+_COUNTS = (1_000, 10_000, 100_000)
+_KILOBYTES = (1, 4, 32)
 _ROUNDS = {1_000: 5, 10_000: 3, 100_000: 2}
 _TIME = (
     "From the start of the process until an object that is new, and the last of the list, has its"
@@ -30,9 +32,9 @@ _SLOPE = "The growth from {:,} to {:,} objects, at rest, for each object. Three 
 
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """Growth over the number of objects, and memory over their size."""
-    counts: Sequence[int] = scale.pick((20,), (), (1_000, 10_000, 100_000))
-    sizes: Sequence[int] = scale.pick((), (), (1, 4, 32))
-    found = _growing(counts, operators) if counts else []
+    counts: Sequence[int] = scale.pick((20,), _COUNTS, _COUNTS)
+    sizes: Sequence[int] = scale.pick((), _KILOBYTES, _KILOBYTES)
+    found = _growing(counts, operators)
     for kilobytes in sizes:
         found += _slopes(kilobytes, operators)
     return found

@@ -8,7 +8,7 @@ from bench.peers import faulty_server
 from bench.peers.observer import Observer
 from bench.peers.widgets import text_for, widget
 from bench.series import Figures
-from bench.suite import Missing, Scale
+from bench.suite import Missing
 from bench.workloads import restart
 from bench.workloads.contenders import KOPF, without
 from bench.workloads.soak import Sample, gains
@@ -96,7 +96,3 @@ def test_who_does_not_take_part_says_why() -> None:
     assert without({KOPF: ["kopf"]}, {KOPF: "it has no leases"}) == {
         KOPF: Missing("it has no leases")
     }
-
-
-def test_the_standard_scale_leaves_the_rest_to_the_full_one() -> None:
-    assert restart.cases(Scale.STANDARD, {}) == []
