@@ -22,11 +22,11 @@ from typing import Any, TypeVar
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.change import Author, Change, Event, Handler
+from quarterdeck.runtime.keep import Keep
 from quarterdeck.runtime.ledger import Ledger
 from quarterdeck.runtime.reflector import Delta, Progress, Remove, Replace, Upsert
 from quarterdeck.runtime.shelf import Shelf
 from quarterdeck.runtime.snapshot import UNORDERED, Metadata, Snapshot, read_head
-from quarterdeck.runtime.trim import Trim, keep_all
 
 T = TypeVar("T", bound=Object)
 
@@ -42,15 +42,11 @@ class Cache(Shelf[T]):
         kind: type[T],
         *,
         in_scope: Callable[[Metadata], bool] | None = None,
-        trim: Trim = keep_all,
+        keep: Keep | None = None,
     ) -> None:
-        """`in_scope`: whether an object we wrote belongs here; `trim` says what is kept of it.
-
-        What the watch brings has been trimmed by the reflector already.
-        """
-        super().__init__(kind)
+        """`in_scope`: whether an object we wrote belongs here."""
+        super().__init__(kind, keep if keep is not None else Keep())
         self._in_scope = in_scope
-        self._trim = trim
         self._told: dict[Key, Snapshot | None] = {}  # where handlers' view differs from readers'
         self._ledger = Ledger()
         self._parked: dict[Key, list[Upsert | Remove]] = {}
@@ -131,7 +127,8 @@ class Cache(Shelf[T]):
             self._told[key] = snapshot  # we deleted it
         else:
             self._settle(key)
-            self._put(snapshot, metadata)
+            if stored is None or floor == _NEWEST or not snapshot.is_same(stored):
+                self._put(snapshot, metadata)
         if told is None:
             self._tell(Change.ADDED, None, snapshot, metadata, is_initial=is_initial, author=author)
         elif told.uid != snapshot.uid:
@@ -191,7 +188,9 @@ class Cache(Shelf[T]):
         for snapshot in replace.snapshots:
             self._put(snapshot)
         for snapshot in replace.snapshots:
-            if self._entries[snapshot.key] is snapshot:  # else a later page had it again
+            if (
+                self._entries[snapshot.key].version == snapshot.version
+            ):  # else a later page had it again
                 self._tell(Change.ADDED, None, snapshot, is_initial=is_initial)
 
     def _known(self, namespace: str) -> tuple[Key, ...]:
@@ -239,7 +238,7 @@ class Cache(Shelf[T]):
     def wrote(self, raw: bytes, author: Author | None = None) -> Snapshot:
         """Show the answer of a write to readers now, unless the watch is further already."""
         metadata = read_head(raw).metadata
-        snapshot = Snapshot.of(self._trim(raw, metadata), metadata)
+        snapshot = self._keep.passing(raw, metadata)
         if not self._is_news(snapshot):
             return snapshot
         if self._in_scope is not None and not self._in_scope(metadata):

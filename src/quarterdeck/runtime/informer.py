@@ -16,6 +16,7 @@ from quarterdeck.client.interfaces import Form, Reader, Watcher
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache import Cache
+from quarterdeck.runtime.keep import Keep
 from quarterdeck.runtime.reflector import (
     Failure,
     FetchPage,
@@ -94,10 +95,10 @@ class Informer(Generic[T]):
         self._clock = clock
         self._labels = Selector.parse(scope.labels) if scope.labels else None
         self._settings = settings
-        trim = _trim(scope, field_manager)
-        self.cache: Cache[T] = Cache(kind, in_scope=self._in_scope, trim=trim)
+        keep = Keep(_trim(scope, field_manager))
+        self.cache: Cache[T] = Cache(kind, in_scope=self._in_scope, keep=keep)
         self._reflectors = {
-            namespace: Reflector(settings, rng, trim) for namespace in scope.namespaces or ("",)
+            namespace: Reflector(settings, rng, keep) for namespace in scope.namespaces or ("",)
         }
         self._settled = asyncio.Event()
 

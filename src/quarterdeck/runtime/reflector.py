@@ -20,8 +20,8 @@ import msgspec
 
 from quarterdeck.client.interfaces import ListPage
 from quarterdeck.kit.backoff import Backoff
+from quarterdeck.runtime.keep import Keep
 from quarterdeck.runtime.snapshot import UNORDERED, Metadata, Snapshot, read_head, version_of
-from quarterdeck.runtime.trim import Trim, keep_all
 from quarterdeck.wire import frame
 from quarterdeck.wire.query import ListOptions
 
@@ -139,10 +139,9 @@ class _Phase(enum.Enum):
 class Reflector:
     """The machine of one watched collection."""
 
-    def __init__(self, settings: Settings, rng: random.Random, trim: Trim = keep_all) -> None:
-        """`trim` says what is kept of an object."""
+    def __init__(self, settings: Settings, rng: random.Random, keep: Keep | None = None) -> None:
         self._settings = settings
-        self._trim = trim
+        self._keep = keep if keep is not None else Keep()
         self._random = rng
         self._backoff = Backoff(
             initial_s=settings.backoff_initial_s,
@@ -235,7 +234,7 @@ class Reflector:
         asked_any = not self._continue and not self._ask_newest and not self._version
         if asked_any and page.continue_:
             self._always_page = True
-        self._pages.extend(map(self._snapshot_of, page.items))
+        self._pages.extend(map(self._stored, page.items))
         self._list_version = page.resource_version
         self._continue = page.continue_
         self._retried_login = False
@@ -291,10 +290,10 @@ class Reflector:
         match event.type:
             case "ADDED" | "MODIFIED":
                 self._version = metadata.resource_version
-                return Upsert(self._snapshot(event.body, metadata), metadata)
+                return Upsert(self._keep.passing(event.body, metadata), metadata)
             case "DELETED":
                 self._version = metadata.resource_version
-                return Remove(self._snapshot(event.body, metadata), metadata)
+                return Remove(self._keep.passing(event.body, metadata), metadata)
             case "BOOKMARK":  # R8: every earlier line has been applied already
                 self._version = metadata.resource_version
                 return Progress(version_of(self._version))
@@ -305,8 +304,8 @@ class Reflector:
         assert self._initial is not None
         match event.type:
             case "ADDED" | "MODIFIED":
-                snapshot = self._snapshot(event.body, metadata)
-                self._initial[snapshot.key] = snapshot
+                snapshot = self._keep.passing(event.body, metadata)
+                self._initial[snapshot.key] = self._keep.stored(snapshot)
             case "DELETED":
                 self._initial.pop((metadata.namespace, metadata.name), None)
             case "BOOKMARK" if (metadata.annotations or {}).get(frame.INITIAL_EVENTS_END):
@@ -316,11 +315,8 @@ class Reflector:
                 return self._synced(snapshots, metadata.resource_version)
         return None
 
-    def _snapshot(self, raw: bytes, metadata: Metadata) -> Snapshot:
-        return Snapshot.of(self._trim(raw, metadata), metadata)
-
-    def _snapshot_of(self, raw: bytes) -> Snapshot:
-        return self._snapshot(raw, read_head(raw).metadata)
+    def _stored(self, raw: bytes) -> Snapshot:
+        return self._keep.stored(self._keep.passing(raw, read_head(raw).metadata))
 
     def _require_progress(self, resource_version: str) -> None:
         """R1 for the stream: a version before ours means the server's history went back."""

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.index import Index, IndexFunction
+from quarterdeck.runtime.keep import Keep
 from quarterdeck.runtime.snapshot import Metadata, Snapshot
 from quarterdeck.wire.labels import Selector
 
@@ -20,9 +21,11 @@ _MEMO_SIZE = 64
 class Shelf(Generic[T]):
     """Holds snapshots and finds them again; what goes in and out is decided by `Cache`."""
 
-    def __init__(self, kind: type[T]) -> None:
+    def __init__(self, kind: type[T], keep: Keep) -> None:
         self.kind = kind
         self.size_bytes = 0
+        """What the objects take, packed."""
+        self._keep = keep
         self._entries: dict[Key, Snapshot] = {}
         self._indexes: dict[str, Index[T]] = {}
         self._owners: Index[Metadata] | None = None
@@ -124,14 +127,14 @@ class Shelf(Generic[T]):
 
     def _put(self, snapshot: Snapshot, metadata: Metadata | None = None) -> None:
         """Store a state; its metadata is decoded only if an index needs it and it is not given."""
-        key = snapshot.key
+        key, stored = snapshot.key, self._keep.stored(snapshot)
         old = self._entries.get(key)
-        self.size_bytes += len(snapshot.raw) - (len(old.raw) if old is not None else 0)
-        self._entries[key] = snapshot
+        self.size_bytes += len(stored.data) - (len(old.data) if old is not None else 0)
+        self._entries[key] = stored
         if self._owners is not None:
             self._owners.update(key, metadata if metadata is not None else snapshot.metadata)
         if self._indexes:
-            typed = self._typed(snapshot)
+            typed = self._typed(stored)
             for index in self._indexes.values():
                 index.update(key, typed)
 
@@ -139,7 +142,7 @@ class Shelf(Generic[T]):
         old = self._entries.pop(key, None)
         if old is None:
             return
-        self.size_bytes -= len(old.raw)
+        self.size_bytes -= len(old.data)
         self._memo.pop(key, None)
         if self._owners is not None:
             self._owners.remove(key)

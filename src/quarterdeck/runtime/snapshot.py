@@ -80,6 +80,16 @@ def version_of(resource_version: str) -> int:
         return UNORDERED
 
 
+class Packed:
+    """Whoever made an object's bytes smaller, and can give them back."""
+
+    __slots__ = ()
+
+    def unpack(self, data: bytes) -> bytes:
+        """The object's JSON."""
+        raise NotImplementedError
+
+
 class Snapshot(msgspec.Struct, frozen=True, eq=False, gc=False):
     """An object as bytes with its identity. `metadata` and `typed` decode anew at each use.
 
@@ -87,10 +97,12 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False, gc=False):
     """
 
     key: Key
-    raw: bytes
+    data: bytes
+    """The object's JSON, or what `packed_by` made of it."""
     uid: str
     version: int
     generation: int
+    packed_by: Packed | None = None
 
     @classmethod
     def of(cls, raw: bytes, metadata: Metadata | None = None) -> "Snapshot":
@@ -101,6 +113,15 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False, gc=False):
         version = version_of(metadata.resource_version)
         return cls(key, raw, metadata.uid, version, metadata.generation)
 
+    def repacked(self, data: bytes, packed_by: Packed) -> "Snapshot":
+        """The same state in other bytes."""
+        return Snapshot(self.key, data, self.uid, self.version, self.generation, packed_by)
+
+    @property
+    def raw(self) -> bytes:
+        """The object's JSON."""
+        return self.data if self.packed_by is None else self.packed_by.unpack(self.data)
+
     @property
     def is_unordered(self) -> bool:
         """Whether its resourceVersion is not a number, so that it cannot be compared."""
@@ -109,6 +130,10 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False, gc=False):
     def is_before(self, other: "Snapshot") -> bool:
         """Whether this state is older than another of the same name."""
         return self.version != UNORDERED and self.version < other.version
+
+    def is_same(self, other: "Snapshot") -> bool:
+        """Whether another snapshot is of the very same state."""
+        return self.version == other.version != UNORDERED and self.uid == other.uid
 
     @property
     def metadata(self) -> Metadata:
