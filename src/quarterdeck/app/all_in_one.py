@@ -182,7 +182,8 @@ async def _narrate(
 
 
 def _write_private(path: Path, text: str) -> None:
-    """A file only its owner can read."""
+    """A file only its owner can read, whoever could read the one that was there before."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
+        os.fchmod(descriptor, 0o600)
         file.write(text)

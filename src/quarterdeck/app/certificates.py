@@ -201,6 +201,9 @@ def _write_key(path: Path, key: "EllipticCurvePrivateKey") -> None:
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    """Write whole or not at all: half a key would be taken for one at the next start."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
+    unfinished.replace(path)

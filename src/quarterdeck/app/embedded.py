@@ -8,6 +8,7 @@ import contextlib
 import errno
 import random
 import socket
+import ssl
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -82,9 +83,8 @@ async def start(
     store = _open(plan)
     stack.push_async_callback(store.close)
     folder = _folder(plan, stack)
-    authority = _certificates(folder, clock)
+    authority, pem = _certificates(folder, clock)
     tasks = await stack.enter_async_context(Supervisor("server"))
-    pem = authority.certificate("authority").read_text()
     api = ApiServer(
         store,
         msgspec.structs.replace(
@@ -117,9 +117,13 @@ async def listen(
     """Listen on a port; with an authority, on TLS.
 
     Raises:
-        StartError: naming the flag.
+        StartError: naming the flag, or the certificates that cannot be used.
     """
-    tls = authority.server_context() if authority is not None else None
+    try:
+        tls = authority.server_context() if authority is not None else None
+    except ssl.SSLError as error:
+        assert authority is not None
+        raise _bad_certificates(authority.folder, error) from error
     try:
         return await server.listen(host, port, tls=tls)
     except OSError as error:
@@ -184,11 +188,23 @@ def _folder(plan: Plan, stack: contextlib.AsyncExitStack) -> Path:
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quarterdeck-")))
 
 
-def _certificates(folder: Path, clock: Clock) -> certificates.Certificates:
+def _certificates(folder: Path, clock: Clock) -> tuple[certificates.Certificates, str]:
+    """The certificates, and that of the authority as text."""
     try:
-        return certificates.ensure(folder / "pki", clock.now())
+        found = certificates.ensure(folder / "pki", clock.now())
+        return found, found.certificate("authority").read_text(encoding="ascii")
     except OSError as error:
         raise _data_error(folder, error) from error
+    except UnicodeDecodeError as error:
+        raise _bad_certificates(folder / "pki", error) from error
+
+
+def _bad_certificates(folder: Path, error: Exception) -> StartError:
+    reason = getattr(error, "reason", None) or str(error)
+    return StartError(
+        f"the certificates in {folder} cannot be used ({reason}): restore them, or move the "
+        "folder away and new ones are made"
+    )
 
 
 def _write_kubeconfig(server: Embedded, authority: certificates.Certificates, *, flag: str) -> None:

@@ -65,7 +65,7 @@ def ensure_token(path: Path) -> Secret[str]:
     """The token in a file that only its owner can read; made if it is not there."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
-        text = path.read_text().strip()
+        text = path.read_bytes().decode("ascii", "ignore").strip()
         if text:
             path.chmod(0o600)
             return Secret(text)

@@ -28,6 +28,8 @@ FLEET_SECRET = {
     "FLEET_MANAGEMENT_PASSWORD": "password",
 }
 """Environment of the manager, by keys of the Secret that existing guides create."""
+CERTIFICATE_SECRET = "quarterdeck-serving"
+CERTIFICATE_PATH = "/etc/quarterdeck/serving"
 LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "manager"}
 
 
@@ -237,6 +239,11 @@ def components(place: Place = HERE) -> dict[str, dict[str, Document]]:
     }
 
 
+def component_patches(place: Place = HERE) -> dict[str, dict[str, Document]]:
+    """What components change about the manager, by component and file name."""
+    return {"cert-manager": {"manager_certificate": _mounted_certificate(place)}}
+
+
 def _service_monitor(place: Place) -> Document:
     return {
         **_object(place, "monitoring.coreos.com/v1", "ServiceMonitor", NAME),
@@ -293,9 +300,23 @@ def _certificate(place: Place) -> Document:
         "spec": {
             "dnsNames": [service, f"{service}.cluster.local"],
             "issuerRef": {"kind": "Issuer", "name": "quarterdeck-selfsigned"},
-            "secretName": "quarterdeck-serving",
+            "secretName": CERTIFICATE_SECRET,
         },
     }
+
+
+def _mounted_certificate(place: Place) -> Document:
+    """The manager with the certificate; it follows the files when they are renewed."""
+    container = {
+        "name": "manager",
+        "env": [{"name": "METRICS_CERT_PATH", "value": CERTIFICATE_PATH}],
+        "volumeMounts": [{"name": "serving", "mountPath": CERTIFICATE_PATH, "readOnly": True}],
+    }
+    volume = {"name": "serving", "secret": {"secretName": CERTIFICATE_SECRET}}
+    document = _object(place, "apps/v1", "Deployment", NAME)
+    document["metadata"].pop("labels")
+    pod = {"containers": [container], "volumes": [volume]}
+    return {**document, "spec": {"template": {"spec": pod}}}
 
 
 def _issuer(place: Place) -> Document:

@@ -32,7 +32,8 @@ def cel(
     try:
         found = explain(expression, _document(filename))
     except CelError as error:
-        raise CommandError(f"{error}", 1) from error
+        hint = "" if filename or "self" not in expression else "; say what self is with --filename"
+        raise CommandError(f"{error}{hint}", 1) from error
     if output is Form.JSON:
         print(pretty(found))
         return

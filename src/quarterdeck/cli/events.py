@@ -21,7 +21,7 @@ def events(
         str, typer.Option("--for", metavar="KIND/NAME", help="Only those about one object.")
     ] = "",
     warnings: Annotated[bool, typer.Option("--warnings", help="Only warnings.")] = False,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Newest so many.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Newest so many.")] = 50,
     output: Output = Form.TABLE,
     namespace: Namespace = "",
     everywhere: Everywhere = False,

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from quarterdeck.app.parts import choose
+from quarterdeck.cli.loop import REFUSED
 from quarterdeck.cli.output import Form, Output, documents
-from quarterdeck.cli.typed import Debug, call
+from quarterdeck.cli.typed import CommandError, Debug, call
 
 
 def run(arguments: list[str]) -> int:
@@ -32,12 +33,15 @@ def manifests(
 ) -> None:
     """Print manifests: `quarterdeck manifests | kubectl apply -f -`."""
     from quarterdeck.app.manifests import IMAGE, NAMESPACE, Place, everything
+    from quarterdeck.meta import names
 
     parts = choose([name.strip() for name in operators.split(",") if name.strip()])
     found: list[dict[str, Any]]
     if samples:
         found = [dict(sample) for part in parts for sample in part.samples()]
     else:
+        if namespace and (problems := names.dns1123_label(namespace)):
+            raise CommandError(f"--namespace is {namespace!r}: {problems[0]}", REFUSED)
         place = Place(namespace or NAMESPACE, image or IMAGE)
         found = [dict(each) for each in everything(place, parts)]
     if output in (Form.NAME, Form.TABLE):

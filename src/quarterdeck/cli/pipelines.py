@@ -85,7 +85,8 @@ def _lint(names: Sequence[str]) -> int:
     if not count and not errors:
         complain("pipelines lint", "there is no pipeline in these files")
         return REFUSED
-    print(f"{count} pipelines checked, {errors} errors")
+    counted = "1 pipeline" if count == 1 else f"{count} pipelines"
+    print(f"{counted} checked, {'1 error' if errors == 1 else f'{errors} errors'}")
     return FAILED if errors else OK
 
 

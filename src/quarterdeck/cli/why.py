@@ -29,7 +29,7 @@ def why(
             "--health", metavar="URL", envvar="QUARTERDECK_HEALTH_URL", help="The health page."
         ),
     ] = _DEFAULT,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Newest so many.")] = 5,
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Newest so many.")] = 5,
     output: Output = Form.TABLE,
     debug: Debug = False,
 ) -> None:

@@ -22,8 +22,9 @@ def files() -> Iterator[File]:
     around = {"namespace": manifests.namespace(place), **manifests.manager(place)}
     yield from _folder("config/manager", around)
     yield from _samples()
+    patches = manifests.component_patches(place)
     for name, component in manifests.components(place).items():
-        yield from _folder(f"config/components/{name}", component, kind="Component")
+        yield from _component(f"config/components/{name}", component, patches.get(name, {}))
     yield _file(
         "config/default/kustomization.yaml",
         {
@@ -36,20 +37,39 @@ def files() -> Iterator[File]:
 
 
 def _folder(
-    folder: str,
-    documents: Mapping[str, manifests.Document],
-    *,
-    more: Iterable[str] = (),
-    kind: str = "Kustomization",
+    folder: str, documents: Mapping[str, manifests.Document], *, more: Iterable[str] = ()
 ) -> Iterator[File]:
     for name, document in documents.items():
         yield _file(f"{folder}/{name}.yaml", document)
-    version = "kustomize.config.k8s.io/v1alpha1" if kind == "Component" else _KUSTOMIZE
     listing = {
-        "apiVersion": version,
-        "kind": kind,
+        "apiVersion": _KUSTOMIZE,
+        "kind": "Kustomization",
         "resources": [*(f"{name}.yaml" for name in documents), *more],
     }
+    yield _file(f"{folder}/kustomization.yaml", listing)
+
+
+def _component(
+    folder: str,
+    documents: Mapping[str, manifests.Document],
+    patches: Mapping[str, manifests.Document],
+) -> Iterator[File]:
+    """A component; its patches name their target, so that it builds alone as well."""
+    for name, document in (*documents.items(), *patches.items()):
+        yield _file(f"{folder}/{name}.yaml", document)
+    listing: dict[str, Any] = {
+        "apiVersion": "kustomize.config.k8s.io/v1alpha1",
+        "kind": "Component",
+        "resources": [f"{name}.yaml" for name in documents],
+    }
+    if patches:
+        listing["patches"] = [
+            {
+                "path": f"{name}.yaml",
+                "target": {"kind": patch["kind"], "name": patch["metadata"]["name"]},
+            }
+            for name, patch in patches.items()
+        ]
     yield _file(f"{folder}/kustomization.yaml", listing)
 
 

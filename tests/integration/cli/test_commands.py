@@ -117,6 +117,7 @@ def test_versions(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
         pytest.param(["delete", "cm", "none"], 1, "", id="delete nobody"),
         pytest.param(["apply", "-f", "/nowhere"], 2, "/nowhere", id="file"),
         pytest.param(["events", "--for", "x"], 2, "KIND/NAME", id="about"),
+        pytest.param(["events", "--limit", "0"], 2, "--limit", id="no events"),
     ],
 )
 def test_mistakes_have_a_code_and_a_line(
@@ -167,6 +168,7 @@ def test_definitions_and_manifests(capsys: pytest.CaptureFixture[str]) -> None:
     assert "mine:1" in told(capsys, "manifests", "--image", "mine:1", "-n", "here")
     assert "kind: Application" in told(capsys, "manifests", "--samples")
     assert "applications" in told(capsys, "crds", "--operators", "x", code=1)
+    assert "'A B'" in told(capsys, "manifests", "-n", "A B", code=2)
 
 
 def test_expressions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -175,6 +177,7 @@ def test_expressions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert "value  2" in told(capsys, "cel", "size(self.a)", "-f", name)
     assert json.loads(told(capsys, "cel", "1 + 1", "-o", "json"))["value"] == 2
     told(capsys, "cel", "1 +", code=1)
+    assert "--filename" in told(capsys, "cel", "self.a", code=1)
     told(capsys, "cel", "self", "-f", "/nowhere", code=2)
 
 
@@ -208,6 +211,7 @@ def test_doctor(
 
 
 def test_why_needs_somebody_to_ask(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--limit" in told(capsys, "why", "application", "x", "--limit", "0", code=2)
     line = told(capsys, "why", "application/web", "--health", "http://127.0.0.1:9", code=1)
     assert "--health" in line
     assert "NAME" in told(capsys, "why", "application", code=2)

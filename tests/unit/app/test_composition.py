@@ -233,3 +233,15 @@ def test_manifests_take_another_image_and_namespace() -> None:
     documents = manifests.everything(manifests.Place("here", "mine:1"))
     assert not [each for each in documents if "quarterdeck-system" in str(each)]
     assert "mine:1" in str(documents)
+
+
+def test_the_certificate_of_a_component_reaches_the_manager() -> None:
+    certificate = manifests.components()["cert-manager"]["certificate"]
+    (patch,) = manifests.component_patches()["cert-manager"].values()
+    deployment = manifests.manager(manifests.HERE)["manager"]
+    assert patch["metadata"]["name"] == deployment["metadata"]["name"]
+    pod = patch["spec"]["template"]["spec"]
+    (container,), (volume,) = pod["containers"], pod["volumes"]
+    assert volume["secret"]["secretName"] == certificate["spec"]["secretName"]
+    assert container["volumeMounts"][0]["mountPath"] == container["env"][0]["value"]
+    assert container["env"][0]["name"] == "METRICS_CERT_PATH"

@@ -43,7 +43,8 @@ def judge_deployment(
     """How an application that runs for ever is doing."""
     wanted = app.spec.replicas
     if deployment is None:
-        return _waiting(app, 0, 0, "the Deployment does not exist yet")
+        counted = _counted(wanted, ready=0, updated=0)
+        return _waiting(app, 0, 0, counted=counted, progress="the Deployment does not exist yet")
     status = deployment.status
     is_current = status.observed_generation >= deployment.metadata.generation
     replicas, ready = status.replicas, min(status.ready_replicas, status.replicas)
@@ -61,6 +62,7 @@ def judge_deployment(
         )
     trouble = _deployment_trouble(deployment.status.conditions) or pod_trouble(pods)
     progress = f"{updated} of {wanted} replicas updated, {ready} ready"
+    counted = _counted(wanted, ready=ready, updated=updated)
     if trouble is not None:
         return Verdict(
             replicas=replicas,
@@ -68,14 +70,25 @@ def judge_deployment(
             phase="Failed",
             is_ready=False,
             reason=trouble.reason,
-            message=f"{ready} of {wanted} replicas are ready: {trouble.message}",
+            message=f"{counted}: {trouble.message}",
             is_progressing=trouble.reason is not Reason.DEADLINE_EXCEEDED,
             progress=progress,
         )
-    return _waiting(app, replicas, ready, progress)
+    return _waiting(app, replicas, ready, counted=counted, progress=progress)
 
 
-def _waiting(app: Application, replicas: int, ready: int, progress: str) -> Verdict:
+def _counted(wanted: int, *, ready: int, updated: int) -> str:
+    """What is still missing: replicas, or replicas of the current spec."""
+    if ready < wanted:
+        return f"{ready} of {wanted} replicas are ready"
+    if updated < wanted:
+        return f"{updated} of {wanted} replicas run the current spec, {ready} are ready"
+    return f"{_all_ready(wanted)}, others still end"
+
+
+def _waiting(
+    app: Application, replicas: int, ready: int, *, counted: str, progress: str
+) -> Verdict:
     """Not there yet, and nothing wrong; what served before still counts as running."""
     was_running = app.status.phase == "Running" and ready > 0
     return Verdict(
@@ -84,7 +97,7 @@ def _waiting(app: Application, replicas: int, ready: int, progress: str) -> Verd
         phase="Running" if was_running else "Pending",
         is_ready=False,
         reason=Reason.REPLICAS_NOT_READY,
-        message=f"{ready} of {app.spec.replicas} replicas are ready",
+        message=counted,
         is_progressing=True,
         progress=progress,
     )

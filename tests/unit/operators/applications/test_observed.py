@@ -235,3 +235,29 @@ def test_a_run_whose_image_is_missing_says_so() -> None:
 
 def test_a_run_that_does_not_exist_yet_is_pending() -> None:
     assert judge_job(application(1), None, []).phase == "Pending"
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        pytest.param(
+            {"replicas": 4, "updatedReplicas": 1, "readyReplicas": 3},
+            "1 of 3 replicas run the current spec, 3 are ready",
+            id="rolling",
+        ),
+        pytest.param(
+            {"replicas": 4, "updatedReplicas": 3, "readyReplicas": 4},
+            "all 3 replicas are ready, others still end",
+            id="old ones end",
+        ),
+        pytest.param(
+            {"replicas": 3, "updatedReplicas": 3, "readyReplicas": 1},
+            "1 of 3 replicas are ready",
+            id="starting",
+        ),
+    ],
+)
+def test_what_is_missing_is_said(status: dict[str, int], message: str) -> None:
+    verdict = judge_deployment(application(), deployment(**status), [])
+    assert not verdict.is_ready
+    assert verdict.message == message
