@@ -4,6 +4,7 @@ import contextlib
 import io
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,10 @@ from quarterdeck.app.fleet import ensure_token
 from quarterdeck.app.screen import Screen
 from quarterdeck.app.settings import Settings
 from quarterdeck.kit.clock import SystemClock
+
+FREE: dict[str, Any] = dict.fromkeys(
+    ("port", "http_port", "fleet_port", "health_port", "metrics_port"), 0
+)
 
 
 async def started(folder: Path) -> None:
@@ -45,9 +50,7 @@ async def test_the_token_is_private_even_where_a_readable_file_was(tmp_path: Pat
     token = tmp_path / "token"
     token.write_text("old")
     token.chmod(0o644)
-    settings = Settings(
-        data_dir=tmp_path, port=0, http_port=0, fleet_port=0, health_port=0, metrics_port=0
-    )
+    settings = Settings(**FREE, data_dir=tmp_path)
     (tmp_path / "fleet.db").write_text("not a database")  # ends the start behind the token
     with pytest.raises(StartError, match="fleet"):
         await up(settings, screen=Screen(io.StringIO()), started=0.0)
