@@ -3,7 +3,7 @@
 Row 5 and 6 of the road of one object: the server's handlers decide writes here, and what is
 durable is fanned out to watchers. Knows nothing of Kubernetes but the shape of a key; may import
 `kit` only. Start reading at `store.py`, then `sequencer.py` (how writes become durable), `state.py`
-(how snapshots cost nothing) and `sqlite.py` (how the disk is used).
+(how snapshots cost nothing) and `sqlite` (how the disk is used).
 """
 
 from typing import TYPE_CHECKING

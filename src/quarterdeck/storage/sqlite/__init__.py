@@ -1,0 +1,85 @@
+"""The log on SQLite: what is acknowledged is on the disk.
+
+One append-only table. A row is one write, keyed by its revision, and names the row it replaced; the
+state is the fold of all rows. A value is therefore written once, no index but the key is kept, and
+compaction finds what is superseded by walking the newer rows: it deletes by key, a few hundred rows
+at a time, and gives pages back. All statements run on one thread; readers of the present never come
+here. The write-ahead log is copied back by ourselves, between commits, when it has grown.
+
+A new database is made complete under another name and then renamed, so a file of the right name is
+always one of ours; an existing one is read in full before anything opens it for writing.
+
+Here is how a database is opened; then read `log` (what is done with it), `file` and `loading`.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from quarterdeck.storage.errors import OpenFailed
+from quarterdeck.storage.history import History
+from quarterdeck.storage.lockfile import LockFile
+from quarterdeck.storage.sqlite import file
+from quarterdeck.storage.sqlite.failures import refusing
+from quarterdeck.storage.sqlite.file import Durability
+from quarterdeck.storage.sqlite.loading import load
+from quarterdeck.storage.sqlite.log import SqliteLog
+from quarterdeck.storage.store import Store
+from quarterdeck.storage.types import Derive, lazy_facts
+
+__all__ = ["Durability", "open_sqlite"]
+
+HISTORY_EVENTS: Final = 10_000
+HISTORY_BYTES: Final = 32 * 1024 * 1024
+RETAIN: Final = 20_000
+"""How many of the newest events are kept in the log, at least."""
+
+
+def open_sqlite(
+    path: Path | str,
+    *,
+    durability: Durability = "full",
+    derive: Derive | None = None,
+    retain: int = RETAIN,
+    max_bytes: int | None = None,
+    history_events: int = HISTORY_EVENTS,
+    history_bytes: int = HISTORY_BYTES,
+) -> Store:
+    """Open a database, or make a new one. Blocks while it loads; may run on another thread.
+
+    `retain` newest events at least can be watched and read at. With `max_bytes` a file of that size
+    counts as a full disk.
+
+    Raises:
+        Locked: if another process has it open.
+        Damaged: if it is not one of ours, or broken. It is left as it is.
+        NewerFormat: if a newer version wrote it. It is left as it is.
+        OpenFailed: if the file system refuses.
+    """
+    path = Path(path)
+    history = partial(History, max_events=history_events, max_bytes=history_bytes)
+    try:
+        lock = LockFile(path.with_name(f"{path.name}.lock"))
+    except OSError as error:
+        raise OpenFailed(f"{path} cannot be locked: {error.strerror}") from error
+    try:
+        with refusing(path):
+            if not path.exists():
+                file.create(path)
+            file.check_header(path)
+            loaded = load(path, derive, keep=history_events)
+            connection = file.connect(path, durability, max_bytes=max_bytes)
+    except BaseException:
+        lock.release()
+        raise
+    recent = history(floor=loaded.floor)
+    recent.extend(loaded.events)
+    return Store(
+        SqliteLog(connection, lock, facts=lazy_facts(derive)),
+        state=loaded.state,
+        history=recent,
+        revision=loaded.revision,
+        compacted=loaded.compacted,
+        retain=retain,
+        derive=derive,
+    )

@@ -1,0 +1,40 @@
+"""What SQLite and the disk say, in our own words."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from quarterdeck.storage.errors import CommitFailed, Damaged, DiskFull, OpenFailed, StorageError
+
+_ENVIRONMENT: Final = frozenset(
+    {"SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_BUSY"}
+)
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Say what is wrong with a database that cannot be opened."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorname in _ENVIRONMENT:
+            raise OpenFailed(f"{path} cannot be opened: {error}") from error
+        raise Damaged(
+            f"{path} is damaged ({error}): restore it from a backup, or move it away"
+        ) from error
+    except OSError as error:
+        raise OpenFailed(f"{path} cannot be opened: {error.strerror}") from error
+
+
+def translate(error: Exception) -> StorageError:
+    """Why a write was undone, or a read gave nothing."""
+    if isinstance(error, StorageError):
+        return error
+    if isinstance(error, sqlite3.Error) and error.sqlite_errorname == "SQLITE_FULL":
+        failure: StorageError = DiskFull("no space is left on the disk, the write was undone")
+    else:
+        failure = CommitFailed(f"the write was undone, the database refused it: {error}")
+    failure.__cause__ = error
+    return failure

@@ -1,0 +1,101 @@
+"""The database as a file: made complete, looked at before it is trusted, connected to."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final, Literal
+
+from quarterdeck.storage.errors import Damaged, NewerFormat
+
+Durability = Literal["full", "normal"]
+"""`full`: an acknowledged write survives power loss. `normal`: it survives the process only."""
+
+MAGIC: Final = b"SQLite format 3\0"
+APPLICATION: Final = 0x51444B31
+FORMAT: Final = 1
+PAGE: Final = 8192
+CHECKPOINT_PAGES: Final = 1000
+"""How far the write-ahead log may grow before it is copied back."""
+BUSY_S: Final = 30.0
+
+SCHEMA: Final = """
+CREATE TABLE log(
+  revision  INTEGER PRIMARY KEY,
+  resource  TEXT NOT NULL,
+  namespace TEXT NOT NULL,
+  name      TEXT NOT NULL,
+  created   INTEGER NOT NULL,
+  replaced  INTEGER NOT NULL,
+  value     BLOB NOT NULL
+);
+CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO meta VALUES ('compacted', 1);
+"""
+"""`created` is 0 for a deletion; `replaced` is the revision before, 0 for a creation."""
+
+
+def create(path: Path) -> None:
+    """Make a new database under another name, then give it its own."""
+    wal = path.with_name(f"{path.name}-wal")
+    if wal.exists() and wal.stat().st_size:
+        raise Damaged(f"{wal} is there but {path} is not: restore it, or move the first away")
+    draft = path.with_name(f"{path.name}.new")
+    for leftover in (draft, *(draft.with_name(draft.name + end) for end in ("-wal", "-journal"))):
+        leftover.unlink(missing_ok=True)
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+        # Nobody looks at a draft: one sync at the end is enough.
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute(f"PRAGMA page_size = {PAGE}")
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(
+            f"BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};"
+            f"{SCHEMA} COMMIT;"
+        )
+    _sync(draft)
+    draft.rename(path)
+    _sync(path.parent)
+
+
+def check_header(path: Path) -> None:
+    """Look at the first bytes, before SQLite may decide to repair anything."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    if len(header) < 100 or not header.startswith(MAGIC):
+        raise Damaged(f"{path} is not a database: restore it from a backup, or move it away")
+    version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
+    if application != APPLICATION:
+        raise Damaged(f"{path} belongs to another program: choose another data directory")
+    if version > FORMAT:
+        raise NewerFormat(
+            f"{path} has format {version}, this version knows {FORMAT}: use a newer version"
+        )
+
+
+def connect(path: Path, durability: Durability, *, max_bytes: int | None) -> sqlite3.Connection:
+    """A connection for one thread to read and write with."""
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, timeout=BUSY_S
+    )
+    connection.execute(f"PRAGMA synchronous = {durability}")
+    connection.execute(f"PRAGMA fullfsync = {int(durability == 'full')}")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute(f"PRAGMA journal_size_limit = {2 * CHECKPOINT_PAGES * PAGE}")
+    if max_bytes is not None:
+        connection.execute(f"PRAGMA max_page_count = {max(1, max_bytes // PAGE)}")
+    return connection
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """A connection that leaves the file as it is."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,168 @@
+"""The log itself: appended to, read back, compacted, all on one thread."""
+
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import Final
+
+from quarterdeck.storage.errors import Damaged
+from quarterdeck.storage.lockfile import LockFile
+from quarterdeck.storage.log import Compacting, Done
+from quarterdeck.storage.sqlite.failures import translate
+from quarterdeck.storage.sqlite.file import CHECKPOINT_PAGES, PAGE
+from quarterdeck.storage.types import Entry, StoreEvent, StoreKey
+from quarterdeck.storage.worker import Worker
+
+COMPACT_ROWS: Final = 200
+"""Rows looked at in one step of compaction, so that a commit never waits long for it."""
+READ_BYTES: Final = 4 * 1024 * 1024
+"""Where a page of events ends, however few they are."""
+VACUUM_PAGES: Final = 256
+"""Pages given back to the file system at once."""
+
+INSERT: Final = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
+READ: Final = """
+SELECT new.*, old.created, old.value FROM log AS new
+LEFT JOIN log AS old ON old.revision = new.replaced
+WHERE new.revision > ? ORDER BY new.revision LIMIT ?
+"""
+SUPERSEDED: Final = """
+SELECT revision, created, replaced FROM log
+WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT ?
+"""
+
+
+class SqliteLog:
+    """Implements `Log`. The connection is used by the worker's thread alone."""
+
+    def __init__(self, connection: sqlite3.Connection, lock: LockFile, *, facts: object) -> None:
+        self._connection = connection
+        self._lock = lock
+        self._facts = facts
+        self._worker = Worker("quarterdeck-storage")
+        self._grown = 0
+        """About how many pages the write-ahead log has grown since it was copied back."""
+
+    def commit(self, events: Sequence[StoreEvent], done: Done) -> None:
+        """Append rows in one transaction."""
+
+        def finished(_: None, error: Exception | None) -> None:
+            done(None if error is None else translate(error))
+            if self._grown > CHECKPOINT_PAGES:
+                self._grown = 0
+                self._worker.submit(self._checkpoint, lambda _result, _error: None)
+
+        self._worker.submit(partial(self._append, events), finished)
+
+    async def read(self, after: int, limit: int) -> list[StoreEvent]:
+        """Read a page of older events, bounded in bytes too."""
+        try:
+            return await self._worker.call(partial(self._page, after, limit))
+        except sqlite3.Error as error:
+            raise translate(error) from error
+
+    def compact(self, after: int, upto: int, done: Compacting) -> None:
+        """Delete a few superseded rows."""
+
+        def finished(reached: int | None, error: Exception | None) -> None:
+            done(reached or after, None if error is None else translate(error))
+
+        self._worker.submit(partial(self._delete_superseded, after, upto), finished)
+
+    async def close(self) -> None:
+        """Copy the write-ahead log back and let go of the file, the lock and the thread."""
+        try:
+            await self._worker.call(self._shut)
+        finally:
+            self._worker.stop()
+            self._lock.release()
+
+    def _append(self, events: Sequence[StoreEvent]) -> None:
+        rows = [_row(event) for event in events]
+        with self._transaction() as connection:
+            connection.executemany(INSERT, rows)
+        self._grown += 2 + len(rows) // 16 + sum(len(row[-1]) for row in rows) // PAGE
+
+    def _page(self, after: int, limit: int) -> list[StoreEvent]:
+        events: list[StoreEvent] = []
+        size = 0
+        with closing(self._connection.execute(READ, (after, limit))) as rows:
+            for row in rows:
+                event = _event(row, self._facts)
+                events.append(event)
+                size += event.size
+                if size > READ_BYTES:
+                    break
+        return events
+
+    def _delete_superseded(self, after: int, upto: int) -> int:
+        rows = self._connection.execute(SUPERSEDED, (after, upto, COMPACT_ROWS)).fetchall()
+        reached: int = rows[-1][0] if len(rows) == COMPACT_ROWS else upto
+        doomed = [(replaced,) for _, _, replaced in rows if replaced]
+        doomed += [(revision,) for revision, created, _ in rows if not created]
+        with self._transaction() as connection:
+            connection.executemany("DELETE FROM log WHERE revision = ?", doomed)
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'compacted'", (reached,))
+        self._grown += 2 + len(doomed)
+        self._give_back()
+        return reached
+
+    def _give_back(self) -> None:
+        """Return free pages to the file system when a good part of the file is free."""
+        free, total = (self._pragma(f"{what}_count") for what in ("freelist", "page"))
+        if free > VACUUM_PAGES // 4 and free * 4 > total:
+            # One page is returned per step, and only a script steps to the end.
+            self._connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
+
+    def _pragma(self, name: str) -> int:
+        value: int = self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+        return value
+
+    def _checkpoint(self) -> None:
+        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def _shut(self) -> None:
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error:
+            pass  # all of it is in the write-ahead log, the next start reads it there
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _row(event: StoreEvent) -> tuple[int, str, str, str, int, int, bytes]:
+    after, before = event.after, event.before
+    created = after.created_revision if after is not None else 0
+    value = after.value if after is not None else event.tombstone or b""
+    replaced = before.revision if before is not None else 0
+    key = event.key
+    return event.revision, key.resource, key.namespace, key.name, created, replaced, value
+
+
+def _event(
+    row: tuple[int, str, str, str, int, int, bytes, int, bytes], facts: object
+) -> StoreEvent:
+    revision, resource, namespace, name, created, replaced, value, old_created, old_value = row
+    key = StoreKey(sys.intern(resource), sys.intern(namespace), name)
+    before = None
+    if replaced:
+        if old_value is None:
+            raise Damaged(f"revision {replaced}, which {revision} replaced, is missing in the log")
+        before = Entry(key, replaced, created_revision=old_created, value=old_value, _facts=facts)
+    if not created:
+        return StoreEvent(revision, key, before=before, after=None, tombstone=value)
+    after = Entry(key, revision, created_revision=created, value=value, _facts=facts)
+    return StoreEvent(revision, key, before=before, after=after)
