@@ -45,15 +45,25 @@ class Series:
         self._measured: dict[str, list[Figures]] = {}
         self._missing: dict[str, str] = {}
         self._is_recorded = False
+        self._failure: Exception | None = None
 
     def contenders(self, figure: str) -> Contenders:
-        """Each contender with the values of one figure."""
+        """Each contender with the values of one figure.
+
+        Raises:
+            Exception: what broke a run, for every figure; runs that take minutes are not repeated.
+        """
         if not self._is_recorded:
-            self._record()
+            self._is_recorded = True
+            try:
+                self._record()
+            except Exception as error:
+                self._failure = error
+        if self._failure is not None:
+            raise self._failure
         return {name: self._measure(name, figure) for name in self._measured}
 
     def _record(self) -> None:
-        self._is_recorded = True
         rounds, warm_ups = self.rounds, int(self._warms_up)
         with self._open() as runs:
             if profiling.is_wanted():

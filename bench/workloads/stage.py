@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ Start = Callable[[Path], ApiServer]
 LIMIT_S = 120.0
 """How long an operator may take for a workload, unless that says something else."""
 
+_STARTS = 3
 _LOOK_S = 5.0
 _END_LIMIT_S = 30.0
 _END_POLL_S = 0.002
@@ -139,11 +140,19 @@ class Stage:
 @contextmanager
 def opened(start: Start = api_servers.start_ours) -> Iterator[Stage]:
     """A server of its own, with nothing but the kind on it."""
-    with api_servers.one(start) as server:
+    with ExitStack() as stack:
+        server = _started(start, stack)
         if start is api_servers.start_ours:  # kube-apiserver is made for every core
             server.pin(SERVER_CORE)
         command = ["-m", "bench.peers.operator_load", str(server.kubeconfig)]
-        with Child(command, core=SERVER_CORE) as generator:
-            stage = Stage(server, generator)
-            stage.ask("setup")
-            yield stage
+        stage = Stage(server, stack.enter_context(Child(command, core=SERVER_CORE)))
+        stage.ask("setup")
+        yield stage
+
+
+def _started(start: Start, stack: ExitStack) -> ApiServer:
+    """A port that was free may be taken a moment later: try again."""
+    for _ in range(_STARTS - 1):
+        with suppress(RuntimeError):
+            return stack.enter_context(api_servers.one(start))
+    return stack.enter_context(api_servers.one(start))

@@ -109,3 +109,18 @@ def test_a_case_asks_as_often_as_its_longest_series() -> None:
     assert growing.sizes == (10, 100) and growing.rounds == 3
     with growing.open(100) as contenders:
         assert set(contenders) == {OURS}
+
+
+def test_a_broken_run_breaks_every_figure_without_another_run() -> None:
+    attempts = 0
+
+    def broken(figures: Figures) -> None:
+        nonlocal attempts
+        attempts += 1
+        raise RuntimeError("the server did not start")
+
+    series = Series(lambda: nullcontext({OURS: broken}), rounds=2)
+    for figure in ("cost", "time"):
+        with pytest.raises(RuntimeError, match="did not start"):
+            series.contenders(figure)
+    assert attempts == 1
