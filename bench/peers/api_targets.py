@@ -15,6 +15,7 @@ from bench import profiling
 from bench.peers import api_servers
 from bench.peers.api_servers import LOAD_CORE, SERVER_CORE, ApiServer
 from bench.process import Child
+from bench.series import Missed
 from bench.suite import OURS, Missing
 
 SEEDED = 100
@@ -57,7 +58,11 @@ Targets = dict[str, Target | Missing]
 
 @contextmanager
 def target(name: str, start: Starter, *, fill: int = 0, plain: bool = False) -> Iterator[Target]:
-    """One server of its own, with the custom kind defined and `fill` objects of it."""
+    """One server of its own, with the custom kind defined and `fill` objects of it.
+
+    Raises:
+        Missed: if a peer fails under the load; that ends nothing but itself.
+    """
     with api_servers.one(start) as server, ExitStack() as stack:
         if name == OURS:
             server.pin(SERVER_CORE)
@@ -70,7 +75,12 @@ def target(name: str, start: Starter, *, fill: int = 0, plain: bool = False) -> 
         found.ask("setup")
         if fill:
             found.ask("create", count=fill, clients=32)
-        yield found
+        try:
+            yield found
+        except RuntimeError as error:
+            if name == OURS:
+                raise
+            raise Missed(str(error)) from error
 
 
 @contextmanager

@@ -10,16 +10,19 @@ import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.openloop import drive, percentile
 from bench.peers.api_load import MERGE, Load, encode, path_of, run, serve
 from bench.peers.sleeper import Sleeper
+from bench.peers.soaking import Soak
 from bench.peers.widgets import widget
 from quarterdeck.client import load_config
 from quarterdeck.client.tls import client_context
+from quarterdeck.kit import http
 
 _LISTENING = 10
 """How many of many watchers are read at once."""
@@ -34,6 +37,9 @@ class ServerLoad(Load):
         super().__init__(kubeconfig, url)
         is_secure = self._url.startswith("https")
         self._tls = client_context(load_config(kubeconfig)) if is_secure else None
+        self._soak: Soak | None = None
+        self._soaking = AsyncExitStack()
+        self._counts: list[int] = []
 
     async def creating(
         self, seconds: float, clients: int, prefix: str, namespace: str = "default"
@@ -95,6 +101,40 @@ class ServerLoad(Load):
             "p99_ms": percentile(arrivals.delays, 0.99) * 1e3,
             "late_ms": worst * 1e3,
         }
+
+    async def soak(self, objects: int, watchers: int, namespace: str = "default") -> dict[str, Any]:
+        """Get ready to soak: `objects` are there, and watched from now on."""
+        self._soak = Soak(self, path_of(namespace), encode, objects=objects)
+        path = await self._watch_path(namespace)
+        self._counts = [0] * watchers
+        for number in range(watchers):
+            stream = self.lines(path, partial(self._count, number))
+            task = asyncio.ensure_future(stream)
+            self._soaking.push_async_callback(_cancelled, [task])
+        return {}
+
+    def _count(self, number: int, _: bytes) -> None:
+        self._counts[number] += 1
+
+    async def soaking(self, seconds: float, rate_hz: float) -> dict[str, Any]:
+        """Soak for some time."""
+        assert self._soak is not None
+        return await self._soak.part(seconds, rate_hz)
+
+    async def hang_up(self) -> dict[str, Any]:
+        """Close every connection; the next request opens a new one."""
+        await self._http.aclose()
+        self._http = http.Client(tls=self._tls, pool=512, read_timeout_s=120.0)
+        await asyncio.sleep(_DRAIN_S)
+        return {}
+
+    async def soaked(self) -> dict[str, Any]:
+        """End the watches; every watcher must have been told the same."""
+        await asyncio.sleep(_DRAIN_S)
+        await self._soaking.aclose()
+        if not self._counts[0] or len(set(self._counts)) > 1:
+            raise RuntimeError(f"watchers were told of {sorted(set(self._counts))} events")
+        return {}
 
     @asynccontextmanager
     async def _watched(
