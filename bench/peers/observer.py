@@ -51,6 +51,7 @@ class Observer:
         self.settled = asyncio.Event()
         self._decoder = msgspec.json.Decoder(_Event)
         self._bonus = 0
+        self._written = 0
         self._known: dict[tuple[str, str], _Widget] = {}
         self._waiting: dict[tuple[str, str], float] = {}
         found = msgspec.json.decode(answer, type=_List)
@@ -62,8 +63,12 @@ class Observer:
 
     @property
     def waiting(self) -> int:
-        """How many objects wait."""
-        return len(self._waiting)
+        """How many objects wait; one, if all that is known to be missing is an event."""
+        return len(self._waiting) or int(self._is_behind)
+
+    @property
+    def _is_behind(self) -> bool:
+        return int(self.version) < self._written
 
     def line(self, line: bytes) -> None:
         """Take an event in."""
@@ -76,6 +81,11 @@ class Observer:
         else:
             self.writes += event.type == "MODIFIED"
             self._note(event.object)
+        self._settle()
+
+    def wrote(self, version: str) -> None:
+        """There is an object at this version: nothing is settled before it was seen."""
+        self._written = max(self._written, int(version))
         self._settle()
 
     def expect(self, bonus: int) -> None:
@@ -96,7 +106,7 @@ class Observer:
             self._waiting.setdefault(key, time.perf_counter())
 
     def _settle(self) -> None:
-        if self._waiting:
+        if self.waiting:
             self.settled.clear()
         else:
             self.settled.set()

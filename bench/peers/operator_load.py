@@ -18,13 +18,20 @@ from bench.peers.observer import Observer
 from bench.peers.widgets import BONUS, GROUP, PLURAL, VERSION, widget
 
 _CLIENTS = 32
+_VERSION = b'"resourceVersion":"'
 
 
 class OperatorLoad(Load):
     """Requests to one server, and an eye on its objects."""
 
-    _observer: Observer
+    _observer: Observer | None = None
     _observing: asyncio.Task[None] | None = None
+
+    @property
+    def observer(self) -> Observer:
+        """What sees the objects; there is one after `observe`."""
+        assert self._observer is not None
+        return self._observer
 
     async def aclose(self) -> None:
         """Stop observing and close the connections."""
@@ -38,8 +45,8 @@ class OperatorLoad(Load):
             self._observing.cancel()
         path = path_of(namespace) if namespace else f"/apis/{GROUP}/{VERSION}/{PLURAL}"
         select = f"fieldSelector=metadata.name%3D{name}" if name else ""
-        self._observer = Observer(await self.send("GET", f"{path}?{select}"))
-        self._observing = asyncio.create_task(self._follow(self._observer, f"{path}?{select}"))
+        observer = self._observer = Observer(await self.send("GET", f"{path}?{select}"))
+        self._observing = asyncio.create_task(self._follow(observer, f"{path}?{select}"))
         return {}
 
     async def _follow(self, observer: Observer, url: str) -> None:
@@ -52,32 +59,41 @@ class OperatorLoad(Load):
         start = time.perf_counter()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
-                await self._observer.settled.wait()
+                await self.observer.settled.wait()
         if self._observing is not None and self._observing.done():
             self._observing.result()  # raises what ended it
-        return {"seconds": time.perf_counter() - start, "missing": self._observer.waiting}
+        return {"seconds": time.perf_counter() - start, "missing": self.observer.waiting}
 
     async def writes(self) -> dict[str, Any]:
         """How many changes were seen since `observe`."""
-        return {"writes": self._observer.writes}
+        return {"writes": self.observer.writes}
 
     async def delays(self) -> dict[str, Any]:
         """How long the changes of the last `touch` took to get into the status."""
-        delays = self._observer.delays
+        delays = self.observer.delays
         return {f"p{share}_ms": percentile(delays, share / 100) * 1e3 for share in (50, 99)}
 
     async def touch(self, rate_hz: float, count: int, of: int) -> dict[str, Any]:
         """Change objects in an open loop."""
-        self._observer.delays.clear()
+        self.observer.delays.clear()
         first = time.monotonic_ns() % 1_000_000_000 + 1_000_000
 
         async def write(number: int) -> None:
-            body = encode({"spec": {"size": first + number}})
             path = f"{path_of('default')}/w{number % of}"
-            await self.send("PATCH", path, body, media=MERGE)
+            body = encode({"spec": {"size": first + number}})
+            self._wrote(await self.send("PATCH", path, body, media=MERGE))
 
         _, late = await drive(write, rate_hz=rate_hz, count=count)
         return {"late_ms": late * 1e3}
+
+    async def add(self, name: str) -> dict[str, Any]:
+        """Create one object that is waited for."""
+        self._wrote(await self.send("POST", path_of("default"), encode(widget(name, 1))))
+        return {}
+
+    def _wrote(self, answer: bytes) -> None:
+        start = answer.index(_VERSION) + len(_VERSION)
+        self.observer.wrote(answer[start : answer.index(b'"', start)].decode())
 
     async def model(self, text: int) -> dict[str, Any]:
         """One object of a size, for operators to handle and `replicate` to copy."""
@@ -120,7 +136,7 @@ class OperatorLoad(Load):
         """Change the ConfigMap all objects share."""
         path = "/api/v1/namespaces/default/configmaps"
         manifest = {"metadata": {"name": BONUS}, "data": {"size": str(size)}}
-        self._observer.expect(size)
+        self.observer.expect(size)
         if size:
             await self.send("PATCH", f"{path}/{BONUS}", encode(manifest), media=MERGE)
         else:
@@ -133,7 +149,7 @@ class OperatorLoad(Load):
         return {}
 
     async def churn(self, rate_hz: float, seconds: float, of: int) -> dict[str, Any]:
-        """Objects come, change and go, so that about a third of `of` exist at a time."""
+        """So many objects come, then change, then go, again and again."""
         path = path_of("default")
 
         async def step(number: int) -> None:

@@ -96,7 +96,7 @@ def _run_of(command: Command, start: Start, work: Workload) -> Run:
             on.ask("observe")
             _converge(on, command, work, figures)
             if work.restarts:
-                on.ask("create", count=1, clients=1, prefix="z-meanwhile")
+                on.ask("add", name="z-meanwhile")
                 _restart(on, command, figures)
 
     return run

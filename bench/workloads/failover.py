@@ -53,7 +53,10 @@ def _take_over(command: Command, lease: str, how: signal.Signals) -> float:
     with stage.opened() as on:
         on.ask("create", count=10, clients=1)
         on.ask("observe")
-        with on.operator(command, lease) as leader, on.operator(command, lease) as standby:
+        with (
+            on.operator(command, lease, quiet=True) as leader,
+            on.operator(command, lease, quiet=True) as standby,
+        ):
             leader.ready()
             leader.go()
             on.settled(leader)
@@ -62,6 +65,6 @@ def _take_over(command: Command, lease: str, how: signal.Signals) -> float:
             standby.rest()
             begin = time.perf_counter()
             leader.end(how)
-            on.ask("create", count=1, clients=1, prefix="after")
+            on.ask("add", name="after")
             on.settled(standby)
             return time.perf_counter() - begin

@@ -136,9 +136,9 @@ def _prepared(
 
 
 def _restart(on: Stage, command: Command, figures: Figures) -> None:
-    on.ask("create", count=1, clients=1, prefix=_LATE)
+    on.ask("observe", name=_LATE)
+    on.ask("add", name=_LATE)
     figures["list_mb"] = on.ask("list")["bytes"] / 1e6
-    on.ask("observe", name=f"{_LATE}0")
     begin = time.perf_counter()
     try:
         with on.operator(command) as operator:
@@ -150,4 +150,4 @@ def _restart(on: Stage, command: Command, figures: Figures) -> None:
             figures["peak_mb"] = operator.memory_mb()
             figures["resident_mb"] = operator.memory_mb("VmRSS")
     finally:
-        on.ask("delete", name=f"{_LATE}0")
+        on.ask("delete", name=_LATE)

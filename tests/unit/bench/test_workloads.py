@@ -44,6 +44,17 @@ def test_the_observer_forgets_what_is_deleted() -> None:
     assert seen.settled.is_set() and seen.writes == 0
 
 
+def test_nothing_is_settled_before_what_was_written_is_seen() -> None:
+    seen = Observer(listed())
+    assert seen.settled.is_set()
+    seen.wrote("9")
+    assert (seen.waiting, seen.settled.is_set()) == (1, False)
+    seen.line(event("ADDED", stored("a", size=1, seen=0, version=9)))
+    assert not seen.settled.is_set()
+    seen.line(event("MODIFIED", stored("a", size=1, seen=1, version=12)))
+    assert seen.settled.is_set()
+
+
 def test_a_shared_bonus_makes_every_object_wait() -> None:
     seen = Observer(listed(stored("a", size=1, seen=1, version=2)))
     seen.expect(3)
