@@ -1,0 +1,177 @@
+"""One request of a connection being answered: the handler's response to bytes.
+
+Each request has a task of its own, so that context variables and cancellation are the request's
+own; a connection answers one at a time, so this object serves all of them in turn.
+"""
+
+import asyncio
+from typing import Protocol
+
+from quarterdeck.kit.http.answer import encode_response, encode_stream_head, refusal
+from quarterdeck.kit.http.errors import HttpError, PeerGone
+from quarterdeck.kit.http.intake import Intake
+from quarterdeck.kit.http.message import Request, Response, StreamResponse
+from quarterdeck.kit.http.outflow import Outflow
+from quarterdeck.kit.http.state import ServerState
+from quarterdeck.kit.http.writer import BodyWriter
+
+_COPY_LIMIT = 64 * 1024
+"""A larger body is written apart from its head: a second system call costs less than a copy."""
+
+
+class Owner(Protocol):
+    """What answering needs of its connection."""
+
+    def finish(self, request: Request) -> None:
+        """The request is answered, or nothing can be answered any more."""
+
+    def abort(self) -> None:
+        """Cut the connection."""
+
+
+class Answering:
+    """The request a connection answers now, if any."""
+
+    __slots__ = (
+        "_intake",
+        "_is_orphaned",
+        "_loop",
+        "_out",
+        "_owner",
+        "_state",
+        "is_last",
+        "request",
+        "task",
+        "writer",
+    )
+
+    def __init__(self, owner: Owner, state: ServerState, *, intake: Intake, out: Outflow) -> None:
+        self._owner = owner
+        self._state = state
+        self._intake = intake
+        self._out = out
+        self._loop = asyncio.get_running_loop()
+        self.request: Request | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.writer: BodyWriter | None = None
+        """There while a streamed body is being written."""
+        self.is_last = False
+        """The connection ends with this answer."""
+        self._is_orphaned = False
+
+    def start(self, request: Request) -> None:
+        """Answer a request; the owner's `finish` is called at the end, whatever happens."""
+        self.request = request
+        self._state.requests_total += 1
+        self.task = self._loop.create_task(self._answer(request))
+
+    def end_stream(self) -> None:
+        """Tell a stream, if there is one, to end soon."""
+        if self.writer is not None:
+            self.writer.closing.set()
+
+    def orphan(self) -> None:
+        """The peer is gone, or reads on at best: a stream must end, by itself or in a while."""
+        self._is_orphaned = True
+        if self.writer is not None:
+            self.writer.closing.set()
+            self._watch_orphan(self.task, self._out.written)
+
+    async def _answer(self, request: Request) -> None:
+        try:
+            response = await self._state.handler(request)
+            if isinstance(response, StreamResponse):
+                await self._stream(request, response)
+            else:
+                self._send(request, response)
+            if self._out.blocked is not None:
+                await self._out.writable()
+        except asyncio.CancelledError:
+            self._cut_off()
+            raise
+        except Exception as error:
+            self._recover(request, error)
+        finally:
+            self.request = None
+            self.task = None
+            self._owner.finish(request)
+
+    def _send(self, request: Request, response: Response) -> None:
+        keep = self._keeps(request)
+        if response.status >= 500:
+            self._state.responses_5xx_total += 1
+        head, body = encode_response(request, response, date=self._state.date, keep=keep)
+        if len(body) < _COPY_LIMIT:
+            self._out.put(head + body)
+        else:
+            self._out.put(head)
+            self._out.put(body)
+        self.is_last = not keep
+
+    async def _stream(self, request: Request, response: StreamResponse) -> None:
+        chunked = request.version == "1.1"
+        keep = chunked and self._keeps(request)
+        head, has_body = encode_stream_head(
+            request, response, date=self._state.date, keep=keep, chunked=chunked
+        )
+        self.is_last = not keep
+        if not has_body:
+            self._out.put(head)
+            return
+        self.writer = writer = BodyWriter(self._out, head, chunked=chunked)
+        if self._state.draining or self._is_orphaned:
+            writer.closing.set()
+        await response.run(writer)
+        writer.finish()
+        self.writer = None
+
+    def _keeps(self, request: Request) -> bool:
+        """Whether the connection can serve another request after this one."""
+        if not request.keep_alive or self._state.draining or self.is_last:
+            return False
+        if self._intake.incoming is not request:
+            return True
+        if request.expects_continue:
+            return False
+        length = request.headers.get("content-length")
+        if length is None:
+            return True
+        return int(length) - self._intake.received <= self._state.limits.drain_bytes
+
+    def _recover(self, request: Request, error: Exception) -> None:
+        """Answer for a handler that failed, as far as that is still possible."""
+        writer, self.writer = self.writer, None
+        if self._out.is_gone and isinstance(error, PeerGone):
+            return
+        if request.refusal and isinstance(error, HttpError):
+            status = request.refusal
+        else:
+            status = 500
+            self._state.handler_errors_total += 1
+            self._state.on_error(request, error)
+        if writer is not None and not writer.discard():
+            self._owner.abort()
+            return
+        if not self._out.is_gone:
+            self._send(request, refusal(status))
+
+    def _cut_off(self) -> None:
+        """The task was cancelled: a draining server ends streams well, anything else is cut."""
+        writer, self.writer = self.writer, None
+        self.is_last = True
+        if writer is not None and self._state.draining:
+            writer.finish()
+        elif not self._out.is_gone:
+            self._owner.abort()
+
+    def _watch_orphan(self, task: asyncio.Task[None] | None, written: int) -> None:
+        """End a stream in a while whose peer is gone, if it takes no notice of that by itself."""
+
+        def look_again() -> None:
+            if self.task is task and task is not None:
+                if self._out.is_gone or self._out.written == written:
+                    task.cancel()
+                else:
+                    self._watch_orphan(task, self._out.written)
+
+        self._loop.call_later(self._state.limits.linger_timeout_s, look_again)

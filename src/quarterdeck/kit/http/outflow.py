@@ -1,0 +1,74 @@
+"""Bytes on their way to one peer: counted, held back while it is slow, given up when it stalls."""
+
+import asyncio
+
+from quarterdeck.kit.http.state import ServerState
+
+
+class Outflow:
+    """The writing half of a server connection; implements `Outlet`."""
+
+    __slots__ = (
+        "_flushed",
+        "_flushed_at",
+        "_state",
+        "_transport",
+        "blocked",
+        "is_gone",
+        "written",
+    )
+
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+        self._transport: asyncio.Transport
+        self.is_gone = False
+        """The connection is lost or being cut: nothing is written any more."""
+        self.blocked: asyncio.Event | None = None
+        """There while the transport holds more than its limit; set when it has room again."""
+        self.written = 0
+        """Bytes handed to the transport so far."""
+        self._flushed = 0
+        self._flushed_at = state.now
+
+    def attach(self, transport: asyncio.Transport) -> None:
+        """The connection is there."""
+        self._transport = transport
+        transport.set_write_buffer_limits(high=self._state.limits.write_buffer_bytes)
+
+    def put(self, data: bytes) -> None:
+        """Hand bytes to the transport; silently nothing once the peer is gone."""
+        if not self.is_gone:
+            size = len(data)
+            self.written += size
+            self._state.bytes_written_total += size
+            self._transport.write(data)
+
+    @property
+    def unsent(self) -> int:
+        """Bytes the transport still holds."""
+        return 0 if self.is_gone else self._transport.get_write_buffer_size()
+
+    def block(self) -> None:
+        """The transport holds more than its limit."""
+        self.blocked = asyncio.Event()
+
+    def unblock(self) -> None:
+        """The transport has room again, or nobody needs it any more."""
+        if self.blocked is not None:
+            self.blocked.set()
+            self.blocked = None
+
+    async def writable(self) -> None:
+        """Wait until the transport holds less than its limit, or the peer is gone."""
+        while self.blocked is not None:
+            await self.blocked.wait()
+
+    def is_stalled(self, now: float) -> bool:
+        """Whether the peer has taken nothing for too long of what there is to take."""
+        unsent = self.unsent
+        flushed = self.written - unsent
+        if unsent == 0 or flushed > self._flushed:
+            self._flushed = flushed
+            self._flushed_at = now
+            return False
+        return now > self._flushed_at + self._state.limits.write_timeout_s
