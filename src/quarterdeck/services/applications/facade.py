@@ -56,7 +56,7 @@ class Facade:
         self._ring = Ring(history)
         self._history = History(history)
         self._streams = Streams(self._ring, cache, clock, heartbeat_s=heartbeat_s)
-        self._resources = Resources(api)
+        self._resources = Resources(api, clock)
         cache.add_handler(self._hear)
 
     @property

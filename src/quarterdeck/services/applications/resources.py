@@ -5,12 +5,17 @@ deletion answers `Success` as often as it is asked. Everything is written throug
 defaults, checks and versions.
 """
 
+import asyncio
+import random
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from quarterdeck.client.interfaces import Api
 from quarterdeck.kit import json
+from quarterdeck.kit.backoff import Backoff
+from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import BodyTooLarge, Request, Response
 from quarterdeck.services.applications import errors
 from quarterdeck.wire.path import ResourcePath
@@ -26,8 +31,11 @@ _FIELD_MANAGER = "quarterdeck-http"
 class Resources:
     """Creates, replaces and deletes applications."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, clock: Clock) -> None:
         self._api = api
+        self._clock = clock
+        self._random = random.Random()
+        self._turns: WeakValueDictionary[ResourcePath, asyncio.Lock] = WeakValueDictionary()
 
     async def create(self, request: Request, path: ResourcePath) -> Response:
         """POST: 201 with the object; its namespace is made if it is not there."""
@@ -67,14 +75,23 @@ class Resources:
             metadata = {}
         if metadata.get("resourceVersion"):
             return _ok(await self._api.update(path, json.encode(body), options))
+        async with self._turns.setdefault(path, asyncio.Lock()):
+            return await self._replace_newest(path, {**body, "metadata": metadata}, options)
+
+    async def _replace_newest(
+        self, path: ResourcePath, body: dict[str, Any], options: UpdateOptions
+    ) -> Response:
+        """Our own callers take turns; with everybody else we collide now and then."""
+        pause = Backoff(initial_s=0.005, factor=1.5, cap_s=0.05, random=self._random)
         for tries_left in reversed(range(_TRIES)):
             current = json.decode(await self._api.get(path, GetOptions()))
             try:
-                replaced = {**body, "metadata": _metadata(current["metadata"], metadata)}
+                replaced = {**body, "metadata": _metadata(current["metadata"], body["metadata"])}
                 return _ok(await self._api.update(path, json.encode(replaced), options))
             except Conflict:
                 if not tries_left:
                     raise
+                await self._clock.sleep(pause.next())  # what the other one does is soon done
         raise AssertionError("unreachable")
 
     async def delete(self, request: Request, path: ResourcePath) -> Response:

@@ -157,7 +157,13 @@ class World:
         self.manager = manager
         async with manager.running():
             yield manager
+            await self._finish(manager)
         self.manager = None
+
+    async def _finish(self, manager: Manager) -> None:
+        """Let reconciles under way end: they may wait for time, which stands still from now on."""
+        while manager.next_work_s() == 0.0:
+            await self._step(self.clock.monotonic() + 1.0)
 
     async def create(
         self, name_: str = "web", namespace: str = "default", /, **spec: Any
