@@ -15,7 +15,7 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Entry, Store, StoreKey
 from quarterdeck.wire.labels import Selector
 
-CACHED_OBJECTS = 4096
+CACHED_OBJECTS = 1024
 """Decoded objects that are kept; the others are decoded again when they are needed."""
 
 
