@@ -85,6 +85,20 @@ def registered(current: Collector | None, message: Mapping[str, Any], now: str) 
     )
 
 
+def polled(current: Collector, message: Mapping[str, Any], now: str) -> Collector:
+    """A collector after it asked for its configuration, with what it told of itself."""
+    changes: dict[str, Any] = {"last_seen": now}
+    local = message.get("localAttributes") or message.get("attributes")
+    if local and local != current.local_attributes:
+        changes["local_attributes"] = local
+    if current.marked_inactive_at:
+        changes["marked_inactive_at"] = ""
+    if status := message.get("remoteConfigStatus"):
+        changes["status"] = str(status.get("status") or "").removeprefix("RemoteConfigStatuses_")
+        changes["error_message"] = str(status.get("errorMessage") or "")[:MAX_VALUE]
+    return msgspec.structs.replace(current, **changes)
+
+
 def changed(current: Collector | None, message: Mapping[str, Any], now: str) -> Collector:
     """A collector after somebody set its name, attributes or switch."""
     identity = str(message.get("id") or "")

@@ -16,7 +16,8 @@ from quarterdeck.kit.redaction import Secret
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.fleet.auth import Scope, Tokens
 from quarterdeck.services.fleet.records import Collector
-from quarterdeck.services.fleet.service import FLUSH_BATCH, FLUSH_S, MAX_TARGET, FleetServer
+from quarterdeck.services.fleet.reports import FLUSH_BATCH
+from quarterdeck.services.fleet.service import FLUSH_S, MAX_TARGET, FleetServer
 from quarterdeck.storage import StorageError, StoreKey, open_memory, open_sqlite
 from quarterdeck.telemetry.fleet import protobuf
 
@@ -378,14 +379,14 @@ async def test_reports_of_many_agents_are_flushed_and_outlive_a_failing_disk() -
     count = FLUSH_BATCH * 2 + 1
     for number in range(count):
         server.collectors.put(Collector(id=f"edge-{number}"))
-        await server._get_config({"id": f"edge-{number}"})
+        await server.agents.get_config({"id": f"edge-{number}"})
     assert store.snapshot().count("collectors", None) == 0
     async with Supervisor("test") as tasks:
         running = tasks.spawn(server.run(), name="flush")
         await clock.advance(FLUSH_S)
         await store.put(StoreKey("other", "", "o"), lambda revision: b"{}")
         assert store.snapshot().count("collectors", None) == count
-        await server._get_config({"id": "edge-0"})
+        await server.agents.get_config({"id": "edge-0"})
         await store.close()
         await clock.advance(FLUSH_S * 2)
         assert not running.done()

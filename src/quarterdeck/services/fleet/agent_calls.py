@@ -1,0 +1,72 @@
+"""The RPCs that agents call: registering, leaving, and polling for their configuration."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from quarterdeck.services.fleet import collectors as rules
+from quarterdeck.services.fleet.collectors import Collectors
+from quarterdeck.services.fleet.configs import Configs
+from quarterdeck.services.fleet.records import Collector
+from quarterdeck.services.fleet.reports import Reports
+from quarterdeck.services.fleet.requests import Call, Message, text
+
+
+class AgentCalls:
+    """One method an RPC."""
+
+    def __init__(
+        self,
+        collectors: Collectors,
+        configs: Configs,
+        *,
+        reports: Reports,
+        now: Callable[[], str],
+    ) -> None:
+        self._collectors = collectors
+        self._configs = configs
+        self._reports = reports
+        self._now = now
+
+    def table(self) -> Mapping[str, Call]:
+        """What answers which RPC."""
+        return {
+            "GetConfig": self.get_config,
+            "RegisterCollector": self.register,
+            "UnregisterCollector": self.unregister,
+        }
+
+    async def register(self, request: Message) -> Message:
+        """`RegisterCollector`: an agent says who it is."""
+        current = self._collectors.find(text(request, "id"))
+        await self._reports.write(rules.registered(current, {"name": "", **request}, self._now()))
+        return {}
+
+    async def unregister(self, request: Message) -> Message:
+        """`UnregisterCollector`: one that leaves is marked, never deleted; it may be restarting."""
+        current = self._collectors.find(text(request, "id"))
+        if current is not None:
+            marked = msgspec.structs.replace(current, marked_inactive_at=self._now())
+            await self._reports.write(marked)
+        return {}
+
+    async def get_config(self, request: Message) -> Message:
+        """`GetConfig`: what the agent is to run, unless it does so already."""
+        collector = await self._seen(request)
+        merged = self._configs.of(collector)
+        if collector.served_hash != merged.hash:
+            self._reports.note(msgspec.structs.replace(collector, served_hash=merged.hash))
+        if request.get("hash") == merged.hash:
+            return {"hash": merged.hash, "notModified": True}
+        return {"content": merged.content, "hash": merged.hash}
+
+    async def _seen(self, request: Message) -> Collector:
+        """The collector that polls; one we do not know registers itself by it."""
+        current = self._collectors.find(text(request, "id"))
+        if current is None:
+            collector = rules.registered(None, request, self._now())
+            await self._reports.write(collector)
+        else:
+            collector = rules.polled(current, request, self._now())
+            self._reports.note(collector)
+        return collector

@@ -1,0 +1,101 @@
+"""The RPCs about collectors that people call: listing, changing and removing them."""
+
+from collections.abc import Callable, Mapping
+
+from quarterdeck.services.fleet import collectors as rules
+from quarterdeck.services.fleet.collectors import Collectors
+from quarterdeck.services.fleet.configs import Configs
+from quarterdeck.services.fleet.errors import FleetError
+from quarterdeck.services.fleet.persistence import Persistence, settle
+from quarterdeck.services.fleet.records import Collector
+from quarterdeck.services.fleet.requests import Call, Message, identities, text
+from quarterdeck.telemetry.fleet.codes import Code
+
+
+class CollectorCalls:
+    """One method an RPC."""
+
+    def __init__(
+        self,
+        collectors: Collectors,
+        configs: Configs,
+        *,
+        disk: Persistence,
+        now: Callable[[], str],
+    ) -> None:
+        self._collectors = collectors
+        self._configs = configs
+        self._disk = disk
+        self._now = now
+
+    def table(self) -> Mapping[str, Call]:
+        """What answers which RPC."""
+        return {
+            "GetCollector": self._get_collector,
+            "ListCollectors": self._list_collectors,
+            "ListCollectorAttributes": self._list_attributes,
+            "CreateCollector": self._create_collector,
+            "UpdateCollector": self._update_collector,
+            "BulkUpdateCollectors": self._bulk_update_collectors,
+            "DeleteCollector": self._delete_collector,
+            "BulkDeleteCollectors": self._bulk_delete_collectors,
+        }
+
+    async def _get_collector(self, request: Message) -> Message:
+        return self._collectors.get(text(request, "id")).message()
+
+    async def _list_collectors(self, request: Message) -> Message:
+        found = self._collectors.list(request.get("matchers") or ())
+        return {"collectors": [each.message() for each in found]}
+
+    async def _list_attributes(self, request: Message) -> Message:
+        return {
+            "localAttributes": self._collectors.attributes("local_attributes"),
+            "remoteAttributes": self._collectors.attributes("remote_attributes"),
+        }
+
+    async def _create_collector(self, request: Message) -> Message:
+        message = request.get("collector") or {}
+        identity = str(message.get("id") or "")
+        if self._collectors.find(identity) is not None:
+            raise FleetError(Code.ALREADY_EXISTS, f"collector {identity!r} already exists")
+        return await self._put(rules.changed(None, message, self._now()))
+
+    async def _update_collector(self, request: Message) -> Message:
+        message = request.get("collector") or {}
+        current = self._collectors.get(str(message.get("id") or ""))
+        return await self._put(rules.changed(current, message, self._now()))
+
+    async def _bulk_update_collectors(self, request: Message) -> Message:
+        """All or none: the operations are tried on every collector before one is stored."""
+        now = self._now()
+        operations = request.get("ops") or ()
+        planned = [
+            rules.operated(self._collectors.get(identity), operations, now)
+            for identity in identities(request)
+        ]
+        for collector in planned:
+            self._collectors.put(collector)
+        await settle([self._disk.put_collector(each) for each in planned])
+        return {}
+
+    async def _delete_collector(self, request: Message) -> Message:
+        await self._remove_collectors([text(request, "id")])
+        return {}
+
+    async def _bulk_delete_collectors(self, request: Message) -> Message:
+        await self._remove_collectors(identities(request))
+        return {}
+
+    async def _remove_collectors(self, doomed: list[str]) -> None:
+        for identity in doomed:
+            self._collectors.get(identity)
+        for identity in doomed:
+            self._collectors.remove(identity)
+            self._configs.forget(identity)
+        await settle([self._disk.delete_collector(identity) for identity in doomed])
+
+    async def _put(self, collector: Collector) -> Message:
+        self._collectors.put(collector)
+        await settle([self._disk.put_collector(collector)])
+        return collector.message()

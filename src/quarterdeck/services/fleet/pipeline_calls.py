@@ -1,0 +1,185 @@
+"""The RPCs about pipelines: reads from memory, writes that are answered once they are on disk."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.services.fleet.errors import invalid, not_found
+from quarterdeck.services.fleet.persistence import Persistence, settle
+from quarterdeck.services.fleet.pipelines import Pipelines
+from quarterdeck.services.fleet.records import Pipeline, Revision
+from quarterdeck.services.fleet.requests import Call, Message, identities, text
+from quarterdeck.telemetry.matchers import match_all
+
+
+class PipelineCalls:
+    """One method an RPC."""
+
+    def __init__(self, pipelines: Pipelines, disk: Persistence, now: Callable[[], str]) -> None:
+        self._pipelines = pipelines
+        self._disk = disk
+        self._now = now
+
+    def table(self) -> Mapping[str, Call]:
+        """What answers which RPC."""
+        return {
+            "GetPipeline": self._get_pipeline,
+            "GetPipelineID": self._get_pipeline_id,
+            "ListPipelines": self._list_pipelines,
+            "ListPipelinesRevisions": self._list_all_revisions,
+            "ListPipelineRevisions": self._list_revisions,
+            "GetPipelineRevision": self._get_revision,
+            "CreatePipeline": self._create_pipeline,
+            "UpdatePipeline": self._update_pipeline,
+            "UpsertPipeline": self._upsert_pipeline,
+            "DeletePipeline": self._delete_pipeline,
+            "BulkDeletePipelines": self._bulk_delete_pipelines,
+            "SyncPipelines": self._sync_pipelines,
+        }
+
+    # reads
+
+    async def _get_pipeline(self, request: Message) -> Message:
+        return self._pipelines.get(text(request, "id")).message()
+
+    async def _get_pipeline_id(self, request: Message) -> Message:
+        name = text(request, "name")
+        found = self._pipelines.named(name)
+        if found is None:
+            raise not_found("pipeline", name)
+        return {"id": found.id}
+
+    async def _list_pipelines(self, request: Message) -> Message:
+        found = [each for each in self._pipelines.all() if _is_listed(each, request)]
+        return {"pipelines": [each.message() for each in found]}
+
+    async def _list_all_revisions(self, request: Message) -> Message:
+        return _revisions(self._pipelines.revisions(), with_contents=False)
+
+    async def _list_revisions(self, request: Message) -> Message:
+        identity = text(request, "id")
+        found = self._pipelines.revisions(identity)
+        if not found:
+            raise not_found("pipeline", identity)
+        return _revisions(found, with_contents=True)
+
+    async def _get_revision(self, request: Message) -> Message:
+        identity = text(request, "revisionId")
+        for revision in self._pipelines.revisions():
+            if revision.revision_id == identity:
+                return revision.message(with_contents=True)
+        raise not_found("revision", identity)
+
+    # writes
+
+    async def _create_pipeline(self, request: Message) -> Message:
+        planned = self._pipelines.plan_create(_pipeline(request), self._now())
+        return await self._write(planned, request)
+
+    async def _update_pipeline(self, request: Message) -> Message:
+        planned = self._pipelines.plan_update(_pipeline(request), self._now())
+        return await self._write(planned, request)
+
+    async def _upsert_pipeline(self, request: Message) -> Message:
+        planned = self._pipelines.plan_upsert(_pipeline(request), self._now())
+        return await self._write(planned, request)
+
+    async def _write(self, planned: Pipeline, request: Message) -> Message:
+        if not request.get("validateOnly"):
+            await self._store_pipelines([planned])
+        return planned.message()
+
+    async def _delete_pipeline(self, request: Message) -> Message:
+        await self._remove_pipelines([text(request, "id")])
+        return {}
+
+    async def _bulk_delete_pipelines(self, request: Message) -> Message:
+        doomed = identities(request)
+        if not doomed:
+            raise invalid("ids must not be empty")
+        await self._remove_pipelines(doomed)
+        return {}
+
+    async def _sync_pipelines(self, request: Message) -> Message:
+        """Upsert all by name, then delete what the same source no longer lists."""
+        source = dict(request.get("source") or {})
+        if not source.get("type") or not source.get("namespace"):
+            raise invalid("source.type and source.namespace must be set")
+        now = self._now()
+        planned = [
+            self._pipelines.plan_upsert({**each, "source": source}, now)
+            for each in request.get("pipelines") or ()
+        ]
+        names = [each.name for each in planned]
+        if len(set(names)) != len(names):
+            raise invalid("pipelines: a name stands twice")
+        planned = _numbered(planned, {each.id for each in self._pipelines.all()})
+        gone = [
+            each.id
+            for each in self._pipelines.all()
+            if dict(each.source or {}) == source and each.name not in names
+        ]
+        await self._store_pipelines(planned)
+        if gone:
+            await self._remove_pipelines(gone)
+        return {}
+
+    async def _store_pipelines(self, planned: list[Pipeline]) -> None:
+        now = self._now()
+        tickets = []
+        for pipeline in planned:
+            revision = self._pipelines.store(pipeline, now)
+            if revision is not None:
+                tickets.append(self._disk.put_pipeline(pipeline))
+                tickets.extend(self._put_revision(revision))
+        await settle(tickets)
+
+    async def _remove_pipelines(self, doomed: list[str]) -> None:
+        for identity in doomed:
+            self._pipelines.get(identity)
+        now = self._now()
+        tickets = []
+        for identity in doomed:
+            revision = self._pipelines.remove(identity, now)
+            tickets.append(self._disk.delete_pipeline(identity))
+            tickets.extend(self._put_revision(revision))
+        await settle(tickets)
+
+    def _put_revision(self, revision: Revision) -> list[Any]:
+        stale = self._pipelines.stale_revisions(revision.snapshot.id)
+        return [
+            self._disk.put_revision(revision),
+            *(self._disk.delete_revision(each.revision_id) for each in stale),
+        ]
+
+
+def _pipeline(request: Message) -> Message:
+    message = request.get("pipeline")
+    if not isinstance(message, dict):
+        raise invalid("pipeline must be set")
+    return message
+
+
+def _is_listed(pipeline: Pipeline, request: Message) -> bool:
+    wanted = request.get("configType")
+    if wanted and wanted != "CONFIG_TYPE_UNSPECIFIED" and wanted != pipeline.config_type:
+        return False
+    if "enabled" in request and request["enabled"] != pipeline.enabled:
+        return False
+    attributes = {**request.get("localAttributes", {}), **request.get("remoteAttributes", {})}
+    return not attributes or match_all(pipeline.parsed(), attributes)
+
+
+def _numbered(planned: list[Pipeline], taken: set[str]) -> list[Pipeline]:
+    """Give each new pipeline of one batch an id of its own."""
+    new = [each for each in planned if each.id not in taken]
+    ids = {each.name: str(int(each.id) + offset) for offset, each in enumerate(new)}
+    return [
+        msgspec.structs.replace(each, id=ids[each.name]) if each.name in ids else each
+        for each in planned
+    ]
+
+
+def _revisions(revisions: list[Revision], *, with_contents: bool) -> Message:
+    return {"pipelineRevisions": [each.message(with_contents=with_contents) for each in revisions]}
