@@ -10,8 +10,8 @@ import os
 import socket
 import ssl
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from quarterdeck.kit.http.state import ServerState
 
@@ -141,25 +141,18 @@ async def open_sockets(host: str, port: int) -> list[socket.socket]:
 
 
 def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
+    with _listening_once_bound(family) as listening:
         if os.name == "posix":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listening.bind(address)
-        listening.listen(_BACKLOG)
-        listening.settimeout(0)
-    except BaseException:
-        listening.close()
-        raise
     return listening
 
 
 def open_unix_socket(path: str) -> socket.socket:
     """A listening Unix socket with mode 0600; a stale one is replaced."""
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+    with _listening_once_bound(socket.AF_UNIX) as listening:
         with suppress(FileNotFoundError):
             if _is_stale(path):
                 os.unlink(path)
@@ -168,12 +161,20 @@ def open_unix_socket(path: str) -> socket.socket:
             listening.bind(path)
         finally:
             os.umask(before)
+    return listening
+
+
+@contextmanager
+def _listening_once_bound(family: int) -> Iterator[socket.socket]:
+    """A socket to bind, which listens after that; closed again if either fails."""
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        yield listening
         listening.listen(_BACKLOG)
         listening.settimeout(0)
     except BaseException:
         listening.close()
         raise
-    return listening
 
 
 def _is_stale(path: str) -> bool:
