@@ -6,7 +6,7 @@ from quarterdeck.app.embedded import HOST
 from quarterdeck.app.resolving import SettingError
 from quarterdeck.app.settings import Settings
 from quarterdeck.runtime.certificates import CertificateFiles
-from quarterdeck.runtime.manager import Bind, MetricsPage
+from quarterdeck.runtime.endpoints import Bind, MetricsPage
 
 _EVERYWHERE = "0.0.0.0"
 _LOOPBACK = (HOST, "::1", "localhost")

@@ -17,8 +17,9 @@ from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.collector import settle_memory
 from quarterdeck.runtime.certificates import CertificateProblem
+from quarterdeck.runtime.endpoints import Bind
 from quarterdeck.runtime.logging import Logger, get_logger
-from quarterdeck.runtime.manager import Bind, Election, Manager
+from quarterdeck.runtime.manager import Election, Manager
 from quarterdeck.wire.status import ApiError, NotFound
 
 

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from quarterdeck.runtime.change import Change, Event
     from quarterdeck.runtime.context import Context
     from quarterdeck.runtime.controller import Controller
+    from quarterdeck.runtime.endpoints import Bind, MetricsPage
     from quarterdeck.runtime.enqueue import Lookup, Owns, Watch
     from quarterdeck.runtime.finalizer import Finalizer
     from quarterdeck.runtime.informer import Scope
     from quarterdeck.runtime.leader import LostLeadership, Timing
     from quarterdeck.runtime.logging import Logger, get_logger
-    from quarterdeck.runtime.manager import Bind, Election, Manager, MetricsPage
+    from quarterdeck.runtime.manager import Election, Manager
     from quarterdeck.runtime.program import operate
     from quarterdeck.runtime.reflector import Settings
     from quarterdeck.runtime.result import (
@@ -69,12 +70,13 @@ _HOMES = {
     "certificates": ("CertificateFiles",),
     "context": ("Context",),
     "controller": ("Controller",),
+    "endpoints": ("Bind", "MetricsPage"),
     "enqueue": ("Lookup", "Owns", "Watch"),
     "finalizer": ("Finalizer",),
     "informer": ("Scope",),
     "leader": ("LostLeadership", "Timing"),
     "logging": ("Logger", "get_logger"),
-    "manager": ("Bind", "Election", "Manager", "MetricsPage"),
+    "manager": ("Election", "Manager"),
     "program": ("operate",),
     "reflector": ("Settings",),
     "result": ("DONE", "Done", "RequeueAfter", "Result", "Stalled", "WaitFor", "Waiting"),

@@ -10,29 +10,26 @@ A lost lease skips the graces: whoever holds it now may be working already.
 import asyncio
 import contextlib
 import random
-import signal
 import socket
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from quarterdeck.client.interfaces import HasApi, Observer
-from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.collector import settle_memory
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime import health as pages
-from quarterdeck.runtime import registry, tracing
-from quarterdeck.runtime.certificates import CertificateFiles, PageCertificate
+from quarterdeck.runtime import overview, tracing
 from quarterdeck.runtime.controller import Controller
+from quarterdeck.runtime.endpoints import Bind, Endpoints, MetricsPage
 from quarterdeck.runtime.events import EventRecorder, Flavour, NoEvents
 from quarterdeck.runtime.explain import Journal
-from quarterdeck.runtime.guard import Guard
+from quarterdeck.runtime.health import Check, HealthPages, ping
 from quarterdeck.runtime.informer import Scope
 from quarterdeck.runtime.informers import Informers
 from quarterdeck.runtime.leader import LeaderElection, Timing
+from quarterdeck.runtime.lifetime import failing_with, stopping_on_signals
 from quarterdeck.runtime.logging import Logger, get_logger
 from quarterdeck.runtime.metrics import Metrics, RequestMetrics
 from quarterdeck.runtime.reflector import Settings
@@ -40,26 +37,6 @@ from quarterdeck.runtime.runner import Environment, Runner
 from quarterdeck.runtime.watchdog import LoopWatchdog
 
 _SLOW_CACHES_S = 10.0
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-
-class Bind(NamedTuple):
-    """Where a page listens; port 0 is any free one."""
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    tls: ssl.SSLContext | None = None
-
-
-class MetricsPage(NamedTuple):
-    """How metrics are served: over TLS to callers that are checked, or insecure on loopback.
-
-    Without `certificate`, and without `bind.tls`, a certificate is made.
-    """
-
-    bind: Bind = Bind()  # frozen
-    is_insecure: bool = False
-    certificate: CertificateFiles | None = None
 
 
 class Election(NamedTuple):
@@ -145,13 +122,16 @@ class Manager:
         )
         self._runners: dict[str, Runner[Any]] = {}
         self._runnables: list[Runnable] = []
-        self._health_bind, self._metrics_page = health, metrics
-        self._live: dict[str, Callable[[], str]] = {"ping": pages.ping}
-        self._ready: dict[str, Callable[[], str]] = {"caches": self._stale_caches}
-        self._servers: list[http.Server] = []
-        self._certificate: PageCertificate | None = None
-        self.health_url = ""
-        self.metrics_url = ""
+        self._live: dict[str, Check] = {"ping": ping}
+        self._ready: dict[str, Check] = {"caches": lambda: overview.stale_caches(self.informers)}
+        self._endpoints = Endpoints(
+            health=health,
+            metrics=metrics,
+            pages=HealthPages(
+                live=self._live, ready=self._ready, journals=lambda: self.journals, state=self.state
+            ),
+            registry=self.metrics.registry,
+        )
         self._stop = asyncio.Event()
         self._elected = asyncio.Event()
         self._working: Supervisor | None = None
@@ -160,7 +140,9 @@ class Manager:
             lag = self.metrics.loop_lag.labels()
             self._dog = LoopWatchdog(clock=self.clock, log=self._log, lag=lag)
             self._live["event-loop"] = self._dog.trouble
-        self.metrics.registry.refresh(self._refresh_metrics)
+        self.metrics.registry.refresh(
+            lambda: overview.refresh(self.metrics, self.informers, self._runners.values())
+        )
 
     # --- what to run
 
@@ -237,7 +219,7 @@ class Manager:
         Raises:
             LostLeadership: when the lease is lost; the process should exit.
         """
-        with _stopping_on_signals(self.stop):
+        with stopping_on_signals(self.stop):
             async with self.running():
                 settle_memory()
                 await self._stop.wait()
@@ -252,16 +234,15 @@ class Manager:
         async with contextlib.AsyncExitStack() as stack:
             if self._election is not None:
                 stack.push_async_callback(self._election.release)  # the last thing to happen
-            await self._serve_pages()
-            stack.push_async_callback(self._close_pages)
+            stack.push_async_callback(self._endpoints.close)
+            await self._endpoints.open(self.api, clock=self.clock, rng=self._random, log=self._log)
             caches = await stack.enter_async_context(Supervisor("caches"))
             self.informers.start(caches)
             if isinstance(self._events, EventRecorder):
                 caches.spawn(self._events.run(), name="events")
                 caches.spawn(self._events.run_series(), name="event-series")
                 stack.push_async_callback(self._flush_events)
-            if self._certificate is not None:
-                caches.spawn(self._certificate.run(), name="metrics-certificate")
+            self._endpoints.start(caches)
             if self._dog is not None:
                 caches.spawn(self._dog.run(), name="loop-watchdog")
             others = await stack.enter_async_context(Supervisor("others"))
@@ -269,7 +250,7 @@ class Manager:
             self._start_runnables(others, needs_leader=False)
             lead = asyncio.ensure_future(self._lead(working))
             try:
-                async with _failing_with(caches, others, working, lead):
+                async with failing_with(caches, others, working, lead):
                     await self._wait_caches()
                     if self._election is None:
                         await self._elected.wait()
@@ -287,7 +268,9 @@ class Manager:
                 async with asyncio.timeout(_SLOW_CACHES_S):
                     await self.informers.wait_settled()
                     return
-            self._log.warning("still waiting for caches", reason=self._stale_caches())
+            self._log.warning(
+                "still waiting for caches", reason=overview.stale_caches(self.informers)
+            )
 
     async def _lead(self, working: Supervisor) -> None:
         """Wait for caches and the lease, start the controllers, and keep the lease."""
@@ -337,92 +320,22 @@ class Manager:
                 async with asyncio.timeout(min(2.0, self._grace_s)):
                     await self._events.flush()
 
-    # --- pages
-
-    async def _serve_pages(self) -> None:
-        if self._health_bind is not None:
-            handler = pages.HealthPages(
-                live=self._live, ready=self._ready, journals=lambda: self.journals, state=self.state
-            )
-            self.health_url = await self._serve(handler.handle, self._health_bind)
-        if self._metrics_page is not None:
-            self.metrics_url = await self._serve_metrics(self._metrics_page)
-
-    async def _serve_metrics(self, page: MetricsPage) -> str:
-        bind = page.bind
-        if page.is_insecure:
-            if bind.host not in _LOOPBACK:
-                raise ValueError(
-                    f"metrics without access control may listen on loopback only, not {bind.host}"
-                )
-            return await self._serve(self._metrics_handler, bind)
-        if bind.tls is None:
-            self._certificate = PageCertificate(page.certificate, clock=self.clock, log=self._log)
-            bind = bind._replace(tls=self._certificate.context)
-        guard = Guard(self.api, self.clock, self._random)
-        return await self._serve(guard.protect(self._metrics_handler), bind)
-
-    async def _serve(
-        self, handler: Callable[[http.Request], Awaitable[http.Response]], bind: Bind
-    ) -> str:
-        server = http.Server(handler)
-        self._servers.append(server)
-        listener = await server.listen(bind.host, bind.port, tls=bind.tls)
-        return listener.url
-
-    async def _close_pages(self) -> None:
-        for server in self._servers:
-            await server.drain(1.0)
-            await server.close()
-
-    async def _metrics_handler(self, request: http.Request) -> http.Response:
-        if request.path.rstrip("/") != "/metrics":
-            return http.Response(404, [("content-type", "text/plain")], b"ask for /metrics\n")
-        headers = [("content-type", registry.CONTENT_TYPE)]
-        return http.Response(200, headers, self.metrics.registry.render())
-
-    # --- state, for health, metrics and people
-
-    def _stale_caches(self) -> str:
-        troubles = [informer.stale_reason() for informer in self.informers]
-        return "; ".join(trouble for trouble in troubles if trouble)
-
-    def _refresh_metrics(self) -> None:
-        for runner in self._runners.values():
-            runner.refresh_metrics()
-        for informer in self.informers:
-            kind, states = informer.kind.__name__, informer.states()
-            self.metrics.cache_objects.labels(kind).set(len(informer.cache))
-            self.metrics.cache_bytes.labels(kind).set(informer.cache.size_bytes)
-            self.metrics.watch_age.labels(kind).set(max(state.silent_s for state in states))
-            self.metrics.relists.labels(kind).set(sum(state.lists for state in states))
+    # --- for people
 
     def state(self) -> dict[str, Any]:
-        """What is watched and worked on, for people."""
-        return {
-            "manager": self.name,
-            "leader": self.is_leader,
-            "caches": [
-                {
-                    "kind": informer.kind.__name__,
-                    "objects": len(informer.cache),
-                    "bytes": informer.cache.size_bytes,
-                    "sources": [
-                        {**state._asdict(), "health": state.health.value}
-                        for state in informer.states()
-                    ],
-                }
-                for informer in self.informers
-            ],
-            "controllers": [
-                {
-                    "name": runner.name,
-                    "depth": runner.queue.depth,
-                    "processing": [str(key) for key in runner.queue.processing],
-                }
-                for runner in self._runners.values()
-            ],
-        }
+        """What is watched and worked on."""
+        found = overview.describe(self.informers, self._runners.values())
+        return {"manager": self.name, "leader": self.is_leader, **found}
+
+    @property
+    def health_url(self) -> str:
+        """Where the health page is; empty without one."""
+        return self._endpoints.health_url
+
+    @property
+    def metrics_url(self) -> str:
+        """Where the metrics page is; empty without one."""
+        return self._endpoints.metrics_url
 
     # --- parts
 
@@ -455,55 +368,5 @@ class Manager:
         )
 
 
-@contextlib.contextmanager
-def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT end the manager gracefully, where the loop may take signals."""
-    loop, taken = asyncio.get_running_loop(), []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(number, stop)
-            taken.append(number)
-    try:
-        yield
-    finally:
-        for number in taken:
-            loop.remove_signal_handler(number)
-
-
 async def _awaited(run: Callable[[], Awaitable[None]]) -> None:
     await run()
-
-
-@contextlib.asynccontextmanager
-async def _failing_with(
-    *watched: "Supervisor | asyncio.Future[None]",
-) -> AsyncIterator[None]:
-    """Run a block that is cancelled, and fails, as soon as one of the watched fails."""
-    owner = asyncio.current_task()
-    assert owner is not None
-    failure: list[BaseException] = []
-
-    async def watch(one: "Supervisor | asyncio.Future[None]") -> None:
-        try:
-            if isinstance(one, Supervisor):
-                await one.wait_failed()
-            else:
-                await asyncio.shield(one)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
-            if not failure:
-                failure.append(error)
-                owner.cancel()
-
-    async with Supervisor("failures") as tasks:
-        for number, one in enumerate(watched):
-            tasks.spawn(watch(one), name=f"failure-watch-{number}")
-        try:
-            yield
-        except asyncio.CancelledError:
-            if not failure:
-                raise
-            owner.uncancel()
-    if failure:
-        raise failure[0]

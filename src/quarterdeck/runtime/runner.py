@@ -12,12 +12,12 @@ from quarterdeck.client.interfaces import Api
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.kit.timelimit import TimeLimit
-from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime import enqueue, finalizer, outcome
 from quarterdeck.runtime.access import Access, Shared
-from quarterdeck.runtime.change import Author, Change, Event
+from quarterdeck.runtime.awaited import Awaited
+from quarterdeck.runtime.change import Author, Event
 from quarterdeck.runtime.context import Context, EventSink
 from quarterdeck.runtime.controller import Controller
 from quarterdeck.runtime.dispatch import Dispatcher
@@ -28,7 +28,8 @@ from quarterdeck.runtime.metrics import ControllerMetrics, Metrics
 from quarterdeck.runtime.outcome import Outcome
 from quarterdeck.runtime.predicate import Predicate
 from quarterdeck.runtime.queue import LOW_PRIORITY, Taken, WorkQueue
-from quarterdeck.runtime.result import Result, WaitFor
+from quarterdeck.runtime.report import report
+from quarterdeck.runtime.result import Result
 from quarterdeck.runtime.tracing import Tracer
 from quarterdeck.wire.status import NotFound
 
@@ -77,8 +78,7 @@ class Runner(Generic[T]):
             *controller.conditions,
         )
         self._finalizers = [step.name for step in controller.finalizers]
-        self._waits: dict[tuple[type[Object], Key], dict[Key, WaitFor]] = {}
-        self._waited_kinds: set[type[Object]] = set()
+        self._awaited = Awaited(env.informers, self.wake, self._log)
         self._uids: dict[Key, str] = {}
         self._stopping = False
         kind = controller.for_.KIND
@@ -128,7 +128,7 @@ class Runner(Generic[T]):
         """Wait, after `close`, until the reconciles under way have ended."""
         await self._dispatch.drained()
 
-    def wake(self, key: Key, cause: str = "woken") -> None:
+    def wake(self, key: Key, cause: object = "woken") -> None:
         """Reconcile an object soon, for a reason of one's own."""
         self._dispatch.add(key, cause=cause)
 
@@ -263,7 +263,7 @@ class Runner(Generic[T]):
         if is_final:
             return ended
         try:
-            await self._report(ctx, ended)
+            await report(ctx, ended, self.controller)
         except NotFound:
             pass  # deleted meanwhile: there is nobody to report to
         except Exception as error:
@@ -293,7 +293,7 @@ class Runner(Generic[T]):
     async def _gone(self, taken: Taken[Key]) -> None:
         """The object does not exist: forget what we know of it."""
         self.queue.forget(taken.key)
-        self._drop_waits(taken.key)
+        self._awaited.drop(taken.key)
         self._uids.pop(taken.key, None)
         await self._call_gone(taken)
 
@@ -314,43 +314,7 @@ class Runner(Generic[T]):
             self._log.error("forgetting an object failed", error=error, object=str(taken.key))
             self._dispatch.add(taken.key, rate_limited=True, cause="retry")
 
-    # --- outcome to status and next visit
-
-    async def _report(self, ctx: Context[T], ended: Outcome) -> None:
-        """Complete the draft and apply it, if anything of ours changed."""
-        if ended.kind in ("conflict",):
-            return  # nothing is wrong with the object: the retry reads anew
-        draft, ready = ctx.status, self.controller.ready
-        if ready and draft.has_conditions:
-            self._summarise(ctx, ended, ready)
-        draft.observe()
-        body = draft.to_apply()
-        if body is not None:
-            kind = self.controller.for_
-            subresource = "status" if kind.KIND.subresource_status else ""
-            await ctx.api.apply_bytes(kind, ctx.key, body, subresource=subresource)
-
-    def _summarise(self, ctx: Context[T], ended: Outcome, ready: str) -> None:
-        draft = ctx.status
-        match ended.kind:
-            case "stalled" | "timeout" | "error":
-                draft.condition(ready, FALSE, ended.reason, ended.message)
-            case "waiting":
-                if not draft.was_set(ready):
-                    draft.condition(ready, FALSE, ended.reason, ended.message)
-            case "wait":
-                if not draft.was_set(ready):
-                    wait = ended.wait
-                    assert wait is not None
-                    text = f"waiting for {wait.kind.KIND.kind} {wait.key}"
-                    draft.condition(ready, FALSE, "Waiting", text)
-            case _:
-                if not draft.was_set(ready):
-                    draft.condition(ready, TRUE, "Reconciled", "")
-        before, after = draft.transition(ready)
-        is_news = after is not None and (before is None or before.reason != after.reason)
-        if is_news and after is not None and ended.kind in ("stalled", "error", "timeout"):
-            ctx.event(after.reason, after.message, warning=True)
+    # --- outcome to next visit
 
     def _tell_error(self, ctx: Context[T], error: Exception, ended: Outcome) -> None:
         if self.controller.on_error is not None:
@@ -386,7 +350,7 @@ class Runner(Generic[T]):
         """Put the key back if it has to come back; returns in how many seconds."""
         key = taken.key
         priority = taken.priority if ended.priority is None else ended.priority
-        self._drop_waits(key)
+        self._awaited.drop(key)
         if ended.is_retry:
             after_s = ended.after_s or 0.0
             if after_s > 0:  # the server asked for more patience than the limiter has
@@ -399,43 +363,6 @@ class Runner(Generic[T]):
             if ended.after_s is not None:
                 self._dispatch.add(key, after_s=ended.after_s, priority=priority, cause=ended.kind)
             if ended.wait is not None:
-                self._await(key, ended.wait)
+                self._awaited.add(key, ended.wait)
         due_at = self.queue.due_at(key)
         return None if due_at is None else max(0.0, due_at - self._clock.monotonic())
-
-    # --- waiting for other objects
-
-    def _await(self, key: Key, wait: WaitFor) -> None:
-        informer = self._env.informers.find(wait.kind)
-        if informer is None:
-            self._log.error(
-                "WaitFor names a kind the controller does not watch; only its time-out will wake",
-                kind=wait.kind.__name__,
-                object=str(key),
-            )
-            return
-        if wait.until is not None and wait.until(informer.cache.get(wait.key)):
-            self._dispatch.add(key, cause="met already")
-            return
-        self._waits.setdefault((wait.kind, wait.key), {})[key] = wait
-        if wait.kind not in self._waited_kinds:
-            self._waited_kinds.add(wait.kind)
-            informer.cache.add_handler(self._on_awaited)
-
-    def _on_awaited(self, event: Event) -> None:
-        waiting = self._waits.get((event.kind, event.key))
-        if not waiting or event.is_initial:
-            return
-        obj = None if event.change is Change.DELETED else event.new.typed(event.kind)
-        for key, wait in tuple(waiting.items()):
-            if wait.until is None or wait.until(obj):
-                del waiting[key]
-                self._dispatch.add(key, cause=Cause.of(event, "WaitFor"))
-
-    def _drop_waits(self, key: Key) -> None:
-        if not self._waits:
-            return
-        for target in [t for t, waiting in self._waits.items() if key in waiting]:
-            del self._waits[target][key]
-            if not self._waits[target]:
-                del self._waits[target]

@@ -149,13 +149,14 @@ async def test_a_rotated_certificate_is_served_without_a_restart(tmp_path: Path)
         url = manager.metrics_url
         assert (await read(url, "prometheus-token", trusting(first)))[0] == 200
         second = write(files)
-        assert manager._certificate is not None
-        assert manager._certificate.refresh()
+        certificate = manager._endpoints.certificate
+        assert certificate is not None
+        assert certificate.refresh()
         assert await shown(url) == digest(second)
         assert (await read(url, "prometheus-token", trusting(second)))[0] == 200
         files.key.write_text("half written")
         with pytest.raises(CertificateProblem, match=r"tls\.key"):
-            manager._certificate.refresh()
+            certificate.refresh()
         assert await shown(url) == digest(second), "the old one stays in force"
 
 

@@ -18,8 +18,8 @@ from quarterdeck.app.screen import Screen, Started, program, start_screen
 from quarterdeck.app.settings import Port, Settings
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.runtime import logging
+from quarterdeck.runtime.endpoints import Bind
 from quarterdeck.runtime.logging import get_logger
-from quarterdeck.runtime.manager import Bind
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
 
 APPS = "applications.cloudnative.elide.dev"

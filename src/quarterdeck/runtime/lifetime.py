@@ -1,0 +1,56 @@
+"""When a program ends: by a signal, or because one of its parts failed."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+
+from quarterdeck.kit.tasks import Supervisor
+
+
+@contextlib.contextmanager
+def stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT call `stop`, where the loop may take signals."""
+    loop, taken = asyncio.get_running_loop(), []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(number, stop)
+            taken.append(number)
+    try:
+        yield
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)
+
+
+@contextlib.asynccontextmanager
+async def failing_with(*watched: "Supervisor | asyncio.Future[None]") -> AsyncIterator[None]:
+    """Run a block that is cancelled, and fails, as soon as one of the watched fails."""
+    owner = asyncio.current_task()
+    assert owner is not None
+    failure: list[BaseException] = []
+
+    async def watch(one: "Supervisor | asyncio.Future[None]") -> None:
+        try:
+            if isinstance(one, Supervisor):
+                await one.wait_failed()
+            else:
+                await asyncio.shield(one)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            if not failure:
+                failure.append(error)
+                owner.cancel()
+
+    async with Supervisor("failures") as tasks:
+        for number, one in enumerate(watched):
+            tasks.spawn(watch(one), name=f"failure-watch-{number}")
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not failure:
+                raise
+            owner.uncancel()
+    if failure:
+        raise failure[0]
