@@ -1,7 +1,7 @@
 """What a user of kubectl waits for: kubectl's own wall time, against our server and the real one.
 
-Most of it is kubectl reading OpenAPI and discovery, which is why a server that describes less, and
-compressed, makes it faster. The home folder keeps kubectl's caches, as a user's does.
+Most of it is kubectl itself, as the command that asks no server shows; it is there to tell how far
+apart two equal things are measured. The home folder keeps kubectl's caches, as a user's does.
 """
 
 import itertools
@@ -9,71 +9,62 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from bench.peers import api_servers
 from bench.peers.api_servers import ApiServer
-from bench.suite import Case, Contenders, Measure, Missing, Scale, Suite
+from bench.series import Figures, Run, Runs, Series, case
+from bench.suite import Case, Missing, Scale, Suite
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{k: '{value}'}}\n"
+COLD = "kubectl get of a namespace's pods, caches empty"
 
 Command = Callable[[int], tuple[Sequence[str], str]]
 """The arguments and the input of the n-th run."""
 
+COMMANDS: Mapping[str, Command] = {
+    "kubectl, asking no server": lambda _: (("version", "--client"), ""),
+    "kubectl get of a namespace's pods": lambda _: (("get", "pods"), ""),
+    COLD: lambda _: (("get", "pods"), ""),
+    "kubectl apply of a new ConfigMap": lambda n: (
+        ("apply", "-f", "-"),
+        CONFIG_MAP.format(name=f"new-{n}", value="a"),
+    ),
+    "kubectl apply of a changed ConfigMap": lambda n: (
+        ("apply", "-f", "-"),
+        CONFIG_MAP.format(name="one", value=str(n)),
+    ),
+    "kubectl apply, server-side, of a changed ConfigMap": lambda n: (
+        ("apply", "--server-side", "-f", "-"),
+        CONFIG_MAP.format(name="two", value=str(n)),
+    ),
+    "kubectl create of a Deployment": lambda n: (
+        ("create", "deployment", f"web-{n}", "--image=nginx"),
+        "",
+    ),
+    "kubectl explain of a pod's containers": lambda _: (("explain", "pod.spec.containers"), ""),
+}
+
 
 def cases(scale: Scale) -> Sequence[Case]:
-    runs = scale.pick(1, 5, 15)
-    commands: dict[str, Command] = {
-        "kubectl get of a namespace's pods": lambda _: (("get", "pods"), ""),
-        "kubectl apply of a new ConfigMap": lambda n: (
-            ("apply", "-f", "-"),
-            CONFIG_MAP.format(name=f"new-{n}", value="a"),
-        ),
-        "kubectl apply of a changed ConfigMap": lambda n: (
-            ("apply", "-f", "-"),
-            CONFIG_MAP.format(name="one", value=str(n)),
-        ),
-        "kubectl apply, server-side, of a changed ConfigMap": lambda n: (
-            ("apply", "--server-side", "-f", "-"),
-            CONFIG_MAP.format(name="two", value=str(n)),
-        ),
-        "kubectl create of a Deployment": lambda n: (
-            ("create", "deployment", f"web-{n}", "--image=nginx"),
-            "",
-        ),
-        "kubectl explain of a pod's containers": lambda _: (("explain", "pod.spec.containers"), ""),
-    }
-    warm = [_case(name, command, runs) for name, command in commands.items()]
-    cold = Case(
-        name="kubectl get of a namespace's pods, caches empty",
-        unit="ms",
-        open=lambda _: _timed(lambda _: (("get", "pods"), ""), runs, is_cold=True),
-    )
-    return [*warm, cold]
-
-
-def _case(name: str, command: Command, runs: int) -> Case:
-    return Case(name=name, unit="ms", open=lambda _: _timed(command, runs))
+    """All commands on one pair of servers, which take turns."""
+    runs = scale.pick(1, 3, 5)
+    series = Series(lambda: _users(runs), rounds=scale.pick(1, 5, 9))
+    return [case(series, name, "ms", name) for name in COMMANDS]
 
 
 @contextmanager
-def _timed(command: Command, runs: int, *, is_cold: bool = False) -> Iterator[Contenders]:
+def _users(runs: int) -> Iterator[Runs]:
     program = shutil.which("kubectl")
+    if program is None:
+        yield {name: Missing("kubectl is not installed") for name in api_servers.starters()}
+        return
     with api_servers.started() as servers:
-        if program is None:
-            yield {name: Missing("kubectl is not installed") for name in servers}
-            return
-        contenders: dict[str, Measure | Missing] = {}
-        for name, server in servers.items():
-            if isinstance(server, Missing):
-                contenders[name] = server
-            else:
-                contenders[name] = _measure(
-                    User(program, server), command, runs=runs, is_cold=is_cold
-                )
-        yield contenders
+        yield {
+            name: server if isinstance(server, Missing) else _run(User(program, server), runs)
+            for name, server in servers.items()
+        }
 
 
 class User:
@@ -107,22 +98,28 @@ class User:
 
     def forget(self) -> None:
         """Empty the caches."""
-        shutil.rmtree(Path(self._home / ".kube"), ignore_errors=True)
+        shutil.rmtree(self._home / ".kube", ignore_errors=True)
 
 
-def _measure(user: User, command: Command, *, runs: int, is_cold: bool) -> Measure:
+def _run(user: User, runs: int) -> Run:
     numbers = itertools.count()
-    user.run(*command(next(numbers)))
 
-    def run() -> float:
-        spent = 0.0
-        for _ in range(runs):
-            if is_cold:
-                user.forget()
-            spent += user.run(*command(next(numbers)))
-        return spent / runs * 1e3
+    def run(figures: Figures) -> None:
+        for name, command in COMMANDS.items():
+            spent = 0.0
+            for _ in range(runs):
+                if name == COLD:
+                    user.forget()
+                spent += user.run(*command(next(numbers)))
+            figures[name] = spent / runs * 1e3
 
     return run
 
 
-SUITE = Suite(name="kubectl", title="kubectl", cases=cases, is_process=True)
+SUITE = Suite(
+    name="kubectl",
+    title="kubectl",
+    cases=cases,
+    programs=("kubectl", "kube-apiserver", "etcd"),
+    is_process=True,
+)
