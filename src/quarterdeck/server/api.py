@@ -19,6 +19,7 @@ from quarterdeck.server.frames import FrameCache
 from quarterdeck.server.health import ENDPOINTS, Health
 from quarterdeck.server.identity import User
 from quarterdeck.server.kinds.admission import ServiceAccounts, default_plugins
+from quarterdeck.server.kinds.quota_admission import ResourceQuotas
 from quarterdeck.server.managed import FieldManagers
 from quarterdeck.server.metrics import Metrics
 from quarterdeck.server.options import ServerOptions
@@ -87,7 +88,7 @@ class ApiServer:
             authenticators=authn.with_accounts(authenticators, accounts),
             accounts=accounts,
             authorizer=authorizer or authz.AdministratorsOnly(),
-            admission=Admission((NamespaceLifecycle(store), *own, *plugins)),
+            admission=Admission((NamespaceLifecycle(store), *own, *plugins, ResourceQuotas(store))),
             metrics=Metrics(),
             frames=FrameCache(),
             field_managers=FieldManagers(),

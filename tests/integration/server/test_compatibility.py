@@ -30,13 +30,15 @@ SIMULATED = """## Simulated
 - Garbage collection, namespace termination, the end of definitions and the expiry of events happen
   inside the server (switch off: `--no-lifecycle`).
 - With `--simulate-workloads` workloads make pods and pods become ready; nothing is executed.
+- Resource quotas bind every write by their status, in Kubernetes' words; that status is counted
+  with `--simulate-workloads`, and is yours to write without.
 - A CustomResourceDefinition is established by the time its creation is answered, not a moment
   later; as in Kubernetes that is a second write, and the answer shows the first.
 """
 STORED = """## Stored, without effect yet
 Validated and kept like any other object, but nothing acts on them: admission webhooks and policies,
-roles and role bindings (administrators may do everything, others nothing), resource quotas and
-limit ranges, API services, certificate signing requests, flow schemas.
+roles and role bindings (administrators may do everything, others nothing), limit ranges, API
+services, certificate signing requests, flow schemas.
 """
 REFUSED = """## Refused
 - Identities without all rights: 403. There are no finer rights yet, so whoever is not in the group

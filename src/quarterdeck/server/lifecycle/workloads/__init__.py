@@ -31,6 +31,7 @@ def simulated(nodes: int) -> Iterator[Controller]:
     from quarterdeck.server.lifecycle.workloads.statefulsets import StatefulSets
 
     yield Nodes(nodes)
+    yield Quotas()  # before those who ask for room: what ended leaves it
     yield Deployments()
     yield ReplicaSets()
     yield ReplicaSets(REPLICATION_CONTROLLER)
@@ -44,4 +45,3 @@ def simulated(nodes: int) -> Iterator[Controller]:
     yield NodeDown()
     yield Claims()
     yield Disruption()
-    yield Quotas()

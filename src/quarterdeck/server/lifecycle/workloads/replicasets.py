@@ -107,7 +107,8 @@ class ReplicaSets:
             if surplus > 0:
                 return list(_fewer(flavour, replica_set, pods, number=min(surplus, BURST)))
             if surplus < 0:
-                room = room_for_pods(view, namespace(replica_set))
+                template = spec(replica_set).get("template") or {}
+                room = room_for_pods(view, namespace(replica_set), template)
                 number = min(-surplus, BURST, room.pods)
                 actions = list(_more(view, flavour, replica_set, number=number))
                 if room.pods >= -surplus:
