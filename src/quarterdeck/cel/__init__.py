@@ -12,6 +12,7 @@ from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
     from quarterdeck.cel import validate as validate
+    from quarterdeck.cel.cost.budget import Budget as Budget
     from quarterdeck.cel.errors import BudgetExceeded as BudgetExceeded
     from quarterdeck.cel.errors import CelError as CelError
     from quarterdeck.cel.errors import CompileError as CompileError
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from quarterdeck.cel.errors import Issue as Issue
     from quarterdeck.cel.program import Environment as Environment
     from quarterdeck.cel.program import Program as Program
-    from quarterdeck.cel.runtime import Budget as Budget
     from quarterdeck.cel.types import AUTHORIZER as AUTHORIZER
     from quarterdeck.cel.types import BOOL as BOOL
     from quarterdeck.cel.types import BYTES as BYTES
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from quarterdeck.cel.types import struct as struct
 
 _HOMES = {
+    "cost.budget": ("Budget",),
     "errors": ("BudgetExceeded", "CelError", "CompileError", "EvaluationError", "Issue"),
     "program": ("Environment", "Program"),
-    "runtime": ("Budget",),
     "types": (
         "AUTHORIZER", "BOOL", "BYTES", "DOUBLE", "DURATION", "DYN", "INT", "STRING", "TIMESTAMP",
         "Type", "UINT", "list_of", "map_of", "optional_of", "struct",

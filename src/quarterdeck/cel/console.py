@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from quarterdeck.cel.cost.budget import PER_CALL_LIMIT
 from quarterdeck.cel.cost.meter import Meter
 from quarterdeck.cel.program import Environment
-from quarterdeck.cel.runtime import PER_CALL_LIMIT
 from quarterdeck.cel.types import DYN, Type
 from quarterdeck.cel.values import Duration, Optional, Timestamp
 

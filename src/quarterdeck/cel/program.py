@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Container, Mapping
 from typing import Any
 
 from quarterdeck.cel.checking.checker import check
+from quarterdeck.cel.cost.budget import Budget
 from quarterdeck.cel.cost.estimate import estimate
 from quarterdeck.cel.cost.meter import Meter
 from quarterdeck.cel.cost.units import Range
 from quarterdeck.cel.errors import BudgetExceeded, CelError, CompileError, Issue
-from quarterdeck.cel.runtime import Budget
-from quarterdeck.cel.schema_types import declared_type
+from quarterdeck.cel.schema.declared import declared_type
 from quarterdeck.cel.syntax.ast import Expr
 from quarterdeck.cel.syntax.parser import parse
 from quarterdeck.cel.types import BOOL, Kind, Type, optional_of
@@ -107,7 +107,7 @@ class Program:
         return _interpret(self._tree, variables, meter)
 
     def bound(self, cap: int) -> int:
-        """The most the expression can cost on data of so many bytes (see `runtime.cap_of`)."""
+        """The most the expression can cost on data of so many bytes (see `budget.cap_of`)."""
         known = self._bounds.get(cap)
         if known is None:
             known = self._bounds[cap] = estimate(self._tree, cap=cap).max

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from quarterdeck.cel.evaluation import Evaluation, Outcome
-from quarterdeck.cel.rules import CompiledRule, Ledger, check_entries, compile_node
-from quarterdeck.cel.runtime import PER_OBJECT_LIMIT
-from quarterdeck.cel.schema_types import declared_type
+from quarterdeck.cel.cost.budget import PER_OBJECT_LIMIT
+from quarterdeck.cel.schema.declared import declared_type
+from quarterdeck.cel.schema.evaluation import Evaluation, Outcome
+from quarterdeck.cel.schema.rules import CompiledRule, Ledger, check_entries, compile_node
 from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.schema import Node

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from quarterdeck import cel
-from quarterdeck.cel.escaping import escape
 from quarterdeck.cel.interpreter.interpret import interpret
+from quarterdeck.cel.schema.escaping import escape
 from quarterdeck.meta.schema import from_openapi
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from quarterdeck.cel import paths
 from quarterdeck.cel.cost.units import MAX
 from quarterdeck.cel.errors import CompileError
 from quarterdeck.cel.program import (
@@ -13,7 +12,8 @@ from quarterdeck.cel.program import (
     Program,
     ResultTypeError,
 )
-from quarterdeck.cel.schema_types import MAX_REQUEST_BYTES
+from quarterdeck.cel.schema import paths
+from quarterdeck.cel.schema.declared import MAX_REQUEST_BYTES
 from quarterdeck.cel.types import BOOL, STRING, Type
 from quarterdeck.meta import field
 from quarterdeck.meta.field import Bare, FieldError, quote

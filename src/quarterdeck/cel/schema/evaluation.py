@@ -6,10 +6,10 @@ step. The quick way gives up (and says so) when the worst case would not fit the
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from quarterdeck.cel.cost.budget import PER_CALL_LIMIT, Budget, cap_of
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.program import OUT_OF_BUDGET, Program
-from quarterdeck.cel.rules import CompiledRule
-from quarterdeck.cel.runtime import PER_CALL_LIMIT, Budget, cap_of
+from quarterdeck.cel.schema.rules import CompiledRule
 from quarterdeck.cel.values import NONE, some
 from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
