@@ -74,12 +74,13 @@ class Deletion:
         """The pipelines on the server that are this object's.
 
         The status knows, unless it was never written, a rename was under way, or an answer was
-        lost: then the server is read.
+        lost: then the server is read. An answer may have been lost before a restart, too, of
+        which only the server knows.
         """
         status = pipeline.status
         is_sure = status.id and status.name in ("", effective_name(pipeline))
         if is_sure and not self._writes.may_have_left_overs(pipeline.key):
-            listed = fleet.view.owned_by(pipeline.metadata.uid)
+            listed = await fleet.owned_by(pipeline.metadata.uid)
         else:
             listed = list(await fleet.api.list())
         ours = [remote.id for remote in listed if is_ours(pipeline, remote)]

@@ -10,7 +10,7 @@ import base64
 import binascii
 import os
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection, Pipeline
@@ -41,6 +41,8 @@ class Fleet:
         self.view = view
         self._clock = clock
         self._has_revisions = True
+        self._first_look: Sequence[Remote] | None = None
+        self._look_turn = asyncio.Lock()
 
     @property
     def name(self) -> str:
@@ -54,6 +56,22 @@ class Fleet:
     def removed(self, identity: str) -> None:
         """Remember that a pipeline is gone."""
         self.view.removed(identity, self._clock.monotonic())
+
+    async def owned_by(self, uid: str) -> list[Remote]:
+        """The pipelines that were written for an object, also by a process before this one.
+
+        Until the first sweep the server is read once for all who ask; the view stays as it is, or
+        the sweep would not tell whom it concerns.
+        """
+        known = {remote.id: remote for remote in self.view.owned_by(uid)}
+        if self.view.is_complete:
+            self._first_look = None
+            return list(known.values())
+        async with self._look_turn:
+            if self._first_look is None:
+                self._first_look = await self.api.list()
+        seen = {remote.id: remote for remote in self._first_look if remote.owner == uid}
+        return list({**seen, **known}.values())
 
     async def sweep(self) -> frozenset[str]:
         """Read the whole server by one call; returns the ids that are not as they were.

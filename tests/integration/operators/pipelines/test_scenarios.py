@@ -345,6 +345,28 @@ async def test_a_rename_that_broke_off_is_finished(world: Any) -> None:
         assert at.fleet.names == ["b"]
 
 
+async def test_a_rename_of_lost_reply_leaves_nothing_behind_a_restart(world: Any) -> None:
+    async with world() as at:
+        async with at.operator():
+            await at.create(**{"name": "a"})
+            await at.create("other", **{"name": "c"})
+            await at.ready("Synced")
+            await at.ready("Synced", "other")
+            at.fleet.fail("CreatePipeline", at.lose_reply)
+            await at.patch({"spec": {"name": "b"}})
+            await at.until(lambda: at.fleet.names == ["a", "b", "c"])
+        assert (await at.get()).status.name == "a"
+        await at.patch({"spec": {"name": "a"}})  # nothing in the object tells of b any more
+        await at.delete()
+        await at.delete("other")
+        before = at.fleet.count("ListPipelines")
+        async with at.operator():
+            await at.gone()
+            await at.gone("other")
+        assert at.fleet.names == []
+        assert at.fleet.count("ListPipelines") - before <= 2  # and it was not read for each
+
+
 async def test_a_change_on_the_server_is_corrected_within_an_interval(world: Any) -> None:
     async with world() as at, at.operator(interval_s=60.0):
         await at.create()
