@@ -22,9 +22,9 @@ from typing import Any, TypeVar
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.change import Author, Change, Event, Handler
+from quarterdeck.runtime.delta import Delta, Progress, Remove, Replace, Upsert
 from quarterdeck.runtime.keep import Keep
 from quarterdeck.runtime.ledger import Ledger
-from quarterdeck.runtime.reflector import Delta, Progress, Remove, Replace, Upsert
 from quarterdeck.runtime.shelf import Shelf
 from quarterdeck.runtime.snapshot import UNORDERED, Metadata, Snapshot, read_head
 

@@ -16,17 +16,9 @@ from quarterdeck.client.interfaces import Form, Reader, Watcher
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache import Cache
+from quarterdeck.runtime.failure import StreamBroken, failure_from
 from quarterdeck.runtime.keep import Keep
-from quarterdeck.runtime.reflector import (
-    Failure,
-    FetchPage,
-    Health,
-    OpenStream,
-    Reflector,
-    Settings,
-    StreamBroken,
-    Wait,
-)
+from quarterdeck.runtime.reflector import FetchPage, Health, OpenStream, Reflector, Settings, Wait
 from quarterdeck.runtime.snapshot import Metadata
 from quarterdeck.runtime.trim import Trim, keep_all, only_applied_by
 from quarterdeck.wire.labels import Selector
@@ -235,15 +227,6 @@ class Informer(Generic[T]):
         if self.scope.namespaces and metadata.namespace not in self.scope.namespaces:
             return False
         return self._labels is None or self._labels.matches(metadata.labels or {})
-
-
-def failure_from(error: BaseException) -> Failure:
-    """What the reflector needs to know of an exception; connection failures have code 0."""
-    if isinstance(error, StreamBroken):
-        return error.failure
-    if isinstance(error, ApiError):
-        return Failure(error.code, error.reason, error.message, float(error.retry_after_s or 0))
-    return Failure(0, type(error).__name__, str(error))
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -20,6 +20,8 @@ import msgspec
 
 from quarterdeck.client.interfaces import ListPage
 from quarterdeck.kit.backoff import Backoff
+from quarterdeck.runtime.delta import Delta, Progress, Remove, Replace, Upsert
+from quarterdeck.runtime.failure import Failure, StreamBroken, failure_of
 from quarterdeck.runtime.keep import Keep
 from quarterdeck.runtime.snapshot import UNORDERED, Metadata, Snapshot, read_head, version_of
 from quarterdeck.wire import frame
@@ -58,25 +60,6 @@ class Health(enum.Enum):
     FAILING = "failing"
 
 
-class Failure(NamedTuple):
-    """Why a request or stream failed; `code` 0 means no answer came."""
-
-    code: int
-    reason: str = ""
-    message: str = ""
-    retry_after_s: float = 0.0
-
-    @property
-    def is_expired(self) -> bool:
-        """The version we asked for is too old."""
-        return self.code == 410
-
-    @property
-    def is_too_large(self) -> bool:
-        """The version we asked for is newer than all the server has."""
-        return self.code == 504 and "too large resource version" in self.message.lower()
-
-
 class Wait(NamedTuple):
     """Do nothing for a while."""
 
@@ -96,38 +79,6 @@ class OpenStream(NamedTuple):
 
 
 Action = Wait | FetchPage | OpenStream
-
-
-class Upsert(NamedTuple):
-    """An object is as the snapshot says."""
-
-    snapshot: Snapshot
-    metadata: Metadata
-
-
-class Remove(NamedTuple):
-    """An object is gone; the snapshot is its last state."""
-
-    snapshot: Snapshot
-    metadata: Metadata
-
-
-class Progress(NamedTuple):
-    """Everything up to a version has been told."""
-
-    version: int
-
-
-class Replace(NamedTuple):
-    """The whole truth at a version: what is not in it does not exist (R2)."""
-
-    snapshots: Sequence[Snapshot]
-    version: int
-    is_reset: bool = False
-    """The server's history went back: older versions than ours are the truth now."""
-
-
-Delta = Upsert | Remove | Progress | Replace
 
 
 class _Phase(enum.Enum):
@@ -422,33 +373,3 @@ class Reflector:
         self._failed_at = now
         delay_s = max(min(self._backoff.next(), cap_s), failure.retry_after_s)  # R6
         self._ready_at = now + delay_s
-
-
-class StreamBroken(Exception):
-    """Raised when a line says that the stream is over; hand `failure` to `failed`."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-
-
-class _Status(msgspec.Struct):
-    code: int = 500
-    reason: str = ""
-    message: str = ""
-    details: dict[str, object] | None = None
-
-
-_status: "msgspec.json.Decoder[_Status]" = msgspec.json.Decoder(_Status)
-
-
-def failure_of(raw: bytes) -> Failure:
-    """The failure a Status in a stream speaks of."""
-    status = _status.decode(raw)
-    retry_after = (status.details or {}).get("retryAfterSeconds", 0)
-    return Failure(
-        status.code,
-        status.reason,
-        status.message,
-        float(retry_after) if isinstance(retry_after, int) else 0.0,
-    )

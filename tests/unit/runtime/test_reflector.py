@@ -15,16 +15,8 @@ from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache import Cache
 from quarterdeck.runtime.change import Author, Change, Event
-from quarterdeck.runtime.reflector import (
-    Failure,
-    FetchPage,
-    Health,
-    OpenStream,
-    Reflector,
-    Settings,
-    StreamBroken,
-    Wait,
-)
+from quarterdeck.runtime.failure import Failure, StreamBroken
+from quarterdeck.runtime.reflector import FetchPage, Health, OpenStream, Reflector, Settings, Wait
 from quarterdeck.wire.query import ListOptions
 
 EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}

@@ -7,7 +7,7 @@ import msgspec
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache import Cache
-from quarterdeck.runtime.reflector import Replace
+from quarterdeck.runtime.delta import Replace
 from quarterdeck.runtime.snapshot import Snapshot
 
 COUNT = 5_000

@@ -1,0 +1,65 @@
+"""Why a request or a watch failed, as the reflector needs to know it."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from quarterdeck.wire.status import ApiError
+
+
+class Failure(NamedTuple):
+    """Why a request or stream failed; `code` 0 means no answer came."""
+
+    code: int
+    reason: str = ""
+    message: str = ""
+    retry_after_s: float = 0.0
+
+    @property
+    def is_expired(self) -> bool:
+        """The version we asked for is too old."""
+        return self.code == 410
+
+    @property
+    def is_too_large(self) -> bool:
+        """The version we asked for is newer than all the server has."""
+        return self.code == 504 and "too large resource version" in self.message.lower()
+
+
+class StreamBroken(Exception):
+    """Raised when a line says that the stream is over; hand `failure` to `failed`."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class _Status(msgspec.Struct):
+    code: int = 500
+    reason: str = ""
+    message: str = ""
+    details: dict[str, object] | None = None
+
+
+_status: "msgspec.json.Decoder[_Status]" = msgspec.json.Decoder(_Status)
+
+
+def failure_of(raw: bytes) -> Failure:
+    """The failure a Status in a stream speaks of."""
+    status = _status.decode(raw)
+    retry_after = (status.details or {}).get("retryAfterSeconds", 0)
+    return Failure(
+        status.code,
+        status.reason,
+        status.message,
+        float(retry_after) if isinstance(retry_after, int) else 0.0,
+    )
+
+
+def failure_from(error: BaseException) -> Failure:
+    """What the reflector needs to know of an exception; connection failures have code 0."""
+    if isinstance(error, StreamBroken):
+        return error.failure
+    if isinstance(error, ApiError):
+        return Failure(error.code, error.reason, error.message, float(error.retry_after_s or 0))
+    return Failure(0, type(error).__name__, str(error))
