@@ -70,6 +70,7 @@ class Faulty:
     """Stands between the sockets and the server."""
 
     def __init__(self) -> None:
+        self.cluster: Cluster | None = None
         self._faults = ServerFaults()
 
     def __call__(self, handler: http.Handler) -> http.Handler:
@@ -77,7 +78,7 @@ class Faulty:
 
         async def handle(request: http.Request) -> Answer:
             if request.path.startswith(CONTROL):
-                self._faults.rules[:] = rules(request.path.removeprefix(CONTROL))
+                self._begin(request.path.removeprefix(CONTROL))
                 return http.Response(200, [], b"{}")
             if request.headers.get("user-agent") == _SPARED:
                 return await handler(request)
@@ -85,9 +86,17 @@ class Faulty:
 
         return handle
 
+    def _begin(self, name: str) -> None:
+        """Put other rules in force, for watches too: those that run are ended."""
+        self._faults.rules[:] = rules(name)
+        if self.cluster is not None:
+            for stream in tuple(self.cluster.api.core.streams):
+                stream.close()
+
 
 async def _main(port: int) -> None:
-    async with Cluster(port=port, faults=Faulty()):
+    faulty = Faulty()
+    async with Cluster(port=port, faults=faulty) as faulty.cluster:
         await asyncio.Event().wait()
 
 

@@ -71,7 +71,8 @@ class OperatorLoad(Load):
     async def delays(self) -> dict[str, Any]:
         """How long the changes of the last `touch` took to get into the status."""
         delays = self.observer.delays
-        return {f"p{share}_ms": percentile(delays, share / 100) * 1e3 for share in (50, 99)}
+        found = {f"p{share}_ms": percentile(delays, share / 100) * 1e3 for share in (50, 99)}
+        return {**found, "longest_s": max(delays)}
 
     async def touch(self, rate_hz: float, count: int, of: int) -> dict[str, Any]:
         """Change objects in an open loop."""
