@@ -12,6 +12,8 @@ from quarterdeck.kit import json
 from quarterdeck.runtime.change import Change, Event
 from quarterdeck.runtime.snapshot import Snapshot
 
+MAX_BYTES = 16 * 1024 * 1024
+"""Bytes of objects in the ring, which a thousand large ones would exceed a hundredfold."""
 _TYPES = {Change.ADDED: "ADDED", Change.MODIFIED: "MODIFIED", Change.DELETED: "DELETED"}
 
 
@@ -51,8 +53,11 @@ def frame(type_: str, document: object, version: int | None = None) -> bytes:
 class Ring:
     """Entries by position; the oldest give way."""
 
-    def __init__(self, size: int) -> None:
-        self._entries: deque[Entry] = deque(maxlen=size)
+    def __init__(self, size: int, *, max_bytes: int = MAX_BYTES) -> None:
+        self._entries: deque[Entry] = deque()
+        self._size = size
+        self._max_bytes = max_bytes
+        self._bytes = 0
         self._next = 0
         self._floor: int | None = None
         self._wakes: set[asyncio.Event] = set()
@@ -73,10 +78,15 @@ class Ring:
             return
         if self._floor is None:
             self._floor = event.new.version - 1
-        if len(self._entries) == self._entries.maxlen:
-            self._floor = max(self._floor, self._entries[0].snapshot.version)
         self._entries.append(Entry(self._next, _TYPES[event.change], event.new))
+        self._bytes += len(event.new.data)
         self._next += 1
+        while len(self._entries) > self._size or (
+            self._bytes > self._max_bytes and len(self._entries) > 1
+        ):
+            gone = self._entries.popleft().snapshot
+            self._bytes -= len(gone.data)
+            self._floor = max(self._floor, gone.version)
         for wake in self._wakes:
             wake.set()
 

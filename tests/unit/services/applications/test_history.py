@@ -163,6 +163,21 @@ def test_a_reader_that_is_too_slow_is_told_so() -> None:
     assert [e.snapshot.version for e in ring.after(2) or ()] == [3, 4, 5]
 
 
+def test_large_objects_leave_room_for_fewer() -> None:
+    size = len(added(version=1).new.data)
+    ring = Ring(100, max_bytes=3 * size)
+    for version in range(1, 6):
+        ring.record(added(version=version))
+    assert [entry.snapshot.version for entry in ring] == [3, 4, 5]
+    assert ring.after(1) is None
+    assert ring.position_after(1, synced=5) is None
+    assert ring.position_after(2, synced=5) == 2
+    ring = Ring(100, max_bytes=1)
+    ring.record(added(version=1))
+    ring.record(added(version=2))
+    assert [entry.snapshot.version for entry in ring] == [2]  # the newest is always there
+
+
 def test_resuming_finds_the_next_change_or_says_it_is_gone() -> None:
     ring = Ring(3)
     assert ring.position_after(4, synced=5) is None
