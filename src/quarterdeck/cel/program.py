@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Container, Mapping
 from typing import Any
 
-from quarterdeck.cel.checking.checker import check
+from quarterdeck.cel.checking.check import check
 from quarterdeck.cel.cost.budget import Budget
 from quarterdeck.cel.cost.estimate import estimate
 from quarterdeck.cel.cost.meter import Meter

@@ -1,1 +1,1 @@
-"""Types for every node of a tree: start at `checker`; what may be called is in `declarations`."""
+"""Types for every node of a tree: start at `check`; what may be called is in `declarations`."""

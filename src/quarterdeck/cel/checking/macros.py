@@ -1,47 +1,101 @@
-"""Types of what comprehensions walk, bind and yield."""
+"""Types of what macros walk, bind and yield."""
 
 from typing import NamedTuple
 
-from quarterdeck.cel.syntax.ast import Comprehension
-from quarterdeck.cel.types import BOOL, DYN, INT, Kind, Type, list_of, map_of
+from quarterdeck.cel.checking.checker import Checker
+from quarterdeck.cel.syntax.ast import Comprehension, Expr, OptionalMap
+from quarterdeck.cel.types import (
+    BOOL,
+    DYN,
+    ERROR,
+    INT,
+    Kind,
+    Type,
+    is_dyn,
+    is_optional,
+    list_of,
+    map_of,
+    optional_of,
+)
 
 
-class Walked(NamedTuple):
-    """What a range consists of."""
+class _Walked(NamedTuple):
+    """What a range consists of: index or key, and element."""
 
     key: Type
     element: Type
 
 
-def walked(range_type: Type) -> Walked | None:
-    """Index or key, and element, of a range; None if the type cannot be walked."""
-    match range_type.kind:
-        case Kind.LIST:
-            return Walked(INT, range_type.params[0])
-        case Kind.MAP:
-            return Walked(range_type.params[0], range_type.params[1])
-        case Kind.DYN | Kind.ERROR | Kind.PARAM:
-            return Walked(DYN, DYN)
-    return None
-
-
-def scope(node: Comprehension, range_type: Type, parts: Walked) -> dict[str, Type]:
-    """The variables: one walks a list's elements or a map's keys, two walk both."""
+def comprehension(checker: Checker, node: Comprehension) -> Type:
+    """A macro that walks a list or map."""
+    range_type = checker.known(node.range)
+    walked = _walked(checker, node.range, range_type)
+    scope = {node.var: walked.key if range_type.kind is Kind.MAP else walked.element}
     if node.var2:
-        return {node.var: parts.key, node.var2: parts.element}
-    return {node.var: parts.key if range_type.kind is Kind.MAP else parts.element}
-
-
-def result(node: Comprehension, variables: dict[str, Type], key: Type, step: Type) -> Type:
-    """The type of the whole."""
+        scope = {node.var: walked.key, node.var2: walked.element}
+    checker.scopes.append(scope)
+    if node.condition is not None:
+        _require_bool(checker, node.condition)
+    step = checker.visit(node.step) if node.step is not None else DYN
+    checker.scopes.pop()
     match node.kind:
         case "all" | "exists" | "exists_one":
             return BOOL
         case "filter":
-            return list_of(variables[node.var])
+            return list_of(scope[node.var])
         case "map" | "transform_list":
             return list_of(step)
         case "transform_map":
-            return map_of(key, step)
+            return map_of(walked.key, step)
         case "transform_map_entry":
             return step if step.kind is Kind.MAP else map_of(DYN, DYN)
+
+
+def _walked(checker: Checker, node: Expr, type_: Type) -> _Walked:
+    match type_.kind:
+        case Kind.LIST:
+            return _Walked(INT, type_.params[0])
+        case Kind.MAP:
+            return _Walked(type_.params[0], type_.params[1])
+        case Kind.DYN | Kind.ERROR | Kind.PARAM:
+            return _Walked(DYN, DYN)
+    checker.report(
+        node.pos,
+        f"expression of type '{type_}' cannot be range of a comprehension "
+        "(must be list, map, or dynamic)",
+    )
+    return _Walked(ERROR, ERROR)
+
+
+def _require_bool(checker: Checker, node: Expr) -> None:
+    given = checker.visit(node)
+    if not checker.inference.fits((given,), (BOOL,)):
+        shown = checker.inference.settled(given)
+        checker.report(node.pos, f"expected type 'bool' but found '{shown}'")
+
+
+def optional_map(checker: Checker, node: OptionalMap) -> Type:
+    """`optMap` yields an optional of its body, `optFlatMap` needs a body that is one."""
+    checker.scopes.append({node.var: _held(checker, node, checker.known(node.target))})
+    body = checker.known(node.body)
+    checker.scopes.pop()
+    if not node.flat:
+        return optional_of(body)
+    if is_optional(body) or is_dyn(body):
+        return body
+    return checker.report(
+        node.pos,
+        "found no matching overload for '_?_:_' applied to "
+        f"'(bool, {body}, optional_type({body}))'",
+    )
+
+
+def _held(checker: Checker, node: OptionalMap, target: Type) -> Type:
+    """What the target holds if it holds something."""
+    if is_optional(target):
+        return target.params[0]
+    if is_dyn(target):
+        return DYN
+    return checker.report(
+        node.pos, f"found no matching overload for 'hasValue' applied to '{target}.()'"
+    )

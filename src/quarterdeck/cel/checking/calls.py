@@ -1,0 +1,87 @@
+"""Types of what functions and operators yield."""
+
+from quarterdeck.cel.checking import paths
+from quarterdeck.cel.checking.checker import Checker
+from quarterdeck.cel.checking.declarations import is_declared
+from quarterdeck.cel.checking.names import qualified
+from quarterdeck.cel.checking.overloads import resolve
+from quarterdeck.cel.syntax.ast import Call, Literal_, Select
+from quarterdeck.cel.types import ERROR, Type, is_optional, optional_of
+
+_REFUSED = frozenset({"duration", "timestamp", "matches"})
+"""Functions whose last argument, if it is a constant that could never work, is an error."""
+_NOTED = frozenset({"find", "findAll"})
+"""Functions whose pattern, if it is constant, is looked at once everything is well typed."""
+
+
+def call(checker: Checker, node: Call) -> Type:
+    """Any call; the node learns which overloads it may mean."""
+    if node.function == "_?._":
+        return _optional_select(checker, node)
+    if node.target is not None:
+        name = f"{qualified(node.target)}.{node.function}"
+        if is_declared(name):
+            node.function, node.target = name, None
+        else:
+            checker.visit(node.target)
+    arguments = _arguments(checker, node)
+    if not is_declared(node.function):
+        return checker.undeclared(node.pos, node.function)
+    target = node.target.type if node.target is not None else None
+    found = resolve(checker.inference, node.function, target=target, arguments=arguments)
+    if found is None:
+        return _no_overload(checker, node, arguments)
+    node.overloads = found.overloads
+    if node.function in _REFUSED:
+        _refuse_constant(checker, node)
+    elif node.function in _NOTED:
+        _note_pattern(checker, node)
+    return found.type
+
+
+def _arguments(checker: Checker, node: Call) -> list[Type]:
+    before = checker.mixed_allowed
+    checker.mixed_allowed = before or (node.function == "format" and node.target is not None)
+    given = [checker.visit(argument) for argument in node.args]
+    checker.mixed_allowed = before
+    return given
+
+
+def _no_overload(checker: Checker, node: Call, arguments: list[Type]) -> Type:
+    signature = f"({', '.join(str(checker.inference.settled(part)) for part in arguments)})"
+    if node.target is not None:
+        signature = f"{checker.inference.settled(node.target.type)}.{signature}"
+    return checker.report(
+        node.pos, f"found no matching overload for '{node.function}' applied to '{signature}'"
+    )
+
+
+def _refuse_constant(checker: Checker, node: Call) -> None:
+    argument = node.args[-1]
+    if not isinstance(argument, Literal_):
+        return
+    from quarterdeck.cel.library import constants
+
+    if not constants.valid(node.function, argument.value):
+        checker.report(argument.pos, f"invalid {node.function} argument")
+
+
+def _note_pattern(checker: Checker, node: Call) -> None:
+    pattern = node.args[0]
+    if isinstance(pattern, Literal_):
+        checker.findings.patterns.append(str(pattern.value))
+
+
+def _optional_select(checker: Checker, node: Call) -> Type:
+    """`operand.?field`: always an optional, also of an optional operand."""
+    operand, field = node.args
+    found = checker.known(operand)
+    inner = found.params[0] if is_optional(found) else found
+    checker.visit(field)
+    assert isinstance(field, Literal_)
+    name = str(field.value)
+    select = Select(node.pos, operand, name, name)
+    result = checker.inference.known(paths.field(checker, select, checker.inference.known(inner)))
+    field.value = select.member
+    node.overloads = ("select_optional_field",)
+    return result if is_optional(result) or result is ERROR else optional_of(result)

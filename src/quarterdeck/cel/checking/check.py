@@ -1,0 +1,58 @@
+"""The type of a tree: every kind of node has its way."""
+
+from collections.abc import Mapping
+
+from quarterdeck.cel.checking import calls, literals, macros, paths
+from quarterdeck.cel.checking.checker import Checker, Findings, Way
+from quarterdeck.cel.errors import CompileError
+from quarterdeck.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListExpr,
+    Literal_,
+    MapExpr,
+    MessageExpr,
+    OptionalMap,
+    Select,
+)
+from quarterdeck.cel.types import Type
+
+_WAYS: Mapping[type[Expr], Way] = {
+    Literal_: literals.constant,
+    Ident: paths.ident,
+    Select: paths.select,
+    Call: calls.call,
+    ListExpr: literals.list_literal,
+    MapExpr: literals.map_literal,
+    MessageExpr: literals.message,
+    Comprehension: macros.comprehension,
+    OptionalMap: macros.optional_map,
+}
+
+
+def check(source: str, tree: Expr, variables: Mapping[str, Type]) -> Findings:
+    """Give every node its type.
+
+    Raises:
+        CompileError: with every issue found.
+    """
+    checker = Checker(_WAYS, source, variables)
+    try:
+        checker.visit(tree)
+    except RecursionError:
+        checker.report(0, "expression recursion limit exceeded")
+    if checker.issues:
+        raise CompileError(source, checker.issues)
+    for node in checker.seen:
+        node.type = checker.inference.settled(node.type)
+        if isinstance(node, Call) and node.function in ("_+_", "_?_:_"):
+            node.type = _with_list_semantics(node)
+    return checker.findings
+
+
+def _with_list_semantics(node: Call) -> Type:
+    """The type of a sum or choice of lists: it behaves as the lists it was made of do."""
+    special = next((part.type for part in node.args if part.type.special), None)
+    return special if special is not None and special == node.type else node.type

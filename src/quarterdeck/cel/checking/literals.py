@@ -1,0 +1,74 @@
+"""Types of constants, lists, maps and messages."""
+
+from quarterdeck.cel.checking.checker import Checker
+from quarterdeck.cel.syntax.ast import Expr, ListExpr, Literal_, MapExpr, MessageExpr
+from quarterdeck.cel.types import (
+    DYN,
+    NAMED_TYPES,
+    Type,
+    is_dyn,
+    is_optional,
+    list_of,
+    map_of,
+    optional_of,
+)
+
+
+def constant(checker: Checker, node: Literal_) -> Type:
+    """Known since it was read."""
+    return node.type
+
+
+def list_literal(checker: Checker, node: ListExpr) -> Type:
+    """A list of the one type that all elements have."""
+    element: Type | None = None
+    for at, part in enumerate(node.elements):
+        given = _part(checker, part, optional=at in node.optional)
+        element = _join(checker, part.pos, element, given)
+    return list_of(element if element is not None else checker.inference.variable())
+
+
+def map_literal(checker: Checker, node: MapExpr) -> Type:
+    """A map from the type of all keys to that of all values."""
+    key: Type | None = None
+    value: Type | None = None
+    for entry in node.entries:
+        key = _join(checker, entry.key.pos, key, checker.visit(entry.key))
+        given = _part(checker, entry.value, optional=entry.optional)
+        value = _join(checker, entry.value.pos, value, given)
+    if key is None or value is None:
+        return map_of(checker.inference.variable(), checker.inference.variable())
+    return map_of(key, value)
+
+
+def _part(checker: Checker, node: Expr, *, optional: bool) -> Type:
+    """The type of an element; an optional one must be given as an optional."""
+    if not optional:
+        return checker.visit(node)
+    given = checker.known(node)
+    if is_optional(given):
+        return given.params[0]
+    if not is_dyn(given):
+        checker.report(node.pos, f"expected type '{optional_of(given)}' but found '{given}'")
+    return DYN
+
+
+def _join(checker: Checker, pos: int, previous: Type | None, current: Type) -> Type:
+    if previous is None:
+        return current
+    if (joined := checker.inference.join(previous, current)) is not None:
+        return joined
+    if not checker.mixed_allowed:
+        shown = [checker.inference.settled(part) for part in (previous, current)]
+        checker.report(pos, f"expected type '{shown[0]}' but found '{shown[1]}'")
+    return DYN
+
+
+def message(checker: Checker, node: MessageExpr) -> Type:
+    """There are no messages in Kubernetes: refused, whatever it is called."""
+    for entry in node.entries:
+        checker.visit(entry.value)
+    name = node.name.removeprefix(".")
+    if name in NAMED_TYPES:
+        return checker.report(node.pos, f"'{name}' is not a message type")
+    return checker.undeclared(node.pos, name)
