@@ -1,12 +1,11 @@
 """What a call did cost, now that its arguments are known."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.cel.cost.units import (
     LIST_COST,
-    NOMINAL,
     PARSERS,
     REGEX_FACTOR,
     SEARCHES,
@@ -15,67 +14,17 @@ from quarterdeck.cel.cost.units import (
     selector_cost,
 )
 
+_Charge = Callable[[Sequence[Any], Any], int]
+_LIST_CALL = LIST_COST + 1
+
 
 def actual(function: str, args: Sequence[Any], result: Any) -> int:
-    """The cost of one call."""
-    if function in NOMINAL:
-        return 1
-    if function in ("_[_]", "_[?_]", "_?._", "size", "type", "dyn"):
-        return 1
-    if function == "check":
-        return 350_000
-    if function in SEARCHES:
-        return _traversal(args[0])
-    if function in _TEXTS:
-        factor = 2 if function in ("replace", "split", "ip.isCanonical") else 1
-        return math.ceil(_size(args[0]) * factor * STRING_FACTOR)
-    match function:
-        case "startsWith" | "endsWith":
-            return math.ceil(_size(args[1]) * STRING_FACTOR)
-        case "strings.quote" | "format":
-            return math.ceil(_size(args[0]) * STRING_FACTOR)
-        case "bytes" | "string" if isinstance(args[0], str | bytes):
-            return math.ceil(len(args[0]) * STRING_FACTOR)
-        case "join":
-            return math.ceil(_size(result) * 2 * STRING_FACTOR)
-        case "@in" if isinstance(args[1], list):
-            return len(args[1])
-        case "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_":
-            return math.ceil(min(_size(args[0]), _size(args[1])) * STRING_FACTOR)
-        case "_+_" if isinstance(args[0], str | bytes):
-            return math.ceil((_size(args[0]) + _size(args[1])) * STRING_FACTOR)
-        case "matches" | "find" | "findAll":
-            text = math.ceil((1 + _size(args[0])) * STRING_FACTOR)
-            return text * math.ceil(_size(args[1]) * REGEX_FACTOR)
-        case "contains":
-            text = math.ceil(_size(args[0]) * STRING_FACTOR)
-            return text * math.ceil(_size(args[1]) * STRING_FACTOR)
-        case "containsIP" | "containsCIDR":
-            return _address_cost(function, args)
-        case "sets.contains" | "sets.intersects":
-            return 1 + len(args[0]) * len(args[1])
-        case "sets.equivalent":
-            return 1 + 2 * len(args[0]) * len(args[1])
-        case "validate":
-            text = math.ceil((1 + _size(args[1])) * STRING_FACTOR)
-            return int(text * math.ceil(args[0].regex_size * REGEX_FACTOR))
-        case "slice" | "lists.range":
-            return _LIST_CALL + len(result)
-        case "flatten":
-            return _LIST_CALL + len(args[0]) * (args[1] if len(args) > 1 else 1)
-        case "reverse" if isinstance(result, list):
-            return _LIST_CALL + len(result)
-        case "distinct" | "sort" | "@sortByAssociatedKeys":
-            return _LIST_CALL + _squared(args[-1])
-        case "fieldSelector" | "labelSelector":
-            size = _size(args[1])
-            return selector_cost(Range(size, size)).max
-    return 1
+    """The cost of one call: one unit, unless the function is in the table."""
+    charge = _CHARGES.get(function)
+    return charge(args, result) if charge is not None else 1
 
 
-_TEXTS = PARSERS | frozenset(
-    ["lowerAscii", "upperAscii", "substring", "trim", "replace", "split", "ip.isCanonical"]
-)
+# sizes
 
 
 def _size(value: Any) -> int:
@@ -85,6 +34,11 @@ def _size(value: Any) -> int:
     if inner is not None:
         return _size(inner)
     return len(value) if hasattr(type(value), "__len__") else 1
+
+
+def _text(size: int, times: int = 1) -> int:
+    """Reading a text so many times."""
+    return math.ceil(size * times * STRING_FACTOR)
 
 
 def _traversal(value: Any) -> int:
@@ -97,20 +51,120 @@ def _traversal(value: Any) -> int:
     return 1
 
 
-def _address_cost(function: str, args: Sequence[Any]) -> int:
-    size = _size(args[0])
-    cost = math.ceil(2 * size * STRING_FACTOR)
-    if function == "containsCIDR":
-        cost += math.ceil(size * STRING_FACTOR) + 1
-    if isinstance(args[1], str):
-        cost += math.ceil(len(args[1]) * STRING_FACTOR)
-    return cost
+# texts
 
 
-_LIST_CALL = LIST_COST + 1
+def _reads(at: int = 0, times: int = 1) -> _Charge:
+    """Reading one operand so many times."""
+    return lambda args, result: _text(_size(args[at]), times)
 
 
-def _squared(items: Sequence[Any]) -> int:
+def _convert(args: Sequence[Any], result: Any) -> int:
+    return _text(len(args[0])) if isinstance(args[0], str | bytes) else 1
+
+
+def _add(args: Sequence[Any], result: Any) -> int:
+    return _text(_size(args[0]) + _size(args[1])) if isinstance(args[0], str | bytes) else 1
+
+
+def _compare(args: Sequence[Any], result: Any) -> int:
+    return _text(min(_size(args[0]), _size(args[1])))
+
+
+def _contains(args: Sequence[Any], result: Any) -> int:
+    return _text(_size(args[0])) * _text(_size(args[1]))
+
+
+def _matches(args: Sequence[Any], result: Any) -> int:
+    return _text(1 + _size(args[0])) * math.ceil(_size(args[1]) * REGEX_FACTOR)
+
+
+def _validate(args: Sequence[Any], result: Any) -> int:
+    return int(_text(1 + _size(args[1])) * math.ceil(args[0].regex_size * REGEX_FACTOR))
+
+
+def _selector(args: Sequence[Any], result: Any) -> int:
+    size = _size(args[1])
+    return selector_cost(Range(size, size)).max
+
+
+# addresses
+
+
+def _contains_ip(args: Sequence[Any], result: Any) -> int:
+    cost = _text(_size(args[0]), 2)
+    return cost + _text(len(args[1])) if isinstance(args[1], str) else cost
+
+
+def _contains_cidr(args: Sequence[Any], result: Any) -> int:
+    return _contains_ip(args, result) + _text(_size(args[0])) + 1
+
+
+# lists
+
+
+def _in(args: Sequence[Any], result: Any) -> int:
+    return len(args[1]) if isinstance(args[1], list) else 1
+
+
+def _pairs(times: int) -> _Charge:
+    """Comparing each element of one list with each of another."""
+    return lambda args, result: 1 + times * len(args[0]) * len(args[1])
+
+
+def _makes(args: Sequence[Any], result: Any) -> int:
+    return _LIST_CALL + len(result) if isinstance(result, list) else 1
+
+
+def _flatten(args: Sequence[Any], result: Any) -> int:
+    return _LIST_CALL + len(args[0]) * (args[1] if len(args) > 1 else 1)
+
+
+def _sort(args: Sequence[Any], result: Any) -> int:
     """Comparing every element with every other."""
+    items = args[-1]
     texts = bool(items) and isinstance(items[0], str | bytes)
-    return int(len(items) ** 2 * (2 + STRING_FACTOR * texts))
+    return _LIST_CALL + int(len(items) ** 2 * (2 + STRING_FACTOR * texts))
+
+
+_CHARGES: Mapping[str, _Charge] = {
+    **dict.fromkeys(PARSERS, _reads()),
+    **dict.fromkeys(SEARCHES, lambda args, result: _traversal(args[0])),
+    **dict.fromkeys(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"), _compare),
+    "@in": _in,
+    "@sortByAssociatedKeys": _sort,
+    "_+_": _add,
+    "bytes": _convert,
+    "check": lambda args, result: 350_000,
+    "contains": _contains,
+    "containsCIDR": _contains_cidr,
+    "containsIP": _contains_ip,
+    "distinct": _sort,
+    "endsWith": _reads(1),
+    "fieldSelector": _selector,
+    "find": _matches,
+    "findAll": _matches,
+    "flatten": _flatten,
+    "format": _reads(),
+    "ip.isCanonical": _reads(times=2),
+    "join": lambda args, result: _text(_size(result), 2),
+    "labelSelector": _selector,
+    "lists.range": _makes,
+    "lowerAscii": _reads(),
+    "matches": _matches,
+    "replace": _reads(times=2),
+    "reverse": _makes,
+    "sets.contains": _pairs(1),
+    "sets.equivalent": _pairs(2),
+    "sets.intersects": _pairs(1),
+    "slice": _makes,
+    "sort": _sort,
+    "split": _reads(times=2),
+    "startsWith": _reads(1),
+    "string": _convert,
+    "strings.quote": _reads(),
+    "substring": _reads(),
+    "trim": _reads(),
+    "upperAscii": _reads(),
+    "validate": _validate,
+}

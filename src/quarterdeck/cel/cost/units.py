@@ -57,15 +57,6 @@ BY_SIZE = frozenset(
     {"equals", "not_equals"} | {f"{word}_{kind}" for word in _WORDS for kind in ("string", "bytes")}
 )
 """Overloads that compare two values of any length."""
-NOMINAL = frozenset([
-    "serviceAccount", "path", "group", "resource", "subresource", "namespace", "name",
-    "allowed", "reason", "error", "errored", "masked", "prefixLength", "family",
-    "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast",
-    "isGlobalUnicast", "format.named", "sign", "asInteger", "isInteger", "asApproximateFloat",
-    "isGreaterThan", "isLessThan", "compareTo", "add", "sub", "major", "minor", "patch",
-    "getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery",
-])  # fmt: skip
-"""Functions that cost one unit whatever they are given."""
 UNIT_EQUALITY = frozenset([
     "kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR",
     "kubernetes.authorization.Authorizer", "kubernetes.authorization.PathCheck",
