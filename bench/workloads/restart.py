@@ -20,7 +20,8 @@ from bench.workloads.stage import UNTIL_IDLE, Stage
 _LATE = "z-meanwhile"
 _LIMIT_S = 900.0
 _COUNTS = (1_000, 10_000, 100_000)
-_KILOBYTES = (1, 4, 32)
+_SLOPES = {1: (2_000, 20_000), 4: (1_000, 10_000), 32: (500, 2_500)}
+"""From the kilobytes of an object to the numbers of objects between which memory is compared."""
 _ROUNDS = {1_000: 5, 10_000: 3, 100_000: 2}
 _TIME = (
     "From the start of the process until an object that is new, and the last of the list, has its"
@@ -33,7 +34,7 @@ _SLOPE = "The growth from {:,} to {:,} objects, at rest, for each object. Three 
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """Growth over the number of objects, and memory over their size."""
     counts: Sequence[int] = scale.pick((20,), _COUNTS, _COUNTS)
-    sizes: Sequence[int] = scale.pick((), _KILOBYTES, _KILOBYTES)
+    sizes: Sequence[int] = scale.pick((), tuple(_SLOPES), tuple(_SLOPES))
     found = _growing(counts, operators)
     for kilobytes in sizes:
         found += _slopes(kilobytes, operators)
@@ -59,7 +60,7 @@ def _growing(counts: Sequence[int], operators: Operators) -> list[Case]:
 
 
 def _slopes(kilobytes: int, operators: Operators) -> list[Case]:
-    few, many = (1_000, 5_000) if kilobytes < 32 else (500, 2_000)
+    few, many = _SLOPES[kilobytes]
 
     @contextmanager
     def open() -> Iterator[Runs]:
