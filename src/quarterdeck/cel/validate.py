@@ -87,15 +87,14 @@ def compile_rules(node: Node, *, path: str = SCHEMA_PATH) -> RuleSet | list[Fiel
 
     The schema must be structural; that is for `meta.structural` to judge first.
     """
-    walk = _Walk(path)
+    walk = _Walk()
     root = walk.node(node, path, cardinality=1, uncorrelatable="", root=True)
     errors = walk.entry_errors + walk.errors + walk.ledger.complaints(path)
     return errors if errors else RuleSet(root)
 
 
 class _Walk:
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self) -> None:
         self.ledger = Ledger()
         self.errors: list[FieldError] = []
         self.entry_errors: list[FieldError] = []
@@ -109,43 +108,31 @@ class _Walk:
         uncorrelatable: str,
         root: bool = False,
     ) -> RuleNode | None:
-        below = _multiply(cardinality, _repeats(node))
+        """The rules at a node and below it, if there are any.
+
+        `cardinality` is how often it can occur in an object, None if nothing bounds that;
+        `uncorrelatable` the innermost list above whose items cannot be matched with old ones.
+        """
         before = len(self.entry_errors)
-        additional: RuleNode | None = None
+        inner = _multiply(cardinality, _repeats(node))
+        additional = items = None
         if isinstance(node.additional, Node):
-            additional = self.node(
-                node.additional,
-                f"{path}.additionalProperties",
-                cardinality=below,
-                uncorrelatable=uncorrelatable,
-            )
-        properties = {
-            name: found
-            for name, child in node.properties.items()
-            if (
-                found := self.node(
-                    child,
-                    f"{path}.properties[{name}]",
-                    cardinality=below,
-                    uncorrelatable=uncorrelatable,
-                )
-            )
-            is not None
-        }
-        items: RuleNode | None = None
+            place, part = f"{path}.additionalProperties", node.additional
+            additional = self.node(part, place, cardinality=inner, uncorrelatable=uncorrelatable)
+        properties: dict[str, RuleNode] = {}
+        for name, child in node.properties.items():
+            place = f"{path}.properties[{name}]"
+            found = self.node(child, place, cardinality=inner, uncorrelatable=uncorrelatable)
+            if found is not None:
+                properties[name] = found
         if node.items is not None:
-            items = self.node(
-                node.items,
-                f"{path}.items",
-                cardinality=below,
-                uncorrelatable=uncorrelatable if node.list_type == "map" else path,
-            )
+            last = uncorrelatable if node.list_type == "map" else path
+            place = f"{path}.items"
+            items = self.node(node.items, place, cardinality=inner, uncorrelatable=last)
         self.entry_errors += check_entries(node, path)
-        rules = (
-            self.rules(node, path, cardinality, uncorrelatable, root=root)
-            if node.rules and len(self.entry_errors) == before
-            else ()
-        )
+        rules: tuple[CompiledRule, ...] = ()
+        if node.rules and len(self.entry_errors) == before:
+            rules = self.rules(node, path, cardinality, uncorrelatable, root=root)
         all_of = self.all_of(node, path, root=root)
         if not (rules or properties or items or additional or all_of):
             return None
