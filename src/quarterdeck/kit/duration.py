@@ -11,6 +11,8 @@ HOUR = 60 * MINUTE
 
 MAXIMUM = 2**63 - 1
 MINIMUM = -(2**63)
+_MOST_DIGITS = 30
+"""More make no difference: the longest duration has 19."""
 
 _UNITS = {
     "ns": NANOSECOND,
@@ -54,7 +56,10 @@ def parse(text: str) -> int:
 
 
 def _nanoseconds(whole: str, fraction: str, unit: int) -> int:
-    value = int(whole or "0") * unit
+    if len(whole.lstrip("0")) > _MOST_DIGITS:
+        return MAXIMUM + 1
+    value = int(whole[-_MOST_DIGITS:] or "0") * unit
+    fraction = fraction[:_MOST_DIGITS]
     if fraction:
         value += int(fraction) * unit // 10 ** len(fraction)
     return value

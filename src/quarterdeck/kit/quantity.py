@@ -12,6 +12,8 @@ from typing import Self
 
 _NANO = 10**9
 _LIMIT = (2**63 - 1) * _NANO
+_MOST_DIGITS = 100
+"""More make no difference: the largest quantity has 19, the smallest step is the ninth behind."""
 
 _SHAPE = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d+|[numkKMGTPE]i?|)", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -59,6 +61,8 @@ class Quantity:
         if match is None or not (match[2] or match[3]):
             raise QuantityError(_complaint(text))
         sign, whole, fraction, suffix = match.groups()
+        if len(text) > _MOST_DIGITS:
+            whole, fraction = _shortened(whole, fraction or "")
         factor_up, factor_down, notation = _scale(suffix, text)
         digits = int((whole + (fraction or "")) or "0") * factor_up * _NANO
         nano = -(-digits // (factor_down * 10 ** len(fraction or "")))
@@ -138,11 +142,20 @@ def _scale(suffix: str, text: str) -> tuple[int, int, Notation]:
     if (exponent := _DECIMAL.get(suffix)) is not None:
         return *_ten(exponent), Notation.DECIMAL
     if suffix[1:] and suffix[0] in "eE" and suffix[1:] != "i":
-        exponent = int(suffix[1:])
+        exponent = int(suffix[1 : _MOST_DIGITS + 1])
         if abs(exponent) > 2**31:
             raise QuantityError(_complaint(text))
         return *_ten(max(-60, min(60, exponent))), Notation.EXPONENT
     raise QuantityError(_complaint(text))
+
+
+def _shortened(whole: str, fraction: str) -> tuple[str, str]:
+    """The same number as far as anybody can tell: too large stays so, the rest is rounded up."""
+    whole = whole.lstrip("0")
+    if len(whole) > _MOST_DIGITS:
+        return "9" * _MOST_DIGITS, ""
+    rest = fraction[_MOST_DIGITS:].strip("0")
+    return whole, fraction[:_MOST_DIGITS] + ("1" if rest else "")
 
 
 def _ten(exponent: int) -> tuple[int, int]:

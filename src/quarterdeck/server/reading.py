@@ -19,6 +19,8 @@ from quarterdeck.wire.status import ApiError, BadRequest, Cause, Details, Invali
 
 EXACT = "Exact"
 NOT_OLDER = "NotOlderThan"
+_MAX_VERSION = 2**64 - 1
+_MAX_DIGITS = 20
 _ALWAYS_SELECTABLE = frozenset({"metadata.name", "metadata.namespace"})
 
 
@@ -163,12 +165,18 @@ def parse_version(text: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()):
-        raise ApiError(
-            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}":'
-            " invalid syntax",
-            code=500,
-        )
-    return int(text)
+        raise _bad_version(text, "invalid syntax")
+    version = int(text.lstrip("0")[: _MAX_DIGITS + 1] or "0")
+    if version > _MAX_VERSION:
+        raise _bad_version(text, "value out of range")
+    return version
+
+
+def _bad_version(text: str, problem: str) -> ApiError:
+    return ApiError(
+        f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {problem}',
+        code=500,
+    )
 
 
 async def wait_for_version(core: Core, text: str) -> int:

@@ -11,6 +11,9 @@ import msgspec
 
 from quarterdeck.wire.merge_patch import same
 
+_MAX_DIGITS = 18
+"""Of an index; no list is that long."""
+
 MAX_OPERATIONS = 10_000
 
 
@@ -203,10 +206,9 @@ def _require(parent: dict[str, Any], token: str) -> None:
 def _index(token: str, limit: int) -> int:
     if not token.isascii() or not token.isdigit() or (len(token) > 1 and token[0] == "0"):
         raise JsonPatchError(f"{token!r} is not an index")
-    index = int(token)
-    if index > limit:
-        raise JsonPatchError(f"index {index} is out of range")
-    return index
+    if len(token) > _MAX_DIGITS or int(token) > limit:
+        raise JsonPatchError(f"index {token} is out of range")
+    return int(token)
 
 
 def _unescape(word: str) -> str:

@@ -14,6 +14,8 @@ import msgspec
 from quarterdeck.wire.status import BadRequest
 
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
+_MAX_DIGITS = 19
+"""More are out of range without a look; thousands of them Python would refuse to read."""
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -168,7 +170,9 @@ def _read_int(values: list[str]) -> int:
     digits = text[1:] if text[:1] in ("-", "+") else text
     if not (digits.isascii() and digits.isdigit()):
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    if not _MIN_INT64 <= (number := int(text)) <= _MAX_INT64:
+    size = digits.lstrip("0")
+    number = int(size[: _MAX_DIGITS + 1] or "0") * (-1 if text[:1] == "-" else 1)
+    if not _MIN_INT64 <= number <= _MAX_INT64:
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
     return number
 

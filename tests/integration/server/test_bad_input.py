@@ -245,3 +245,47 @@ async def test_impersonation_takes_rights_away(serving: Any) -> None:
         }
         master = await api("GET", MAPS, impersonate_user="root", impersonate_group="system:masters")
         assert master.status == 200
+
+
+DIGITS = "9" * 5000
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+
+
+def container(**amounts: str) -> dict[str, Any]:
+    spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": amounts}}]}
+    return {**POD, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "text"),
+    [
+        pytest.param(f"limit={DIGITS}", 400, "value out of range", id="limit"),
+        pytest.param(f"timeoutSeconds={DIGITS}", 400, "value out of range", id="timeout"),
+        pytest.param(f"resourceVersion={DIGITS}", 500, "value out of range", id="version"),
+        pytest.param("resourceVersion=18446744073709551616", 500, "out of range", id="too large"),
+        pytest.param(f"watch=1&resourceVersion={DIGITS}", 500, "out of range", id="watch"),
+    ],
+)
+async def test_numbers_of_thousands_of_digits_are_out_of_range(
+    serving: Any, query: str, code: int, text: str
+) -> None:
+    async with serving() as api:
+        answer = await api("GET", f"{MAPS}?{query}")
+        assert answer.status == code
+        assert text in answer.message
+        assert "see its log" not in answer.message
+
+
+async def test_long_numbers_in_objects_are_read_or_refused(serving: Any) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    async with serving() as api:
+        exponent = await api("POST", pods, json.dumps(container(cpu=f"1e{DIGITS}")).encode())
+        assert exponent.status in (400, 422), exponent
+        await api.make("a")
+        for path in (f"/metadata/finalizers/{DIGITS}", "/metadata/finalizers/1"):
+            patch = [
+                {"op": "add", "path": "/metadata/finalizers", "value": []},
+                {"op": "add", "path": path, "value": "a.b/c"},
+            ]
+            answer = await api("PATCH", f"{MAPS}/a", json.dumps(patch).encode(), media=JSON_PATCH)
+            assert answer.status == 422, answer

@@ -134,3 +134,12 @@ def test_quantities_are_values() -> None:
     assert [each.sign() for each in (-half, zero, half)] == [-1, 0, 1]
     with pytest.raises(QuantityError):
         Quantity.parse("1e9999999999999")
+
+
+def test_digits_beyond_any_use_are_read_at_once() -> None:
+    assert Quantity.parse("9" * 5000) == Quantity.parse("9" * 101)
+    assert Quantity.parse("0" * 5000 + "5") == Quantity.of(5)
+    assert Quantity.parse("0." + "0" * 5000 + "1") == Quantity.parse("1n")
+    assert Quantity.parse("1." + "0" * 5000) == Quantity.of(1)
+    with pytest.raises(QuantityError):
+        Quantity.parse("1e" + "9" * 5000)

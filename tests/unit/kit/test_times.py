@@ -82,3 +82,10 @@ def test_broken_durations_are_refused_with_gos_words(text: str, message: str) ->
     with pytest.raises(DurationError) as caught:
         duration.parse(text)
     assert str(caught.value) == message
+
+
+def test_durations_of_many_digits_are_read_or_refused() -> None:
+    assert duration.parse("0" * 5000 + "1s") == duration.SECOND
+    assert duration.parse("0." + "5" * 5000 + "s") == int("5" * 9)
+    with pytest.raises(DurationError):
+        duration.parse("9" * 5000 + "s")

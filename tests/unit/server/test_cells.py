@@ -80,3 +80,10 @@ def test_good_schedules_have_no_problem(schedule: str) -> None:
 )
 def test_bad_schedules_say_why(schedule: str, text: str) -> None:
     assert problem(schedule) == text
+
+
+def test_schedules_of_endless_numbers_are_refused() -> None:
+    digits = "9" * 5000
+    for schedule in (f"*/{digits} * * * *", f"{digits} * * * *", f"1-{digits} * * * *"):
+        assert "value out of range" in (problem(schedule) or "")
+    assert problem("*/0 * * * *") == "step of range should be a positive number: */0"

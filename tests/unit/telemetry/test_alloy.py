@@ -128,3 +128,7 @@ def test_the_seeds_samples_parse() -> None:
     assert isinstance(exporter, Block)
     assert isinstance(scrape, Block)
     assert scrape.name == "prometheus.scrape"
+
+
+def test_a_number_of_many_digits_is_read() -> None:
+    assert parse("a { b = " + "9" * 5000 + " }")

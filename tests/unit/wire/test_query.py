@@ -89,3 +89,9 @@ def test_parameters_of_other_verbs_are_ignored() -> None:
 def test_a_body_of_the_wrong_type_is_refused_by_name() -> None:
     with pytest.raises(BadRequest, match="gracePeriodSeconds"):
         DeleteOptions.from_body({"gracePeriodSeconds": "soon"})
+
+
+def test_a_number_of_many_digits_is_out_of_range() -> None:
+    with pytest.raises(BadRequest, match="value out of range"):
+        ListOptions.parse("limit=" + "9" * 5000)
+    assert ListOptions.parse("limit=" + "0" * 5000 + "7").limit == 7

@@ -11,6 +11,8 @@ _FIELDS: tuple[tuple[int, int, tuple[str, ...]], ...] = (
     (1, 12, _MONTHS),
     (0, 6, _DAYS),
 )
+_MAX_NUMBER = 2**63 - 1
+_MAX_DIGITS = 19
 _WORDS = frozenset(
     {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
 )
@@ -55,27 +57,34 @@ def _part_problem(text: str, low: int, high: int, words: tuple[str, ...]) -> str
         for each, given in zip(bounds, (first, last), strict=False):
             if each is None:
                 return _not_a_number(given)
+            if each > _MAX_NUMBER:
+                return _not_a_number(given, "value out of range")
         start, end = bounds[0] or 0, bounds[-1] or 0
         if slash and not dash:
             end = high
-    if slash and not step.isdigit():
+    stride = _number(step, 0, ()) if slash else 1
+    if stride is None:
         return _not_a_number(step)
+    if stride > _MAX_NUMBER:
+        return _not_a_number(step, "value out of range")
     if start < low:
         return f"beginning of range ({start}) below minimum ({low}): {text}"
     if end > high:
         return f"end of range ({end}) above maximum ({high}): {text}"
     if start > end:
         return f"beginning of range ({start}) beyond end of range ({end}): {text}"
-    if slash and int(step) == 0:
+    if stride == 0:
         return f"step of range should be a positive number: {text}"
     return None
 
 
-def _not_a_number(text: str) -> str:
-    return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'
+def _not_a_number(text: str, problem: str = "invalid syntax") -> str:
+    return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": {problem}'
 
 
 def _number(text: str, low: int, words: tuple[str, ...]) -> int | None:
     if text.lower() in words:
         return words.index(text.lower()) + low
-    return int(text) if text.isdigit() else None
+    if not (text.isascii() and text.isdigit()):
+        return None
+    return int(text.lstrip("0")[: _MAX_DIGITS + 1] or "0")

@@ -1,5 +1,6 @@
 """What happened to applications lately, for `/events`: bounded, aggregated, filtered. Pure."""
 
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
 TYPES = ("Normal", "Warning", "Error")
 SEVERITIES = ("Info", "Warning", "Error", "Critical")
+_LIMIT = re.compile(r"[0-9]{1,9}")
 _TEXTS = ("namespace", "name", "kind")
 _CHOICES = {"type": TYPES, "severity": SEVERITIES}
 _REASONS = {Change.ADDED: "Created", Change.MODIFIED: "Updated", Change.DELETED: "Deleted"}
@@ -54,7 +56,7 @@ class Query(NamedTuple):
 def _limit(text: str | None) -> int:
     if text is None:
         return DEFAULT_LIMIT
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_LIMIT:
+    if not _LIMIT.fullmatch(text) or not 1 <= int(text) <= MAX_LIMIT:
         raise BadRequest(f"limit={text!r} is not a number from 1 to {MAX_LIMIT}")
     return int(text)
 

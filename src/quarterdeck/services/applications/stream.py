@@ -1,6 +1,7 @@
 """`GET /watch`: changes as Server-Sent Events, for as long as somebody listens."""
 
 import asyncio
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ _HEADERS = [
     ("connection", "keep-alive"),
     ("x-accel-buffering", "no"),
 ]
+_VERSION = re.compile(r"[0-9]{1,20}")
 _PARAMETERS = ("namespace", "name", "labelSelector", "resourceVersion", "sendInitialEvents")
 
 
@@ -36,6 +38,8 @@ class Wish(NamedTuple):
     after: int | None = None
     """The last resource version it has seen."""
     with_initial: bool = False
+    is_return: bool = False
+    """Whether it listened before: then it has seen no version that has not happened here."""
 
     @classmethod
     def parse(cls, query: str, last_event_id: str | None) -> "Wish":
@@ -56,6 +60,7 @@ class Wish(NamedTuple):
             selector=_selector(labels) if labels else None,
             after=_version(last_event_id or given.get("resourceVersion")),
             with_initial=given.get("sendInitialEvents", "").lower() == "true",
+            is_return=bool(last_event_id),
         )
 
     def wants(self, snapshot: Snapshot) -> bool:
@@ -78,7 +83,7 @@ def _selector(text: str) -> Selector:
 def _version(text: str | None) -> int | None:
     if not text:
         return None
-    if not text.isascii() or not text.isdigit():
+    if not _VERSION.fullmatch(text):
         raise BadRequest(f"resourceVersion={text!r} is not a number; take the id of an event")
     return int(text)
 
@@ -147,7 +152,7 @@ class _Listener:
         if self._wish.after is not None:
             synced = self._cache.version(self._wish.namespace)
             position = self._ring.position_after(self._wish.after, synced=synced)
-            if position is None:
+            if position is None or (self._wish.is_return and self._wish.after > synced):
                 await self._resync()
             else:
                 self._position = position

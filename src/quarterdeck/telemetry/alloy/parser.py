@@ -25,6 +25,8 @@ from quarterdeck.telemetry.alloy.tree import (
 Item = TypeVar("Item")
 
 MAX_DEPTH = 150
+_LONG = 20
+"""Digits of a whole number that is read as a float, as it has no room in 64 bits."""
 
 _PRECEDENCE = {
     Kind.OR: 1,
@@ -263,7 +265,7 @@ class _Parser:
 
 
 def _number(text: str) -> float | int:
-    return int(text) if text.isdigit() else float(text)
+    return int(text) if text.isdigit() and len(text) < _LONG else float(text)
 
 
 def _unquote(text: str) -> str:

@@ -378,6 +378,16 @@ async def test_a_watch_that_missed_too_much_is_told_and_starts_over() -> None:
             assert names == [f"a{number}" for number in range(5)]
 
 
+async def test_a_watch_that_returns_to_a_younger_server_starts_over() -> None:
+    async with site(operator=False) as there:
+        await there.ask("POST", APPS, application("a"))
+        async with there.watch("?sendInitialEvents=true") as frames:
+            await seen(frames, "ADDED", "a")
+        async with there.watch(headers=[("Last-Event-ID", "1000000")]) as frames:
+            assert (await seen(frames, "ERROR"))["data"]["object"]["code"] == 410
+            await seen(frames, "ADDED", "a")
+
+
 async def test_initial_events_end_with_a_bookmark() -> None:
     async with site(operator=False) as there:
         await there.ask("POST", APPS, application("a"))

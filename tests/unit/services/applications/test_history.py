@@ -124,6 +124,7 @@ def test_filters_narrow_the_answer() -> None:
     "query",
     [
         *("limit=0", "limit=1001", "limit=x", "limit=", "limit=-1", "type=Bad", "severity=Loud"),
+        "limit=" + "9" * 5000,
         *("since=yesterday", "nonsense=1"),
     ],
 )
