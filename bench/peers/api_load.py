@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.openloop import drive, percentile
-from bench.peers.widgets import GROUP, PLURAL, VERSION, definition, widget
+from bench.peers.kind import GROUP, PLURAL, VERSION
+from bench.peers.widgets import definition, widget
 from bench.suite import Value
 from quarterdeck.client import load_config
 from quarterdeck.client.tls import client_context

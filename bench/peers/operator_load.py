@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.openloop import drive, percentile
+from bench.peers import prose
 from bench.peers.api_load import MERGE, Load, closed_loop, encode, path_of, run, serve
+from bench.peers.kind import BONUS, GROUP, PLURAL, VERSION
 from bench.peers.observer import Observer
-from bench.peers.widgets import BONUS, GROUP, PLURAL, VERSION, widget
+from bench.peers.widgets import widget
 
 _CLIENTS = 32
+_NAME = "@name@"
 _VERSION = b'"resourceVersion":"'
 
 
@@ -101,17 +104,23 @@ class OperatorLoad(Load):
         await self.send("POST", path_of("default"), encode(widget("model", 1, text=text)))
         return {}
 
-    async def replicate(self, count: int) -> dict[str, Any]:
-        """Copies of `model`, with the status and the annotations operators gave it."""
-        path = path_of("default")
+    async def replicate(self, count: int, style: str = "words") -> dict[str, Any]:
+        """Objects like `model`, with the status and the annotations operators gave it.
+
+        Each has a text of its own, in kopf's annotation too, which repeats the spec.
+        """
+        path, write = path_of("default"), {"words": prose.words, "noise": prose.noise}[style]
         model = json.loads(await self.send("GET", f"{path}/model"))
+        text = model["spec"]["text"]
         kept = {key: model["metadata"].get(key, {}) for key in ("labels", "annotations")}
+        template = json.dumps({**model, "metadata": {"name": _NAME, **kept}})
         status = encode({"status": model["status"]})
 
         async def one(number: int) -> None:
             name = f"w{number}"
-            copy = {**model, "metadata": {"name": name, **kept}}
-            await self.send("POST", path, encode(copy))
+            own = write(len(text), seed=number)
+            body = template.replace(text, own).replace(_NAME, name).encode()
+            await self.send("POST", path, body)
             await self.send("PATCH", f"{path}/{name}/status", status, media=MERGE)
 
         return await closed_loop(one, count, _CLIENTS)

@@ -1,10 +1,9 @@
-"""The custom resource every suite uses. Imports nothing, since operators under measurement do."""
+"""The custom resource every suite uses."""
 
 from typing import Any
 
-GROUP, VERSION, PLURAL = "bench.example.com", "v1", "widgets"
-BONUS = "bonus"
-"""The ConfigMap that all objects of a namespace share, where fan-out is measured."""
+from bench.peers import prose
+from bench.peers.kind import GROUP, PLURAL, VERSION
 
 _WITHOUT_TEXT = 700
 
@@ -88,7 +87,7 @@ def widget(name: str, size: int, *, text: int = 400) -> dict[str, Any]:
         "metadata": {"name": name, "labels": {"app": "bench", "shard": str(size % 7)}},
         "spec": {
             "size": size,
-            "text": "x" * text,
+            "text": prose.words(text, seed=size),
             "ports": [{"name": "http", "port": 80}, {"name": "https", "port": 443}],
         },
     }

@@ -1,7 +1,7 @@
 """Start where everything is done already: how long, how much memory, and how both grow.
 
-The objects are copies of one that the operators themselves have handled, so nothing is left to
-write. They share a server, since none of them changes anything; kopf has its own, because it keeps
+The objects are like one that the operators themselves have handled, so nothing is left to write;
+only their texts are different. Operators share a server, since none of them changes anything; kopf has its own, because it keeps
 what it has seen in an annotation, which the others must not have to carry.
 """
 
@@ -20,8 +20,13 @@ from bench.workloads.stage import UNTIL_IDLE, Stage
 _LATE = "z-meanwhile"
 _LIMIT_S = 900.0
 _COUNTS = (1_000, 10_000, 100_000)
-_SLOPES = {1: (2_000, 20_000), 4: (1_000, 10_000), 32: (500, 2_500)}
-"""From the kilobytes of an object to the numbers of objects between which memory is compared."""
+_SLOPES = (
+    (1, "words", 2_000, 20_000),
+    (4, "words", 1_000, 10_000),
+    (4, "noise", 1_000, 10_000),
+    (32, "words", 500, 2_500),
+)
+"""Kilobytes of an object, what most of them are, and the numbers of objects that are compared."""
 _ROUNDS = {1_000: 5, 10_000: 3, 100_000: 2}
 _TIME = (
     "From the start of the process until an object that is new, and the last of the list, has its"
@@ -34,10 +39,10 @@ _SLOPE = "The growth from {:,} to {:,} objects, at rest, for each object. Three 
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """Growth over the number of objects, and memory over their size."""
     counts: Sequence[int] = scale.pick((20,), _COUNTS, _COUNTS)
-    sizes: Sequence[int] = scale.pick((), tuple(_SLOPES), tuple(_SLOPES))
     found = _growing(counts, operators)
-    for kilobytes in sizes:
-        found += _slopes(kilobytes, operators)
+    if scale is not Scale.QUICK:
+        for kilobytes, style, few, many in _SLOPES:
+            found += _slopes(operators, kilobytes, style, few=few, many=many)
     return found
 
 
@@ -59,20 +64,16 @@ def _growing(counts: Sequence[int], operators: Operators) -> list[Case]:
     ]
 
 
-def _slopes(kilobytes: int, operators: Operators) -> list[Case]:
-    few, many = _SLOPES[kilobytes]
-
+def _slopes(operators: Operators, kilobytes: int, style: str, *, few: int, many: int) -> list[Case]:
     @contextmanager
     def open() -> Iterator[Runs]:
-        text = text_for(kilobytes * 1_000)
-        with (
-            _filled(operators, few, text=text) as less,
-            _filled(operators, many, text=text) as more,
-        ):
+        filled = partial(_filled, operators, text=text_for(kilobytes * 1_000), style=style)
+        with filled(few) as less, filled(many) as more:
             yield {name: _slope(less[name], more[name], objects=many - few) for name in operators}
 
     series = Series(open, rounds=3, warms_up=False)
-    what, note = f"memory for each object of {kilobytes} kB", _SLOPE.format(few, many)
+    what = f"memory for each object of {kilobytes} kB, mostly {style}"
+    note = _SLOPE.format(few, many)
     return [
         case(series, what, "kB", "resident_mb", note=note),
         case(series, f"{what}, at most", "kB", "peak_mb", note=note),
@@ -95,7 +96,7 @@ def _slope(less: Run | Missing, more: Run | Missing, *, objects: int) -> Run | M
 
 
 @contextmanager
-def _filled(operators: Operators, count: int, *, text: int) -> Iterator[Runs]:
+def _filled(operators: Operators, count: int, *, text: int, style: str = "words") -> Iterator[Runs]:
     """A restart of each operator, with so many objects that are done."""
     apart = {name: command for name, command in operators.items() if name == KOPF}
     together = {name: command for name, command in operators.items() if name != KOPF}
@@ -105,7 +106,8 @@ def _filled(operators: Operators, count: int, *, text: int) -> Iterator[Runs]:
             present = {name: each for name, each in group.items() if not isinstance(each, Missing)}
             if present:
                 on = stack.enter_context(stage.opened())
-                runs |= _prepared(on, present, count, text=text)
+                runs |= _prepared(on, present, text=text)
+                on.ask("replicate", count=count, style=style)
         yield {name: runs[name] for name in operators}
 
 
@@ -115,10 +117,8 @@ def _missing(operators: Operators) -> Iterator[tuple[str, Missing]]:
             yield name, command
 
 
-def _prepared(
-    on: Stage, commands: dict[str, Command], count: int, *, text: int
-) -> dict[str, Run | Missing]:
-    """Let each operator handle one object, and copy that."""
+def _prepared(on: Stage, commands: dict[str, Command], *, text: int) -> dict[str, Run | Missing]:
+    """Let each operator handle the object that is copied."""
     runs: dict[str, Run | Missing] = {}
     on.ask("model", text=text)
     on.ask("observe", name="model")
@@ -132,7 +132,6 @@ def _prepared(
             runs[name] = partial(_restart, on, command)
         except Missed as missed:
             runs[name] = Missing(str(missed))
-    on.ask("replicate", count=count)
     return runs
 
 

@@ -12,7 +12,7 @@ from kubernetes import client, config
 from kubernetes.informer import SharedInformer
 
 from bench.peers.operators import life
-from bench.peers.widgets import GROUP, PLURAL, VERSION
+from bench.peers.kind import GROUP, PLURAL, VERSION
 
 
 def main(kubeconfig: str, settings: Mapping[str, str]) -> None:

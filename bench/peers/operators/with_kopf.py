@@ -8,7 +8,7 @@ from typing import Any
 import kopf
 
 from bench.peers.operators import life
-from bench.peers.widgets import GROUP, PLURAL, VERSION
+from bench.peers.kind import GROUP, PLURAL, VERSION
 
 
 def main(kubeconfig: str, settings: Mapping[str, str]) -> None:

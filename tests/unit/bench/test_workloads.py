@@ -1,10 +1,11 @@
 """What the workloads of operators compute, without any process."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from bench.peers import faulty_server
+from bench.peers import faulty_server, prose
 from bench.peers.observer import Observer
 from bench.peers.widgets import text_for, widget
 from bench.series import Figures
@@ -67,6 +68,13 @@ def test_a_shared_bonus_makes_every_object_wait() -> None:
 def test_objects_are_about_as_large_as_they_should_be(kilobytes: int) -> None:
     bare = len(json.dumps(widget("w0", 1, text=text_for(kilobytes * 1_000))))
     assert kilobytes * 1_000 - 700 < bare <= kilobytes * 1_000
+
+
+@pytest.mark.parametrize("write", [prose.words, prose.noise])
+def test_texts_differ_and_can_be_repeated(write: Callable[..., str]) -> None:
+    assert len(write(300, seed=1)) == 300
+    assert write(300, seed=1) == write(300, seed=1) != write(300, seed=2)
+    assert json.dumps(write(300, seed=1)) == f'"{write(300, seed=1)}"'
 
 
 def test_memory_of_an_object_is_the_slope_between_two_sizes() -> None:
