@@ -1,5 +1,6 @@
 """Compiled expressions and the environments they are compiled in."""
 
+import functools
 from collections.abc import Callable, Collection, Container, Mapping
 from typing import Any
 
@@ -69,14 +70,14 @@ class Program:
         try:
             return self._by_name(variables)
         except Exception:  # whatever it is, the interpreter explains it
-            return _interpret(self._tree, variables)
+            return _interpreter()(self._tree, variables)
 
     def run(self, *args: Any) -> Any:
         """The value for variables given in the order of `parameters`."""
         try:
             return self.by_position(*args)
         except Exception:  # whatever it is, the interpreter explains it
-            return _interpret(self._tree, dict(zip(self.parameters, args, strict=True)))
+            return _interpreter()(self._tree, dict(zip(self.parameters, args, strict=True)))
 
     def _generate(self) -> None:
         """Make Python code of it, now that it is needed."""
@@ -96,7 +97,7 @@ class Program:
         """The value, with every step paid for."""
         meter = Meter(budget.per_call)
         try:
-            return _interpret(self._tree, variables, meter)
+            return _interpreter()(self._tree, variables, meter)
         finally:
             budget.spend(meter.cost)
             if budget.remaining < 0 and meter.cost <= budget.per_call:
@@ -104,7 +105,7 @@ class Program:
 
     def trace(self, variables: Mapping[str, Any], meter: Meter) -> Any:
         """The value, step by step, with its cost left in the meter."""
-        return _interpret(self._tree, variables, meter)
+        return _interpreter()(self._tree, variables, meter)
 
     def bound(self, cap: int) -> int:
         """The most the expression can cost on data of so many bytes (see `budget.cap_of`)."""
@@ -114,11 +115,12 @@ class Program:
         return known
 
 
-def _interpret(tree: Expr, variables: Mapping[str, Any], meter: Meter | None = None) -> Any:
-    """The interpreter's answer; it is loaded once something needs explaining or paying for."""
+@functools.cache
+def _interpreter() -> Callable[..., Any]:
+    """The interpreter, loaded once something needs explaining or paying for."""
     from quarterdeck.cel.interpreter.interpret import interpret
 
-    return interpret(tree, variables, meter)
+    return interpret
 
 
 class Environment:

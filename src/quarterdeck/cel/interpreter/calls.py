@@ -10,7 +10,7 @@ from quarterdeck.cel.interpreter.stored import has_members, settled
 from quarterdeck.cel.operations.classes import no_overload
 from quarterdeck.cel.operations.dispatch import dispatcher
 from quarterdeck.cel.shapes import is_constant, is_path
-from quarterdeck.cel.syntax.ast import Call, ListExpr
+from quarterdeck.cel.syntax.ast import Call, Expr, ListExpr
 from quarterdeck.cel.types import Kind
 from quarterdeck.cel.values import NONE, Duration, Optional, UInt
 
@@ -109,7 +109,9 @@ def _function(evaluator: Evaluator, node: Call) -> Any:
 def _arguments(evaluator: Evaluator, node: Call) -> list[Any]:
     """The values of all operands; a call whose arguments fail has cost one unit by itself."""
     try:
-        return [_argument(evaluator, node, at) for at in range(len(node.operands))]
+        return [
+            _argument(evaluator, node.function, at, part) for at, part in enumerate(node.operands)
+        ]
     except BudgetExceeded:
         raise
     except EvaluationError:
@@ -117,16 +119,15 @@ def _arguments(evaluator: Evaluator, node: Call) -> list[Any]:
         raise
 
 
-def _argument(evaluator: Evaluator, node: Call, at: int) -> Any:
-    part = node.operands[at]
-    if at == 1 and node.function == "_[_]" and is_path(part):
+def _argument(evaluator: Evaluator, function: str, at: int, part: Expr) -> Any:
+    if at == 0 and function in _PATHS:
+        return evaluator.visit(part)
+    if at == 1 and function == "_[_]" and is_path(part):
         return evaluator.unpaid(Evaluator.whole, part)
-    if at == 0 and node.function == "@sortByAssociatedKeys":
+    if at == 0 and function == "@sortByAssociatedKeys":
         value = evaluator.unpaid(Evaluator.whole, part)
         evaluator.charge(2)
         return value
-    if at == 0 and node.function in _PATHS:
-        return evaluator.visit(part)
     return evaluator.whole(part)
 
 

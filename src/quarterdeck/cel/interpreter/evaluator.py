@@ -13,6 +13,9 @@ from quarterdeck.cel.syntax.ast import Call, Expr, ListExpr, MapExpr
 Way = Callable[["Evaluator", Any], Any]
 """How one kind of node is evaluated."""
 
+_COMPOSITE = frozenset({Call, ListExpr, MapExpr})
+"""What is made of other nodes, and so may be constant without being a literal."""
+
 
 class Evaluator:
     """One evaluation."""
@@ -31,8 +34,9 @@ class Evaluator:
 
     def visit(self, node: Expr) -> Any:
         """A value to look into; scalars are converted already."""
-        way = self._ways[type(node)]
-        if isinstance(node, ListExpr | MapExpr | Call) and is_constant(node):
+        kind = type(node)
+        way = self._ways[kind]
+        if kind in _COMPOSITE and is_constant(node):
             # computed beforehand by any sensible implementation, so not charged for
             return self.unpaid(way, node)
         return way(self, node)

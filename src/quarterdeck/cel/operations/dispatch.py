@@ -1,5 +1,6 @@
 """Finding the implementation of a function for the values at hand."""
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,6 +31,7 @@ OPERATORS: Mapping[str, Callable[..., Any]] = {
 }
 
 
+@functools.cache
 def dispatcher(function: str) -> Callable[..., Any]:
     """A callable for a function that picks the implementation by its first operand."""
     if (operator := OPERATORS.get(function)) is not None:
