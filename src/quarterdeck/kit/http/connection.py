@@ -99,8 +99,15 @@ class ServerConnection(asyncio.Protocol):
         self._intake.close()
         self._part()
         self._out.unblock()
+        self._let_go()
         self._state.connections.discard(self)
         self._state.on_change()
+
+    def _let_go(self) -> None:
+        """Free the transport now: with TLS it holds 256 KB, and our own parts are a cycle."""
+        self._intake.detach()
+        self._out.detach()
+        del self._transport
 
     def _part(self) -> None:
         """Tell whoever deals with the peer that it is gone, or sends no more."""

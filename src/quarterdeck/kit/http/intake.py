@@ -87,6 +87,10 @@ class Intake:
         """The transport whose reading is paused and resumed."""
         self._transport = transport
 
+    def detach(self) -> None:
+        """The connection is gone."""
+        self._transport = None
+
     def receive(self, data: bytes) -> None:
         """Parse what arrived, in slices."""
         if self.is_closed:

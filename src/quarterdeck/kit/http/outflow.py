@@ -35,6 +35,10 @@ class Outflow:
         self._transport = transport
         transport.set_write_buffer_limits(high=self._state.limits.write_buffer_bytes)
 
+    def detach(self) -> None:
+        """The connection is gone, as `is_gone` says."""
+        del self._transport
+
     def put(self, data: bytes) -> None:
         """Hand bytes to the transport; silently nothing once the peer is gone."""
         if not self.is_gone:
