@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 _DROPPED = ("PYTHON", "GO", "UV_", "QUARTERDECK_", "KUBE")
-_KEPT = frozenset({"QUARTERDECK_BENCH_PROFILE"})
+_KEPT = frozenset({"QUARTERDECK_BENCH_PROFILE", "PYTHONPATH"})
 _PROXIES = frozenset({"http_proxy", "https_proxy", "all_proxy", "no_proxy"})
 
 _OURS = ("quarterdeck", "bench")

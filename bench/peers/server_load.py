@@ -26,6 +26,8 @@ from quarterdeck.kit import http
 
 _LISTENING = 10
 """How many of many watchers are read at once."""
+_FEW = 32
+"""Connections of a soak, watches included; requests that are due wait for one."""
 _DRAIN_S = 1.0
 _ARRIVE_S = 30.0
 
@@ -122,9 +124,9 @@ class ServerLoad(Load):
         return await self._soak.part(seconds, rate_hz)
 
     async def hang_up(self) -> dict[str, Any]:
-        """Close every connection; the next request opens a new one."""
+        """Close every connection, and have few from now on, so that stalls do not add to them."""
         await self._http.aclose()
-        self._http = http.Client(tls=self._tls, pool=512, read_timeout_s=120.0)
+        self._http = http.Client(tls=self._tls, pool=_FEW, read_timeout_s=120.0)
         await asyncio.sleep(_DRAIN_S)
         return {}
 
