@@ -13,8 +13,11 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench import accounting, machine
+from bench.peers.api_servers import LOAD_CORE, SERVER_CORE
 from bench.process import Child
-from bench.suite import OURS, Case, Contenders, Scale, Suite
+from bench.series import Figures, Runs, Series, case
+from bench.suite import OURS, Case, Scale, Suite
 
 FLAGS = ("--port", "--http-port", "--health-port", "--metrics-port", "--fleet-port")
 AT_ONCE = 50
@@ -22,28 +25,42 @@ AT_ONCE = 50
 
 def cases(scale: Scale) -> Sequence[Case]:
     count = scale.pick(quick=20, standard=1_000, full=2_000)
-    idle_s = scale.pick(quick=0.5, standard=10.0, full=30.0)
+    idle_s = scale.pick(quick=0.5, standard=5.0, full=30.0)
+    rounds = scale.pick(quick=1, standard=3, full=5)
+    starts = Series(lambda: _starting(idle_s), rounds=rounds)
     return [
-        Case(name="exec to ready", unit="s", open=lambda _: _starting(_ready_s)),
-        Case(name="memory when ready", unit="MB", open=lambda _: _starting(_memory_mb)),
-        Case(
-            name="Applications until all are Running",
-            unit="s",
-            open=lambda _: _converging(_converge, count),
+        case(starts, "exec to ready", "s", "ready"),
+        case(starts, "memory when ready", "MB", "memory"),
+        case(starts, "processor time when idle", "% of a core", "idle", note=f"over {idle_s:g} s"),
+        *_converging_cases(
+            "Applications until all are Running",
+            _converge,
+            count,
+            rounds=rounds,
             note=f"{count:,} of one replica, created {AT_ONCE} at once, on disk",
         ),
-        Case(
-            name="Pipelines until all are on the fleet server",
-            unit="s",
-            open=lambda _: _converging(_synchronise, count),
+        *_converging_cases(
+            "Pipelines until all are on the fleet server",
+            _synchronise,
+            count,
+            rounds=rounds,
             note=f"{count:,}, created {AT_ONCE} at once, on disk on both sides",
         ),
-        Case(
-            name="processor time when idle",
-            unit="%",
-            open=lambda _: _starting(lambda folder: _idle_percent(folder, idle_s)),
-            note=f"over {idle_s:.0f} s",
-        ),
+    ]
+
+
+Converge = Callable[[Path, int], Coroutine[None, None, float]]
+
+
+def _converging_cases(
+    name: str, converge: Converge, count: int, *, rounds: int, note: str
+) -> list[Case]:
+    series = Series(lambda: _converging(converge, count), rounds=rounds, warms_up=False)
+    return [
+        case(series, name, "s", "seconds", note=note),
+        case(series, f"{name}, processor time", "CPU ms each", "cpu", note=note),
+        case(series, f"{name}, memory then", "MB", "memory", note=note),
+        case(series, f"{name}, the load generator", "% of its core", "generator", note=note),
     ]
 
 
@@ -69,41 +86,48 @@ class Up(Child):
 
 
 @contextmanager
-def _starting(measure: Callable[[str], float]) -> Iterator[Contenders]:
-    """Each round in a folder of its own, whose certificates exist: the second start and later."""
+def _starting(idle_s: float) -> Iterator[Runs]:
+    """In a folder whose certificates exist: the second start and later."""
     with tempfile.TemporaryDirectory() as folder:
-        prepared = Path(folder) / "data"
-        Up(str(prepared)).close()
-        yield {OURS: lambda: measure(str(prepared))}
+        prepared = str(Path(folder) / "data")
+        Up(prepared).close()
 
+        def run(figures: Figures) -> None:
+            with Up(prepared) as up:
+                figures["ready"] = up.ready_s
+                figures["memory"] = up.memory_bytes() / 1e6
+                time.sleep(0.5)
+                before = accounting.cpu_s(up.pid)
+                time.sleep(idle_s)
+                figures["idle"] = 100 * (accounting.cpu_s(up.pid) - before) / idle_s
 
-def _ready_s(folder: str) -> float:
-    with Up(folder) as up:
-        return up.ready_s
-
-
-def _memory_mb(folder: str) -> float:
-    with Up(folder) as up:
-        return up.memory_bytes() / 1e6
-
-
-def _idle_percent(folder: str, seconds: float) -> float:
-    with Up(folder) as up:
-        time.sleep(0.5)
-        before = up.cpu_s()
-        time.sleep(seconds)
-        return 100 * (up.cpu_s() - before) / seconds
+        yield {OURS: run}
 
 
 @contextmanager
-def _converging(
-    converge: Callable[[Path, int], Coroutine[None, None, float]], count: int
-) -> Iterator[Contenders]:
-    def measure() -> float:
-        with tempfile.TemporaryDirectory() as folder, Up(f"{folder}/data"):
-            return asyncio.run(converge(Path(folder) / "data" / "kubeconfig", count))
+def _converging(converge: Converge, count: int) -> Iterator[Runs]:
+    """`up` on one core, and what creates the objects, which is this process, on the other."""
 
-    yield {OURS: measure}
+    def run(figures: Figures) -> None:
+        with tempfile.TemporaryDirectory() as folder, Up(f"{folder}/data") as up:
+            accounting.pin(up.pid, SERVER_CORE)
+            machine.pin(LOAD_CORE)
+            before, own = accounting.cpu_s(up.pid), time.process_time()
+            seconds = asyncio.run(converge(Path(folder) / "data" / "kubeconfig", count))
+            figures["seconds"] = seconds
+            figures["cpu"] = (accounting.cpu_s(up.pid) - before) / count * 1e3
+            figures["memory"] = up.memory_bytes() / 1e6
+            figures["generator"] = (time.process_time() - own) / seconds * 100
+
+    cores = machine.affinity()
+
+    def unpinned(figures: Figures) -> None:
+        try:
+            run(figures)
+        finally:
+            machine.restore(cores)
+
+    yield {OURS: unpinned}
 
 
 async def _converge(kubeconfig: Path, count: int) -> float:
@@ -169,5 +193,6 @@ SUITE = Suite(
     title="quarterdeck up: from nothing to a thousand applications and pipelines",
     cases=cases,
     versions=("uvloop", "msgspec"),
+    programs=("SQLite", "OpenSSL"),
     is_process=True,
 )
