@@ -3,10 +3,13 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bench import figures, report, suites
+from bench import environment, figures, harness, progress, report, results, suites
+from bench.suite import OURS, Case, Contenders, Scale, Suite
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -62,7 +65,56 @@ def test_a_ratio_says_how_many_times_better_we_are() -> None:
     assert figures.ratio(0.0, 2.0, is_more_better=False) is None
 
 
-def test_the_committed_page_is_the_one_its_results_give() -> None:
-    from bench import results
+def test_a_ratio_has_the_range_of_its_rounds() -> None:
+    found = figures.ratios([1.0, 2.0, 4.0], [4.0, 4.0, 4.0], is_more_better=False)
+    assert found == {"ratio": 2.0, "ratio_low": 1.0, "ratio_high": 4.0}
+    assert figures.spread(found) == "2x (1 to 4)"
+    assert figures.spread({"ratio": 2.0}) == "2x"
 
+
+@contextmanager
+def _two(_: int) -> Iterator[Contenders]:
+    yield {OURS: lambda: 1.0, "peer": lambda: 3.0}
+
+
+@contextmanager
+def _broken(_: int) -> Iterator[Contenders]:
+    raise RuntimeError("no such thing")
+    yield {}
+
+
+def test_a_broken_case_loses_nothing_but_itself() -> None:
+    cases = [Case(name="first", unit="s", open=_broken), Case(name="second", unit="s", open=_two)]
+    told: list[str] = []
+    suite = Suite(name="none", title="None", cases=lambda _: cases)
+    result = harness.run_suite(suite, Scale.QUICK, tell=told.append)
+    assert result["failures"] == ["first: RuntimeError: no such thing"]
+    assert [case["name"] for case in result["cases"]] == ["second"]
+    assert any("broken: first" in line for line in told)
+    assert result["cases"][0]["contenders"]["peer"]["sizes"][0]["ratio"] == 3.0
+
+
+def test_children_see_nothing_of_the_caller_that_would_favour_somebody() -> None:
+    given = {"PATH": "/bin", "PYTHONDONTWRITEBYTECODE": "1", "GOGC": "off", "HTTPS_PROXY": "x"}
+    assert environment.clean(given) == {"PATH": "/bin"}
+    assert environment.clean({"PYTHONPATH": "src"}) == {"PYTHONPATH": "src"}
+
+
+def test_a_run_is_estimated_by_the_last_one_of_its_scale(tmp_path: Path) -> None:
+    results.save({"suite": "cel", "scale": "full", "seconds": 125.0}, tmp_path)
+    assert "2:05" in progress.estimate(["cel"], Scale.FULL, tmp_path)
+    assert "15 minutes" in progress.estimate(["cel"], Scale.STANDARD, tmp_path)
+    assert "60 minutes" in progress.estimate(["cel", "wire"], Scale.FULL, tmp_path)
+
+
+def test_full_results_stand_behind_the_standard_ones(tmp_path: Path) -> None:
+    for folder, scale in ((tmp_path, "standard"), (tmp_path / "full", "full")):
+        for name in ("wire", "cel"):
+            results.save({"suite": name, "scale": scale}, folder)
+    found = [(each["suite"], each["scale"]) for each in results.load_all(tmp_path)]
+    both = ("standard", "full")
+    assert found == [(name, scale) for name in ("cel", "wire") for scale in both]
+
+
+def test_the_committed_page_is_the_one_its_results_give() -> None:
     assert report.PAGE.read_text() == report.page(results.load_all())
