@@ -1,8 +1,8 @@
 """Start where everything is done already: how long, how much memory, and how both grow.
 
 The objects are like one that the operators themselves have handled, so nothing is left to write;
-only their texts are different. Operators share a server, since none of them changes anything; kopf has its own, because it keeps
-what it has seen in an annotation, which the others must not have to carry.
+only their texts differ. Operators share a server, since none of them changes anything; kopf has its
+own, because it keeps what it has seen in an annotation, which the others must not have to carry.
 """
 
 import time

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from bench.peers.operators import life
 from bench.peers.kind import BONUS, GROUP, PLURAL, VERSION
+from bench.peers.operators import life
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.client import Client, load_config
 from quarterdeck.meta.conditions import Conditions

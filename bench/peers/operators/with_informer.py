@@ -11,8 +11,8 @@ import urllib3
 from kubernetes import client, config
 from kubernetes.informer import SharedInformer
 
-from bench.peers.operators import life
 from bench.peers.kind import GROUP, PLURAL, VERSION
+from bench.peers.operators import life
 
 
 def main(kubeconfig: str, settings: Mapping[str, str]) -> None:

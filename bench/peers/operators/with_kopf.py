@@ -7,8 +7,8 @@ from typing import Any
 
 import kopf
 
-from bench.peers.operators import life
 from bench.peers.kind import GROUP, PLURAL, VERSION
+from bench.peers.operators import life
 
 
 def main(kubeconfig: str, settings: Mapping[str, str]) -> None:
