@@ -1,7 +1,7 @@
 """Compiled expressions and the environments they are compiled in."""
 
 import functools
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from quarterdeck.cel.checking.check import check
@@ -10,6 +10,7 @@ from quarterdeck.cel.cost.estimate import estimate
 from quarterdeck.cel.cost.meter import Meter
 from quarterdeck.cel.cost.units import Range
 from quarterdeck.cel.errors import BudgetExceeded, CelError, CompileError, Issue
+from quarterdeck.cel.library.constants import regex_problem
 from quarterdeck.cel.schema.declared import declared_type
 from quarterdeck.cel.syntax.ast import Expr
 from quarterdeck.cel.syntax.parser import parse
@@ -166,7 +167,7 @@ class Environment:
         if result is not None and tree.type != result:
             wanted = "string" if result.kind is Kind.STRING else str(result)
             raise ResultTypeError(text, wanted)
-        if problem := _bad_pattern(findings.patterns):
+        if problem := next(filter(None, map(regex_problem, findings.patterns)), ""):
             raise InstantiationError(text, problem)
         return Program(text, tree, self.variables, used=findings.used)
 
@@ -185,15 +186,6 @@ class InstantiationError(CompileError):
     def __init__(self, source: str, problem: str) -> None:
         super().__init__(source, [Issue(1, 1, problem)])
         self.problem = problem
-
-
-def _bad_pattern(patterns: Collection[str]) -> str:
-    """What is wrong with the first constant pattern that is no good, if any."""
-    if not patterns:
-        return ""
-    from quarterdeck.cel.library.constants import regex_problem
-
-    return next(filter(None, map(regex_problem, patterns)), "")
 
 
 __all__ = ["Environment", "InstantiationError", "Program", "ResultTypeError"]

@@ -5,6 +5,7 @@ from quarterdeck.cel.checking.checker import Checker
 from quarterdeck.cel.checking.declarations import is_declared
 from quarterdeck.cel.checking.names import qualified
 from quarterdeck.cel.checking.overloads import resolve
+from quarterdeck.cel.library import constants
 from quarterdeck.cel.syntax.ast import Call, Literal_, Select
 from quarterdeck.cel.types import ERROR, Type, is_optional, optional_of
 
@@ -58,11 +59,7 @@ def _no_overload(checker: Checker, node: Call, arguments: list[Type]) -> Type:
 
 def _refuse_constant(checker: Checker, node: Call) -> None:
     argument = node.args[-1]
-    if not isinstance(argument, Literal_):
-        return
-    from quarterdeck.cel.library import constants
-
-    if not constants.valid(node.function, argument.value):
+    if isinstance(argument, Literal_) and not constants.valid(node.function, argument.value):
         checker.report(argument.pos, f"invalid {node.function} argument")
 
 
