@@ -122,7 +122,8 @@ def _converge(on: Stage, command: Command, work: Workload, figures: Figures) -> 
             on.settled(operator)
             delays = on.ask("delays")
             figures |= {f"{share}_{rate}": delays[f"{share}_ms"] for share in ("p50", "p99")}
-            operator.rest()
+            if rate != work.rates_hz[-1]:
+                operator.rest()
 
 
 def _restart(on: Stage, command: Command, figures: Figures) -> None:
