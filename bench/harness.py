@@ -50,7 +50,7 @@ def rounds_of(suite: Suite, scale: Scale) -> int:
     """How often each contender is measured."""
     if suite.is_process:
         return scale.pick(1, 3, 5)
-    return scale.pick(2, 5, 9)
+    return scale.pick(1, 5, 9)
 
 
 def run_case(case: Case, rounds: int) -> dict[str, Any]:
