@@ -29,9 +29,8 @@ def ratios(
     ours: Sequence[float], theirs: Sequence[float], *, is_more_better: bool
 ) -> dict[str, float | None]:
     """The ratio of the medians, and the range of the ratios round by round."""
-    whole = ratio(
-        summarise(ours)["median"], summarise(theirs)["median"], is_more_better=is_more_better
-    )
+    middle, peer = statistics.median(ours), statistics.median(theirs)
+    whole = ratio(middle, peer, is_more_better=is_more_better)
     pairs = zip(ours, theirs, strict=False)
     rounds = [ratio(us, them, is_more_better=is_more_better) for us, them in pairs]
     known = [each for each in rounds if each is not None]

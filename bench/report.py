@@ -79,6 +79,7 @@ def _suite(result: dict[str, Any]) -> Iterator[str]:
     for case in result["cases"]:
         yield from _rows(case)
     yield ""
+    yield from _notes(result["cases"])
     yield from _growth(result["cases"])
     for failure in result.get("failures", ()):
         yield f"Not measured, because it failed: {failure}.\n"
@@ -102,6 +103,21 @@ def _rows(case: dict[str, Any]) -> Iterator[str]:
                 f" | {_number(summary['low'])} to {_number(summary['high'])} | {case['unit']}"
                 f" | {'' if times is None else figures.spread(summary)} |"
             )
+
+
+def _notes(cases: list[dict[str, Any]]) -> Iterator[str]:
+    """Each note once, with the cases that have it."""
+    notes: dict[str, list[str]] = {}
+    for case in cases:
+        if case["note"]:
+            notes.setdefault(case["note"], []).append(case["name"])
+    rows = [f"- {_few(names)}: {note.rstrip('.')}." for note, names in notes.items()]
+    if rows:
+        yield "\n".join(rows) + "\n"
+
+
+def _few(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]}, and {len(names) - 1} more"
 
 
 def _growth(cases: list[dict[str, Any]]) -> Iterator[str]:
