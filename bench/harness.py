@@ -93,7 +93,8 @@ def _add_size(
 ) -> None:
     for name, contender in contenders.items():
         if isinstance(contender, Missing):
-            entry["contenders"][name] = {"missing": contender.reason}
+            earlier = entry["contenders"].setdefault(name, {})
+            earlier["stopped" if "sizes" in earlier else "missing"] = contender.reason
             continue
         summary: dict[str, Any] = figures.summarise(measured[name])
         if OURS in measured and name != OURS:
@@ -109,7 +110,7 @@ def _add_growth(entry: dict[str, Any], sizes: Sequence[int]) -> None:
     for each in entry["contenders"].values():
         if "missing" not in each:
             costs = [size["median"] for size in each["sizes"]]
-            each["exponent"] = figures.exponent(sizes, costs)
+            each["exponent"] = figures.exponent(sizes[: len(costs)], costs)
 
 
 def show(entry: dict[str, Any]) -> list[str]:
@@ -119,13 +120,15 @@ def show(entry: dict[str, Any]) -> list[str]:
         if "missing" in each:
             lines.append(f"    {name:<26} not measured: {each['missing']}")
             continue
-        for size, summary in zip(entry["sizes"], each["sizes"], strict=True):
+        for size, summary in zip(entry["sizes"], each["sizes"], strict=False):
             where = f"{name} (n={size:,})" if len(entry["sizes"]) > 1 else name
             text = f"    {where:<26} {summary['median']:>10,.4g}"
             text += f"  ({summary['low']:,.4g} to {summary['high']:,.4g})"
             if summary.get("ratio") is not None:
                 text += f"  we: {figures.spread(summary)}"
             lines.append(text)
+        if "stopped" in each:
+            lines.append(f"    {'':<26} not measured any further: {each['stopped']}")
         if each.get("exponent") is not None:
             lines.append(f"    {'':<26} grows with exponent {each['exponent']}")
     lines += [f"    ! {remark}" for remark in figures.verdict(entry)]

@@ -93,9 +93,9 @@ def _rows(case: dict[str, Any]) -> Iterator[str]:
     for name, entry in case["contenders"].items():
         shown = f"**{name}**" if name == OURS else name
         if "missing" in entry:
-            yield f"| {case['name']} | {shown} | | {entry['missing']} | | |"
+            yield f"| {case['name']} | {shown} | | {_cell(entry['missing'])} | | |"
             continue
-        for size, summary in zip(case["sizes"], entry["sizes"], strict=True):
+        for size, summary in zip(case["sizes"], entry["sizes"], strict=False):
             what = f"{case['name']}, n={size:,}" if len(case["sizes"]) > 1 else case["name"]
             times = summary.get("ratio")
             yield (
@@ -103,6 +103,14 @@ def _rows(case: dict[str, Any]) -> Iterator[str]:
                 f" | {_number(summary['low'])} to {_number(summary['high'])} | {case['unit']}"
                 f" | {'' if times is None else figures.spread(summary)} |"
             )
+        if "stopped" in entry:
+            size = case["sizes"][len(entry["sizes"])]
+            yield f"| {case['name']}, n={size:,} | {shown} | | {_cell(entry['stopped'])} | | |"
+
+
+def _cell(text: str) -> str:
+    """A reason in one cell: on one line, without the bars of a table."""
+    return " ".join(text.split()).replace("|", "/")
 
 
 def _notes(cases: list[dict[str, Any]]) -> Iterator[str]:

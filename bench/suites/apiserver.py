@@ -32,11 +32,11 @@ def cases(scale: Scale) -> Sequence[Case]:
     sizes = scale.pick((100, 200), (2_500, 5_000, 10_000), (12_500, 25_000, 50_000, 100_000))
     return [
         Case(name="ready from the start of the process", unit="s", open=lambda _: _starts()),
-        *_idle_cases(scale.pick(0.3, 3.0, 10.0), rounds=rounds),
+        *_idle_cases(scale.pick(0.3, 2.0, 10.0), rounds=rounds),
         *_rate_cases(stage, "creates", clients=clients, seconds=seconds, rounds=rounds),
         *_rate_cases(stage, "reads", clients=clients, seconds=seconds, rounds=rounds),
         *(_cost_case(stage, what, count=requests) for what in _COSTS),
-        *_watch_cases(stage, scale.pick(10, 100, 300), rounds=rounds),
+        *_watch_cases(stage, scale.pick(10, 100, 200), rounds=rounds),
         *(_cost_case(stage, what, count=requests, plain=True) for what in ("GET", "POST")),
         *growth_cases(sizes, rounds=rounds),
     ]

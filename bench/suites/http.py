@@ -35,8 +35,8 @@ LOOPS = ("asyncio", "uvloop")
 
 
 def cases(scale: Scale) -> Sequence[Case]:
-    requests = scale.pick(500, 3_000, 20_000)
-    asked = scale.pick(200, 1_000, 5_000)
+    requests = scale.pick(500, 3_000, 10_000)
+    asked = scale.pick(200, 1_000, 2_000)
     streams = scale.pick(1, 4, 20)
     return [
         *(_server_case("small GET", loop, GET, requests) for loop in LOOPS),

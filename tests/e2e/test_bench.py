@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bench import environment, figures, harness, progress, report, results, suites
-from bench.suite import OURS, Case, Contenders, Scale, Suite
+from bench.suite import OURS, Case, Contenders, Missing, Scale, Suite
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -92,6 +92,21 @@ def test_a_broken_case_loses_nothing_but_itself() -> None:
     assert [case["name"] for case in result["cases"]] == ["second"]
     assert any("broken: first" in line for line in told)
     assert result["cases"][0]["contenders"]["peer"]["sizes"][0]["ratio"] == 3.0
+
+
+@contextmanager
+def _gives_up(size: int) -> Iterator[Contenders]:
+    peer = Missing("it timed out") if size > 1 else lambda: 3.0
+    yield {OURS: lambda: 1.0, "peer": peer}
+
+
+def test_a_peer_that_gives_up_keeps_the_sizes_it_managed() -> None:
+    case = harness.run_case(Case(name="n", unit="s", open=_gives_up, sizes=(1, 2)), 1)
+    assert len(case["contenders"]["peer"]["sizes"]) == 1
+    assert case["contenders"]["peer"]["stopped"] == "it timed out"
+    assert any("not measured any further" in line for line in harness.show(case))
+    result = {**results.load_all()[0], "cases": [case]}
+    assert "| n, n=2 | peer | | it timed out | | |" in report.page([result])
 
 
 def test_children_see_nothing_of_the_caller_that_would_favour_somebody() -> None:
