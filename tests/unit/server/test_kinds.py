@@ -162,7 +162,7 @@ KINDS: list[tuple[str, str, dict[str, Any], str]] = [
         "apps/v1",
         "Deployment",
         {"spec": workload(strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}})},
-        "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when",
+        "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: intstr.IntOrString{Type:0,",
     ),
     (
         "apps/v1",

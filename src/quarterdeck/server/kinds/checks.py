@@ -21,6 +21,8 @@ from quarterdeck.server.meta_validation.metadata import check_labels
 PORT_RANGE = "must be between 1 and 65535, inclusive"
 NON_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
+_ENOUGH_DIGITS = 20
+"""Of a number that is only compared."""
 
 
 def non_negative(path: str, value: Any) -> Iterator[FieldError]:
@@ -105,16 +107,36 @@ def percent_or_number(path: str, value: Any) -> Iterator[FieldError]:
                 "a valid percent string must be a numeric string followed by an ending '%' (e.g."
                 " '1%',  or '93%', regex used for validation is '[0-9]+%')"
             )
-            yield invalid(path, value, text)
+            yield invalid(path, int_or_string(value), text)
     else:
         yield from non_negative(path, value)
 
 
+def at_most_all(path: str, value: Any) -> Iterator[FieldError]:
+    """A share that is no more than all of them."""
+    if (percent_of(value) or 0) > 100:
+        yield invalid(path, int_or_string(value), "must not be greater than 100%")
+
+
 def percent_of(value: Any) -> int | None:
     """The number in a percentage."""
-    if isinstance(value, str) and value.endswith("%") and value[:-1].isdigit():
-        return int(value[:-1])
+    if isinstance(value, str) and re.fullmatch(r"[0-9]+%", value):
+        return int(value[:-1].lstrip("0")[:_ENOUGH_DIGITS] or "0")
     return None
+
+
+def is_some(value: Any) -> bool:
+    """Whether a number, a share, or text that happens to be a number is not zero."""
+    if isinstance(value, str):
+        return re.fullmatch(r"[-+]?0*[1-9][0-9]*|0*[1-9][0-9]*%", value) is not None
+    return bool(value)
+
+
+def int_or_string(value: Any) -> Bare:
+    """A number or text as Go shows its type."""
+    if isinstance(value, str):
+        return Bare(f"intstr.IntOrString{{Type:1, IntVal:0, StrVal:{quote(value)}}}")
+    return Bare(f'intstr.IntOrString{{Type:0, IntVal:{value}, StrVal:""}}')
 
 
 def is_network(text: str) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
 from quarterdeck.server.kinds import checks
@@ -72,15 +71,10 @@ def _rolling_problems(rolling: Object, path: str) -> Iterator[FieldError]:
     down, up = rolling.get("maxUnavailable"), rolling.get("maxSurge")
     yield from checks.percent_or_number(f"{path}.maxUnavailable", down)
     yield from checks.percent_or_number(f"{path}.maxSurge", up)
-    if _is_zero(down) and _is_zero(up):
+    if not checks.is_some(down) and not checks.is_some(up):
         text = "may not be 0 when `maxSurge` is 0"
-        yield invalid(f"{path}.maxUnavailable", down, text)
-    if (checks.percent_of(down) or 0) > 100:
-        yield invalid(f"{path}.maxUnavailable", down, "must not be greater than 100%")
-
-
-def _is_zero(value: Any) -> bool:
-    return value in (0, "0%")
+        yield invalid(f"{path}.maxUnavailable", checks.int_or_string(down), text)
+    yield from checks.at_most_all(f"{path}.maxUnavailable", down)
 
 
 def _deployment_cells(value: Object, now: datetime) -> Sequence[object]:

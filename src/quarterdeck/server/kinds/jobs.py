@@ -220,6 +220,29 @@ def _default_cron_job(value: Object) -> None:
     default_template(template)
 
 
+def _zone_problems(zone: str) -> Iterator[FieldError]:
+    if not zone:
+        yield invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string")
+        return
+    if zone.lower() == "local":
+        text = (
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        )
+        yield invalid("spec.timeZone", zone, text)
+    if zone != "Local" and not _is_zone(zone):
+        yield invalid("spec.timeZone", zone, f"unknown time zone {zone}")
+
+
+def _is_zone(name: str) -> bool:
+    from zoneinfo import ZoneInfo
+
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True
+
+
 def _cron_job_problems(value: Object, context: Context) -> Iterator[FieldError]:
     spec = mapping(value, "spec")
     schedule = spec.get("schedule") or ""
@@ -231,6 +254,8 @@ def _cron_job_problems(value: Object, context: Context) -> Iterator[FieldError]:
         if "TZ" in schedule:
             text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
             yield invalid("spec.schedule", schedule, text)
+    if (zone := spec.get("timeZone")) is not None:
+        yield from _zone_problems(zone)
     yield from checks.non_negative(
         "spec.startingDeadlineSeconds", spec.get("startingDeadlineSeconds")
     )

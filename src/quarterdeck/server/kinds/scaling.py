@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required
 from quarterdeck.meta.structural.copying import copy_value
 from quarterdeck.server.kinds import checks
@@ -58,8 +59,11 @@ def _v2_problems(value: Object, context: Context) -> Iterator[FieldError]:
         yield invalid("spec.maxReplicas", high, text)
     target = mapping(spec, "scaleTargetRef")
     for member in ("kind", "name"):
-        if not target.get(member):
-            yield required(f"spec.scaleTargetRef.{member}")
+        path, given = f"spec.scaleTargetRef.{member}", target.get(member)
+        if not given:
+            yield required(path)
+        else:
+            yield from (invalid(path, given, each) for each in names.path_segment(given))
     kinds = ("ContainerResource", "External", "Object", "Pods", "Resource")
     for index, metric in enumerate(items(spec, "metrics")):
         place = f"spec.metrics[{index}]"
@@ -226,8 +230,7 @@ def _budget_problems(value: Object, context: Context) -> Iterator[FieldError]:
     for member, amount in (("minAvailable", least), ("maxUnavailable", most)):
         if amount is not None:
             yield from checks.percent_or_number(f"spec.{member}", amount)
-            if (checks.percent_of(amount) or 0) > 100:
-                yield invalid(f"spec.{member}", amount, "must not be greater than 100%")
+            yield from checks.at_most_all(f"spec.{member}", amount)
     yield from checks.label_selector("spec.selector", spec.get("selector"))
     policies = ("AlwaysAllow", "IfHealthyBudget")
     policy = spec.get("unhealthyPodEvictionPolicy")

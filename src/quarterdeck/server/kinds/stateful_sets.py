@@ -68,6 +68,9 @@ def _stateful_set_problems(value: Object, context: Context) -> Iterator[FieldErr
     elif strategy.get("type") == "OnDelete" and strategy.get("rollingUpdate") is not None:
         text = "only allowed for updateStrategy 'RollingUpdate'"
         yield invalid("spec.updateStrategy.rollingUpdate", strategy["rollingUpdate"], text)
+    elif strategy.get("type") == ROLLING:
+        partition = mapping(strategy, "rollingUpdate").get("partition")
+        yield from checks.non_negative("spec.updateStrategy.rollingUpdate.partition", partition)
     yield from checks.non_negative("spec.replicas", spec.get("replicas"))
     yield from checks.non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
     yield from selector_problems(spec, "spec", "statefulset")

@@ -52,6 +52,11 @@ def no_merge_key(item: Any, key: str) -> StrategicMergeError:
     return StrategicMergeError(f"map: {item} does not contain declared merge key: {key}")
 
 
+def bad_merge_key(key: Any, item: Any) -> StrategicMergeError:
+    """A key that is an object or a list, by which nothing can be found."""
+    return StrategicMergeError(f"map: {item} has a merge key that is no scalar: {key}", code=400)
+
+
 def bad_directive(directive: Any, item: Any) -> StrategicMergeError:
     """A `$patch` that is none of replace, delete, merge."""
     return StrategicMergeError(f"unknown patch type: {directive} in map: {item}")

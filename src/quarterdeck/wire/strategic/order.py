@@ -8,7 +8,12 @@ neighbours.
 from collections.abc import Sequence
 from typing import Any
 
-from quarterdeck.wire.strategic.errors import StrategicMergeError, list_of_lists, no_merge_key
+from quarterdeck.wire.strategic.errors import (
+    StrategicMergeError,
+    bad_merge_key,
+    list_of_lists,
+    no_merge_key,
+)
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
@@ -29,12 +34,18 @@ def has_maps(*lists: Sequence[Any]) -> bool:
 def key_of(item: Any, merge_key: str) -> Any:
     """What identifies an item: its merge key, or itself when it is a scalar."""
     if not merge_key:
-        return item
+        return _scalar(item, item)
     if not isinstance(item, dict):
         raise StrategicMergeError("expected a map[string]interface {}, but received another value")
     if merge_key not in item:
         raise no_merge_key(item, merge_key)
-    return item[merge_key]
+    return _scalar(item[merge_key], item)
+
+
+def _scalar(key: Any, item: Any) -> Any:
+    if isinstance(key, list | dict):
+        raise bad_merge_key(key, item)
+    return key
 
 
 def positions(items: Sequence[Any], merge_key: str) -> dict[Any, int]:
