@@ -26,6 +26,7 @@ def test_a_quick_run_measures_every_suite(tmp_path: Path) -> None:
         assert result["cases"] and result["machine"]["calibration"] > 0
         for case in result["cases"]:
             assert any("sizes" in entry for entry in case["contenders"].values())
+            assert "missing" not in case["contenders"].get(OURS, {}), case["name"]
     text = report.page(found)
     assert all(f"## {name}: " in text for name in suites.names())
 
