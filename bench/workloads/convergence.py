@@ -31,18 +31,18 @@ class Workload:
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """On our server; and shorter on kube-apiserver, which favours nobody, where there is one."""
     work = Workload(
-        objects=scale.pick(40, 2_000, 10_000),
+        objects=scale.pick(40, 2_000, 5_000),
         rates_hz=scale.pick((50,), (100, 300), (100, 300)),
-        seconds=scale.pick(0.5, 2.0, 10.0),
+        seconds=scale.pick(0.5, 2.0, 5.0),
         restarts=True,
     )
     found = _cases(scale, operators, work)
     neutral = api_servers.starters()[KUBERNETES]
     if not isinstance(neutral, Missing):
         work = Workload(
-            objects=scale.pick(40, 1_000, 5_000),
+            objects=scale.pick(40, 1_000, 2_000),
             rates_hz=scale.pick((), (100,), (100, 300)),
-            seconds=scale.pick(0.0, 2.0, 10.0),
+            seconds=scale.pick(0.0, 2.0, 5.0),
         )
         found += _cases(scale, operators, work, start=neutral, on=", on kube-apiserver")
     return found
