@@ -1,10 +1,12 @@
 # The operators as one image: `quarterdeck run` by default, any other command by its arguments.
 FROM python:3.13-slim AS build
 WORKDIR /source
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY src src
-RUN python -m venv /opt/quarterdeck \
-    && /opt/quarterdeck/bin/pip install --no-cache-dir ".[speed]"
+# the versions that were tested; their hashes would have to cover our own source, too
+RUN sed -nE 's/^([A-Za-z0-9._-]+==[^ ;]+).*/\1/p' constraints.txt > versions.txt \
+    && python -m venv /opt/quarterdeck \
+    && /opt/quarterdeck/bin/pip install --no-cache-dir -c versions.txt ".[speed]"
 
 FROM python:3.13-slim
 COPY --from=build /opt/quarterdeck /opt/quarterdeck

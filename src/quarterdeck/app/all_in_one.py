@@ -158,7 +158,8 @@ def _show(
             kubeconfig=server.kubeconfig.resolve(),
             kept_in=kept_in,
             tries=[
-                f"{command} manifests --samples | kubectl apply -f -",
+                # with --demo they are there already
+                *([] if settings.demo else [f"{command} manifests --samples | kubectl apply -f -"]),
                 "kubectl get applications,deployments,pods",
                 *([f"curl -N {facade}/watch"] if facade else ["kubectl get events -w"]),
             ],
