@@ -3,9 +3,10 @@
 import importlib.util
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from bench.series import Run, Runs
 from bench.suite import OURS, Missing
 
 KOPF = "kopf"
@@ -42,6 +43,14 @@ def without(operators: Operators, reasons: Mapping[str, str]) -> Operators:
     return {
         name: Missing(reasons[name]) if name in reasons else command
         for name, command in operators.items()
+    }
+
+
+def runs(operators: Operators, run_of: Callable[[Command], Run]) -> Runs:
+    """What each of them goes through."""
+    return {
+        name: each if isinstance(each, Missing) else run_of(each)
+        for name, each in operators.items()
     }
 
 

@@ -9,7 +9,7 @@ from bench.peers import api_servers
 from bench.peers.api_servers import KUBERNETES
 from bench.series import Figures, Run, Series, case
 from bench.suite import Case, Missing, Scale
-from bench.workloads import stage
+from bench.workloads import contenders, stage
 from bench.workloads.contenders import Command, Operators
 from bench.workloads.stage import UNTIL_IDLE, Stage, Start
 
@@ -56,10 +56,7 @@ def _cases(
     start: Start = api_servers.start_ours,
     on: str = "",
 ) -> list[Case]:
-    runs = {
-        name: each if isinstance(each, Missing) else _run_of(each, start, work)
-        for name, each in operators.items()
-    }
+    runs = contenders.runs(operators, lambda command: _run_of(command, start, work))
     is_quick = scale is Scale.QUICK
     series = Series(
         lambda: nullcontext(runs), rounds=scale.pick(1, 3, 5), warms_up=not (is_quick or on)

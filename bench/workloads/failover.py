@@ -5,8 +5,8 @@ import time
 from contextlib import nullcontext
 
 from bench.series import Figures, Run, Series, case
-from bench.suite import Case, Missing, Scale
-from bench.workloads import stage
+from bench.suite import Case, Scale
+from bench.workloads import contenders, stage
 from bench.workloads.contenders import INFORMER, KOPF, Command, Operators, without
 
 _ABSENT = {KOPF: "it has no leases", INFORMER: "it has no leases"}
@@ -24,10 +24,9 @@ def cases(scale: Scale, operators: Operators) -> list[Case]:
     timing = _QUICK if scale is Scale.QUICK else _DEFAULTS
     how = (_TOLD,) if scale is Scale.QUICK else (_TOLD, _KILLED)
     lease = "--lease=" + ",".join(f"{each:g}" for each in timing)
-    runs = {
-        name: each if isinstance(each, Missing) else _run_of(each, lease, how)
-        for name, each in without(operators, _ABSENT).items()
-    }
+    runs = contenders.runs(
+        without(operators, _ABSENT), lambda command: _run_of(command, lease, how)
+    )
     series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 3, 3), warms_up=False)
     return [
         case(

@@ -4,8 +4,8 @@ import time
 from contextlib import nullcontext
 
 from bench.series import Figures, Run, Series, case
-from bench.suite import Case, Missing, Scale
-from bench.workloads import stage
+from bench.suite import Case, Scale
+from bench.workloads import contenders, stage
 from bench.workloads.contenders import Command, Operators
 
 _NOISY, _QUIET = "a-noisy", "b-quiet"
@@ -18,10 +18,7 @@ _NOTE = (
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """Until the quiet namespace is done, and until both are."""
     noisy, quiet = scale.pick((100, 3), (10_000, 10), (10_000, 10))
-    runs = {
-        name: each if isinstance(each, Missing) else _run_of(each, noisy, quiet)
-        for name, each in operators.items()
-    }
+    runs = contenders.runs(operators, lambda command: _run_of(command, noisy, quiet))
     series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 3, 3), warms_up=False)
     what = f"{quiet} changes beside {noisy:,} of another namespace"
     return [

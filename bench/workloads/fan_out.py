@@ -4,8 +4,8 @@ import time
 from contextlib import nullcontext
 
 from bench.series import Figures, Run, Series, case
-from bench.suite import Case, Missing, Scale
-from bench.workloads import stage
+from bench.suite import Case, Scale
+from bench.workloads import contenders, stage
 from bench.workloads.contenders import INFORMER, KOPF, Command, Operators, without
 from bench.workloads.stage import UNTIL_IDLE
 
@@ -18,10 +18,7 @@ _ABSENT = {
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """Until every object has its new status, and what it costs."""
     objects = scale.pick(30, 1_000, 1_000)
-    runs = {
-        name: each if isinstance(each, Missing) else _run_of(each, objects)
-        for name, each in without(operators, _ABSENT).items()
-    }
+    runs = contenders.runs(without(operators, _ABSENT), lambda command: _run_of(command, objects))
     rounds = scale.pick(1, 5, 5)
     series = Series(lambda: nullcontext(runs), rounds=rounds, warms_up=rounds > 1)
     what = f"a ConfigMap changes that {objects:,} objects share"

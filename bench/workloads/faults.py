@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from bench.peers.api_servers import ApiServer
 from bench.series import Figures, Missed, Run, Series, case
-from bench.suite import Case, Missing, Scale
-from bench.workloads import stage
+from bench.suite import Case, Scale
+from bench.workloads import contenders, stage
 from bench.workloads.contenders import INFORMER, Command, Operators, without
 from bench.workloads.stage import Operator, Stage
 
@@ -42,10 +42,10 @@ def cases(scale: Scale, operators: Operators) -> list[Case]:
     """What is missing, how long a change waits at most, and how many writes it needs."""
     faults = _FAULTS if scale is not Scale.QUICK else _FAULTS[3:4]
     seconds, objects = scale.pick((0.5, 20), (6.0, 200), (6.0, 200))
-    runs = {
-        name: each if isinstance(each, Missing) else _run_of(each, faults, seconds, objects=objects)
-        for name, each in without(operators, _ABSENT).items()
-    }
+    runs = contenders.runs(
+        without(operators, _ABSENT),
+        lambda command: _run_of(command, faults, seconds, objects=objects),
+    )
     series = Series(
         lambda: nullcontext(runs), rounds=scale.pick(1, _ROUNDS, _ROUNDS), warms_up=False
     )

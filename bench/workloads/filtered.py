@@ -3,8 +3,8 @@
 from contextlib import nullcontext
 
 from bench.series import Figures, Run, Series, case
-from bench.suite import Case, Missing, Scale
-from bench.workloads import stage
+from bench.suite import Case, Scale
+from bench.workloads import contenders, stage
 from bench.workloads.contenders import Command, Operators
 from bench.workloads.stage import UNTIL_IDLE
 
@@ -14,10 +14,7 @@ _OBJECTS = 100
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """What an event costs that is filtered."""
     events = scale.pick(200, 5_000, 5_000)
-    runs = {
-        name: each if isinstance(each, Missing) else _run_of(each, events)
-        for name, each in operators.items()
-    }
+    runs = contenders.runs(operators, lambda command: _run_of(command, events))
     rounds = scale.pick(1, 5, 5)
     series = Series(lambda: nullcontext(runs), rounds=rounds, warms_up=rounds > 1)
     unit = "CPU ms for 1,000 events"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from bench import knobs
 from bench.series import Figures, Run, Series, case
-from bench.suite import Case, Missing, Scale
-from bench.workloads import stage
+from bench.suite import Case, Scale
+from bench.workloads import contenders, stage
 from bench.workloads.contenders import Command, Operators
 from bench.workloads.stage import Operator
 
@@ -29,10 +29,7 @@ class Sample(NamedTuple):
 def cases(_: Scale, operators: Operators) -> list[Case]:
     """What grows; one run each, since a leak shows in one."""
     seconds = knobs.soak_s(300.0)
-    runs = {
-        name: each if isinstance(each, Missing) else _run_of(each, seconds)
-        for name, each in operators.items()
-    }
+    runs = contenders.runs(operators, lambda command: _run_of(command, seconds))
     series = Series(lambda: nullcontext(runs), rounds=1, warms_up=False)
     what = f"{_RATE_HZ} creations, changes and deletions a second for {seconds / 60:g} minutes"
     slope = "Slope of the resident memory over the second half. One run."
