@@ -13,7 +13,7 @@ from quarterdeck.app.host import Host
 from quarterdeck.kit import http
 from quarterdeck.operators import pipelines
 from quarterdeck.operators.pipelines import Address
-from quarterdeck.operators.pipelines.connections import VARIABLES, BadAddress
+from quarterdeck.operators.pipelines.connections import BadAddress
 from quarterdeck.runtime.controller import Controller
 from quarterdeck.runtime.logging import get_logger
 from quarterdeck.wire.status import NotFound
@@ -160,8 +160,8 @@ async def _configured(host: Host) -> Address | None:
     missing = ", ".join(pipelines.incomplete(os.environ))
     if NAME in host.settings.operators and not await _has_connection(host):
         raise NotConfigured(
-            f"no fleet server: set {missing}, or create a FleetConnection; "
-            f"{', '.join(VARIABLES)} name the default one"
+            f"there is no fleet server to send pipelines to: set {missing} for all namespaces, "
+            "or create a FleetConnection with default: true in each"
         )
     get_logger(NAME).info(
         "there is no default fleet server; pipelines without a FleetConnection wait",

@@ -9,6 +9,7 @@ from quarterdeck.app.failures import StartError
 from quarterdeck.app.following import follow_settings
 from quarterdeck.app.host import Host
 from quarterdeck.app.parts import Part, choose, kinds_of
+from quarterdeck.app.resolving import SettingError
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.stopping import Stop
 from quarterdeck.client.client import Client
@@ -16,6 +17,7 @@ from quarterdeck.client.config.locate import in_cluster_available, load_config
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.collector import settle_memory
+from quarterdeck.meta import names
 from quarterdeck.runtime.certificates import CertificateProblem
 from quarterdeck.runtime.endpoints import Bind
 from quarterdeck.runtime.logging import Logger, get_logger
@@ -45,6 +47,7 @@ async def run(settings: Settings) -> None:
         everywhere=inside,
     )
     page = metrics_page(metrics, settings)
+    namespaces = namespaces_of(settings)
     _check_ports(settings, health, metrics)
     async with Stop() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
@@ -52,7 +55,7 @@ async def run(settings: Settings) -> None:
             await _greet(client, parts, log)
             manager = Manager(
                 client,
-                namespaces=namespaces_of(settings),
+                namespaces=namespaces,
                 election=_election(settings, client),
                 health=health,
                 metrics=page,
@@ -73,8 +76,16 @@ async def run(settings: Settings) -> None:
 
 
 def namespaces_of(settings: Settings) -> tuple[str, ...]:
-    """The namespaces to watch; none means all."""
-    return tuple(name.strip() for name in settings.namespace.split(",") if name.strip())
+    """The namespaces to watch; none means all.
+
+    Raises:
+        SettingError: for a name that no namespace can have, where nothing would ever happen.
+    """
+    found = tuple(name.strip() for name in settings.namespace.split(",") if name.strip())
+    for name in found:
+        if problems := names.dns1123_label(name):
+            raise SettingError(f"--namespace names {name!r}: {problems[0]}")
+    return found
 
 
 def _client(settings: Settings, clock: Clock) -> Client:

@@ -117,6 +117,8 @@ async def test_run_refuses_what_cannot_work(tmp_path: Path) -> None:
         await run(Settings(**FREE, kubeconfig=path))
     with pytest.raises(SettingError, match="nope"):
         await run(Settings(operators=("nope",)))
+    with pytest.raises(SettingError, match="--namespace names 'A B'"):
+        await run(Settings(**FREE, namespace="shop, A B"))
     async with Cluster() as cluster:
         settings = Settings(
             **FREE,
