@@ -160,7 +160,7 @@ async def _configured(host: Host) -> Address | None:
     missing = ", ".join(pipelines.incomplete(os.environ))
     if NAME in host.settings.operators and not await _has_connection(host):
         raise NotConfigured(
-            f"there is no fleet server to send pipelines to: set {missing} for all namespaces, "
+            f"there is no fleet server to send pipelines to: set {missing}, "
             "or create a FleetConnection with default: true in each"
         )
     get_logger(NAME).info(
