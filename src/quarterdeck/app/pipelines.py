@@ -161,7 +161,7 @@ async def _configured(host: Host) -> Address | None:
     if NAME in host.settings.operators and not await _has_connection(host):
         raise NotConfigured(
             f"there is no fleet server to send pipelines to: set {missing}, "
-            "or create a FleetConnection with default: true in each"
+            "or create a FleetConnection with default: true in each namespace"
         )
     get_logger(NAME).info(
         "there is no default fleet server; pipelines without a FleetConnection wait",

@@ -41,7 +41,12 @@ def run(arguments: list[str]) -> int:
 
 
 def get(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="pods, deploy, applications, …")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND", help="pods, deploy, applications, …, or several: pods,deploy"
+        ),
+    ],
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="One object.")] = "",
     output: Output = Form.TABLE,
     wide: Annotated[bool, typer.Option("--wide", help="All columns.")] = False,
@@ -52,19 +57,32 @@ def get(
     context: Context = "",
     debug: Debug = False,
 ) -> None:
-    """Print objects of a kind."""
+    """Print objects of a kind, or of several."""
     kind, name = split_target(kind, name)
+    kinds = [each for each in kind.split(",") if each]
+    if name and len(kinds) > 1:
+        raise CommandError(f"{kind!r} are several kinds: a name goes with one", 2)
+    options = ListOptions(label_selector=labels)
 
     async def main() -> str:
         async with reach(kubeconfig, context) as client:
-            found = await patiently(
-                find(client, kind), f"asking {client.config.server} what it serves"
-            )
-            path = path_of(client, found, name, namespace, everywhere=everywhere)
-            options = ListOptions(label_selector=labels)
+            paths = []
+            for each in kinds or [kind]:
+                found = await patiently(
+                    find(client, each), f"asking {client.config.server} what it serves"
+                )
+                paths.append(path_of(client, found, name, namespace, everywhere=everywhere))
             if output is Form.TABLE:
-                return await _table(client, path, options, wide=wide)
-            return await _objects(client, path, options, found, form=output)
+                tables = [await _table(client, path, options, wide=wide) for path in paths]
+                return "\n\n".join(tables)
+            listed = [(path, await _objects(client, path, options)) for path in paths]
+            if output is Form.NAME:
+                return "\n".join(
+                    reference(item, path.resource, path.group)
+                    for path, items in listed
+                    for item in items
+                )
+            return documents([item for _, items in listed for item in items], output)
 
     print(run_loop(main(), fast=False))
 
@@ -111,13 +129,9 @@ async def _table(client: Client, path: ResourcePath, options: ListOptions, *, wi
 
 
 async def _objects(
-    client: Client, path: ResourcePath, options: ListOptions, found: ApiResource, *, form: Form
-) -> str:
-    resource = client.resource(found.gvr)
+    client: Client, path: ResourcePath, options: ListOptions
+) -> list[dict[str, Any]]:
+    resource = client.resource(path.gvr)
     if path.name:
-        items = [await resource.get(path.name, path.namespace)]
-    else:
-        items = await patiently(resource.list(path.namespace, options), "reading")
-    if form is Form.NAME:
-        return "\n".join(reference(item, path.resource, path.group) for item in items)
-    return documents(items, form)
+        return [await resource.get(path.name, path.namespace)]
+    return await patiently(resource.list(path.namespace, options), "reading")

@@ -57,6 +57,11 @@ def test_objects_come_and_go(shell: Shell, files: str) -> None:
     assert "name: one" in shell("get", "cm", "-o", "yaml", "-n", "default")
     assert "No secrets found in namespace default." in shell("get", "secrets")
     assert "default" in shell("get", "namespaces", "--wide")
+    both = shell("get", "cm,namespaces").split("\n\n")
+    assert [table.split()[0] for table in both] == ["NAME", "NAME"]
+    assert "namespaces/default" in shell("get", "cm,ns", "-o", "name")
+    kinds = {each["kind"] for each in json.loads(shell("get", "cm,ns", "-o", "json"))["items"]}
+    assert kinds == {"ConfigMap", "Namespace"}
     assert shell("watch", "cm", "one", "--count", "1").startswith("ADDED     ConfigMap default/one")
     assert "# ADDED" in shell("watch", "cm", "one", "--count", "1", "-o", "yaml")
     assert shell("delete", "configmap", "one") == "configmap/one deleted\n"
@@ -112,6 +117,8 @@ def test_versions(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
         pytest.param(["get", "cm", "none"], 1, "404", id="object"),
         pytest.param(["get", "cm", "x", "-A"], 2, "--namespace", id="everywhere"),
         pytest.param(["get", "cm/x", "y"], 2, "KIND/NAME", id="two names"),
+        pytest.param(["get", "cm,ns", "y"], 2, "several kinds", id="a name of two kinds"),
+        pytest.param(["get", "cm,nothing"], 1, "nothing", id="one of two kinds"),
         pytest.param(["get", "--what"], 2, "--what", id="flag"),
         pytest.param(["delete", "cm"], 2, "--filename", id="delete what"),
         pytest.param(["delete", "cm", "none"], 1, "", id="delete nobody"),
