@@ -26,6 +26,7 @@ from quarterdeck.kit import http
 
 _LISTENING = 10
 """How many of many watchers are read at once."""
+_AT_HAND = 8
 _FEW = 32
 """Connections of a soak, watches included; requests that are due wait for one."""
 _DRAIN_S = 1.0
@@ -93,6 +94,7 @@ class ServerLoad(Load):
             await self.send("PATCH", f"{path_of(namespace)}/w{number % of}", body, media=MERGE)
 
         async with self._watched(path, arrivals.line, watchers):
+            await self._connect(namespace)
             _, worst = await drive(
                 write, rate_hz=rate_hz, count=count, due=lambda n, at: arrivals.due(first + n, at)
             )
@@ -167,6 +169,11 @@ class ServerLoad(Load):
     async def _sleeper(self, path: str) -> Sleeper:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(None, Sleeper, self._url + path, self._common, self._tls)
+
+    async def _connect(self, namespace: str) -> None:
+        """Have connections at hand: a handshake is no part of a latency."""
+        path = f"{path_of(namespace)}?limit=1"
+        await asyncio.gather(*(self.send("GET", path) for _ in range(_AT_HAND)))
 
     async def _watch_path(self, namespace: str) -> str:
         answer = json.loads(await self.send("GET", f"{path_of(namespace)}?limit=1"))

@@ -164,7 +164,6 @@ def _watch_cases(stage: Stage, count: int, *, rounds: int) -> list[Case]:
     def measure(target: Target) -> Run:
         def run(figures: Figures) -> None:
             load = {"watchers": _WATCHERS, "rate_hz": _RATE_HZ, "of": SEEDED}
-            target.ask("watching", count=10, **load)
             figures |= target.ask("watching", count=count, **load)
 
         return run
