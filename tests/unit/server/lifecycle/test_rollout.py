@@ -18,6 +18,7 @@ from quarterdeck.server.lifecycle.workloads.rollout import (
     ("replicas", "surge", "unavailable", "expected"),
     [
         pytest.param(4, "25%", "25%", Bounds(1, 1), id="the defaults"),
+        pytest.param(2, "9" * 5000 + "%", 0, Bounds(2 * 10**16, 0), id="endless"),
         pytest.param(3, "25%", "25%", Bounds(1, 0), id="surge up, outage down"),
         pytest.param(10, 2, 3, Bounds(2, 3), id="numbers"),
         pytest.param(1, "0%", "25%", Bounds(0, 1), id="never both zero"),

@@ -7,6 +7,9 @@ nothing is taken away below `replicas - unavailable` available ones.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+_ENOUGH_DIGITS = 18
+"""Of a percentage: more would be of no use, and thousands Python refuses to read."""
+
 
 class Bounds(NamedTuple):
     """What a rolling update may do, in pods."""
@@ -36,7 +39,7 @@ def _number(value: int | str | None, total: int, *, round_up: bool) -> int:
     if value is None:
         return 0
     if isinstance(value, str) and value.endswith("%"):
-        share = int(value[:-1]) * total
+        share = int(value[:-1].lstrip("0")[:_ENOUGH_DIGITS] or "0") * total
         return -(-share // 100) if round_up else share // 100
     return int(value)
 
