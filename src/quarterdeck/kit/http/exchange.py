@@ -204,6 +204,7 @@ class ClientConnection(asyncio.Protocol):
         self.resume_writing()
         if not self._lost.done():
             self._lost.set_result(None)
+        self._transport = None  # its TLS buffers must not wait until this cycle is collected
         self._on_gone(self)
 
     def pause_writing(self) -> None:

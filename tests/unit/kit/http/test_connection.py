@@ -1,4 +1,4 @@
-"""What a server keeps of a connection that has ended."""
+"""What server and client keep of a connection that has ended."""
 
 import asyncio
 import gc
@@ -9,6 +9,8 @@ import pytest
 
 from quarterdeck.kit import http
 from quarterdeck.kit.http.connection import ServerConnection
+from quarterdeck.kit.http.exchange import ClientConnection
+from quarterdeck.kit.http.limits import ClientLimits
 
 
 class Wire(asyncio.Transport):
@@ -39,6 +41,18 @@ async def test_the_transport_of_a_lost_connection_is_freed_at_once(uncollected: 
     known = weakref.ref(wire)
     connection.connection_made(wire)
     connection.connection_lost(None)
+    del wire
+    assert known() is None
+
+
+async def test_a_client_too_frees_the_transport_of_a_lost_connection(uncollected: None) -> None:
+    connection = ClientConnection(ClientLimits(), on_free=lambda _: None, on_gone=lambda _: None)
+    wire = Wire()
+    known = weakref.ref(wire)
+    connection.connection_made(wire)
+    connection.connection_lost(None)
+    connection.abort()
+    connection.close()
     del wire
     assert known() is None
 
