@@ -115,6 +115,7 @@ class Reflector:
         self._unpaged_once = False
         self._always_page = False
         self._initial: dict[object, Snapshot] | None = None  # collecting initial events
+        self._is_open = False
         self._opened_at = 0.0
         self._lines = 0
         self._silences = 0
@@ -214,6 +215,7 @@ class Reflector:
 
     def opened(self, now: float) -> None:
         """The server accepted the watch."""
+        self._is_open = True
         self._opened_at = now
         self._lines = 0
         self._retried_login = False
@@ -277,6 +279,7 @@ class Reflector:
 
     def closed(self, now: float) -> None:
         """The server ended the stream, which is normal: reopen at once where we are."""
+        self._is_open = False
         if self._initial is not None:
             self._fall_back(now)
         elif self._lines == 0 and now - self._opened_at < self._settings.short_stream_s:
@@ -284,6 +287,7 @@ class Reflector:
 
     def silent(self, now: float) -> None:
         """No line for `silence_s`: the stream is dead although it looks open (R10)."""
+        self._is_open = False
         if self._initial is not None:
             self._fall_back(now, sticky=True)
             return
@@ -295,6 +299,10 @@ class Reflector:
 
     def failed(self, failure: Failure, now: float) -> Replace | None:
         """A request was refused, a connection failed, or a stream broke."""
+        was_open, self._is_open = self._is_open, False
+        if was_open and failure.code == 0 and self._initial is None:
+            self.closed(now)  # cut, not refused: what was told so far is right
+            return None
         self.trouble = failure.message or failure.reason
         if failure.code == 401 and not self._retried_login:  # R7: the client renews credentials
             self._retried_login = True

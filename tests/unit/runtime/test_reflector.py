@@ -453,6 +453,30 @@ def test_backoff_doubles_and_is_forgotten_after_two_quiet_minutes() -> None:
     assert wait.seconds < 1.6
 
 
+@pytest.mark.parametrize(
+    ("lasted_s", "waits"),
+    [
+        pytest.param(5.0, False, id="after a while"),
+        pytest.param(0.5, True, id="at once, without a line"),
+    ],
+)
+def test_a_stream_that_is_cut_is_reopened_where_it_was(lasted_s: float, *, waits: bool) -> None:
+    reflector = Reflector(Settings(), random.Random(0))
+    reflector.page(ListPage((), "7"), 0.0)
+    for now in (10.0, 20.0, 30.0):
+        assert isinstance(reflector.next(now), OpenStream)
+        reflector.opened(now)
+        reflector.failed(Failure(0, "PeerGone"), now + lasted_s)
+        action = reflector.next(now + lasted_s)
+        if waits:
+            assert isinstance(action, Wait)
+            return
+        assert isinstance(action, OpenStream)
+        assert action.options.resource_version == "7"
+    reflector.failed(Failure(0, "Refused"), 40.0)
+    assert isinstance(reflector.next(40.0), Wait), "a refused connection is not a cut stream"
+
+
 def test_a_login_failure_is_tried_once_more_at_once() -> None:
     reflector = Reflector(Settings(), random.Random(0))
     reflector.next(0.0)
