@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 from bench.peers import api_servers
 from bench.peers.api_servers import KUBERNETES
-from bench.series import Figures, Run, Series, case
+from bench.series import Figures, Missed, Run, Series, case
 from bench.suite import Case, Missing, Scale
 from bench.workloads import contenders, stage
 from bench.workloads.contenders import Command, Operators
 from bench.workloads.stage import UNTIL_IDLE, Stage, Start
 
 _OPEN_LOOP = "Open loop; from the event of the change to the event of the status."
+_LATE_MS = 1_000.0
+"""A load generator that is later than this did not keep the rate: the figure would be a lie."""
 _MEANWHILE = "Until an object that is new, and the last of the list, has its status."
 
 
@@ -115,7 +117,9 @@ def _converge(on: Stage, command: Command, work: Workload, figures: Figures) -> 
         }
         for rate in work.rates_hz:
             count = int(rate * work.seconds)
-            on.ask("touch", rate_hz=rate, count=count, of=work.objects)
+            late_ms = on.ask("touch", rate_hz=rate, count=count, of=work.objects)["late_ms"]
+            if late_ms > _LATE_MS:
+                raise Missed(f"the load generator was {late_ms:.0f} ms late at {rate} a second")
             on.settled(operator)
             delays = on.ask("delays")
             figures |= {f"{share}_{rate}": delays[f"{share}_ms"] for share in ("p50", "p99")}
