@@ -275,6 +275,9 @@ class Engine:
         asyncio.get_running_loop().call_exception_handler(context)
 
     def _serves(self, api_version: str, kind: str) -> Served | None:
-        group, version = GroupVersion.parse(api_version)
+        try:
+            group, version = GroupVersion.parse(api_version)
+        except ValueError:
+            return None  # people write references, and may write anything
         resource = self._core.registry.by_kind(GVK(group, version, kind))
         return None if resource is None else Served(resource.stored_name, resource.namespaced)

@@ -18,8 +18,8 @@ def metadata(value: Object) -> Object:
 
 
 def name(value: Object) -> str:
-    """The name of an object."""
-    return str(value["metadata"]["name"])
+    """The name of an object; empty for a template that has none."""
+    return str((value.get("metadata") or {}).get("name", ""))
 
 
 def namespace(value: Object) -> str:

@@ -8,9 +8,14 @@ from typing import Final
 
 from quarterdeck.storage.errors import CommitFailed, Damaged, DiskFull, OpenFailed, StorageError
 
-_ENVIRONMENT: Final = frozenset(
-    {"SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_BUSY"}
+_ENVIRONMENT: Final = (
+    "SQLITE_CANTOPEN",
+    "SQLITE_FULL",
+    "SQLITE_READONLY",
+    "SQLITE_PERM",
+    "SQLITE_BUSY",
 )
+"""Nothing is wrong with the file itself; SQLite adds the details behind these names."""
 
 
 @contextmanager
@@ -19,7 +24,9 @@ def refusing(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorname in _ENVIRONMENT:
+        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorname.startswith(
+            _ENVIRONMENT
+        ):
             raise OpenFailed(f"{path} cannot be opened: {error}") from error
         raise Damaged(
             f"{path} is damaged ({error}): restore it from a backup, or move it away"

@@ -355,3 +355,26 @@ async def test_pods_leave_a_node_that_lost_contact(simulation: Any, workload: An
         back = {"metadata": {"annotations": {"simulate.quarterdeck.dev/down": None}}}
         await cluster.patch("nodes", "quarterdeck-node-1", back)
         assert len(await cluster.names("pods")) == 8
+
+
+async def test_references_and_templates_may_be_nonsense(simulation: Any, workload: Any) -> None:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    target = {"apiVersion": "a/b/c", "kind": "Deployment", "name": "web"}
+    async with simulation() as at:
+        await at.create(
+            "statefulsets",
+            workload("StatefulSet", "db", serviceName="db", volumeClaimTemplates=[{"spec": claim}]),
+        )
+        await at.create(
+            "horizontalpodautoscalers",
+            {
+                "apiVersion": "autoscaling/v2",
+                "kind": "HorizontalPodAutoscaler",
+                "metadata": {"name": "web"},
+                "spec": {"maxReplicas": 3, "scaleTargetRef": target},
+            },
+        )
+        await at.settled()
+        assert await at.names("pods") == ["db-0"]
+        said = (await at.the("horizontalpodautoscalers", "web"))["status"]["conditions"]
+        assert [each["reason"] for each in said] == ["FailedGetScale"]
