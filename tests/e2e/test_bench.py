@@ -120,7 +120,7 @@ def test_a_run_is_estimated_by_the_last_one_of_its_scale(tmp_path: Path) -> None
     results.save({"suite": "cel", "scale": "full", "seconds": 125.0}, tmp_path)
     assert "2:05" in progress.estimate(["cel"], Scale.FULL, tmp_path)
     assert "15 minutes" in progress.estimate(["cel"], Scale.STANDARD, tmp_path)
-    assert "60 minutes" in progress.estimate(["cel", "wire"], Scale.FULL, tmp_path)
+    assert "120 minutes" in progress.estimate(["cel", "wire"], Scale.FULL, tmp_path)
 
 
 def test_full_results_stand_behind_the_standard_ones(tmp_path: Path) -> None:
