@@ -60,7 +60,7 @@ class Scale(NamedTuple):
 class _Means(TypedDict):
     clock: Clock | None
     credentials: Provider | None
-    network: http.MemoryNetwork | None
+    network: "http.MemoryNetwork | None"
 
 
 class Client:
@@ -72,7 +72,7 @@ class Client:
         *,
         clock: Clock | None = None,
         credentials: Provider | None = None,
-        network: http.MemoryNetwork | None = None,
+        network: "http.MemoryNetwork | None" = None,
     ) -> None:
         self.config = config
         self._means: _Means = {"clock": clock, "credentials": credentials, "network": network}

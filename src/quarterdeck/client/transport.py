@@ -37,7 +37,7 @@ class Transport:
         *,
         clock: Clock | None = None,
         credentials: Provider | None = None,
-        network: http.MemoryNetwork | None = None,
+        network: "http.MemoryNetwork | None" = None,
     ) -> None:
         self.config = config
         self.clock = clock or SystemClock()

@@ -1,5 +1,6 @@
 """Secrets that cannot be printed by accident, and text with secrets taken out."""
 
+import functools
 import re
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -7,13 +8,11 @@ Value = TypeVar("Value")
 MASK = "***"
 
 _PATTERNS = (
-    re.compile(r"(?i)(\b(?:basic|bearer)\s+)[A-Za-z0-9._~+/=:-]+"),
-    re.compile(
-        r"(?i)(\b(?:password|passwd|token|secret|api[_-]?key)[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&}]+"
-    ),
-    re.compile(r"(://[^/\s:@]*:)[^@/\s]+(?=@)"),
-    re.compile(r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+()"),
-    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----()", re.S),
+    r"(?i)(\b(?:basic|bearer)\s+)[A-Za-z0-9._~+/=:-]+",
+    r"(?i)(\b(?:password|passwd|token|secret|api[_-]?key)[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&}]+",
+    r"(://[^/\s:@]*:)[^@/\s]+(?=@)",
+    r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+()",
+    r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----()",
 )
 
 
@@ -49,9 +48,15 @@ class Secret(Generic[Value]):
 
 def redact(text: str) -> str:
     """Take passwords, tokens, keys and credentials in URLs out of a text."""
-    for pattern in _PATTERNS:
+    for pattern in _patterns():
         text = pattern.sub(_mask, text)
     return text
+
+
+@functools.cache
+def _patterns() -> list[re.Pattern[str]]:
+    """Compiled when something goes wrong for the first time, which costs a millisecond."""
+    return [re.compile(pattern) for pattern in _PATTERNS]
 
 
 def _mask(match: re.Match[str]) -> str:

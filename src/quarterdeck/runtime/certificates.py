@@ -8,7 +8,6 @@ made that says who serves, signed by itself: it hides tokens on their way, and p
 import os
 import socket
 import ssl
-import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -144,6 +143,8 @@ def _names() -> "list[x509.GeneralName]":
 
 def _load(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """`ssl` reads files only: they exist for this moment, and only for us."""
+    import tempfile  # with what it imports, half a megabyte that few need
+
     with tempfile.TemporaryDirectory(prefix="quarterdeck-") as folder:
         paths = [Path(folder) / name for name in ("tls.crt", "tls.key")]
         for path, content in zip(paths, (certificate, key), strict=True):

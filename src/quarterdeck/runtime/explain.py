@@ -6,6 +6,7 @@ records stand in one bounded ring per controller; nothing is indexed, because qu
 and reconciles are not.
 """
 
+import functools
 from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -23,9 +24,10 @@ _SECRET_KINDS = frozenset({"Secret"})
 class Cause(NamedTuple):
     """One event that woke a reconcile. Formatted only when somebody asks."""
 
-    change: Change
+    change: Change | None
+    """None for the initial list, which names no object: very many wait at that moment."""
     kind: type[Object]
-    key: Key
+    key: Key | None
     old_version: int | None
     new_version: int | None
     mapping: str
@@ -33,6 +35,8 @@ class Cause(NamedTuple):
     @classmethod
     def of(cls, event: Event, mapping: str) -> "Cause":
         """From a cache event."""
+        if event.is_initial:
+            return _initial(event.kind, mapping)
         return cls(
             event.change,
             event.kind,
@@ -41,6 +45,11 @@ class Cause(NamedTuple):
             event.new.version,
             mapping,
         )
+
+
+@functools.cache
+def _initial(kind: type[Object], mapping: str) -> Cause:
+    return Cause(None, kind, None, None, None, mapping)
 
 
 class Read(NamedTuple):
@@ -143,6 +152,12 @@ def to_json(record: Record) -> dict[str, Any]:
 
 def _cause(cause: object) -> dict[str, Any]:
     if isinstance(cause, Cause):
+        if cause.change is None or cause.key is None:
+            return {
+                "event": "initial list",
+                "kind": cause.kind.__name__,
+                "mappedBy": cause.mapping,
+            }
         return {
             "event": cause.change.value,
             "kind": cause.kind.__name__,

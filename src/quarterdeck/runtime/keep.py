@@ -4,6 +4,9 @@ from quarterdeck.runtime.packing import Packer
 from quarterdeck.runtime.snapshot import Metadata, Snapshot
 from quarterdeck.runtime.trim import Trim, keep_all
 
+FREE_BYTES = 512 * 1024
+"""A kind that takes less than this is not packed: there would be little to win."""
+
 
 class Keep:
     """What the reflector and the cache of one kind share."""
@@ -18,6 +21,6 @@ class Keep:
         """A state on its way to the handlers, who may read it at once."""
         return Snapshot.of(self._trim(raw, metadata), metadata)
 
-    def stored(self, snapshot: Snapshot) -> Snapshot:
-        """The same state as it is kept."""
-        return self._pack(snapshot)
+    def stored(self, snapshot: Snapshot, held: int) -> Snapshot:
+        """The same state as it is kept beside `held` bytes of others."""
+        return self._pack(snapshot) if held > FREE_BYTES else snapshot

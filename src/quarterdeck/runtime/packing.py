@@ -11,6 +11,8 @@ from quarterdeck.runtime.snapshot import Packed, Snapshot
 
 _LEVEL = 1
 _WINDOW_BITS = 13
+_RAW = -_WINDOW_BITS
+"""Without header and checksum: it does not leave the process."""
 _MEMORY_LEVEL = 6
 _LARGEST = 8 * 1024
 """Larger objects stay as they are: packing one would hold up the event loop."""
@@ -33,14 +35,12 @@ class Sample(Packed):
 
     def pack(self, raw: bytes) -> bytes:
         """The difference to the sample."""
-        press = zlib.compressobj(
-            _LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL, zdict=self._bytes
-        )
+        press = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW, _MEMORY_LEVEL, zdict=self._bytes)
         return press.compress(raw) + press.flush()
 
     def unpack(self, data: bytes) -> bytes:
         """What was packed."""
-        return zlib.decompressobj(_WINDOW_BITS, self._bytes).decompress(data)
+        return zlib.decompressobj(_RAW, self._bytes).decompress(data)
 
 
 class Packer:

@@ -17,6 +17,8 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+import msgspec
+
 from quarterdeck.kit.clock import Clock
 from quarterdeck.runtime.limiters import ItemExponential, RateLimiter
 
@@ -67,30 +69,29 @@ class _State(enum.Enum):
     DELAYED = "delayed"
 
 
-class _Item(Generic[K]):
-    """What is known of one key between its first add and its hand-over."""
+class _Item(msgspec.Struct, Generic[K], eq=False, gc=False):
+    """What is known of one key between its first add and its hand-over.
 
-    __slots__ = ("added_at", "causes", "key", "priority", "rank", "ready_at", "slot", "state")
+    An initial list makes very many at once, so the garbage collector does not see them: the circle
+    with a slot is opened when the item leaves its place.
+    """
 
-    def __init__(self, key: K, priority: int) -> None:
-        self.key = key
-        self.priority = priority
-        self.rank = priority  # the class it stands in: rises by aging
-        self.added_at = 0.0
-        self.ready_at = 0.0
-        self.state = _State.DELAYED
-        self.slot: _Slot[K] | None = None
-        self.causes: tuple[object, ...] = ()
+    key: K
+    priority: int
+    rank: int
+    """The class it stands in: rises by aging."""
+    added_at: float = 0.0
+    ready_at: float = 0.0
+    state: _State = _State.DELAYED
+    slot: "_Slot[K] | None" = None
+    causes: tuple[object, ...] = ()
 
 
-class _Slot(Generic[K]):
+class _Slot(msgspec.Struct, Generic[K], eq=False, gc=False):
     """A place in line. Dead as soon as its item points elsewhere, and skipped then."""
 
-    __slots__ = ("item", "since")
-
-    def __init__(self, item: _Item[K], since: float) -> None:
-        self.item = item
-        self.since = since
+    item: _Item[K]
+    since: float
 
     @property
     def alive(self) -> bool:
@@ -174,6 +175,7 @@ class WorkQueue(Generic[K]):
         self._order: list[int] = []  # effective priorities in use, ascending
         self._sequence = 0
         self._depth = 0
+        self._last_causes: tuple[object, ...] = ()
         self._closed = False
 
     # --- state, for metrics, health and tests
@@ -237,9 +239,9 @@ class WorkQueue(Generic[K]):
             self._observer.retried()
         item = self._items.get(key)
         if item is None:
-            item = self._items[key] = _Item(key, priority)
+            item = self._items[key] = _Item(key, priority, priority)
             if cause is not None:
-                item.causes = (cause,)
+                item.causes = self._alone(cause)
             if after_s > 0:
                 self._delay(item, now + after_s)
             else:
@@ -297,6 +299,12 @@ class WorkQueue(Generic[K]):
         self.limiter.forget(key)
 
     # --- inside
+
+    def _alone(self, cause: object) -> tuple[object, ...]:
+        """One cause; an initial list has the same for all its keys, and they share the tuple."""
+        if not self._last_causes or self._last_causes[0] is not cause:
+            self._last_causes = (cause,)
+        return self._last_causes
 
     def _merge(self, item: _Item[K], priority: int, cause: object) -> None:
         if cause is not None and len(item.causes) < _KEPT_CAUSES:

@@ -115,6 +115,7 @@ class Reflector:
         self._unpaged_once = False
         self._always_page = False
         self._initial: dict[object, Snapshot] | None = None  # collecting initial events
+        self._held = 0  # bytes of pages and initial events
         self._is_open = False
         self._opened_at = 0.0
         self._lines = 0
@@ -150,7 +151,7 @@ class Reflector:
             return OpenStream(self._stream_options(self._version))
         if self._phase is _Phase.PAGES or not self._may_stream(now):
             return FetchPage(self._page_options())
-        self._initial, self._lines = {}, 0
+        self._initial, self._held, self._lines = {}, 0, 0
         version = "" if self._ask_newest else self._version
         return OpenStream(self._stream_options(version, initial=True))
 
@@ -186,7 +187,9 @@ class Reflector:
         asked_any = not self._continue and not self._ask_newest and not self._version
         if asked_any and page.continue_:
             self._always_page = True
-        self._pages.extend(map(self._stored, page.items))
+        if not self._pages:
+            self._held = 0
+        self._pages.extend(map(self._item, page.items))
         self._list_version = page.resource_version
         self._continue = page.continue_
         self._retried_login = False
@@ -258,7 +261,7 @@ class Reflector:
         match event.type:
             case "ADDED" | "MODIFIED":
                 snapshot = self._keep.passing(event.body, metadata)
-                self._initial[snapshot.key] = self._keep.stored(snapshot)
+                self._initial[snapshot.key] = self._stored(snapshot)
             case "DELETED":
                 self._initial.pop((metadata.namespace, metadata.name), None)
             case "BOOKMARK" if (metadata.annotations or {}).get(frame.INITIAL_EVENTS_END):
@@ -268,8 +271,13 @@ class Reflector:
                 return self._synced(snapshots, metadata.resource_version)
         return None
 
-    def _stored(self, raw: bytes) -> Snapshot:
-        return self._keep.stored(self._keep.passing(raw, read_head(raw).metadata))
+    def _stored(self, snapshot: Snapshot) -> Snapshot:
+        stored = self._keep.stored(snapshot, self._held)
+        self._held += len(stored.data)
+        return stored
+
+    def _item(self, raw: bytes) -> Snapshot:
+        return self._stored(self._keep.passing(raw, read_head(raw).metadata))
 
     def _require_progress(self, resource_version: str) -> None:
         """R1 for the stream: a version before ours means the server's history went back."""

@@ -127,7 +127,7 @@ class Shelf(Generic[T]):
 
     def _put(self, snapshot: Snapshot, metadata: Metadata | None = None) -> None:
         """Store a state; its metadata is decoded only if an index needs it and it is not given."""
-        key, stored = snapshot.key, self._keep.stored(snapshot)
+        key, stored = snapshot.key, self._keep.stored(snapshot, self.size_bytes)
         old = self._entries.get(key)
         self.size_bytes += len(stored.data) - (len(old.data) if old is not None else 0)
         self._entries[key] = stored
