@@ -47,12 +47,17 @@ def _run_all(names: list[str], scale: Scale, options: argparse.Namespace) -> int
 
 def _run(name: str, scale: Scale, *, progress: Progress, profile: bool, folder: Path) -> str:
     """Run one suite; what went wrong, if anything did."""
-    start = time.perf_counter()
     cores = machine.affinity()
     try:
         suite = suites.load(name)
         _tell(progress.suite(name, suite.title))
-        result = harness.run_suite(suite, scale, tell=_tell, profile=profile)
+        result = harness.run_suite(
+            suite,
+            scale,
+            tell=_tell,
+            save=lambda result: results.save(result, folder),
+            profile=profile,
+        )
     except Exception as error:  # one broken suite must not hide the others
         if profile:
             raise
@@ -66,8 +71,6 @@ def _run(name: str, scale: Scale, *, progress: Progress, profile: bool, folder: 
     if not result["cases"]:
         _tell("  nothing was measured" if problem else f"  nothing at {scale.value} scale")
         return problem
-    result["seconds"] = round(time.perf_counter() - start, 1)
-    results.save(result, folder)
     plot.draw(result, folder)
     _tell(f"  {result['seconds']} s, calibration {result['machine']['calibration']}")
     return problem

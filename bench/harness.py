@@ -11,14 +11,24 @@ from bench import figures, machine, profiling
 from bench.suite import OURS, Case, Contenders, Measure, Missing, Scale, Suite
 
 Tell = Callable[[str], None]
+Result = dict[str, Any]
 
 
-def run_suite(suite: Suite, scale: Scale, *, tell: Tell, profile: bool = False) -> dict[str, Any]:
-    """Run every case of a suite and return its result, ready to be written as JSON.
+def run_suite(
+    suite: Suite,
+    scale: Scale,
+    *,
+    tell: Tell,
+    save: Callable[[Result], object],
+    profile: bool = False,
+) -> Result:
+    """Run every case of a suite and return its result, ready to become JSON.
 
-    A case that fails is named under `failures`; the others go on.
+    It is saved after each case, so that a run that is cut short leaves what it has. A case that
+    fails is named under `failures`; the others go on.
     """
-    result: dict[str, Any] = {
+    began = time.perf_counter()
+    result: Result = {
         "suite": suite.name,
         "title": suite.title,
         "scale": scale.value,
@@ -41,8 +51,10 @@ def run_suite(suite: Suite, scale: Scale, *, tell: Tell, profile: bool = False) 
         result["cases"].append(entry)
         for line in show(entry):
             tell(line)
-    result["load_after"] = machine.load()
-    result["calibration_after"] = machine.calibrate()
+        result["load_after"] = machine.load()
+        result["calibration_after"] = machine.calibrate()
+        result["seconds"] = round(time.perf_counter() - began, 1)
+        save(result)
     return result
 
 
