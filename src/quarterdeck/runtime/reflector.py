@@ -20,9 +20,10 @@ import msgspec
 
 from quarterdeck.client.interfaces import ListPage
 from quarterdeck.kit.backoff import Backoff
+from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.delta import Delta, Progress, Remove, Replace, Upsert
 from quarterdeck.runtime.failure import Failure, StreamBroken, failure_of
-from quarterdeck.runtime.keep import Keep
+from quarterdeck.runtime.keep import Keep, Stock
 from quarterdeck.runtime.snapshot import UNORDERED, Metadata, Snapshot, read_head, version_of
 from quarterdeck.wire import frame
 from quarterdeck.wire.query import ListOptions
@@ -109,13 +110,12 @@ class Reflector:
         self._version = ""  # the resourceVersion everything up to which was told
         self._ask_newest = False  # the version is of no use: ask for the newest state
         self._refused_version: str | None = None  # R11
-        self._pages: list[Snapshot] = []
+        self._pages = self._keep.stock()
         self._continue = ""
         self._list_version = ""
         self._unpaged_once = False
         self._always_page = False
-        self._initial: dict[object, Snapshot] | None = None  # collecting initial events
-        self._held = 0  # bytes of pages and initial events
+        self._initial: Stock | None = None  # collecting initial events
         self._is_open = False
         self._opened_at = 0.0
         self._lines = 0
@@ -151,7 +151,7 @@ class Reflector:
             return OpenStream(self._stream_options(self._version))
         if self._phase is _Phase.PAGES or not self._may_stream(now):
             return FetchPage(self._page_options())
-        self._initial, self._held, self._lines = {}, 0, 0
+        self._initial, self._lines = self._keep.stock(), 0
         version = "" if self._ask_newest else self._version
         return OpenStream(self._stream_options(version, initial=True))
 
@@ -187,9 +187,8 @@ class Reflector:
         asked_any = not self._continue and not self._ask_newest and not self._version
         if asked_any and page.continue_:
             self._always_page = True
-        if not self._pages:
-            self._held = 0
-        self._pages.extend(map(self._item, page.items))
+        for item in page.items:
+            self._pages.put(self._keep.passing(item, read_head(item).metadata))
         self._list_version = page.resource_version
         self._continue = page.continue_
         self._retried_login = False
@@ -197,7 +196,7 @@ class Reflector:
         if page.continue_:
             self._phase = _Phase.PAGES
             return None
-        snapshots, self._pages = self._pages, []
+        snapshots, self._pages = tuple(self._pages.values()), self._keep.stock()
         self.lists += 1
         return self._synced(snapshots, self._list_version)
 
@@ -260,24 +259,15 @@ class Reflector:
         assert self._initial is not None
         match event.type:
             case "ADDED" | "MODIFIED":
-                snapshot = self._keep.passing(event.body, metadata)
-                self._initial[snapshot.key] = self._stored(snapshot)
+                self._initial.put(self._keep.passing(event.body, metadata))
             case "DELETED":
-                self._initial.pop((metadata.namespace, metadata.name), None)
+                self._initial.drop(Key(metadata.namespace, metadata.name))
             case "BOOKMARK" if (metadata.annotations or {}).get(frame.INITIAL_EVENTS_END):
-                snapshots = list(self._initial.values())
+                snapshots = tuple(self._initial.values())
                 self._initial = None
                 self.lists += 1
                 return self._synced(snapshots, metadata.resource_version)
         return None
-
-    def _stored(self, snapshot: Snapshot) -> Snapshot:
-        stored = self._keep.stored(snapshot, self._held)
-        self._held += len(stored.data)
-        return stored
-
-    def _item(self, raw: bytes) -> Snapshot:
-        return self._stored(self._keep.passing(raw, read_head(raw).metadata))
 
     def _require_progress(self, resource_version: str) -> None:
         """R1 for the stream: a version before ours means the server's history went back."""
@@ -344,7 +334,7 @@ class Reflector:
             self._fall_back(now, sticky=failure.code in (400, 422))
 
     def _list_failed(self, failure: Failure, now: float) -> None:
-        second_page, self._pages = bool(self._continue), []
+        second_page, self._pages = bool(self._continue), self._keep.stock()
         self._continue = ""
         self._phase = _Phase.SYNC
         if failure.is_expired and second_page and not self._unpaged_once:
@@ -365,7 +355,7 @@ class Reflector:
         """The kind is not served: told twice, its objects are gone; keep asking."""
         self.health = Health.ABSENT
         self._initial = None
-        self._pages, self._continue = [], ""
+        self._pages, self._continue = self._keep.stock(), ""
         self._phase = _Phase.SYNC
         self._ask_newest = True
         self._absences += 1

@@ -23,13 +23,16 @@ class Shelf(Generic[T]):
 
     def __init__(self, kind: type[T], keep: Keep) -> None:
         self.kind = kind
-        self.size_bytes = 0
-        """What the objects take, packed."""
         self._keep = keep
-        self._entries: dict[Key, Snapshot] = {}
+        self._entries = keep.stock()
         self._indexes: dict[str, Index[T]] = {}
         self._owners: Index[Metadata] | None = None
         self._memo: dict[Key, tuple[Snapshot, T]] = {}
+
+    @property
+    def size_bytes(self) -> int:
+        """What the objects take, packed."""
+        return self._entries.size_bytes
 
     # --- reading
 
@@ -127,10 +130,7 @@ class Shelf(Generic[T]):
 
     def _put(self, snapshot: Snapshot, metadata: Metadata | None = None) -> None:
         """Store a state; its metadata is decoded only if an index needs it and it is not given."""
-        key, stored = snapshot.key, self._keep.stored(snapshot, self.size_bytes)
-        old = self._entries.get(key)
-        self.size_bytes += len(stored.data) - (len(old.data) if old is not None else 0)
-        self._entries[key] = stored
+        key, stored = snapshot.key, self._entries.put(snapshot)
         if self._owners is not None:
             self._owners.update(key, metadata if metadata is not None else snapshot.metadata)
         if self._indexes:
@@ -139,10 +139,8 @@ class Shelf(Generic[T]):
                 index.update(key, typed)
 
     def _drop(self, key: Key) -> None:
-        old = self._entries.pop(key, None)
-        if old is None:
+        if not self._entries.drop(key):
             return
-        self.size_bytes -= len(old.data)
         self._memo.pop(key, None)
         if self._owners is not None:
             self._owners.remove(key)
