@@ -12,7 +12,7 @@ from bench.workloads.contenders import INFORMER, KOPF, Command, Operators, witho
 _ABSENT = {KOPF: "it has no leases", INFORMER: "it has no leases"}
 _NOTE = (
     "Lease {:g} s, renewed for {:g} s, tried every {:g} s, for everybody; all give the lease"
-    " back when they are told to end. Three rounds."
+    " back when they are told to end."
 )
 _KILLED, _TOLD = signal.SIGKILL, signal.SIGTERM
 _DEFAULTS = (15.0, 10.0, 2.0)
@@ -27,7 +27,7 @@ def cases(scale: Scale, operators: Operators) -> list[Case]:
     runs = contenders.runs(
         without(operators, _ABSENT), lambda command: _run_of(command, lease, how)
     )
-    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 3, 3), warms_up=False)
+    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 3, 5), warms_up=False)
     return [
         case(
             series,

@@ -11,7 +11,7 @@ from bench.workloads.contenders import Command, Operators
 _NOISY, _QUIET = "a-noisy", "b-quiet"
 _NOTE = (
     "Everything waits when the operator starts; the quiet namespace is the last of the list. The"
-    " longest of its {} objects, which is their 99th percentile too. Three rounds."
+    " longest of its {} objects, which is their 99th percentile too."
 )
 
 
@@ -19,7 +19,7 @@ def cases(scale: Scale, operators: Operators) -> list[Case]:
     """Until the quiet namespace is done, and until both are."""
     noisy, quiet = scale.pick((100, 3), (10_000, 10), (10_000, 10))
     runs = contenders.runs(operators, lambda command: _run_of(command, noisy, quiet))
-    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 3, 3), warms_up=False)
+    series = Series(lambda: nullcontext(runs), rounds=scale.pick(1, 3, 5), warms_up=False)
     what = f"{quiet} changes beside {noisy:,} of another namespace"
     return [
         case(series, f"{what}, until they are done", "s", "quiet_s", note=_NOTE.format(quiet)),

@@ -18,7 +18,7 @@ from bench.workloads.stage import Operator, Stage
 _ABSENT = {INFORMER: "it retries nothing"}
 _RATE_HZ = 100
 _LIMIT_S = 60.0
-_ROUNDS = 3
+_ROUNDS = 5
 
 
 class Fault(NamedTuple):

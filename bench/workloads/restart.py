@@ -27,31 +27,31 @@ _SLOPES = (
     (32, "words", 500, 2_500),
 )
 """Kilobytes of an object, what most of them are, and the numbers of objects that are compared."""
-_ROUNDS = {1_000: 5, 10_000: 3, 100_000: 2}
+_ROUNDS = 5
 _TIME = (
     "From the start of the process until an object that is new, and the last of the list, has its"
-    " status. Five rounds with 1,000 objects, three with 10,000, two with 100,000."
+    " status."
 )
 _LIST = "The answer to a LIST; kopf's objects carry its annotation."
-_SLOPE = "The growth from {:,} to {:,} objects, at rest, for each object. Three rounds."
+_SLOPE = "The growth from {:,} to {:,} objects, at rest, for each object."
 
 
 def cases(scale: Scale, operators: Operators) -> list[Case]:
     """Growth over the number of objects, and memory over their size."""
     counts: Sequence[int] = scale.pick((20,), _COUNTS, _COUNTS)
-    found = _growing(counts, operators)
+    found = _growing(counts, operators, rounds=scale.pick(1, _ROUNDS, _ROUNDS))
     if scale is not Scale.QUICK:
         for kilobytes, style, few, many in _SLOPES:
             found += _slopes(operators, kilobytes, style, few=few, many=many)
     return found
 
 
-def _growing(counts: Sequence[int], operators: Operators) -> list[Case]:
+def _growing(counts: Sequence[int], operators: Operators, *, rounds: int) -> list[Case]:
     what, text = "restart with objects that are done", text_for(1_000)
     series = {
         count: Series(
             partial(_filled, operators, count, text=text),
-            rounds=_ROUNDS.get(count, 1),
+            rounds=rounds,
             warms_up=False,
         )
         for count in counts
@@ -71,7 +71,7 @@ def _slopes(operators: Operators, kilobytes: int, style: str, *, few: int, many:
         with filled(few) as less, filled(many) as more:
             yield {name: _slope(less[name], more[name], objects=many - few) for name in operators}
 
-    series = Series(open, rounds=3, warms_up=False)
+    series = Series(open, rounds=_ROUNDS, warms_up=False)
     what = f"memory for each object of {kilobytes} kB, mostly {style}"
     note = _SLOPE.format(few, many)
     return [
