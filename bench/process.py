@@ -1,15 +1,12 @@
-"""Processes under measurement: a core of their own, their memory and processor time."""
+"""Processes under measurement: asked line by line, on a core of their own."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from bench import environment
-
-_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+from bench import accounting, environment
 
 
 class Child:
@@ -33,10 +30,8 @@ class Child:
             text=True,
             env=environment.clean(),
         )
-        if core is not None and hasattr(os, "sched_setaffinity"):
-            allowed = sorted(os.sched_getaffinity(0))
-            if core < len(allowed):
-                os.sched_setaffinity(self._process.pid, {allowed[core]})
+        if core is not None:
+            accounting.pin(self.pid, core)
 
     @property
     def pid(self) -> int:
@@ -59,19 +54,9 @@ class Child:
         self.send(text)
         return self.line()
 
-    def cpu_s(self) -> float:
-        """Processor seconds used so far, in steps of the system's clock (Linux)."""
-        with open(f"/proc/{self.pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-
-    def memory_bytes(self, field: str = "VmRSS") -> int:
-        """Memory it holds now, or with `VmHWM` at most so far (Linux)."""
-        with open(f"/proc/{self.pid}/status") as file:
-            for row in file:
-                if row.startswith(f"{field}:"):
-                    return int(row.split()[1]) * 1024
-        return 0
+    def memory_bytes(self) -> int:
+        """Memory it holds now."""
+        return accounting.memory_bytes(self.pid)
 
     def close(self) -> None:
         """Close its input and wait for it; kill it if that does not help."""

@@ -1,17 +1,10 @@
-"""TLS contexts from PEM documents, in files or in memory.
+"""TLS contexts from PEM documents, in files or in memory."""
 
-Python's `ssl` reads a key only from a file, so keys that came inside a kubeconfig become one for
-the moment of loading: a file in memory where there are such, so that they never touch a disk.
-"""
-
-import os
 import ssl
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.errors import ConfigError
+from quarterdeck.kit.pem import load_identity
 
 
 def client_context(
@@ -53,31 +46,7 @@ def _trust(context: ssl.SSLContext, config: ClusterConfig) -> None:
 
 
 def _identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    with _as_file(certificate) as certificate_path, _as_file(key) as key_path:
-        try:
-            context.load_cert_chain(certificate_path, key_path)
-        except ssl.SSLError as error:
-            raise ConfigError("the client certificate and its key do not fit together") from error
-
-
-@contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
-    """A path to read it from, in memory where the system has such files, else in a private one."""
-    if not (sys.platform == "linux" and os.path.isdir("/proc/self/fd")):
-        with _on_disk(content) as path:
-            yield path
-        return
-    with open(os.memfd_create("quarterdeck"), "wb", buffering=0) as file:
-        file.write(content)
-        yield f"/proc/self/fd/{file.fileno()}"
-
-
-@contextmanager
-def _on_disk(content: bytes) -> Iterator[str]:
-    import tempfile  # costs half a megabyte that few need
-
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-") as folder:
-        path = os.path.join(folder, "tls.pem")
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
-            file.write(content)
-        yield path
+    try:
+        load_identity(context, certificate, key)
+    except ssl.SSLError as error:
+        raise ConfigError("the client certificate and its key do not fit together") from error

@@ -4,7 +4,7 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from quarterdeck.kit.http.timer import LazyTimer
+from quarterdeck.kit.timer import LazyTimer
 
 _NEVER = float("inf")
 

@@ -5,7 +5,6 @@ and a pair that does not fit together leaves the old one in force. Without files
 made that says who serves, signed by itself: it hides tokens on their way, and proves nothing.
 """
 
-import os
 import socket
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.pem import load_identity
 from quarterdeck.runtime.logging import Logger
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class PageCertificate:
         now = self._clock.now()
         if self._seen is not None and now < self._renew_at:
             return False
-        _load(self.context, *make(now))
+        load_identity(self.context, *make(now))
         self._seen, self._renew_at = now, now + _RENEW_AFTER
         return True
 
@@ -139,18 +139,6 @@ def _names() -> "list[x509.GeneralName]":
         x509.DNSName(name) for name in dict.fromkeys(("localhost", socket.gethostname()))
     ]
     return names + [x509.IPAddress(ip_address(address)) for address in ("127.0.0.1", "::1")]
-
-
-def _load(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """`ssl` reads files only: they exist for this moment, and only for us."""
-    import tempfile  # with what it imports, half a megabyte that few need
-
-    with tempfile.TemporaryDirectory(prefix="quarterdeck-") as folder:
-        paths = [Path(folder) / name for name in ("tls.crt", "tls.key")]
-        for path, content in zip(paths, (certificate, key), strict=True):
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
-                file.write(content)
-        context.load_cert_chain(paths[0], paths[1])
 
 
 def _state(path: Path) -> tuple[int, int, int]:

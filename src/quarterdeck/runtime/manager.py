@@ -14,7 +14,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
-from quarterdeck.client.interfaces import HasApi, Observer
+from quarterdeck.client.interfaces import HasApi
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.collector import settle_memory
 from quarterdeck.kit.tasks import Supervisor
@@ -101,12 +101,10 @@ class Manager:
         )
         self._identity = f"{socket.gethostname()}_{self._random.getrandbits(64):016x}"
         self._events = self._make_recorder(events)
-        self._tracer = tracing.from_environment(name)
-        observers: list[Observer] = [RequestMetrics(self.metrics)]
-        if self._tracer is not None:
-            observers.append(self._tracer)
-        for observer in observers:
-            self.api.observe(observer)
+        tracer = tracing.from_environment(name)
+        self.api.observe(RequestMetrics(self.metrics))
+        if tracer is not None:
+            self.api.observe(tracer)
         self._election = self._make_election(election) if election is not None else None
         self._environment = Environment(
             self.api,
@@ -117,7 +115,7 @@ class Manager:
             self._random,
             self._log,
             field_manager or name,
-            self._tracer,
+            tracer,
             (lambda: self.is_leader) if election is not None else None,
         )
         self._runners: dict[str, Runner[Any]] = {}
@@ -135,11 +133,7 @@ class Manager:
         self._stop = asyncio.Event()
         self._elected = asyncio.Event()
         self._working: Supervisor | None = None
-        self._dog: LoopWatchdog | None = None
-        if watch_loop:
-            lag = self.metrics.loop_lag.labels()
-            self._dog = LoopWatchdog(clock=self.clock, log=self._log, lag=lag)
-            self._live["event-loop"] = self._dog.trouble
+        self._dog = self._make_watchdog() if watch_loop else None
         self.metrics.registry.refresh(
             lambda: overview.refresh(self.metrics, self.informers, self._runners.values())
         )
@@ -351,6 +345,12 @@ class Manager:
             log=self._log,
             flavour=events,
         )
+
+    def _make_watchdog(self) -> LoopWatchdog:
+        lag = self.metrics.loop_lag.labels()
+        dog = LoopWatchdog(clock=self.clock, log=self._log, lag=lag)
+        self._live["event-loop"] = dog.trouble
+        return dog
 
     def _make_election(self, election: Election) -> LeaderElection:
         gauge = self.metrics.leader.labels(election.name)

@@ -13,7 +13,7 @@ from quarterdeck.kit.http.flow import Inflow
 from quarterdeck.kit.http.headers import Headers
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.response import ClientResponse
-from quarterdeck.kit.http.timer import LazyTimer
+from quarterdeck.kit.timer import LazyTimer
 
 _NEVER = float("inf")
 _NAMES_KEPT = 64

@@ -1,0 +1,44 @@
+"""Keys from memory into TLS contexts.
+
+Python's `ssl` reads a certificate and its key only from files, so what came in memory becomes one
+for the moment of loading: a file in memory where there are such, so that keys never touch a disk.
+"""
+
+import os
+import ssl
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def load_identity(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Let a context show a certificate, given as PEM with its key.
+
+    Raises:
+        ssl.SSLError: if they are not PEM, or do not fit together.
+    """
+    with _as_file(certificate) as certificate_path, _as_file(key) as key_path:
+        context.load_cert_chain(certificate_path, key_path)
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """A path to read it from, in memory where the system has such files, else in a private one."""
+    if not (sys.platform == "linux" and os.path.isdir("/proc/self/fd")):
+        with _on_disk(content) as path:
+            yield path
+        return
+    with open(os.memfd_create("quarterdeck"), "wb", buffering=0) as file:
+        file.write(content)
+        yield f"/proc/self/fd/{file.fileno()}"
+
+
+@contextmanager
+def _on_disk(content: bytes) -> Iterator[str]:
+    import tempfile  # with what it imports, half a megabyte that few need
+
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-") as folder:
+        path = os.path.join(folder, "tls.pem")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+            file.write(content)
+        yield path
