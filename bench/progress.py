@@ -8,7 +8,7 @@ from pathlib import Path
 from bench import results
 from bench.suite import Scale
 
-_ROUGH_MIN = {Scale.QUICK: 2, Scale.STANDARD: 15, Scale.FULL: 150}
+ROUGH_MIN = {Scale.QUICK: 2, Scale.STANDARD: 15, Scale.FULL: 150}
 """All suites on two cores, where no earlier run tells."""
 
 
@@ -53,7 +53,7 @@ def estimate(names: Sequence[str], scale: Scale, folder: Path | None = None) -> 
     folder = folder or results.folder_for(scale.value)
     known = {name: _seconds(folder / f"{name}.json", scale) for name in names}
     if not all(known.values()):
-        return f"all of them take about {_ROUGH_MIN[scale]} minutes on 2 cores"
+        return f"all of them take about {ROUGH_MIN[scale]} minutes on 2 cores"
     return f"they took {_clock(sum(known.values()))} when they were last recorded"
 
 

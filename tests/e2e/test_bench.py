@@ -121,8 +121,9 @@ def test_children_see_nothing_of_the_caller_that_would_favour_somebody() -> None
 def test_a_run_is_estimated_by_the_last_one_of_its_scale(tmp_path: Path) -> None:
     results.save({"suite": "cel", "scale": "full", "seconds": 125.0}, tmp_path)
     assert "2:05" in progress.estimate(["cel"], Scale.FULL, tmp_path)
-    assert "15 minutes" in progress.estimate(["cel"], Scale.STANDARD, tmp_path)
-    assert "120 minutes" in progress.estimate(["cel", "wire"], Scale.FULL, tmp_path)
+    for names, scale in ((["cel"], Scale.STANDARD), (["cel", "wire"], Scale.FULL)):
+        rough = f"about {progress.ROUGH_MIN[scale]} minutes"
+        assert rough in progress.estimate(names, scale, tmp_path)
 
 
 def test_full_results_stand_behind_the_standard_ones(tmp_path: Path) -> None:
