@@ -104,7 +104,13 @@ def replayed(values: Sequence[float]) -> Measure:
 
 
 def case(
-    series: Series | Mapping[int, Series], name: str, unit: str, figure: str, *, note: str = ""
+    series: Series | Mapping[int, Series],
+    name: str,
+    unit: str,
+    figure: str,
+    *,
+    note: str = "",
+    is_more_better: bool = False,
 ) -> Case:
     """A case for one figure of a series, or of one series for each size."""
     by_size = {1: series} if isinstance(series, Series) else series
@@ -114,5 +120,22 @@ def case(
         open=lambda size: nullcontext(by_size[size].contenders(figure)),
         sizes=tuple(by_size),
         note=note,
+        is_more_better=is_more_better,
         rounds=max(each.rounds for each in by_size.values()),
+    )
+
+
+def generator_case(series: Series, what: str, figure: str) -> Case:
+    """How busy the load generator was; named after it, so that no ratio is taken."""
+
+    def open(_: int) -> AbstractContextManager[Contenders]:
+        contenders = series.contenders(figure)
+        return nullcontext({f"load generator at {name}": contenders[name] for name in contenders})
+
+    return Case(
+        name=f"{what}, the load generator",
+        unit="% of its core",
+        open=open,
+        note="Near 100 the rate would be the generator's, and a lower bound for the server.",
+        rounds=series.rounds,
     )

@@ -17,6 +17,7 @@ from bench.peers import prose
 from bench.peers.api_load import MERGE, Load, closed_loop, encode, path_of, run, serve
 from bench.peers.kind import BONUS, GROUP, PLURAL, VERSION
 from bench.peers.observer import Observer
+from bench.peers.review_load import ReviewLoad
 from bench.peers.widgets import widget
 
 _CLIENTS = 32
@@ -29,6 +30,7 @@ class OperatorLoad(Load):
 
     _observer: Observer | None = None
     _observing: asyncio.Task[None] | None = None
+    _reviews: ReviewLoad | None = None
 
     @property
     def observer(self) -> Observer:
@@ -40,6 +42,8 @@ class OperatorLoad(Load):
         """Stop observing and close the connections."""
         if self._observing is not None:
             self._observing.cancel()
+        if self._reviews is not None:
+            await self._reviews.aclose()
         await super().aclose()
 
     async def observe(self, namespace: str = "", name: str = "") -> dict[str, Any]:
@@ -157,6 +161,26 @@ class OperatorLoad(Load):
         """Have a `faulty_server` begin a fault, or end it with `none`."""
         await self.send("PUT", f"/bench/faults/{name}", b"{}")
         return {}
+
+    @property
+    def reviews(self) -> ReviewLoad:
+        """What asks webhooks; there is one after `webhooks`."""
+        assert self._reviews is not None
+        return self._reviews
+
+    async def webhooks(self, port: int, certificate: str) -> dict[str, Any]:
+        """Where the webhooks of the operator are, and whom to trust."""
+        self._reviews = ReviewLoad(port, certificate)
+        return {}
+
+    async def review(self, path: str, count: int) -> dict[str, Any]:
+        """Ask a webhook as fast as it answers."""
+        await self.reviews.wait_ready(path)
+        return await self.reviews.at_most(path, count)
+
+    async def review_at(self, path: str, rate_hz: float, count: int) -> dict[str, Any]:
+        """Ask a webhook in an open loop."""
+        return await self.reviews.at_rate(path, rate_hz, count)
 
     async def churn(self, rate_hz: float, seconds: float, of: int) -> dict[str, Any]:
         """So many objects come, then change, then go, again and again."""

@@ -9,14 +9,13 @@ kube-apiserver and etcd may use both.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from functools import partial
 
 from bench.peers import api_servers
 from bench.peers.api_growth import growth_cases
 from bench.peers.api_servers import ApiServer
 from bench.peers.api_targets import SEEDED, Stage, Starter, Target, opened
-from bench.series import Figures, Run, Runs, Series, case
+from bench.series import Figures, Run, Runs, Series, case, generator_case
 from bench.suite import Case, Contenders, Measure, Missing, Scale, Suite
 
 _WATCHERS = 100
@@ -114,26 +113,8 @@ def _rate_cases(
     for count in clients:
         series = Series(_staged(stage, partial(measure, count)), rounds=rounds)
         name = f"{what} of a custom object by {count} client{'s' if count > 1 else ''}"
-        found.append(replace(case(series, name, "requests/s", "rate"), is_more_better=True))
-    return [*found, _generator_case(series, f"{what} by {count} clients")]
-
-
-def _generator_case(series: Series, what: str) -> Case:
-    """Named after the generator, so that no ratio is taken."""
-
-    @contextmanager
-    def open(_: int) -> Iterator[Contenders]:
-        yield {
-            f"load generator at {name}": each
-            for name, each in series.contenders("generator").items()
-        }
-
-    return Case(
-        name=f"{what}, the load generator",
-        unit="% of its core",
-        open=open,
-        note="Near 100 the rate would be the generator's, and a lower bound for the server.",
-    )
+        found.append(case(series, name, "requests/s", "rate", is_more_better=True))
+    return [*found, generator_case(series, f"{what} by {count} clients", "generator")]
 
 
 def _cost_case(stage: Stage, what: str, *, count: int, plain: bool = False) -> Case:

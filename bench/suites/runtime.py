@@ -16,9 +16,10 @@ from bench.workloads import (
     filtered,
     restart,
     soak,
+    webhooks,
 )
 
-_FURTHER = (restart, failover, faults, fairness, fan_out, filtered)
+_FURTHER = (restart, failover, faults, fairness, fan_out, filtered, webhooks)
 
 
 def cases(scale: Scale) -> Sequence[Case]:

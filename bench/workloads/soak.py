@@ -2,12 +2,15 @@
 
 import statistics
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from bench import knobs
-from bench.series import Figures, Run, Series, case
-from bench.suite import Case, Scale
+from bench.series import Figures, Run, Runs, Series, case
+from bench.suite import Case, Missing, Scale
 from bench.workloads import contenders, stage
 from bench.workloads.contenders import Command, Operators
 from bench.workloads.stage import Operator
@@ -28,16 +31,40 @@ class Sample(NamedTuple):
 
 def cases(_: Scale, operators: Operators) -> list[Case]:
     """What grows; one run each, since a leak shows in one."""
-    seconds = knobs.soak_s(300.0)
+    seconds = knobs.soak_s(1_200.0)
     runs = contenders.runs(operators, lambda command: _run_of(command, seconds))
-    series = Series(lambda: nullcontext(runs), rounds=1, warms_up=False)
+    series = Series(partial(_at_once, runs), rounds=1, warms_up=False)
     what = f"{_RATE_HZ} creations, changes and deletions a second for {seconds / 60:g} minutes"
-    slope = "Slope of the resident memory over the second half. One run."
+    slope = (
+        "Slope of the resident memory over the second half. One run, all operators at once, each"
+        " on a server of its own."
+    )
     return [
         case(series, f"{what}, memory gained", "MB an hour", "mb_an_hour", note=slope),
         case(series, f"{what}, files gained", "descriptors", "files"),
         case(series, f"{what}, threads gained", "threads", "threads"),
     ]
+
+
+@contextmanager
+def _at_once(runs: Runs) -> Iterator[Runs]:
+    """All of them run side by side: what stays behind is counted here, and no time is."""
+    present = {name: run for name, run in runs.items() if not isinstance(run, Missing)}
+    notes: dict[str, Figures] = {name: {} for name in present}
+    with ThreadPoolExecutor(len(present)) as pool:
+        begun = {name: pool.submit(run, notes[name]) for name, run in present.items()}
+        yield {
+            name: run if isinstance(run, Missing) else _ended(begun[name], notes[name])
+            for name, run in runs.items()
+        }
+
+
+def _ended(begun: Future[None], notes: Figures) -> Run:
+    def run(figures: Figures) -> None:
+        begun.result()
+        figures |= notes
+
+    return run
 
 
 def _run_of(command: Command, seconds: float) -> Run:

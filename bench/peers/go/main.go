@@ -133,14 +133,15 @@ func (r *reconciler) everybody(ctx context.Context, config client.Object) []reco
 func main() {
 	lease := flag.String("lease", "", "take part in an election: `LEASE,RENEW,RETRY` in seconds")
 	fanOut := flag.Bool("fan-out", false, "add what a ConfigMap says, and watch it")
+	webhooks := flag.String("webhooks", "", "serve webhooks: `PORT,FOLDER` with tls.crt and tls.key")
 	flag.Parse()
-	if err := run(flag.Arg(0), *lease, *fanOut); err != nil {
+	if err := run(flag.Arg(0), *lease, *fanOut, *webhooks); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(kubeconfig, lease string, fanOut bool) error {
+func run(kubeconfig, lease string, fanOut bool, webhooks string) error {
 	log.SetLogger(logr.Discard())
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -150,6 +151,11 @@ func run(kubeconfig, lease string, fanOut bool) error {
 	options, err := managerOptions(lease)
 	if err != nil {
 		return err
+	}
+	if webhooks != "" {
+		if options.WebhookServer, err = webhookServer(webhooks); err != nil {
+			return err
+		}
 	}
 	if !waitForWord() {
 		return nil
@@ -168,6 +174,11 @@ func run(kubeconfig, lease string, fanOut bool) error {
 	}
 	if err := controllers.Complete(widgets); err != nil {
 		return err
+	}
+	if webhooks != "" {
+		if err := serveWebhooks(manager); err != nil {
+			return err
+		}
 	}
 	return manager.Start(ctrl.SetupSignalHandler())
 }

@@ -1,6 +1,10 @@
 """Our runtime with its defaults."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from bench.peers.kind import BONUS, GROUP, PLURAL, VERSION
 from bench.peers.operators import life
@@ -9,8 +13,11 @@ from quarterdeck.client import Client, load_config
 from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.kinds import KindInfo
-from quarterdeck.meta.objects import Object, Struct
+from quarterdeck.meta.objects import Object, Struct, replace
 from quarterdeck.runtime import Context, Controller, Election, Lookup, Manager, Timing, Watch
+
+if TYPE_CHECKING:
+    from quarterdeck.runtime import Webhooks
 
 
 class Port(Struct, frozen=True, kw_only=True):
@@ -54,6 +61,26 @@ def everybody(config: ConfigMap, lookup: Lookup) -> Iterable[Key]:
     return [each.key for each in lookup.list(Widget, namespace=config.metadata.namespace)]
 
 
+def webhooks(port: str, folder: str) -> "Webhooks":
+    """Sizes are not below zero, and there is always a mode."""
+    from quarterdeck.runtime import Bind, CertificateFiles, Denied, Review, Webhooks
+
+    def check(review: Review[Widget]) -> None:
+        if review.object.spec.size < 0:
+            raise Denied("spec.size: must not be below 0")
+
+    def fill(review: Review[Widget]) -> Widget:
+        spec = review.object.spec
+        if spec.mode:
+            return review.object
+        return replace(review.object, spec=structs.replace(spec, mode="safe"))
+
+    found = Webhooks(Bind(port=int(port)), certificate=CertificateFiles.within(Path(folder)))
+    found.validate(Widget, check)
+    found.mutate(Widget, fill)
+    return found
+
+
 def main(kubeconfig: str, settings: Mapping[str, str]) -> None:
     controller = Controller(reconcile=reconcile, for_=Widget, workers=life.WORKERS)
     if "fan-out" in settings:
@@ -68,9 +95,13 @@ def main(kubeconfig: str, settings: Mapping[str, str]) -> None:
         timing = Timing(*(float(each) for each in settings["lease"].split(",")))
         election = Election("bench", "default", timing=timing)
 
+    served = None
+    if "webhooks" in settings:
+        served = webhooks(*settings["webhooks"].split(","))
+
     async def run() -> None:
         async with Client(load_config(kubeconfig)) as client:
-            manager = Manager(client, name="bench", election=election)
+            manager = Manager(client, name="bench", election=election, webhooks=served)
             manager.add(controller)
             await manager.run()
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         WaitFor,
         Waiting,
     )
+    from quarterdeck.runtime.webhooks import Denied, Review, Webhooks
 
 __all__ = [
     "DONE",
@@ -42,6 +43,7 @@ __all__ = [
     "Change",
     "Context",
     "Controller",
+    "Denied",
     "Done",
     "Election",
     "Event",
@@ -54,6 +56,7 @@ __all__ = [
     "Owns",
     "RequeueAfter",
     "Result",
+    "Review",
     "Scope",
     "Settings",
     "Stalled",
@@ -61,6 +64,7 @@ __all__ = [
     "WaitFor",
     "Waiting",
     "Watch",
+    "Webhooks",
     "get_logger",
     "operate",
 ]
@@ -80,6 +84,7 @@ _HOMES = {
     "program": ("operate",),
     "reflector": ("Settings",),
     "result": ("DONE", "Done", "RequeueAfter", "Result", "Stalled", "WaitFor", "Waiting"),
+    "webhooks": ("Denied", "Review", "Webhooks"),
 }
 
 if not TYPE_CHECKING:

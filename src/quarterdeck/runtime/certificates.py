@@ -56,6 +56,8 @@ class PageCertificate:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.context.set_alpn_protocols(["http/1.1"])
+        self.made = b""
+        """The certificate in PEM, if it was made here: whoever calls may trust it."""
         self.refresh()
 
     async def run(self) -> None:
@@ -79,7 +81,8 @@ class PageCertificate:
         now = self._clock.now()
         if self._seen is not None and now < self._renew_at:
             return False
-        load_identity(self.context, *make(now))
+        self.made, key = make(now)
+        load_identity(self.context, self.made, key)
         self._seen, self._renew_at = now, now + _RENEW_AFTER
         return True
 
@@ -108,7 +111,7 @@ def make(now: datetime) -> tuple[bytes, bytes]:
     from cryptography.x509.oid import NameOID
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "quarterdeck-metrics")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "quarterdeck")])
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)

@@ -1,9 +1,10 @@
 """The manager: everything of one operator process in the right order.
 
-Start: health and metrics pages, then caches, then what needs no leadership, then the election,
-then the controllers. Caches fill while we wait for the lease, so a standby takes over warm.
+Start: health and metrics pages, webhooks, then caches, then what needs no leadership, then the
+election, then the controllers. Caches fill while we wait for the lease, so a standby takes over
+warm.
 Stop: sources of work first, then reconciles under way get their grace, then events and caches,
-then the pages, and the lease last, so that no successor starts while we still write.
+then webhooks and pages, and the lease last, so that no successor starts while we still write.
 A lost lease skips the graces: whoever holds it now may be working already.
 """
 
@@ -12,7 +13,7 @@ import contextlib
 import random
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from quarterdeck.client.interfaces import HasApi
 from quarterdeck.kit.clock import Clock, SystemClock
@@ -35,6 +36,9 @@ from quarterdeck.runtime.metrics import Metrics, RequestMetrics
 from quarterdeck.runtime.reflector import Settings
 from quarterdeck.runtime.runner import Environment, Runner
 from quarterdeck.runtime.watchdog import LoopWatchdog
+
+if TYPE_CHECKING:
+    from quarterdeck.runtime.webhooks import Webhooks
 
 _SLOW_CACHES_S = 10.0
 
@@ -71,6 +75,7 @@ class Manager:
         election: Election | None = None,
         health: Bind | None = None,
         metrics: MetricsPage | None = None,
+        webhooks: "Webhooks | None" = None,
         events: Flavour | Literal["off"] = "v1",
         grace_s: float = 30.0,
         watch: Settings | None = None,
@@ -130,6 +135,9 @@ class Manager:
             ),
             registry=self.metrics.registry,
         )
+        self._webhooks = webhooks
+        if webhooks is not None:
+            self._ready["webhooks"] = webhooks.trouble
         self._stop = asyncio.Event()
         self._elected = asyncio.Event()
         self._working: Supervisor | None = None
@@ -230,6 +238,9 @@ class Manager:
                 stack.push_async_callback(self._election.release)  # the last thing to happen
             stack.push_async_callback(self._endpoints.close)
             await self._endpoints.open(self.api, clock=self.clock, rng=self._random, log=self._log)
+            if self._webhooks is not None:
+                stack.push_async_callback(self._webhooks.close)
+                await self._webhooks.open(self.metrics, clock=self.clock, log=self._log)
             caches = await stack.enter_async_context(Supervisor("caches"))
             self.informers.start(caches)
             if isinstance(self._events, EventRecorder):
@@ -237,6 +248,8 @@ class Manager:
                 caches.spawn(self._events.run_series(), name="event-series")
                 stack.push_async_callback(self._flush_events)
             self._endpoints.start(caches)
+            if self._webhooks is not None:
+                self._webhooks.start(caches)
             if self._dog is not None:
                 caches.spawn(self._dog.run(), name="loop-watchdog")
             others = await stack.enter_async_context(Supervisor("others"))

@@ -79,6 +79,7 @@ class Metrics:
         )
         self._declare_queue(r)
         self._declare_client(r)
+        self._declare_webhooks(r)
         self._declare_own(r)
 
     def _declare_queue(self, r: Registry) -> None:
@@ -151,6 +152,28 @@ class Metrics:
             "leader_election_slowpath_total",
             "Total number of slow path exercised in renewing leader leases.",
             ("name",),
+        )
+
+    def _declare_webhooks(self, r: Registry) -> None:
+        one = ("webhook",)
+        self.webhook_latency = r.histogram(
+            "controller_runtime_webhook_latency_seconds",
+            "Histogram of the latency of processing admission requests",
+            one,
+            buckets=QUEUE_BUCKETS,
+        )
+        self.webhook_requests = r.counter(
+            "controller_runtime_webhook_requests_total",
+            "Total number of admission requests by HTTP status code.",
+            ("webhook", "code"),
+        )
+        self.webhooks_in_flight = r.gauge(
+            "controller_runtime_webhook_requests_in_flight",
+            "Current number of admission requests being served.",
+            one,
+        )
+        self.webhook_panics = r.counter(
+            "controller_runtime_webhook_panics_total", "Total number of webhook panics"
         )
 
     def _declare_own(self, r: Registry) -> None:

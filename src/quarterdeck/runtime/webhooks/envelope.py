@@ -1,0 +1,65 @@
+"""AdmissionReview on the wire: bytes to a question, an answer to bytes.
+
+`v1` and `v1beta1` are the same but for their name; a question is answered in its own.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from quarterdeck.apis.admission import AdmissionRequest
+from quarterdeck.kit import json
+from quarterdeck.runtime.webhooks.answers import Answer
+
+MAX_BYTES = 7 * 1024 * 1024
+"""Two objects of the size etcd takes, and room for what surrounds them."""
+_LATEST = "admission.k8s.io/v1"
+_VERSIONS = (_LATEST, "admission.k8s.io/v1beta1")
+_KIND = "AdmissionReview"
+
+
+class MalformedReview(ValueError):
+    """Raised when bytes are not a question; says what is wrong with them."""
+
+
+class Question(NamedTuple):
+    """What is asked, and in which version."""
+
+    request: AdmissionRequest
+    version: str
+
+
+class _Envelope(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    request: AdmissionRequest | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Envelope)
+
+
+def read(body: bytes) -> Question:
+    """Read a question.
+
+    Raises:
+        MalformedReview: if it is none.
+    """
+    if not body:
+        raise MalformedReview("request body is empty")
+    try:
+        review = _DECODER.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedReview(f"not an AdmissionReview: {error}") from error
+    if review.kind != _KIND or review.api_version not in _VERSIONS:
+        raise MalformedReview(
+            f"expected apiVersion {' or '.join(_VERSIONS)}, kind {_KIND};"
+            f" got apiVersion {review.api_version!r}, kind {review.kind!r}"
+        )
+    if review.request is None:
+        raise MalformedReview("request: Required value")
+    return Question(review.request, review.api_version)
+
+
+def write(answer: Answer, version: str = _LATEST) -> bytes:
+    """An answer, ready to be sent."""
+    return json.encode({"kind": _KIND, "apiVersion": version, "response": answer})

@@ -1,0 +1,63 @@
+"""What a handler sees of a write that waits for its word, and how it says no."""
+
+import enum
+from typing import Generic, TypeVar
+
+from quarterdeck.apis.admission import AdmissionRequest
+from quarterdeck.apis.authentication import UserInfo
+from quarterdeck.meta.objects import Object
+
+T = TypeVar("T", bound=Object)
+
+
+class Operation(enum.StrEnum):
+    """What is to be done with an object."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+class Denied(Exception):
+    """Raised by a handler to refuse a write; whoever wrote reads the message.
+
+    An error of `wire.status` does it too, and keeps its code, reason and causes.
+    """
+
+
+class Review(Generic[T]):
+    """One write: the object as it shall be, and what else the API server tells."""
+
+    __slots__ = ("object", "old", "operation", "request", "warnings")
+
+    def __init__(
+        self, request: AdmissionRequest, operation: Operation, obj: T, old: T | None
+    ) -> None:
+        self.request = request
+        """Everything that was asked, as it came."""
+        self.operation = operation
+        self.object: T = obj
+        """The object as it shall be; the one that goes when it is deleted."""
+        self.old = old
+        """The object as it is, when it is changed."""
+        self.warnings: list[str] = []
+
+    @property
+    def user(self) -> UserInfo:
+        """Who wants it."""
+        return self.request.user_info
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether nothing will be stored, so nothing may be done elsewhere either."""
+        return bool(self.request.dry_run)
+
+    @property
+    def subresource(self) -> str:
+        """`status` or the like; empty for the object itself."""
+        return self.request.sub_resource
+
+    def warn(self, text: str) -> None:
+        """Let the write pass, and tell whoever wrote."""
+        self.warnings.append(text)

@@ -1,0 +1,178 @@
+"""Webhooks over HTTPS: paths, a certificate, metrics, and nothing that a caller can break.
+
+They are served by every replica, leader or not, and from before the caches are filled: an API
+server may need the answer to give us what we list.
+"""
+
+import time
+from typing import TypeVar
+
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.certificates import CertificateFiles, PageCertificate
+from quarterdeck.runtime.endpoints import Bind
+from quarterdeck.runtime.logging import Logger
+from quarterdeck.runtime.metrics import Metrics
+from quarterdeck.runtime.registry import Counter, Gauge, Histogram
+from quarterdeck.runtime.webhooks import answers, envelope
+from quarterdeck.runtime.webhooks.envelope import MAX_BYTES, MalformedReview
+from quarterdeck.runtime.webhooks.hooks import Change, Check, Hook, Mutation, Validation, path_for
+
+T = TypeVar("T", bound=Object)
+
+_JSON = [("content-type", "application/json")]
+_TEXT = [("content-type", "text/plain; charset=utf-8")]
+_DRAIN_S = 10.0
+"""As long as an API server waits for an answer, unless it is told otherwise."""
+_CODES = ("200", "500")
+"""There from the start, so that a rate over them has a beginning."""
+
+
+class Webhooks:
+    """The webhooks of one operator, each on a path of its own.
+
+    `Manager(webhooks=…)` serves them. Without `certificate`, and without `bind.tls`, a certificate
+    for this host is made; `ca_bundle` is then what an API server must trust.
+    """
+
+    def __init__(
+        self, bind: Bind | None = None, *, certificate: CertificateFiles | None = None
+    ) -> None:
+        self._bind = bind if bind is not None else Bind()
+        self._files = certificate
+        self._hooks: dict[str, Hook] = {}
+        self._routes: dict[str, _Route] = {}
+        self._server: http.Server | None = None
+        self._certificate: PageCertificate | None = None
+        self.url = ""
+        """Where they are served; empty before."""
+
+    # --- what to serve
+
+    def validate(self, kind: type[T], check: Check[T], *, path: str = "") -> str:
+        """Have a handler decide about writes of a kind; returns the path.
+
+        Raises:
+            ValueError: if the path is taken.
+        """
+        return self._add(path or path_for("validate", kind.KIND), Validation(kind, check))
+
+    def mutate(self, kind: type[T], change: Change[T], *, path: str = "") -> str:
+        """Have a handler change objects of a kind on their way; returns the path.
+
+        Raises:
+            ValueError: if the path is taken.
+        """
+        return self._add(path or path_for("mutate", kind.KIND), Mutation(kind, change))
+
+    def _add(self, path: str, hook: Hook) -> str:
+        if not path.startswith("/"):
+            raise ValueError(f"webhook path {path!r}: it must start with /")
+        if path in self._hooks:
+            raise ValueError(f"webhook path {path!r}: another webhook has it; give one a path")
+        if self._server is not None:
+            raise ValueError(f"webhook path {path!r}: webhooks are added before they are served")
+        self._hooks[path] = hook
+        return path
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All paths, in the order in which they were added."""
+        return tuple(self._hooks)
+
+    @property
+    def ca_bundle(self) -> bytes:
+        """What to trust, in PEM, if the certificate was made here; empty otherwise."""
+        return self._certificate.made if self._certificate is not None else b""
+
+    # --- serving
+
+    async def open(self, metrics: Metrics, *, clock: Clock, log: Logger) -> None:
+        """Listen.
+
+        Raises:
+            CertificateProblem: if files were named and cannot be used.
+        """
+        self._routes = {
+            path: _Route(path, hook, metrics, log) for path, hook in self._hooks.items()
+        }
+        tls = self._bind.tls
+        if tls is None:
+            self._certificate = PageCertificate(self._files, clock=clock, log=log)
+            tls = self._certificate.context
+        self._server = http.Server(self.handle)
+        listener = await self._server.listen(self._bind.host, self._bind.port, tls=tls)
+        self.url = listener.url
+        log.info("serving webhooks", url=self.url, paths=list(self._hooks))
+
+    def start(self, tasks: Supervisor) -> None:
+        """Renew the certificate that was made, or read again the one that was given."""
+        if self._certificate is not None:
+            tasks.spawn(self._certificate.run(), name="webhook-certificate")
+
+    async def close(self) -> None:
+        """Answer what was asked, and stop."""
+        if self._server is not None:
+            await self._server.drain(_DRAIN_S)
+            await self._server.close()
+            self._server, self.url = None, ""
+
+    def trouble(self) -> str:
+        """What is wrong; a readiness check."""
+        return "" if self._server is not None else "webhooks are not served yet"
+
+    async def handle(self, request: http.Request) -> http.Response:
+        """Answer one request; it is 200 whatever the answer, as API servers expect."""
+        route = self._routes.get(request.path)
+        if route is None:
+            return http.Response(404, _TEXT, b"404 page not found\n")
+        return await route.handle(request)
+
+
+class _Route:
+    """One hook with its metrics."""
+
+    def __init__(self, path: str, hook: Hook, metrics: Metrics, log: Logger) -> None:
+        self._hook = hook
+        self._log = log.bind(webhook=path)
+        self._answered: Counter
+        self._answered, _ = (metrics.webhook_requests.labels(path, code) for code in _CODES)
+        self._in_flight: Gauge = metrics.webhooks_in_flight.labels(path)
+        self._latency: Histogram = metrics.webhook_latency.labels(path)
+        self._panics: Counter = metrics.webhook_panics.labels()
+
+    async def handle(self, request: http.Request) -> http.Response:
+        began = time.perf_counter()
+        self._in_flight.inc()
+        try:
+            body = await self._answer(request)
+        finally:
+            self._in_flight.dec()
+            self._latency.observe(time.perf_counter() - began)
+        self._answered.inc()
+        return http.Response(200, _JSON, body)
+
+    async def _answer(self, request: http.Request) -> bytes:
+        media = request.headers.get("content-type", "")
+        try:
+            body = await request.read(MAX_BYTES)
+        except http.BodyTooLarge:
+            problem = f"request entity is too large; limit is {MAX_BYTES} bytes"
+            return envelope.write(answers.failed("", 413, problem))
+        if body and media != "application/json":
+            problem = f"contentType={media}, expected application/json"
+            return envelope.write(answers.failed("", 400, problem))
+        try:
+            question, version = envelope.read(body)
+        except MalformedReview as error:
+            return envelope.write(answers.failed("", 400, str(error)))
+        try:
+            answer = await self._hook.answer(question)
+        except Exception as error:  # a broken handler must not look like an unreachable one
+            self._panics.inc()
+            self._log.error("a webhook failed", error=error, uid=question.uid, name=question.name)
+            what = f"the webhook failed ({type(error).__name__}); its log says why"
+            answer = answers.failed(question.uid, 500, what)
+        return envelope.write(answer, version)
