@@ -14,12 +14,13 @@ from bench.workloads import (
     fan_out,
     faults,
     filtered,
+    knee,
     restart,
     soak,
     webhooks,
 )
 
-_FURTHER = (restart, failover, faults, fairness, fan_out, filtered, webhooks)
+_FURTHER = (knee, restart, failover, faults, fairness, fan_out, filtered, webhooks)
 
 
 def cases(scale: Scale) -> Sequence[Case]:

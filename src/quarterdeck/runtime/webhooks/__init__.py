@@ -1,8 +1,9 @@
 """Admission webhooks: an API server asks before it writes, typed handlers answer.
 
 Start reading at `review` (what a handler sees), then `hooks` (from a question to an answer) and
-`service` (over HTTPS). Answers are those of controller-runtime, word for word, since API servers
-and dashboards were made for them. What registers webhooks with an API server is not here.
+`service` (over HTTPS). Paths, answers and metrics are those of controller-runtime, since manifests
+and dashboards were made for them; only malformed questions are told more exactly what they lack.
+What registers webhooks with an API server is not here.
 """
 
 from quarterdeck.runtime.webhooks.hooks import Change, Check
