@@ -12,8 +12,8 @@ _LIMIT_MS = 250.0
 """An operator that needs longer for one change of a hundred does not keep up."""
 _NOTE = (
     "The highest of {} at which 99 of 100 changes have their status within {:.0f} ms; open loop,"
-    " {:g} s each. Server and load generator share a core, and end it too when they fall behind: the"
-    " last is a lower bound."
+    " {:g} s each. Server and load generator share a core, and end it too when they fall behind:"
+    " the last is a lower bound."
 )
 
 
