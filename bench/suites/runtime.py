@@ -16,7 +16,6 @@ from bench.workloads import (
     filtered,
     knee,
     restart,
-    soak,
     webhooks,
 )
 
@@ -28,7 +27,7 @@ def cases(scale: Scale) -> Sequence[Case]:
     found = convergence.cases(scale, operators)
     if scale is Scale.QUICK:  # that the others are driven alike was seen above
         operators = {OURS: operators[OURS]}
-    for workload in scale.pick(_FURTHER, (), (*_FURTHER, soak)):
+    for workload in scale.pick(_FURTHER, (), _FURTHER):
         found += workload.cases(scale, operators)
     return found
 

@@ -1,7 +1,8 @@
 """Minutes of constant load: does anything grow that should not?
 
-As many objects are created as deleted, while others are changed, read, listed and watched by
-watchers that come and go. Only quick and full runs have it; `--soak MINUTES` makes it longer.
+Servers: as many objects are created as deleted, while others are changed, read, listed and watched
+by watchers that come and go. Operators: see `bench.workloads.soak`. Quick runs have it for seconds,
+full ones for minutes; `--soak MINUTES` makes it longer.
 """
 
 import statistics
@@ -12,7 +13,8 @@ from bench import knobs
 from bench.peers import api_servers
 from bench.peers.api_targets import Starter, Target, target
 from bench.series import Figures, Run, Runs, Series, case
-from bench.suite import Case, Missing, Scale, Suite
+from bench.suite import OURS, Case, Missing, Scale, Suite
+from bench.workloads import contenders, soak
 
 _PARTS = 20
 """The load is looked at so often; what grows is judged by the second half."""
@@ -22,6 +24,13 @@ _WATCHERS = 10
 def cases(scale: Scale) -> Sequence[Case]:
     if scale is Scale.STANDARD:
         return []
+    operators = contenders.operators(may_build=scale is Scale.FULL)
+    if scale is Scale.QUICK:
+        operators = {OURS: operators[OURS]}
+    return [*_servers(scale), *soak.cases(scale, operators)]
+
+
+def _servers(scale: Scale) -> list[Case]:
     seconds = knobs.soak_s(scale.pick(2.0, 0.0, 300.0))
     rate_hz, objects = scale.pick(100, 0, 250), scale.pick(50, 0, 2_000)
 
@@ -40,7 +49,8 @@ def cases(scale: Scale) -> Sequence[Case]:
         f" {objects:,} objects, {_WATCHERS} watchers and one that comes and goes"
     )
     return [
-        case(series, name, unit, figure, note=note) for figure, (name, unit) in _FIGURES.items()
+        case(series, f"server, {name}", unit, figure, note=note)
+        for figure, (name, unit) in _FIGURES.items()
     ]
 
 
@@ -111,9 +121,9 @@ def _slope(values: Sequence[float]) -> float:
 
 SUITE = Suite(
     name="soak",
-    title="API server under minutes of constant load",
+    title="API servers and operators under minutes of constant load",
     cases=cases,
-    versions=("httptools", "uvloop", "msgspec"),
-    programs=("SQLite", "OpenSSL", "kube-apiserver", "etcd"),
+    versions=("httptools", "uvloop", "msgspec", "kopf", "kubernetes"),
+    programs=("SQLite", "OpenSSL", "kube-apiserver", "etcd", "controller-runtime", "go"),
     is_process=True,
 )

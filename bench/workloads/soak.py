@@ -15,9 +15,9 @@ from bench.workloads import contenders, stage
 from bench.workloads.contenders import Command, Operators
 from bench.workloads.stage import Operator
 
-_RATE_HZ = 50
-_OBJECTS = 60
 _SAMPLES = 40
+_FEWEST = 4
+"""With fewer there is no second half to speak of."""
 
 
 class Sample(NamedTuple):
@@ -29,21 +29,30 @@ class Sample(NamedTuple):
     threads: int
 
 
-def cases(_: Scale, operators: Operators) -> list[Case]:
+def cases(scale: Scale, operators: Operators) -> list[Case]:
     """What grows; one run each, since a leak shows in one."""
-    seconds = knobs.soak_s(1_200.0)
-    runs = contenders.runs(operators, lambda command: _run_of(command, seconds))
+    seconds = knobs.soak_s(scale.pick(1.0, 0.0, 600.0))
+    rate_hz, objects = scale.pick((200, 5), (0, 0), (50, 60))
+    runs = contenders.runs(
+        operators, lambda command: _run_of(command, seconds, rate_hz=rate_hz, objects=objects)
+    )
     series = Series(partial(_at_once, runs), rounds=1, warms_up=False)
-    what = f"{_RATE_HZ} creations, changes and deletions a second for {seconds / 60:g} minutes"
-    slope = (
-        "Slope of the resident memory over the second half. One run, all operators at once, each"
-        " on a server of its own."
+    note = (
+        f"{seconds / 60:.3g} minutes of {rate_hz} creations, changes and deletions a second; all"
+        " operators at once, each on a server of its own"
     )
     return [
-        case(series, f"{what}, memory gained", "MB an hour", "mb_an_hour", note=slope),
-        case(series, f"{what}, files gained", "descriptors", "files"),
-        case(series, f"{what}, threads gained", "threads", "threads"),
+        case(series, f"operator, {name}", unit, figure, note=note)
+        for figure, (name, unit) in _FIGURES.items()
     ]
+
+
+_FIGURES = {
+    "memory": ("memory at the end", "MB"),
+    "slope": ("growth of the memory in the second half", "MB an hour"),
+    "files": ("files and sockets gained in the second half", "files"),
+    "threads": ("threads gained in the second half", "threads"),
+}
 
 
 @contextmanager
@@ -67,15 +76,15 @@ def _ended(begun: Future[None], notes: Figures) -> Run:
     return run
 
 
-def _run_of(command: Command, seconds: float) -> Run:
+def _run_of(command: Command, seconds: float, *, rate_hz: float, objects: int) -> Run:
     def run(figures: Figures) -> None:
         with stage.opened() as on, on.operator(command) as operator:
             operator.ready()
             operator.go()
             begin = time.monotonic()
             samples = []
-            while (now := time.monotonic() - begin) < seconds:
-                on.ask("churn", rate_hz=_RATE_HZ, seconds=seconds / _SAMPLES, of=_OBJECTS)
+            while (now := time.monotonic() - begin) < seconds or len(samples) < _FEWEST:
+                on.ask("churn", rate_hz=rate_hz, seconds=seconds / _SAMPLES, of=objects)
                 samples.append(_sampled(operator, now))
             figures |= gains(samples)
 
@@ -94,7 +103,8 @@ def gains(samples: list[Sample]) -> Figures:
         [each.at_s for each in late], [each.memory_mb for each in late]
     )
     return {
-        "mb_an_hour": slope * 3600,
+        "memory": late[-1].memory_mb,
+        "slope": slope * 3600,
         "files": late[-1].files - late[0].files,
         "threads": late[-1].threads - late[0].threads,
     }

@@ -331,3 +331,18 @@ def test_paths_are_those_of_controller_runtime_and_unique() -> None:
         webhooks.validate(Box, small_only)
     with pytest.raises(ValueError, match="must start with /"):
         webhooks.validate(Box, small_only, path="x")
+
+
+def test_handlers_are_tested_with_reviews_made_by_hand() -> None:
+    small, large = Box(spec=BoxSpec(size=1)), Box(spec=BoxSpec(size=7, color="red"))
+    review = Review.of(large, user="ann", dry_run=True)
+    small_only(review)
+    assert review.operation is Operation.CREATE
+    assert review.is_dry_run
+    assert review.subresource == ""
+    assert review.warnings == ["ann, that is large"]
+    with pytest.raises(Denied, match="keeps its color"):
+        small_only(Review.of(large, old=small))
+    with pytest.raises(Denied, match="red boxes stay"):
+        small_only(Review.of(large, operation=Operation.DELETE))
+    assert paint(Review.of(small)).spec.color == "blue"

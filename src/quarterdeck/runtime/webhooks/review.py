@@ -43,6 +43,29 @@ class Review(Generic[T]):
         """The object as it is, when it is changed."""
         self.warnings: list[str] = []
 
+    @classmethod
+    def of(
+        cls,
+        obj: T,
+        *,
+        old: T | None = None,
+        operation: Operation | None = None,
+        user: str = "",
+        dry_run: bool = False,
+    ) -> "Review[T]":
+        """A review made by hand, for tests of handlers: with `old` it is a change."""
+        if operation is None:
+            operation = Operation.CREATE if old is None else Operation.UPDATE
+        request = AdmissionRequest(
+            uid="",
+            name=obj.metadata.name,
+            namespace=obj.metadata.namespace,
+            operation=operation.value,
+            user_info=UserInfo(username=user),
+            dry_run=dry_run,
+        )
+        return cls(request, operation, obj, old)
+
     @property
     def user(self) -> UserInfo:
         """Who wants it."""
