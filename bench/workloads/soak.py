@@ -82,7 +82,7 @@ def _run_of(command: Command, seconds: float, *, rate_hz: float, objects: int) -
             operator.ready()
             operator.go()
             begin = time.monotonic()
-            samples = []
+            samples: list[Sample] = []
             while (now := time.monotonic() - begin) < seconds or len(samples) < _FEWEST:
                 on.ask("churn", rate_hz=rate_hz, seconds=seconds / _SAMPLES, of=objects)
                 samples.append(_sampled(operator, now))
