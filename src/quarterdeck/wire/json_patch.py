@@ -229,10 +229,16 @@ def _copy(value: Any) -> Any:
 
 def create(before: Any, after: Any, *, path: str = "") -> list[Operation]:
     """A patch with `apply(before, patch) == after`; lists that differ are replaced whole."""
+    if before is after:
+        return []
+    if isinstance(before, dict) and isinstance(after, dict):
+        return _create_members(before, after, path)
     if same(before, after):
         return []
-    if not isinstance(before, dict) or not isinstance(after, dict):
-        return [Operation(op=Op.REPLACE, path=path, value=after)]
+    return [Operation(op=Op.REPLACE, path=path, value=after)]
+
+
+def _create_members(before: dict[str, Any], after: dict[str, Any], path: str) -> list[Operation]:
     operations = [
         Operation(op=Op.REMOVE, path=f"{path}/{_escape(key)}") for key in before if key not in after
     ]

@@ -27,10 +27,14 @@ def create(before: Any, after: Any) -> Any:
         return after
     patch: dict[str, Any] = {key: None for key in before if after.get(key) is None}
     for key, value in after.items():
-        if value is None:
+        old = before.get(key)
+        if value is None or value is old:
             continue
-        if key not in before or not same(before[key], value):
-            patch[key] = create(before.get(key), value) if isinstance(value, dict) else value
+        if isinstance(value, dict) and isinstance(old, dict):
+            if inner := create(old, value):
+                patch[key] = inner
+        elif key not in before or not same(old, value):
+            patch[key] = value
     return patch
 
 
