@@ -20,16 +20,15 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if os.environ.get("CI"):
-        # A red run must be somebody's change: CI repeats its examples, developers search for new.
-        # How long that takes says more about the machine than about the change.
-        hypothesis.settings.register_profile(
-            "ci",
-            derandomize=True,
-            deadline=None,
-            suppress_health_check=[hypothesis.HealthCheck.too_slow],
-        )
-        hypothesis.settings.load_profile("ci")
+    # A red run must be somebody's change: CI repeats its examples, developers search for new ones;
+    # how long that takes says more about the machine than about the change.
+    hypothesis.settings.register_profile(
+        "quarterdeck",
+        derandomize=bool(os.environ.get("CI")),
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+    hypothesis.settings.load_profile("quarterdeck")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
