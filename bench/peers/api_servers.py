@@ -186,7 +186,7 @@ def starters() -> Mapping[str, Callable[[Path], ApiServer] | Missing]:
 
 def start_ours(folder: Path) -> ApiServer:
     """`quarterdeck server` with its defaults: SQLite, acknowledged means on disk."""
-    port, plain = _free_port(), _free_port()
+    port, plain = free_port(), free_port()
     server = ApiServer(
         f"https://127.0.0.1:{port}",
         folder / "data" / "kubeconfig",
@@ -217,7 +217,7 @@ def start_ours(folder: Path) -> ApiServer:
 
 def start_kubernetes(folder: Path, kube_apiserver: str, etcd: str) -> ApiServer:
     """kube-apiserver on an etcd that syncs every write, as in production; one administrator."""
-    port, client, peer = _free_port(), _free_port(), _free_port()
+    port, client, peer = free_port(), free_port(), free_port()
     _write_credentials(folder, port)
     server = ApiServer(f"https://127.0.0.1:{port}", folder / "kubeconfig")
     begin = time.monotonic()
@@ -287,7 +287,8 @@ clusters:
     )
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

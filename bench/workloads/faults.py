@@ -1,6 +1,5 @@
 """Objects change while the server misbehaves: is work lost or done twice, how long does it take?"""
 
-import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -8,6 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.peers import api_servers
 from bench.peers.api_servers import ApiServer
 from bench.series import Figures, Missed, Run, Series, case
 from bench.suite import Case, Scale
@@ -104,9 +104,7 @@ def _suffer(
 
 def start(folder: Path) -> ApiServer:
     """A server whose faults the generator commands."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = api_servers.free_port()
     url, kubeconfig = f"http://127.0.0.1:{port}", folder / "kubeconfig"
     kubeconfig.write_text(_KUBECONFIG.format(url=url))
     server = ApiServer(url, kubeconfig)

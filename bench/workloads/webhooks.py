@@ -1,10 +1,10 @@
 """An API server asks before it writes: what does an answer cost, and how long does it take?"""
 
-import socket
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 
+from bench.peers import api_servers
 from bench.peers.kind import GROUP, VERSION
 from bench.peers.review_load import certificate_within
 from bench.series import Figures, Missed, Run, Series, case, generator_case
@@ -48,7 +48,7 @@ def _run_of(command: Command, count: int, seconds: float) -> Run:
     def run(figures: Figures) -> None:
         with stage.opened() as on, tempfile.TemporaryDirectory() as folder:
             certificate = certificate_within(Path(folder))
-            port = _free_port()
+            port = api_servers.free_port()
             with on.operator(command, f"--webhooks={port},{folder}") as operator:
                 operator.ready()
                 operator.go()
@@ -76,9 +76,3 @@ def _asked(
     if delays["late_ms"] > _LATE_MS:
         raise Missed(f"the load generator was {delays['late_ms']:.0f} ms late")
     figures |= {f"{purpose}_{share}": delays[f"{share}_ms"] for share in ("p50", "p99")}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

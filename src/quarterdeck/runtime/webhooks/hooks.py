@@ -3,14 +3,16 @@
 Handlers are plain functions or coroutines; they are called with a `Review` and never see JSON.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Generic, Protocol, TypeVar
+import abc
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar, Generic, TypeVar
 
 import msgspec
 
 from quarterdeck.apis.admission import AdmissionRequest
 from quarterdeck.kit import json
 from quarterdeck.meta.kinds import KindInfo
+from quarterdeck.meta.markers import is_absent
 from quarterdeck.meta.objects import DecodeError, Object, decode, to_builtins
 from quarterdeck.meta.overlay import overlay
 from quarterdeck.runtime.webhooks import answers
@@ -25,14 +27,7 @@ Check = Callable[[Review[T]], Awaitable[None] | None]
 """Returns if a write may pass; raises `Denied` or an API error if not."""
 Change = Callable[[Review[T]], Awaitable[T] | T]
 """Returns the object as it shall be stored."""
-
-
-class Hook(Protocol):
-    """Answers the questions of one path."""
-
-    async def answer(self, request: AdmissionRequest) -> Answer:
-        """Answer; an exception means that the hook itself is broken."""
-        ...
+Patch = Sequence[json_patch.Operation]
 
 
 def path_for(purpose: str, kind: KindInfo) -> str:
@@ -41,59 +36,72 @@ def path_for(purpose: str, kind: KindInfo) -> str:
     return f"/{purpose}-{group}-{kind.version}-{kind.kind.lower()}"
 
 
-class Validation(Generic[T]):
-    """Lets writes of one kind pass, or not."""
+class Hook(abc.ABC, Generic[T]):
+    """Answers the questions about one kind."""
 
-    def __init__(self, kind: type[T], check: Check[T]) -> None:
+    passes: ClassVar[frozenset[str]]
+    """Operations that are let through unseen."""
+
+    def __init__(self, kind: type[T]) -> None:
         self._kind = kind
-        self._check = check
 
     async def answer(self, request: AdmissionRequest) -> Answer:
-        """Ask the handler."""
-        if request.operation == Operation.CONNECT:
+        """Ask the handler; an exception means that the handler is broken."""
+        if request.operation in self.passes:
             return answers.allowed(request.uid)
         try:
             review = _review(request, self._kind)
-        except (DecodeError, ValueError) as error:
+        except ValueError as error:
             return answers.failed(request.uid, 400, str(error))
         try:
-            if (pending := self._check(review)) is not None:
-                await pending
-        except (Denied, ApiError) as error:
-            return _no(review, error)
-        return answers.allowed(request.uid, warnings=review.warnings)
+            patch = await self._decide(review)
+        except ApiError as error:
+            return answers.refused(request.uid, error, warnings=review.warnings)
+        except Denied as error:
+            return answers.denied(request.uid, str(error), warnings=review.warnings)
+        return answers.allowed(request.uid, warnings=review.warnings, patch=patch)
+
+    @abc.abstractmethod
+    async def _decide(self, review: Review[T]) -> Patch:
+        """What is to be changed; raises what refuses the write."""
 
 
-class Mutation(Generic[T]):
+class Validation(Hook[T]):
+    """Lets writes of one kind pass, or not."""
+
+    passes = frozenset({Operation.CONNECT})
+
+    def __init__(self, kind: type[T], check: Check[T]) -> None:
+        super().__init__(kind)
+        self._check = check
+
+    async def _decide(self, review: Review[T]) -> Patch:
+        if (pending := self._check(review)) is not None:
+            await pending
+        return ()
+
+
+class Mutation(Hook[T]):
     """Changes objects of one kind before they are stored.
 
     What the type does not know stays as it is: only what the handler changed goes into the patch.
     """
 
+    passes = frozenset({Operation.CONNECT, Operation.DELETE})
+
     def __init__(self, kind: type[T], change: Change[T]) -> None:
-        self._kind = kind
+        super().__init__(kind)
         self._change = change
 
-    async def answer(self, request: AdmissionRequest) -> Answer:
-        """Ask the handler, and tell the difference."""
-        if request.operation in (Operation.DELETE, Operation.CONNECT):
-            return answers.allowed(request.uid)
-        try:
-            review = _review(request, self._kind)
-        except (DecodeError, ValueError) as error:
-            return answers.failed(request.uid, 400, str(error))
-        try:
-            changed = self._change(review)
-            if isinstance(changed, Awaitable):
-                changed = await changed
-        except (Denied, ApiError) as error:
-            return _no(review, error)
+    async def _decide(self, review: Review[T]) -> Patch:
+        changed = self._change(review)
+        if isinstance(changed, Awaitable):
+            changed = await changed
         if not isinstance(changed, self._kind):
             raise TypeError(
                 f"the handler returned {type(changed).__name__}, not {self._kind.__name__}"
             )
-        patch = [] if changed is review.object else _difference(review, changed)
-        return answers.allowed(request.uid, warnings=review.warnings, patch=patch)
+        return () if changed is review.object else _difference(review, changed)
 
 
 def _review(request: AdmissionRequest, kind: type[T]) -> Review[T]:
@@ -116,23 +124,15 @@ def _review(request: AdmissionRequest, kind: type[T]) -> Review[T]:
 
 
 def _decoded(kind: type[T], data: msgspec.Raw, field: str) -> T:
-    raw = bytes(data)
-    if raw in (b"", b"null"):
+    if is_absent(data):
         raise DecodeError(f"request.{field}: Required value")
     try:
-        return decode(kind, raw)
+        return decode(kind, bytes(data))
     except DecodeError as error:
         raise DecodeError(f"request.{field}: {error}") from error
 
 
-def _no(review: Review[Any], error: Denied | ApiError) -> Answer:
-    uid, warnings = review.request.uid, review.warnings
-    if isinstance(error, ApiError):
-        return answers.refused(uid, error, warnings=warnings)
-    return answers.denied(uid, str(error), warnings=warnings)
-
-
-def _difference(review: Review[T], changed: T) -> list[json_patch.Operation]:
+def _difference(review: Review[T], changed: T) -> Patch:
     original = json.decode(bytes(review.request.object))
     before, after = to_builtins(review.object), to_builtins(changed)
     return json_patch.create(original, overlay(original, before=before, after=after))

@@ -5,7 +5,7 @@ server may need the answer to give us what we list.
 """
 
 import time
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
@@ -42,7 +42,7 @@ class Webhooks:
     ) -> None:
         self._bind = bind if bind is not None else Bind()
         self._files = certificate
-        self._hooks: dict[str, Hook] = {}
+        self._hooks: dict[str, Hook[Any]] = {}
         self._routes: dict[str, _Route] = {}
         self._server: http.Server | None = None
         self._certificate: PageCertificate | None = None
@@ -67,7 +67,7 @@ class Webhooks:
         """
         return self._add(path or path_for("mutate", kind.KIND), Mutation(kind, change))
 
-    def _add(self, path: str, hook: Hook) -> str:
+    def _add(self, path: str, hook: Hook[Any]) -> str:
         if not path.startswith("/"):
             raise ValueError(f"webhook path {path!r}: it must start with /")
         if path in self._hooks:
@@ -134,7 +134,7 @@ class Webhooks:
 class _Route:
     """One hook with its metrics."""
 
-    def __init__(self, path: str, hook: Hook, metrics: Metrics, log: Logger) -> None:
+    def __init__(self, path: str, hook: Hook[Any], metrics: Metrics, log: Logger) -> None:
         self._hook = hook
         self._log = log.bind(webhook=path)
         self._answered: Counter
