@@ -66,7 +66,7 @@ class ReviewLoad:
 def certificate_within(folder: Path) -> Path:
     """Make a certificate for this host, and its key beside it; returns the certificate."""
     from quarterdeck.kit.clock import SystemClock
-    from quarterdeck.runtime.certificates import CertificateFiles, make
+    from quarterdeck.runtime.endpoints.certificate import CertificateFiles, make
 
     files = CertificateFiles.within(folder)
     for path, content in zip(files, make(SystemClock().now()), strict=True):

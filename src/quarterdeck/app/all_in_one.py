@@ -28,8 +28,8 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.collector import settle_memory
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.runtime.endpoints import Bind
-from quarterdeck.runtime.manager import Manager
+from quarterdeck.runtime.endpoints.server import Bind
+from quarterdeck.runtime.manager.manager import Manager
 from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.pipeline import authn

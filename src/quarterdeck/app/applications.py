@@ -8,7 +8,7 @@ from quarterdeck.app.host import Host
 from quarterdeck.client.raw import RawApi
 from quarterdeck.kit import http
 from quarterdeck.operators import applications
-from quarterdeck.runtime.controller import Controller
+from quarterdeck.runtime.controller.controller import Controller
 
 _API = f"{GROUP}/v1"
 SAMPLES: tuple[Mapping[str, Any], ...] = (

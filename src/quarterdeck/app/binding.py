@@ -5,8 +5,8 @@ import ssl
 from quarterdeck.app.embedded import HOST
 from quarterdeck.app.resolving import SettingError
 from quarterdeck.app.settings import Settings
-from quarterdeck.runtime.certificates import CertificateFiles
-from quarterdeck.runtime.endpoints import Bind, MetricsPage
+from quarterdeck.runtime.endpoints.certificate import CertificateFiles
+from quarterdeck.runtime.endpoints.server import Bind, MetricsPage
 
 _EVERYWHERE = "0.0.0.0"
 _LOOPBACK = (HOST, "::1", "localhost")

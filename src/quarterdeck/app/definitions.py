@@ -8,7 +8,7 @@ from quarterdeck.kit import json
 from quarterdeck.meta import crd
 from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.noop import is_noop
+from quarterdeck.runtime.reconcile.apply import is_noop
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import PatchOptions
 from quarterdeck.wire.status import NotFound

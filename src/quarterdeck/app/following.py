@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from quarterdeck.apis.core.config import ConfigMap
 from quarterdeck.app.resolving import SettingError, fields
 from quarterdeck.app.settings import Settings
-from quarterdeck.runtime import logging
-from quarterdeck.runtime.change import Change, Event
-from quarterdeck.runtime.informer import Informer, Scope
-from quarterdeck.runtime.logging import Logger
-from quarterdeck.runtime.manager import Manager
+from quarterdeck.runtime.cache.event import Change, Event
+from quarterdeck.runtime.informer.informer import Informer, Scope
+from quarterdeck.runtime.manager.manager import Manager
+from quarterdeck.runtime.observability import logging
+from quarterdeck.runtime.observability.logging import Logger
 
 LOG_LEVEL = "LOG_LEVEL"
 

@@ -10,7 +10,7 @@ from quarterdeck.app.settings import Settings
 from quarterdeck.client.client import Client
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
-from quarterdeck.runtime.manager import Manager
+from quarterdeck.runtime.manager.manager import Manager
 
 
 class Endpoint(NamedTuple):

@@ -11,7 +11,7 @@ from quarterdeck import apis
 from quarterdeck.app.parts import PARTS, Part, kinds_of
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.meta import crd
-from quarterdeck.runtime import rbac
+from quarterdeck.runtime.controller import rbac
 
 Document = Mapping[str, Any]
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from quarterdeck.app.host import Host
 from quarterdeck.app.resolving import SettingError
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.controller import Controller
+from quarterdeck.runtime.controller.controller import Controller
 
 
 class Part(NamedTuple):

@@ -14,8 +14,8 @@ from quarterdeck.kit import http
 from quarterdeck.operators import pipelines
 from quarterdeck.operators.pipelines import Address
 from quarterdeck.operators.pipelines.connections import BadAddress
-from quarterdeck.runtime.controller import Controller
-from quarterdeck.runtime.logging import get_logger
+from quarterdeck.runtime.controller.controller import Controller
+from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.wire.status import NotFound
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.collector import settle_memory
 from quarterdeck.meta import names
-from quarterdeck.runtime.certificates import CertificateProblem
-from quarterdeck.runtime.endpoints import Bind
-from quarterdeck.runtime.logging import Logger, get_logger
-from quarterdeck.runtime.manager import Election, Manager
+from quarterdeck.runtime.endpoints.certificate import CertificateProblem
+from quarterdeck.runtime.endpoints.server import Bind
+from quarterdeck.runtime.manager.manager import Election, Manager
+from quarterdeck.runtime.observability.logging import Logger, get_logger
 from quarterdeck.wire.status import ApiError, NotFound
 
 

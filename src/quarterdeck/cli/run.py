@@ -14,7 +14,8 @@ def run(arguments: list[str]) -> int:
     from quarterdeck.app.run import run as run_operators
     from quarterdeck.app.stopping import Interrupted
     from quarterdeck.client.errors import ClientError
-    from quarterdeck.runtime import LostLeadership, logging
+    from quarterdeck.runtime import LostLeadership
+    from quarterdeck.runtime.observability import logging
 
     try:
         settings = effective("run", flags).settings

@@ -20,7 +20,7 @@ def run(arguments: list[str]) -> int:
     from quarterdeck.app.resolving import DEFAULT, SettingError
     from quarterdeck.app.screen import Screen
     from quarterdeck.app.stopping import Interrupted
-    from quarterdeck.runtime import logging
+    from quarterdeck.runtime.observability import logging
 
     try:
         found = effective("up", flags)

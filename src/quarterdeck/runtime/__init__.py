@@ -1,7 +1,8 @@
 """The runtime of operators: watches become reconciles, and reconciles become status.
 
 May import `client`, `wire`, `apis`, `meta`, `kit`. Start reading at `manager`, then follow an
-event: `reflector` → `cache` → `predicate` → `enqueue` → `queue` → `runner` → `status`.
+event: `informer` → `cache` → `source` → `queue` → `controller` → `reconcile`. The layers between
+these packages are a contract in pyproject.toml.
 What decides is pure and tested on virtual time; what waits is a thin shell around it.
 
 Names load on first use, so that a process pays only for what it needs.
@@ -12,20 +13,19 @@ from typing import TYPE_CHECKING
 from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
-    from quarterdeck.runtime.certificates import CertificateFiles
-    from quarterdeck.runtime.change import Change, Event
-    from quarterdeck.runtime.context import Context
-    from quarterdeck.runtime.controller import Controller
-    from quarterdeck.runtime.endpoints import Bind, MetricsPage
-    from quarterdeck.runtime.enqueue import Lookup, Owns, Watch
-    from quarterdeck.runtime.finalizer import Finalizer
-    from quarterdeck.runtime.informer import Scope
-    from quarterdeck.runtime.leader import LostLeadership, Timing
-    from quarterdeck.runtime.logging import Logger, get_logger
-    from quarterdeck.runtime.manager import Election, Manager
-    from quarterdeck.runtime.program import operate
-    from quarterdeck.runtime.reflector import Settings
-    from quarterdeck.runtime.result import (
+    from quarterdeck.runtime.cache.event import Change, Event
+    from quarterdeck.runtime.controller.controller import Controller
+    from quarterdeck.runtime.endpoints.certificate import CertificateFiles
+    from quarterdeck.runtime.endpoints.server import Bind, MetricsPage
+    from quarterdeck.runtime.informer.informer import Scope
+    from quarterdeck.runtime.informer.reflector import Settings
+    from quarterdeck.runtime.leaderelection.election import LostLeadership, Timing
+    from quarterdeck.runtime.manager.manager import Election, Manager
+    from quarterdeck.runtime.manager.program import operate
+    from quarterdeck.runtime.observability.logging import Logger, get_logger
+    from quarterdeck.runtime.reconcile.context import Context
+    from quarterdeck.runtime.reconcile.finalizer import Finalizer
+    from quarterdeck.runtime.reconcile.result import (
         DONE,
         Done,
         RequeueAfter,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         WaitFor,
         Waiting,
     )
+    from quarterdeck.runtime.source.handler import Lookup, Owns, Watch
     from quarterdeck.runtime.webhooks import Denied, Review, Webhooks
 
 __all__ = [
@@ -70,20 +71,20 @@ __all__ = [
 ]
 
 _HOMES = {
-    "change": ("Change", "Event"),
-    "certificates": ("CertificateFiles",),
-    "context": ("Context",),
-    "controller": ("Controller",),
-    "endpoints": ("Bind", "MetricsPage"),
-    "enqueue": ("Lookup", "Owns", "Watch"),
-    "finalizer": ("Finalizer",),
-    "informer": ("Scope",),
-    "leader": ("LostLeadership", "Timing"),
-    "logging": ("Logger", "get_logger"),
-    "manager": ("Election", "Manager"),
-    "program": ("operate",),
-    "reflector": ("Settings",),
-    "result": ("DONE", "Done", "RequeueAfter", "Result", "Stalled", "WaitFor", "Waiting"),
+    "cache.event": ("Change", "Event"),
+    "endpoints.certificate": ("CertificateFiles",),
+    "reconcile.context": ("Context",),
+    "controller.controller": ("Controller",),
+    "endpoints.server": ("Bind", "MetricsPage"),
+    "source.handler": ("Lookup", "Owns", "Watch"),
+    "reconcile.finalizer": ("Finalizer",),
+    "informer.informer": ("Scope",),
+    "leaderelection.election": ("LostLeadership", "Timing"),
+    "observability.logging": ("Logger", "get_logger"),
+    "manager.manager": ("Election", "Manager"),
+    "manager.program": ("operate",),
+    "informer.reflector": ("Settings",),
+    "reconcile.result": ("DONE", "Done", "RequeueAfter", "Result", "Stalled", "WaitFor", "Waiting"),
     "webhooks": ("Denied", "Review", "Webhooks"),
 }
 

@@ -29,7 +29,7 @@ from quarterdeck.kit import yaml
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.objects import ObjectMeta
-from quarterdeck.runtime.certificates import make
+from quarterdeck.runtime.endpoints.certificate import make
 from quarterdeck.testing.clocks import SkewedClock
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import Forbidden

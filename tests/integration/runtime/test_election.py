@@ -15,8 +15,8 @@ from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock, settle
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.runtime.leader import LeaderElection, LostLeadership
-from quarterdeck.runtime.logging import get_logger
+from quarterdeck.runtime.leaderelection.election import LeaderElection, LostLeadership
+from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.facts import derive
 from quarterdeck.storage.memory import open_memory

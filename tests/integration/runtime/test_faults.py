@@ -25,7 +25,7 @@ from quarterdeck.meta.identity import GVR, Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct, replace
 from quarterdeck.runtime import Context, Controller, Manager, Settings
-from quarterdeck.runtime.change import Change, Event
+from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.pipeline import authn
 from quarterdeck.testing import server_faults as faults

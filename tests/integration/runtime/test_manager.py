@@ -24,7 +24,7 @@ from quarterdeck.runtime import (
     Settings,
     Timing,
 )
-from quarterdeck.runtime.rbac import Recorder, cluster_role, rules_for, uncovered
+from quarterdeck.runtime.controller.rbac import Recorder, cluster_role, rules_for, uncovered
 from quarterdeck.testing import faults
 from quarterdeck.testing.waiting import eventually
 

@@ -17,13 +17,13 @@ from quarterdeck.kit.clock import SystemClock, VirtualClock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.meta.identity import GVR
 from quarterdeck.runtime import Bind, Context, Controller, Manager, MetricsPage
-from quarterdeck.runtime.certificates import (
+from quarterdeck.runtime.endpoints.certificate import (
     CertificateFiles,
     CertificateProblem,
     PageCertificate,
     make,
 )
-from quarterdeck.runtime.logging import get_logger
+from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.pipeline import authn
 

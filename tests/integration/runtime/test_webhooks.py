@@ -22,7 +22,7 @@ from quarterdeck.runtime import (
     Review,
     Webhooks,
 )
-from quarterdeck.runtime.certificates import CertificateProblem, make
+from quarterdeck.runtime.endpoints.certificate import CertificateProblem, make
 
 PATH = "/validate--v1-configmap"
 

@@ -17,9 +17,9 @@ from quarterdeck.app.resolving import SettingError, resolve
 from quarterdeck.app.screen import Screen, Started, program, start_screen
 from quarterdeck.app.settings import Port, Settings
 from quarterdeck.kit.clock import VirtualClock
-from quarterdeck.runtime import logging
-from quarterdeck.runtime.endpoints import Bind
-from quarterdeck.runtime.logging import get_logger
+from quarterdeck.runtime.endpoints.server import Bind
+from quarterdeck.runtime.observability import logging
+from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
 
 APPS = "applications.cloudnative.elide.dev"

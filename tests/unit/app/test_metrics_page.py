@@ -8,7 +8,7 @@ import pytest
 from quarterdeck.app.binding import metrics_page
 from quarterdeck.app.resolving import SettingError
 from quarterdeck.app.settings import Settings
-from quarterdeck.runtime.endpoints import Bind
+from quarterdeck.runtime.endpoints.server import Bind
 
 HERE, EVERYWHERE = Bind("127.0.0.1", 8080), Bind("0.0.0.0", 8080)
 

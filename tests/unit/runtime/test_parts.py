@@ -16,17 +16,21 @@ from quarterdeck.meta.conditions import FALSE, TRUE, Condition, Conditions
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct
-from quarterdeck.runtime import health, logging, outcome, predicate, rbac, tracing
-from quarterdeck.runtime.change import Change, Event
-from quarterdeck.runtime.controller import Controller
-from quarterdeck.runtime.enqueue import for_owner
-from quarterdeck.runtime.metrics import ControllerMetrics, Metrics, QueueMetrics
-from quarterdeck.runtime.noop import is_noop
-from quarterdeck.runtime.registry import Histogram, Registry
-from quarterdeck.runtime.result import Done, RequeueAfter, Stalled, WaitFor, Waiting
-from quarterdeck.runtime.snapshot import Snapshot
-from quarterdeck.runtime.status import StatusDraft
-from quarterdeck.runtime.watchdog import LoopWatchdog
+from quarterdeck.runtime.cache.event import Change, Event
+from quarterdeck.runtime.cache.snapshot import Snapshot
+from quarterdeck.runtime.controller import rbac
+from quarterdeck.runtime.controller.controller import Controller
+from quarterdeck.runtime.endpoints import health
+from quarterdeck.runtime.observability import logging, tracing
+from quarterdeck.runtime.observability.metrics import ControllerMetrics, Metrics, QueueMetrics
+from quarterdeck.runtime.observability.registry import Histogram, Registry
+from quarterdeck.runtime.observability.watchdog import LoopWatchdog
+from quarterdeck.runtime.reconcile import outcome
+from quarterdeck.runtime.reconcile.apply import is_noop
+from quarterdeck.runtime.reconcile.result import Done, RequeueAfter, Stalled, WaitFor, Waiting
+from quarterdeck.runtime.reconcile.status import StatusDraft
+from quarterdeck.runtime.source import predicate
+from quarterdeck.runtime.source.handler import for_owner
 from quarterdeck.wire.status import Conflict, TooManyRequests
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -22,7 +22,7 @@ from quarterdeck.operators.applications.observed import (
 )
 from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Scope, Stalled
 from quarterdeck.runtime import Watch as Watches
-from quarterdeck.runtime.change import Change, Event
+from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.wire.status import Conflict, NotFound
 
 CHILDREN: tuple[type[Object], ...] = (ConfigMap, Deployment, Job, Service)

@@ -25,9 +25,9 @@ from quarterdeck.operators.pipelines.references import (
 )
 from quarterdeck.operators.pipelines.writes import Writes
 from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Watch, get_logger
-from quarterdeck.runtime.change import Event
-from quarterdeck.runtime.limiters import ItemExponential
-from quarterdeck.runtime.predicate import desired_state_changed, generation_changed
+from quarterdeck.runtime.cache.event import Event
+from quarterdeck.runtime.queue.rate_limiter import ItemExponential
+from quarterdeck.runtime.source.predicate import desired_state_changed, generation_changed
 
 BY_REFERENCE = "fleet-contents"
 BY_CONNECTION = "fleet-connection"

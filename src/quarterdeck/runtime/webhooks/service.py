@@ -11,11 +11,11 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.certificates import CertificateFiles, PageCertificate
-from quarterdeck.runtime.endpoints import Bind
-from quarterdeck.runtime.logging import Logger
-from quarterdeck.runtime.metrics import Metrics
-from quarterdeck.runtime.registry import Counter, Gauge, Histogram
+from quarterdeck.runtime.endpoints.certificate import CertificateFiles, PageCertificate
+from quarterdeck.runtime.endpoints.server import Bind
+from quarterdeck.runtime.observability.logging import Logger
+from quarterdeck.runtime.observability.metrics import Metrics
+from quarterdeck.runtime.observability.registry import Counter, Gauge, Histogram
 from quarterdeck.runtime.webhooks import answers, envelope
 from quarterdeck.runtime.webhooks.envelope import MAX_BYTES, MalformedReview
 from quarterdeck.runtime.webhooks.hooks import Change, Check, Hook, Mutation, Validation, path_for

@@ -9,8 +9,8 @@ from quarterdeck.client.errors import ClientError
 from quarterdeck.client.interfaces import Api
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import Request, Response, StreamResponse
-from quarterdeck.runtime.cache import Cache
-from quarterdeck.runtime.change import Event
+from quarterdeck.runtime.cache.cache import Cache
+from quarterdeck.runtime.cache.event import Event
 from quarterdeck.server.pipeline import guard
 from quarterdeck.services.applications import errors
 from quarterdeck.services.applications.history import History, Query

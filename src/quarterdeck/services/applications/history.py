@@ -10,7 +10,7 @@ import msgspec
 
 from quarterdeck.apis.applications.v1 import Application, ApplicationStatus
 from quarterdeck.kit import rfc3339
-from quarterdeck.runtime.change import Change, Event
+from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.wire.query import parse_query
 from quarterdeck.wire.status import BadRequest
 

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from quarterdeck.kit import json
-from quarterdeck.runtime.change import Change, Event
-from quarterdeck.runtime.snapshot import Snapshot
+from quarterdeck.runtime.cache.event import Change, Event
+from quarterdeck.runtime.cache.snapshot import Snapshot
 
 MAX_BYTES = 16 * 1024 * 1024
 """Bytes of objects in the ring, which a thousand large ones would exceed a hundredfold."""

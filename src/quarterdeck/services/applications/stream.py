@@ -9,8 +9,8 @@ from quarterdeck.apis.applications.v1 import Application
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import BodyWriter, PeerGone, Request, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.runtime.cache import Cache
-from quarterdeck.runtime.snapshot import Snapshot
+from quarterdeck.runtime.cache.cache import Cache
+from quarterdeck.runtime.cache.snapshot import Snapshot
 from quarterdeck.services.applications.ring import Ring, frame, initial
 from quarterdeck.wire.labels import Selector, SelectorError
 from quarterdeck.wire.query import parse_query

@@ -23,7 +23,7 @@ from quarterdeck.operators import applications
 from quarterdeck.operators.applications import plan
 from quarterdeck.operators.applications.conditions import PROGRESSING, READY
 from quarterdeck.runtime import Manager
-from quarterdeck.runtime.rbac import Recorder, rules_for, uncovered
+from quarterdeck.runtime.controller.rbac import Recorder, rules_for, uncovered
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import Forbidden, NotFound

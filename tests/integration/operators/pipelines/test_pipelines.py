@@ -14,7 +14,8 @@ from quarterdeck.meta.conditions import find
 from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators import pipelines
-from quarterdeck.runtime import rbac, tracing
+from quarterdeck.runtime.controller import rbac
+from quarterdeck.runtime.observability import tracing
 
 OTHER = 'loki.write "y" {\n}\n'
 CONFIG_MAPS = GVR("", "v1", "configmaps")

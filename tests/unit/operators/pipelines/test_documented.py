@@ -7,7 +7,7 @@ from quarterdeck.kit import yaml
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.lint import lint
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
-from quarterdeck.runtime.registry import Registry
+from quarterdeck.runtime.observability.registry import Registry
 
 DOCS = Path(__file__).parents[4] / "docs"
 EVENTS_ONLY = {

@@ -9,8 +9,8 @@ import pytest
 
 from quarterdeck.apis.applications.v1 import Application
 from quarterdeck.kit import json
-from quarterdeck.runtime.change import Change, Event
-from quarterdeck.runtime.snapshot import Snapshot
+from quarterdeck.runtime.cache.event import Change, Event
+from quarterdeck.runtime.cache.snapshot import Snapshot
 from quarterdeck.services.applications.history import History, Query
 from quarterdeck.services.applications.ring import Ring
 from quarterdeck.services.applications.stream import Wish

@@ -20,7 +20,7 @@ from quarterdeck.operators.pipelines.drivers.answers import (
 from quarterdeck.operators.pipelines.drivers.limiter import Limiter
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
 from quarterdeck.operators.pipelines.ports import CallFailed, Message, Remote
-from quarterdeck.runtime import tracing
+from quarterdeck.runtime.observability import tracing
 from quarterdeck.telemetry.fleet import protojson
 from quarterdeck.telemetry.fleet.codes import Code
 from quarterdeck.telemetry.fleet.messages import SERVICES

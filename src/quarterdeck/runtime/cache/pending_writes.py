@@ -1,0 +1,104 @@
+"""Our own writes whose events have not come yet: what they hide, and which events are theirs."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from quarterdeck.meta.identity import Key
+from quarterdeck.runtime.cache.event import Author
+from quarterdeck.runtime.cache.snapshot import UNORDERED, Snapshot
+
+_MAX_WRITES = 8
+
+
+class _Write(NamedTuple):
+    author: Author | None
+    version: int  # UNORDERED for a deletion
+    uid: str
+    is_provable: bool = True
+    floor: int = UNORDERED
+    """The last version of what we deleted: older states of its name are history to readers."""
+
+    def is_deletion_of(self, snapshot: Snapshot) -> bool:
+        return self.version == UNORDERED and self.uid == snapshot.uid
+
+
+class Ledger:
+    """The last writes by key, until the watch has told them."""
+
+    __slots__ = ("_writes",)
+
+    def __init__(self) -> None:
+        self._writes: dict[Key, tuple[_Write, ...]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._writes)
+
+    def wrote(self, snapshot: Snapshot, author: Author | None) -> None:
+        """We wrote this state."""
+        self._add(snapshot.key, _Write(author, snapshot.version, snapshot.uid))
+
+    def deleted(self, snapshot: Snapshot, author: Author | None) -> None:
+        """We deleted the object whose last state this is."""
+        write = _Write(author, UNORDERED, snapshot.uid, floor=snapshot.version)
+        self._add(snapshot.key, write)
+
+    def _add(self, key: Key, write: _Write) -> None:
+        known = self._writes.get(key)
+        self._writes[key] = (write,) if known is None else (*known, write)[-_MAX_WRITES:]
+
+    def settle(self, key: Key) -> None:
+        """The watch is as far as our writes."""
+        self._writes.pop(key, None)
+
+    def clear(self) -> None:
+        """The history our writes were made in is no more."""
+        self._writes.clear()
+
+    def doubt(self) -> None:
+        """Something may lie between our writes that no event told."""
+        for key, writes in self._writes.items():
+            self._writes[key] = tuple(write._replace(is_provable=False) for write in writes)
+
+    def may_be_overdue(self, version: int) -> bool:
+        """Whether a watch that is at `version` should have told the first of them. Cheap."""
+        for writes in self._writes.values():
+            return writes[-1].version < version
+        return False
+
+    def newest(self) -> Iterator[tuple[Key, int]]:
+        """Each key with the version of its last write; `UNORDERED` for a deletion."""
+        for key, writes in tuple(self._writes.items()):
+            yield key, writes[-1].version
+
+    def proves(self, snapshot: Snapshot) -> _Write | None:
+        """The write this event is, if nothing foreign lies before it."""
+        for write in self._writes.get(snapshot.key, ()):
+            if write.is_provable and write.version == snapshot.version:
+                return write
+        return None
+
+    def deleter(self, snapshot: Snapshot) -> Author | None:
+        """Who of us deleted this object."""
+        for write in self._writes.get(snapshot.key, ()):
+            if write.is_deletion_of(snapshot):
+                return write.author
+        return None
+
+    def hides(self, snapshot: Snapshot) -> bool:
+        """Whether readers know that this state is over: we deleted it, or what came after it."""
+        writes = self._writes.get(snapshot.key)
+        if writes is None:
+            return False
+        return self.outlives(snapshot) or any(write.is_deletion_of(snapshot) for write in writes)
+
+    def outlives(self, snapshot: Snapshot) -> bool:
+        """Whether we deleted a later object of the same name."""
+        writes = self._writes.get(snapshot.key)
+        if writes is None or snapshot.is_unordered:
+            return False
+        return any(
+            write.version == UNORDERED
+            and write.uid != snapshot.uid
+            and snapshot.version <= write.floor
+            for write in writes
+        )

@@ -1,0 +1,4 @@
+"""A controller: its declaration, the workers that run it, its report and its permissions.
+
+Start reading at `controller` (the declaration), then `runner`.
+"""

@@ -1,0 +1,97 @@
+"""The declaration of a controller: what is reconciled, what wakes it, and how hard it works.
+
+A `Controller` is data; `runner.Runner` executes it inside a manager, so the same declaration can
+run against several clusters at once.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.queue.rate_limiter import RateLimiter
+from quarterdeck.runtime.reconcile.context import Context
+from quarterdeck.runtime.reconcile.finalizer import Finalizer
+from quarterdeck.runtime.reconcile.result import Result
+from quarterdeck.runtime.source.handler import Owns, Watch
+from quarterdeck.runtime.source.predicate import Predicate, desired_state_changed
+
+T = TypeVar("T", bound=Object)
+
+Reconcile = Callable[[T, Context[T]], Awaitable[Result | None]]
+"""`async def reconcile(obj, ctx)`; returning None means `Done()`. It must be idempotent."""
+
+Wake = Callable[[Key], None]
+Source = Callable[[Wake], Awaitable[None]]
+"""A long-running coroutine that wakes keys for reasons the API server does not know."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Controller(Generic[T]):
+    """Reconciles the objects of one kind."""
+
+    reconcile: Reconcile[T]
+    """Called with the newest known object whenever it may need work."""
+    for_: type[T]
+    """The reconciled kind."""
+    name: str = ""
+    """Unique in a manager: names logs, metrics and queues. Default: the kind in lower case."""
+    owns: Sequence[type[Object] | Owns] = ()
+    """Kinds of children: their changes wake the owner."""
+    watches: Sequence[Watch] = ()
+    """Other kinds whose changes concern this one, with a mapping to keys."""
+    reads: Sequence[type[Object]] = ()
+    """Kinds that are cached for reading but wake nobody."""
+    predicates: Sequence[Predicate] = (desired_state_changed,)
+    """Which events of the reconciled kind matter; all must hold."""
+    finalizers: Sequence[Finalizer] = ()
+    """Clean-up steps, in order. Without any, deletion is none of the controller's business."""
+    on_gone: Callable[[Key], Awaitable[None]] | None = None
+    """Called when an object has vanished, to drop what was remembered of it."""
+    on_error: Callable[[Context[T], Exception], None] | None = None
+    """Called before a failure is reported, to set conditions of one's own for it."""
+    indexes: Mapping[type[Object], Mapping[str, Callable[[Any], Sequence[str]]]] = field(
+        default_factory=dict
+    )
+    """Indexes to keep: kind -> name -> function from an object to values."""
+    sources: Sequence[Source] = ()
+    """Coroutines that wake keys from outside."""
+    workers: int = 8
+    """How many objects are reconciled at once; one object never twice at once."""
+    time_limit_s: float = 300.0
+    """A reconcile that takes longer is cancelled and tried again."""
+    ready: str | None = "Ready"
+    """The summary condition the runtime keeps; None leaves all conditions to the reconciler."""
+    conditions: Sequence[str] = ()
+    """Further condition types this controller answers for."""
+    limiter: Callable[[], RateLimiter] | None = None
+    """Delays after failures; default 5 ms doubling to 1000 s per object."""
+    resync_s: float | None = None
+    """Reconcile everything this often at low priority, with 10 % jitter; None never does."""
+    is_fair: bool = True
+    """Namespaces take turns in the queue."""
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ValueError(f"controller {self.label}: workers must be at least 1")
+        if self.time_limit_s <= 0:
+            raise ValueError(f"controller {self.label}: time_limit_s must be positive")
+
+    @property
+    def label(self) -> str:
+        """The name in force."""
+        return self.name or self.for_.KIND.kind.lower()
+
+    @property
+    def owned(self) -> tuple[Owns, ...]:
+        """`owns` in its long form."""
+        return tuple(each if isinstance(each, Owns) else Owns(each) for each in self.owns)
+
+    @property
+    def kinds(self) -> tuple[type[Object], ...]:
+        """Every kind that must be cached."""
+        kinds: list[type[Object]] = [self.for_]
+        kinds += [own.kind for own in self.owned]
+        kinds += [watch.kind for watch in self.watches]
+        return tuple(dict.fromkeys([*kinds, *self.reads, *self.indexes]))

@@ -1,0 +1,369 @@
+"""Runs one controller: events to queue, queue to workers, outcome to status and next visit.
+
+Workers are long-lived; no task is made per event. A failing reconciler hurts only its own object:
+every exception becomes an outcome, and only cancellation ends a worker.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from quarterdeck.client.interfaces import Api
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.kit.timelimit import TimeLimit
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.cache.event import Author, Event
+from quarterdeck.runtime.controller.controller import Controller
+from quarterdeck.runtime.controller.report import report
+from quarterdeck.runtime.informer.factory import Informers
+from quarterdeck.runtime.observability.logging import Logger
+from quarterdeck.runtime.observability.metrics import ControllerMetrics, Metrics
+from quarterdeck.runtime.observability.tracing import Tracer
+from quarterdeck.runtime.queue.dispatcher import Dispatcher
+from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY, Taken, WorkQueue
+from quarterdeck.runtime.reconcile import finalizer, outcome
+from quarterdeck.runtime.reconcile.client import Access, Shared
+from quarterdeck.runtime.reconcile.context import Context, EventSink
+from quarterdeck.runtime.reconcile.journal import Cause, Journal, Record
+from quarterdeck.runtime.reconcile.outcome import Outcome
+from quarterdeck.runtime.reconcile.result import Result
+from quarterdeck.runtime.reconcile.wait_list import Awaited
+from quarterdeck.runtime.source import handler
+from quarterdeck.runtime.source.predicate import Predicate
+from quarterdeck.wire.status import NotFound
+
+T = TypeVar("T", bound=Object)
+
+
+class Environment(NamedTuple):
+    """What a manager gives to every controller."""
+
+    api: Api
+    informers: Informers
+    events: EventSink
+    metrics: Metrics
+    clock: Clock
+    rng: random.Random
+    log: Logger
+    field_manager: str
+    tracer: Tracer | None = None
+    may_work: Callable[[], bool] | None = None
+    """Asked before each visit: whether we still lead, also right after a pause of the process."""
+
+
+class Runner(Generic[T]):
+    """One controller at work."""
+
+    def __init__(self, controller: Controller[T], env: Environment) -> None:
+        self.controller = controller
+        self.name = controller.label
+        self._env = env
+        self._clock = env.clock
+        self._may_work = env.may_work
+        self._log = env.log.bind(controller=self.name)
+        self._metrics = ControllerMetrics(env.metrics, self.name, workers=controller.workers)
+        limiter = controller.limiter() if controller.limiter is not None else None
+        self.queue: WorkQueue[Key] = WorkQueue(
+            env.clock,
+            limiter=limiter,
+            tenant=(lambda key: key.namespace) if controller.is_fair else None,
+            observer=self._metrics.queue,
+        )
+        self._dispatch: Dispatcher[Key] = Dispatcher(self.queue, env.clock)
+        self._shared = Shared(env.api, env.informers, env.field_manager, self._metrics)
+        self._cache = env.informers.ensure(controller.for_).cache
+        self._conditions = (
+            *([controller.ready] if controller.ready else ()),
+            *controller.conditions,
+        )
+        self._finalizers = [step.name for step in controller.finalizers]
+        self._awaited = Awaited(env.informers, self.wake, self._log)
+        self._uids: dict[Key, str] = {}
+        self._stopping = False
+        kind = controller.for_.KIND
+        self.journal = Journal(self.name, kind.kind, plural=kind.plural)
+
+    # --- start and stop
+
+    def attach(self) -> None:
+        """Declare what is watched, and let events flow into the queue, before anything works."""
+        controller, informers = self.controller, self._env.informers
+        for kind in controller.kinds:
+            informers.ensure(kind)
+        for kind, functions in controller.indexes.items():
+            for name, function in functions.items():
+                informers.ensure(kind).cache.add_index(name, function)
+        self._watch(controller.for_, controller.predicates, handler.for_object, "itself")
+        owner = controller.for_.KIND
+        for own in controller.owned:
+            informers.ensure(own.kind).cache.index_owners()
+            mapping = handler.for_owner(
+                owner.gvk.group_kind,
+                is_namespaced=owner.is_namespaced,
+                only_controller=own.only_controller,
+            )
+            self._watch(own.kind, own.predicates, mapping, "owner")
+        for watch in controller.watches:
+            mapping = handler.by_function(watch.to, watch.kind, informers)
+            label = getattr(watch.to, "__name__", "mapping")
+            self._watch(watch.kind, watch.predicates, mapping, label)
+
+    def start(self, tasks: Supervisor) -> None:
+        """Start working; what was queued until now is worked off."""
+        tasks.spawn(self._dispatch.run(), name=f"{self.name}-delays")
+        for number in range(self.controller.workers):
+            tasks.spawn(self._work(), name=f"{self.name}-worker-{number}")
+        for number, source in enumerate(self.controller.sources):
+            tasks.spawn(self._run_source(source), name=f"{self.name}-source-{number}")
+        if self.controller.resync_s is not None:
+            tasks.spawn(self._resync(self.controller.resync_s), name=f"{self.name}-resync")
+
+    def close(self) -> None:
+        """Begin no more reconciles: what is queued is level-triggered and found again."""
+        self._stopping = True
+        self._dispatch.close()
+
+    async def drain(self) -> None:
+        """Wait, after `close`, until the reconciles under way have ended."""
+        await self._dispatch.drained()
+
+    def wake(self, key: Key, cause: object = "woken") -> None:
+        """Reconcile an object soon, for a reason of one's own."""
+        self._dispatch.add(key, cause=cause)
+
+    def next_work_s(self) -> float | None:
+        """Seconds until the next visit that is planned: 0 for now, None for none."""
+        if len(self.queue) or self.queue.processing:
+            return 0.0
+        return self.queue.next_delay_s()
+
+    def refresh_metrics(self) -> None:
+        """Set the gauges that are computed when read."""
+        now, processing = self._clock.monotonic(), self.queue.processing
+        labels = (self.name, self.name)
+        ages = [now - started for started in processing.values()]
+        self._env.metrics.unfinished.labels(*labels).set(sum(ages))
+        self._env.metrics.longest_running.labels(*labels).set(max(ages, default=0.0))
+        self._metrics.active.set(len(processing))
+
+    # --- events to queue
+
+    def _watch(
+        self,
+        kind: type[Object],
+        predicates: Sequence[Predicate],
+        mapping: Callable[[Event], Iterable[Key]],
+        label: str,
+    ) -> None:
+        add, name, metrics = self._dispatch.add, self.name, self._metrics
+
+        def handle(event: Event) -> None:
+            try:
+                for predicate in predicates:
+                    if not predicate(event):
+                        return
+                keys = mapping(event)
+            except Exception as error:
+                self._log.error(
+                    "a predicate or mapping failed", error=error, kind=kind.__name__, mapping=label
+                )
+                return
+            priority = LOW_PRIORITY if event.is_initial else 0
+            for key in keys:
+                author = event.author
+                if author is not None and author.key == key and author.controller == name:
+                    metrics.own_events.value += 1
+                else:
+                    add(key, priority=priority, cause=Cause.of(event, label))
+
+        self._env.informers.ensure(kind).cache.add_handler(handle)
+
+    async def _run_source(self, source: Callable[[Callable[[Key], None]], Any]) -> None:
+        await source(self.wake)
+
+    async def _resync(self, period_s: float) -> None:
+        while True:
+            await self._clock.sleep(period_s * self._env.rng.uniform(0.9, 1.1))
+            for key in self._cache:
+                self._dispatch.add(key, priority=LOW_PRIORITY, cause="resync")
+
+    # --- queue to reconcile
+
+    async def _work(self) -> None:
+        limit = TimeLimit(self.controller.time_limit_s)
+        try:
+            while (taken := await self._dispatch.get()) is not None:
+                try:
+                    if self._stopping:
+                        continue
+                    if self._may_work is not None and not self._may_work():
+                        self._dispatch.add(taken.key, after_s=1.0, cause="not leading")
+                    else:
+                        await self._visit(taken, limit)
+                finally:
+                    self._dispatch.done(taken.key)
+        finally:
+            limit.close()
+
+    async def _visit(self, taken: Taken[Key], limit: TimeLimit) -> None:
+        key, started = taken.key, self._clock.monotonic()
+        obj = self._cache.get(key)
+        if obj is None:
+            await self._gone(taken)
+            return
+        if self.controller.on_gone is not None:
+            await self._told_gone(taken, obj)
+        access = Access(self._shared, Author(self.name, key))
+        ctx = Context(
+            obj,
+            access=access,
+            clock=self._clock,
+            events=self._env.events,
+            log=self._log,
+            reconcile_id=f"{self._env.rng.getrandbits(64):016x}",
+            attempt=self.queue.limiter.retries(key),
+            owned_conditions=self._conditions,
+        )
+        tracer = self._env.tracer
+        if tracer is None:
+            ended = await self._attempt(ctx, limit)
+        else:
+            with tracer.reconcile(self.name, obj, ctx.reconcile_id, taken.waited_s):
+                ended = await self._attempt(ctx, limit)
+        took_s = self._clock.monotonic() - started
+        self._count(ended, took_s)
+        next_s = self._schedule(taken, ended)
+        self.journal.add(
+            Record(
+                ctx.reconcile_id,
+                key,
+                ctx.started.timestamp(),
+                taken.causes,
+                taken.waited_s,
+                took_s,
+                tuple(access.reads),
+                tuple(access.writes),
+                ended.kind,
+                f"{ended.reason}: {ended.message}" if ended.reason else "",
+                next_s,
+            )
+        )
+
+    async def _attempt(self, ctx: Context[T], limit: TimeLimit) -> Outcome:
+        """Run the steps within the time limit, then report; a failed report is a failure."""
+        is_final = False
+        try:
+            with limit:
+                result, is_final = await self._steps(ctx)
+                ended = outcome.of_result(result)
+        except Exception as error:
+            ended = outcome.of_error(error, is_timeout=limit.expired)
+            self._tell_error(ctx, error, ended)
+        if is_final:
+            return ended
+        try:
+            await report(ctx, ended, self.controller)
+        except NotFound:
+            pass  # deleted meanwhile: there is nobody to report to
+        except Exception as error:
+            if not ended.is_failure:
+                ended = outcome.of_error(error)
+            self._log_failure(ctx, error, ended)
+        return ended
+
+    async def _steps(self, ctx: Context[T]) -> tuple[Result | None, bool]:
+        """Finalize or reconcile; True with the result when the object may be gone now."""
+        if ctx.obj.is_deleting:
+            return await self._finalize(ctx)
+        if self._finalizers:
+            ctx.obj = await finalizer.ensure(ctx.obj, ctx.api, self._finalizers)
+        return await self.controller.reconcile(ctx.obj, ctx), False
+
+    async def _finalize(self, ctx: Context[T]) -> tuple[Result | None, bool]:
+        steps = [s for s in self.controller.finalizers if s.name in ctx.obj.metadata.finalizers]
+        for step in steps:
+            await step.run(ctx.obj, ctx)
+            left = await finalizer.remove(ctx.obj, ctx.api, step.name)
+            if left is None:
+                return None, True
+            ctx.obj = left
+        return None, True
+
+    async def _gone(self, taken: Taken[Key]) -> None:
+        """The object does not exist: forget what we know of it."""
+        self.queue.forget(taken.key)
+        self._awaited.drop(taken.key)
+        self._uids.pop(taken.key, None)
+        await self._call_gone(taken)
+
+    async def _told_gone(self, taken: Taken[Key], obj: T) -> None:
+        """An object that replaced another of its name: the other one is gone first."""
+        known, uid = self._uids.get(taken.key), obj.metadata.uid
+        self._uids[taken.key] = uid
+        if known is not None and known != uid:
+            self.queue.forget(taken.key)
+            await self._call_gone(taken)
+
+    async def _call_gone(self, taken: Taken[Key]) -> None:
+        if self.controller.on_gone is None:
+            return
+        try:
+            await self.controller.on_gone(taken.key)
+        except Exception as error:
+            self._log.error("forgetting an object failed", error=error, object=str(taken.key))
+            self._dispatch.add(taken.key, rate_limited=True, cause="retry")
+
+    # --- outcome to next visit
+
+    def _tell_error(self, ctx: Context[T], error: Exception, ended: Outcome) -> None:
+        if self.controller.on_error is not None:
+            try:
+                self.controller.on_error(ctx, error)
+            except Exception as second:
+                self._log.error("on_error failed", error=second)
+        self._log_failure(ctx, error, ended)
+
+    def _log_failure(self, ctx: Context[T], error: Exception, ended: Outcome) -> None:
+        fields: dict[str, Any] = {"reason": ended.reason, "detail": ended.message}
+        match ended.kind:
+            case "waiting" | "conflict":
+                ctx.log.debug("not finished yet", **fields)
+            case "stalled":
+                ctx.log.warning("the object needs its author", **fields)
+            case "error" if ended.reason == "ReconcileFailed":
+                self._metrics.panics.value += not isinstance(error, OSError)
+                ctx.log.error("the reconcile failed", error=error, **fields)
+            case _:
+                ctx.log.warning("the reconcile failed", **fields)
+
+    def _count(self, ended: Outcome, took_s: float) -> None:
+        metrics = self._metrics
+        metrics.time.observe(took_s)
+        metrics.results[ended.result].value += 1
+        if ended.is_failure:
+            metrics.errors.value += 1
+            metrics.terminal_errors.value += ended.kind == "stalled"
+            metrics.timeouts.value += ended.kind == "timeout"
+
+    def _schedule(self, taken: Taken[Key], ended: Outcome) -> float | None:
+        """Put the key back if it has to come back; returns in how many seconds."""
+        key = taken.key
+        priority = taken.priority if ended.priority is None else ended.priority
+        self._awaited.drop(key)
+        if ended.is_retry:
+            after_s = ended.after_s or 0.0
+            if after_s > 0:  # the server asked for more patience than the limiter has
+                self.queue.limiter.when(key, self._clock.monotonic())
+                self._dispatch.add(key, after_s=after_s, priority=priority, cause="retry")
+            else:
+                self._dispatch.add(key, rate_limited=True, priority=priority, cause="retry")
+        else:
+            self.queue.forget(key)
+            if ended.after_s is not None:
+                self._dispatch.add(key, after_s=ended.after_s, priority=priority, cause=ended.kind)
+            if ended.wait is not None:
+                self._awaited.add(key, ended.wait)
+        due_at = self.queue.due_at(key)
+        return None if due_at is None else max(0.0, due_at - self._clock.monotonic())

@@ -1,0 +1,1 @@
+"""The HTTP endpoints of an operator: health, metrics, their certificate and authorization."""

@@ -1,0 +1,149 @@
+"""The certificate of a page: files that are read anew when they change, or one made here.
+
+Whoever mounts a certificate replaces its files some day; connections from then on get the new one,
+and a pair that does not fit together leaves the old one in force. Without files a certificate is
+made that says who serves, signed by itself: it hides tokens on their way, and proves nothing.
+"""
+
+import socket
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.pem import load_identity
+from quarterdeck.runtime.observability.logging import Logger
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+POLL_S = 10.0
+_LIFE = timedelta(days=365)
+_RENEW_AFTER = _LIFE * 2 / 3
+
+
+class CertificateFiles(NamedTuple):
+    """Where a certificate (with its chain) and its key are, in PEM."""
+
+    certificate: Path
+    key: Path
+
+    @classmethod
+    def within(cls, folder: Path) -> "CertificateFiles":
+        """The two files of a mounted TLS secret."""
+        return cls(folder / "tls.crt", folder / "tls.key")
+
+
+class CertificateProblem(Exception):
+    """Raised when a page has no usable certificate; names the files."""
+
+
+class PageCertificate:
+    """The TLS of one page; `context` stays the same object while certificates change."""
+
+    def __init__(self, files: CertificateFiles | None, *, clock: Clock, log: Logger) -> None:
+        """Load or make the certificate.
+
+        Raises:
+            CertificateProblem: if files were named and cannot be used.
+        """
+        self._files = files
+        self._clock = clock
+        self._log = log
+        self._seen: object = None
+        self._renew_at = datetime.max.replace(tzinfo=UTC)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context.set_alpn_protocols(["http/1.1"])
+        self.made = b""
+        """The certificate in PEM, if it was made here: whoever calls may trust it."""
+        self.refresh()
+
+    async def run(self) -> None:
+        """Look for a newer certificate from time to time, until cancelled."""
+        while True:
+            await self._clock.sleep(POLL_S)
+            try:
+                if self.refresh():
+                    self._log.info("serving a new certificate")
+            except CertificateProblem as problem:
+                self._log.warning("the new certificate cannot be used", reason=str(problem))
+
+    def refresh(self) -> bool:
+        """Take a newer certificate if there is one.
+
+        Raises:
+            CertificateProblem: if it cannot be used; the old one stays in force.
+        """
+        if self._files is not None:
+            return self._reload(self._files)
+        now = self._clock.now()
+        if self._seen is not None and now < self._renew_at:
+            return False
+        self.made, key = make(now)
+        load_identity(self.context, self.made, key)
+        self._seen, self._renew_at = now, now + _RENEW_AFTER
+        return True
+
+    def _reload(self, files: CertificateFiles) -> bool:
+        try:
+            state = tuple(_state(path) for path in files)
+            if state == self._seen:
+                return False
+            self.context.load_cert_chain(*files)
+        except ssl.SSLError as error:
+            raise CertificateProblem(
+                f"{files.certificate} and {files.key} are no certificate and its key, in PEM"
+            ) from error
+        except OSError as error:
+            name = error.filename or files.certificate
+            raise CertificateProblem(f"cannot read {name}: {error.strerror}") from error
+        self._seen = state
+        return True
+
+
+def make(now: datetime) -> tuple[bytes, bytes]:
+    """A certificate of this host signed by itself, and its key, both in PEM."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "quarterdeck")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + _LIFE)
+        .add_extension(x509.SubjectAlternativeName(_names()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return (
+        certificate.public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ),
+    )
+
+
+def _names() -> "list[x509.GeneralName]":
+    from ipaddress import ip_address
+
+    from cryptography import x509
+
+    names: list[x509.GeneralName] = [
+        x509.DNSName(name) for name in dict.fromkeys(("localhost", socket.gethostname()))
+    ]
+    return names + [x509.IPAddress(ip_address(address)) for address in ("127.0.0.1", "::1")]
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino

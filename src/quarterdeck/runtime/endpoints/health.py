@@ -1,0 +1,141 @@
+"""Health, readiness and explain over HTTP: plain functions from a request to a response.
+
+`/healthz` and `/readyz` list their checks with `?verbose`, leave some out with `?exclude=`, and
+each check has a path of its own. Readiness fails while a watch is stale: an operator that is
+blind says so. What shows objects (`/explain`, `/debug`) or changes anything is for this machine
+only, which includes `kubectl port-forward`; probes may come from anywhere.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from quarterdeck.kit import json
+from quarterdeck.kit.http import Request, Response
+from quarterdeck.meta.identity import Key
+from quarterdeck.runtime.observability import logging
+from quarterdeck.runtime.reconcile.journal import Journal, explain, to_json
+
+Check = Callable[[], str]
+"""Returns what is wrong, or nothing."""
+
+_TEXT = [("content-type", "text/plain; charset=utf-8"), ("x-content-type-options", "nosniff")]
+_LOCAL = frozenset({"127.0.0.1", "::1", "::ffff:127.0.0.1", ""})
+_JSON = [("content-type", "application/json")]
+
+
+def run_checks(name: str, checks: Mapping[str, Check], path: str, query: str) -> Response:
+    """Answer `/healthz`, `/readyz`, or one check of theirs."""
+    options = parse_qs(query, keep_blank_values=True)
+    wanted = path.removeprefix(f"/{name}").strip("/")
+    if wanted:
+        if wanted not in checks:
+            return _text(404, f"{name} has no check {wanted}; it has: {', '.join(checks)}\n")
+        checks = {wanted: checks[wanted]}
+    excluded = set(options.get("exclude", ()))
+    lines, failed = [], False
+    for check_name, check in checks.items():
+        if check_name in excluded:
+            lines.append(f"[+]{check_name} excluded: ok")
+            continue
+        trouble = _ask(check)
+        failed = failed or bool(trouble)
+        lines.append(f"[-]{check_name} failed: {trouble}" if trouble else f"[+]{check_name} ok")
+    if failed:
+        return _text(500, "\n".join([*lines, f"{name} check failed\n"]))
+    if "verbose" in options:
+        return _text(200, "\n".join([*lines, f"{name} check passed\n"]))
+    return _text(200, "ok")
+
+
+def _ask(check: Check) -> str:
+    try:
+        return check()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def ping() -> str:
+    """The process answers."""
+    return ""
+
+
+class HealthPages:
+    """The handler of the health port."""
+
+    def __init__(
+        self,
+        *,
+        live: Mapping[str, Check],
+        ready: Mapping[str, Check],
+        journals: Callable[[], Iterable[Journal]],
+        state: Callable[[], dict[str, Any]],
+    ) -> None:
+        self._live = live
+        self._ready = ready
+        self._journals = journals
+        self._state = state
+
+    async def handle(self, request: Request) -> Response:
+        """Route one request."""
+        path = request.path.rstrip("/") or "/"
+        head = path.split("/")[1] if path != "/" else ""
+        match head:
+            case "healthz" | "livez":
+                return run_checks(head, self._live, path, request.query)
+            case "readyz":
+                return run_checks(head, self._ready, path, request.query)
+            case "explain" | "debug" | "loglevel" if request.peer.host not in _LOCAL:
+                return _text(403, "this page is for callers on this machine only\n")
+            case "explain":
+                return self._explain(path)
+            case "debug" if path == "/debug/state":
+                return _json(self._state())
+            case "loglevel":
+                return self._level(request)
+            case _:
+                pages = "/healthz /readyz /explain/KIND/NAMESPACE/NAME /debug/state /loglevel"
+                return _text(404, f"no such page; there are: {pages}\n")
+
+    def _explain(self, path: str) -> Response:
+        match path.split("/")[2:]:
+            case [kind, namespace, name]:
+                found = explain(self._journals(), kind, Key(namespace, name))
+            case [kind, name]:
+                found = explain(self._journals(), kind, Key("", name))
+            case []:
+                found = [
+                    {
+                        "controller": journal.controller,
+                        "kind": journal.kind,
+                        "recent": [to_json(record) for record in journal.recent()],
+                    }
+                    for journal in self._journals()
+                ]
+            case _:
+                return _text(404, "ask for /explain/KIND/NAMESPACE/NAME or /explain/KIND/NAME\n")
+        if not found:
+            kinds = ", ".join(sorted({journal.kind for journal in self._journals()})) or "none"
+            return _json({"error": f"no controller reconciles this kind; there are: {kinds}"}, 404)
+        return _json({"controllers": found})
+
+    def _level(self, request: Request) -> Response:
+        """Read the log level, or set it with PUT `/loglevel?level=debug`."""
+        if request.method == "GET":
+            return _text(200, logging.current_level() + "\n")
+        if request.method != "PUT":
+            return _text(405, "GET or PUT\n")
+        level = parse_qs(request.query).get("level", [""])[0]
+        try:
+            logging.set_level(level)
+        except ValueError as error:
+            return _text(400, f"{error}\n")
+        return _text(200, logging.current_level() + "\n")
+
+
+def _text(status: int, body: str) -> Response:
+    return Response(status, _TEXT, body.encode())
+
+
+def _json(document: dict[str, Any], status: int = 200) -> Response:
+    return Response(status, _JSON, json.encode(document))

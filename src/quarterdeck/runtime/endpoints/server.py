@@ -1,0 +1,113 @@
+"""Where an operator answers over HTTP: its health page, and its metrics page with its guard."""
+
+import random
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from quarterdeck.client.interfaces import Api
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.runtime.endpoints.certificate import CertificateFiles, PageCertificate
+from quarterdeck.runtime.endpoints.health import HealthPages
+from quarterdeck.runtime.observability import registry
+from quarterdeck.runtime.observability.logging import Logger
+from quarterdeck.runtime.observability.registry import Registry
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Bind(NamedTuple):
+    """Where a page listens; port 0 is any free one."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+
+
+class MetricsPage(NamedTuple):
+    """How metrics are served: over TLS to callers that are checked, or insecure on loopback.
+
+    Without `certificate`, and without `bind.tls`, a certificate is made.
+    """
+
+    bind: Bind = Bind()  # frozen
+    is_insecure: bool = False
+    certificate: CertificateFiles | None = None
+
+
+class Endpoints:
+    """The pages of one manager; those it does not want are None."""
+
+    def __init__(
+        self,
+        *,
+        health: Bind | None,
+        metrics: MetricsPage | None,
+        pages: HealthPages,
+        registry: Registry,
+    ) -> None:
+        self.health_url = ""
+        self.metrics_url = ""
+        self._health = health
+        self._metrics = metrics
+        self._pages = pages
+        self._registry = registry
+        self._servers: list[http.Server] = []
+        self.certificate: PageCertificate | None = None
+        """The one of the metrics page, if it is ours to keep."""
+
+    async def open(self, api: Api, *, clock: Clock, rng: random.Random, log: Logger) -> None:
+        """Listen; `api` is asked who may read metrics."""
+        if self._health is not None:
+            self.health_url = await self._serve(self._pages.handle, self._health)
+        page = self._metrics
+        if page is None:
+            return
+        if page.is_insecure:
+            self._require_loopback(page.bind)
+            self.metrics_url = await self._serve(self._show_metrics, page.bind)
+            return
+        bind = page.bind
+        if bind.tls is None:
+            self.certificate = PageCertificate(page.certificate, clock=clock, log=log)
+            bind = bind._replace(tls=self.certificate.context)
+        from quarterdeck.runtime.endpoints.authorization import (
+            Guard,
+        )  # few operators serve metrics to others
+
+        guard = Guard(api, clock, rng)
+        self.metrics_url = await self._serve(guard.protect(self._show_metrics), bind)
+
+    def start(self, tasks: Supervisor) -> None:
+        """Renew the certificate that was made, or read again the one that was given."""
+        if self.certificate is not None:
+            tasks.spawn(self.certificate.run(), name="metrics-certificate")
+
+    async def close(self) -> None:
+        """Answer what was asked, and stop."""
+        for server in self._servers:
+            await server.drain(1.0)
+            await server.close()
+
+    async def _serve(
+        self, handler: Callable[[http.Request], Awaitable[http.Response]], bind: Bind
+    ) -> str:
+        server = http.Server(handler)
+        self._servers.append(server)
+        listener = await server.listen(bind.host, bind.port, tls=bind.tls)
+        return listener.url
+
+    async def _show_metrics(self, request: http.Request) -> http.Response:
+        if request.path.rstrip("/") != "/metrics":
+            return http.Response(404, [("content-type", "text/plain")], b"ask for /metrics\n")
+        headers = [("content-type", registry.CONTENT_TYPE)]
+        return http.Response(200, headers, self._registry.render())
+
+    @staticmethod
+    def _require_loopback(bind: Bind) -> None:
+        if bind.host not in _LOOPBACK:
+            raise ValueError(
+                f"metrics without access control may listen on loopback only, not {bind.host}"
+            )

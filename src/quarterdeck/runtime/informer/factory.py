@@ -1,0 +1,121 @@
+"""The caches of one manager: one informer per kind, shared by everybody who asks."""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from typing import Any, TypeVar, cast
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.informer.informer import EVERYTHING, Informer, ReadsAndWatches, Scope
+from quarterdeck.runtime.informer.reflector import Settings
+from quarterdeck.wire.labels import Selector
+
+T = TypeVar("T", bound=Object)
+
+
+class NotWatched(LookupError):
+    """Raised when a cache is asked for a kind that nobody declared to watch."""
+
+
+class Informers:
+    """Creates informers, runs them, and answers synchronous reads from their caches."""
+
+    def __init__(
+        self,
+        api: ReadsAndWatches,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        settings: Settings,
+        namespaces: tuple[str, ...] = (),
+        field_manager: str = "",
+    ) -> None:
+        """`namespaces` limits every namespaced kind that has no scope of its own."""
+        self._api = api
+        self._clock = clock
+        self._random = rng
+        self._settings = settings
+        self._namespaces = namespaces
+        self._field_manager = field_manager
+        self._informers: dict[type[Object], Informer[Any]] = {}
+        self._scopes: dict[type[Object], Scope] = {}
+        self._tasks: Supervisor | None = None
+
+    def __iter__(self) -> Iterator[Informer[Any]]:
+        return iter(tuple(self._informers.values()))
+
+    def scope(self, kind: type[Object], scope: Scope) -> None:
+        """Say which objects of a kind to watch, before anybody asks for it."""
+        if kind in self._informers:
+            raise ValueError(f"{kind.__name__} is already watched: set its scope earlier")
+        if scope.namespaces and not kind.KIND.is_namespaced:
+            raise ValueError(f"{kind.__name__} is cluster-scoped: it has no namespaces to choose")
+        self._scopes[kind] = scope
+
+    def ensure(self, kind: type[T]) -> Informer[T]:
+        """The informer of a kind, made now if need be; started at once if the others run."""
+        informer = self._informers.get(kind)
+        if informer is None:
+            default = EVERYTHING._replace(
+                namespaces=self._namespaces if kind.KIND.is_namespaced else ()
+            )
+            informer = self._informers[kind] = Informer(
+                self._api,
+                kind,
+                scope=self._scopes.get(kind, default),
+                clock=self._clock,
+                rng=self._random,
+                settings=self._settings,
+                field_manager=self._field_manager,
+            )
+            self._start(informer)
+        return cast("Informer[T]", informer)
+
+    def find(self, kind: type[T]) -> Informer[T] | None:
+        """The informer of a kind, if somebody watches it."""
+        return cast("Informer[T] | None", self._informers.get(kind))
+
+    def start(self, tasks: Supervisor) -> None:
+        """Run what is there, and what will be added later."""
+        self._tasks = tasks
+        for informer in self:
+            self._start(informer)
+
+    async def wait_settled(self) -> None:
+        """Wait until every cache has its first state."""
+        await asyncio.gather(*(informer.wait_settled() for informer in self))
+
+    def _start(self, informer: Informer[Any]) -> None:
+        if self._tasks is not None:
+            self._tasks.spawn(informer.run(), name=f"informer-{informer.kind.__name__}")
+
+    # --- synchronous reads, for mappings
+
+    def get(self, kind: type[T], key: Key) -> T | None:
+        """The newest known state; None if absent."""
+        return self._watched(kind).cache.get(key)
+
+    def list(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: str = "",
+        index: tuple[str, str] | None = None,
+    ) -> list[T]:
+        """Objects from the cache."""
+        selector = Selector.parse(labels) if labels else None
+        return self._watched(kind).cache.list(namespace=namespace, selector=selector, index=index)
+
+    def _watched(self, kind: type[T]) -> Informer[T]:
+        informer = self.find(kind)
+        if informer is None:
+            known = ", ".join(sorted(each.__name__ for each in self._informers)) or "none"
+            raise NotWatched(
+                f"{kind.__name__} is not watched, so there is no cache to read; watched: {known}. "
+                "Add it to a controller's owns, watches or reads"
+            )
+        return informer

@@ -1,0 +1,251 @@
+"""The I/O shell of the reflector: performs its requests and feeds the cache.
+
+One informer per kind and scope, shared by every controller; with several namespaces there is one
+reflector for each. Nothing here decides, and nothing here is fatal.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from quarterdeck.client.errors import ClientError
+from quarterdeck.client.interfaces import Form, Reader, Watcher
+from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.cache.cache import Cache
+from quarterdeck.runtime.cache.retention import Keep
+from quarterdeck.runtime.cache.snapshot import Metadata
+from quarterdeck.runtime.cache.transform import Trim, keep_all, only_applied_by
+from quarterdeck.runtime.informer.failure import StreamBroken, failure_from
+from quarterdeck.runtime.informer.reflector import (
+    FetchPage,
+    Health,
+    OpenStream,
+    Reflector,
+    Settings,
+    Wait,
+)
+from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import ListOptions
+from quarterdeck.wire.status import ApiError
+
+T = TypeVar("T", bound=Object)
+
+
+class Scope(NamedTuple):
+    """Which objects of a kind are watched."""
+
+    namespaces: tuple[str, ...] = ()
+    """Empty means all; for cluster-scoped kinds it must be empty."""
+    labels: str = ""
+    """A label selector, applied by the server."""
+    fields: str = ""
+    """A field selector, applied by the server."""
+    form: Form = Form.FULL
+    managed_fields: bool = False
+    """Keep `metadata.managedFields` of everybody, not only what we applied."""
+    transform: Callable[[bytes], bytes] | None = None
+    """Shrinks what is kept of an object further, given its JSON; metadata must survive."""
+
+
+EVERYTHING = Scope()
+DEFAULT_SETTINGS = Settings()
+
+
+class ReadsAndWatches(Reader, Watcher, Protocol):
+    """What an informer asks of a client."""
+
+
+class SourceState(NamedTuple):
+    """How one reflector is doing, for health, metrics and people."""
+
+    namespace: str
+    health: Health
+    trouble: str
+    version: int
+    silent_s: float
+    lists: int
+    streams: int
+    resets: int
+
+
+class Informer(Generic[T]):
+    """Keeps a cache equal to the server, whatever happens to the connection."""
+
+    def __init__(
+        self,
+        api: ReadsAndWatches,
+        kind: type[T],
+        *,
+        scope: Scope = EVERYTHING,
+        clock: Clock,
+        rng: random.Random,
+        settings: Settings = DEFAULT_SETTINGS,
+        field_manager: str = "",
+    ) -> None:
+        """`field_manager` is whom we write as: its managed fields are kept."""
+        self.kind = kind
+        self.scope = scope
+        self._api = api
+        self._clock = clock
+        self._labels = Selector.parse(scope.labels) if scope.labels else None
+        self._settings = settings
+        keep = Keep(_trim(scope, field_manager))
+        self.cache: Cache[T] = Cache(kind, in_scope=self._in_scope, keep=keep)
+        self._reflectors = {
+            namespace: Reflector(settings, rng, keep) for namespace in scope.namespaces or ("",)
+        }
+        self._settled = asyncio.Event()
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for namespace in self._reflectors:
+                name = f"informer-{self.kind.__name__}-{namespace or 'all'}"
+                group.create_task(self._follow(namespace), name=name)
+
+    async def wait_settled(self) -> None:
+        """Wait until the cache is complete, or the server has said that the kind is absent."""
+        await self._settled.wait()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the first state is known; never becomes false again."""
+        return self._settled.is_set()
+
+    def states(self) -> Sequence[SourceState]:
+        """How each reflector is doing."""
+        now = self._clock.monotonic()
+        return [
+            SourceState(
+                namespace,
+                reflector.health,
+                reflector.trouble,
+                reflector.version,
+                now - reflector.last_heard_at,
+                reflector.lists,
+                reflector.streams,
+                reflector.resets,
+            )
+            for namespace, reflector in self._reflectors.items()
+        ]
+
+    def stale_reason(self) -> str:
+        """Why the cache cannot be trusted to be fresh now; empty if it can."""
+        for state in self.states():
+            where = f"{self.kind.__name__} in {state.namespace or 'all namespaces'}"
+            if state.health in (Health.STARTING, Health.FORBIDDEN, Health.FAILING):
+                return f"{where}: {state.health.value} {state.trouble}".rstrip()
+            if state.health is Health.SYNCED and state.silent_s > 2 * self._settings.silence_s:
+                return f"{where}: nothing heard for {state.silent_s:.0f} s"
+        return ""
+
+    async def _follow(self, namespace: str) -> None:
+        reflector = self._reflectors[namespace]
+        while True:
+            match reflector.next(self._clock.monotonic()):
+                case Wait(seconds):
+                    self._check_settled()
+                    await self._clock.sleep(seconds)
+                case FetchPage(options):
+                    await self._fetch(reflector, options, namespace)
+                case OpenStream(options):
+                    await self._stream(reflector, options, namespace)
+
+    async def _fetch(self, reflector: Reflector, options: ListOptions, namespace: str) -> None:
+        try:
+            page = await self._api.list(
+                self._path(namespace), self._scoped(options), form=self.scope.form
+            )
+            replaced = reflector.page(page, self._clock.monotonic())
+        except (ApiError, ClientError, OSError, msgspec.DecodeError) as error:
+            replaced = reflector.failed(failure_from(error), self._clock.monotonic())
+        if replaced is not None:
+            self.cache.apply(replaced, namespace)
+            self._check_settled()
+
+    async def _stream(self, reflector: Reflector, options: ListOptions, namespace: str) -> None:
+        clock, replaced = self._clock, None
+        silent = asyncio.Event()
+        try:
+            async with asyncio.TaskGroup() as group:
+                guard = group.create_task(self._guard(reflector, silent), name="silence-guard")
+                reader = group.create_task(
+                    self._read(reflector, options, namespace), name="watch-reader"
+                )
+                guard.add_done_callback(lambda _: reader.cancel())
+                reader.add_done_callback(lambda _: guard.cancel())
+        except* (StreamBroken, ApiError, ClientError, OSError) as failed:
+            replaced = reflector.failed(failure_from(_first(failed)), clock.monotonic())
+        else:
+            if silent.is_set():
+                reflector.silent(clock.monotonic())
+            else:
+                reflector.closed(clock.monotonic())
+        if replaced is not None:
+            self.cache.apply(replaced, namespace)
+
+    async def _read(self, reflector: Reflector, options: ListOptions, namespace: str) -> None:
+        clock, cache = self._clock, self.cache
+        path = self._path(namespace)
+        async with self._api.watch(path, self._scoped(options), form=self.scope.form) as lines:
+            reflector.opened(clock.monotonic())
+            async for line in lines:
+                delta = reflector.line(line, clock.monotonic())
+                if delta is not None:
+                    cache.apply(delta, namespace)
+                    if not self._settled.is_set():
+                        self._check_settled()
+
+    async def _guard(self, reflector: Reflector, silent: asyncio.Event) -> None:
+        """End when the stream has been silent for too long (R10)."""
+        started = self._clock.monotonic()
+        while True:
+            heard = max(reflector.last_heard_at, started)
+            left_s = heard + reflector.silence_s - self._clock.monotonic()
+            if left_s <= 0:
+                silent.set()
+                return
+            await self._clock.sleep(min(left_s, self._settings.initial_events_s))
+
+    def _check_settled(self) -> None:
+        if all(r.health in (Health.SYNCED, Health.ABSENT) for r in self._reflectors.values()):
+            self._settled.set()
+
+    def _path(self, namespace: str) -> ResourcePath:
+        group, version, resource = self.kind.KIND.gvr
+        return ResourcePath(group, version, resource, namespace)
+
+    def _scoped(self, options: ListOptions) -> ListOptions:
+        if not self.scope.labels and not self.scope.fields:
+            return options
+        return msgspec.structs.replace(
+            options, label_selector=self.scope.labels, field_selector=self.scope.fields
+        )
+
+    def _in_scope(self, metadata: Metadata) -> bool:
+        """Whether an object we wrote belongs into the cache; field selectors cannot be judged."""
+        if self.scope.fields:
+            return False
+        if self.scope.namespaces and metadata.namespace not in self.scope.namespaces:
+            return False
+        return self._labels is None or self._labels.matches(metadata.labels or {})
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _trim(scope: Scope, field_manager: str) -> Trim:
+    managed = keep_all if scope.managed_fields else only_applied_by(field_manager)
+    transform = scope.transform
+    if transform is None:
+        return managed
+    return lambda raw, metadata: transform(managed(raw, metadata))

@@ -1,0 +1,381 @@
+"""List-and-watch as a state machine: what to ask the server next, and what its answers mean.
+
+Pure: no I/O and no clock of its own. The shell (`informer`) performs the `Action` that `next`
+names and reports back what happened; answers come back as `Delta`s for the cache.
+
+    SYNC ──WatchList stream──► WATCH ──closed──► WATCH        (reopened at the last version)
+      │ └─fallback─► LIST page by page ─► WATCH ──410/error──► SYNC (after a backoff)
+      └──────────── every failure waits, nothing is ever fatal ────────────┘
+
+The rules R1-R11 that make it safe are named where they are kept. Ordering per key (R1) is the
+cache's, which knows the stored versions.
+"""
+
+import enum
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from quarterdeck.client.interfaces import ListPage
+from quarterdeck.kit.backoff import Backoff
+from quarterdeck.meta.identity import Key
+from quarterdeck.runtime.cache.delta import Delta, Progress, Remove, Replace, Upsert
+from quarterdeck.runtime.cache.retention import Keep, Stock
+from quarterdeck.runtime.cache.snapshot import UNORDERED, Metadata, Snapshot, read_head, version_of
+from quarterdeck.runtime.informer.failure import Failure, StreamBroken, failure_of
+from quarterdeck.wire import frame
+from quarterdeck.wire.query import ListOptions
+
+
+class Settings(NamedTuple):
+    """The reflector's numbers; the defaults are client-go's unless a reason is given."""
+
+    page_size: int = 500
+    stream_min_s: int = 300
+    stream_max_s: int = 600
+    silence_s: float = 75.0
+    """No line for this long means a dead stream: servers send a bookmark each minute."""
+    initial_events_s: float = 10.0
+    """Silence during initial events before falling back to LIST: old servers never end them."""
+    short_stream_s: float = 1.0
+    backoff_initial_s: float = 0.8
+    backoff_cap_s: float = 30.0
+    backoff_reset_s: float = 120.0
+    absent_cap_s: float = 5.0
+    """Longest wait while the kind is not served: a CRD that appears is noticed soon."""
+    list_only_s: float = 600.0
+    """How long a server that refused streaming lists is asked with LIST only."""
+    watch_list: bool = True
+
+
+class Health(enum.Enum):
+    """How the source of a cache is doing."""
+
+    STARTING = "starting"
+    SYNCED = "synced"
+    ABSENT = "absent"
+    """The server does not know the kind, for now."""
+    FORBIDDEN = "forbidden"
+    FAILING = "failing"
+
+
+class Wait(NamedTuple):
+    """Do nothing for a while."""
+
+    seconds: float
+
+
+class FetchPage(NamedTuple):
+    """LIST one page; answer with `page` or `failed`."""
+
+    options: ListOptions
+
+
+class OpenStream(NamedTuple):
+    """Open a watch; answer with `opened`, then `line`s, then `closed`, `silent` or `failed`."""
+
+    options: ListOptions
+
+
+Action = Wait | FetchPage | OpenStream
+
+
+class _Phase(enum.Enum):
+    SYNC = "sync"
+    PAGES = "pages"
+    WATCH = "watch"
+
+
+class Reflector:
+    """The machine of one watched collection."""
+
+    def __init__(self, settings: Settings, rng: random.Random, keep: Keep | None = None) -> None:
+        self._settings = settings
+        self._keep = keep if keep is not None else Keep()
+        self._random = rng
+        self._backoff = Backoff(
+            initial_s=settings.backoff_initial_s,
+            factor=2.0,
+            cap_s=settings.backoff_cap_s,
+            jitter=1.0,
+            random=rng,
+        )
+        self._phase = _Phase.SYNC
+        self._ready_at = float("-inf")
+        self._failed_at = float("-inf")
+        self._list_only_until = float("-inf")
+        self._use_list_once = False
+        self._version = ""  # the resourceVersion everything up to which was told
+        self._ask_newest = False  # the version is of no use: ask for the newest state
+        self._refused_version: str | None = None  # R11
+        self._pages = self._keep.stock()
+        self._continue = ""
+        self._list_version = ""
+        self._unpaged_once = False
+        self._always_page = False
+        self._initial: Stock | None = None  # collecting initial events
+        self._is_open = False
+        self._opened_at = 0.0
+        self._lines = 0
+        self._silences = 0
+        self._retried_login = False
+        self._absences = 0
+        self.last_heard_at = float("-inf")
+        self.health = Health.STARTING
+        self.trouble = ""
+        self.lists = 0
+        self.streams = 0
+        self.resets = 0
+
+    @property
+    def version(self) -> int:
+        """How far the told state reaches."""
+        return version_of(self._version) if self._version else 0
+
+    @property
+    def silence_s(self) -> float:
+        """How long the stream may now be silent."""
+        if self._initial is not None:
+            return self._settings.initial_events_s
+        return self._settings.silence_s
+
+    # --- what to do
+
+    def next(self, now: float) -> Action:
+        """The next thing to do."""
+        if self._ready_at > now:
+            return Wait(self._ready_at - now)
+        if self._phase is _Phase.WATCH:
+            return OpenStream(self._stream_options(self._version))
+        if self._phase is _Phase.PAGES or not self._may_stream(now):
+            return FetchPage(self._page_options())
+        self._initial, self._lines = self._keep.stock(), 0
+        version = "" if self._ask_newest else self._version
+        return OpenStream(self._stream_options(version, initial=True))
+
+    def _may_stream(self, now: float) -> bool:
+        return (
+            self._settings.watch_list and not self._use_list_once and now >= self._list_only_until
+        )
+
+    def _stream_options(self, version: str, *, initial: bool = False) -> ListOptions:
+        settings = self._settings
+        return ListOptions(
+            watch=True,
+            allow_watch_bookmarks=True,
+            resource_version=version,
+            resource_version_match="NotOlderThan" if initial else "",
+            send_initial_events=True if initial else None,
+            timeout_seconds=self._random.randint(settings.stream_min_s, settings.stream_max_s),
+        )
+
+    def _page_options(self) -> ListOptions:
+        if self._continue:
+            return ListOptions(limit=self._settings.page_size, continue_=self._continue)
+        version = "" if self._ask_newest else self._version or "0"
+        is_paged = not self._unpaged_once and (version in ("", "0") or self._always_page)
+        return ListOptions(
+            resource_version=version, limit=self._settings.page_size if is_paged else 0
+        )
+
+    # --- what happened to a LIST
+
+    def page(self, page: ListPage, now: float) -> Replace | None:
+        """A page came; the last one yields the whole state."""
+        asked_any = not self._continue and not self._ask_newest and not self._version
+        if asked_any and page.continue_:
+            self._always_page = True
+        for item in page.items:
+            self._pages.put(self._keep.passing(item, read_head(item).metadata))
+        self._list_version = page.resource_version
+        self._continue = page.continue_
+        self._retried_login = False
+        self.last_heard_at = now
+        if page.continue_:
+            self._phase = _Phase.PAGES
+            return None
+        snapshots, self._pages = tuple(self._pages.values()), self._keep.stock()
+        self.lists += 1
+        return self._synced(snapshots, self._list_version)
+
+    def _synced(self, snapshots: Sequence[Snapshot], version: str) -> Replace:
+        old, new = self.version, version_of(version)
+        is_reset = UNORDERED < new < old
+        self.resets += is_reset
+        self._version = version
+        self._phase = _Phase.WATCH
+        self._ask_newest = self._use_list_once = self._unpaged_once = False
+        self._refused_version = None
+        self._absences = 0
+        self._continue = ""
+        self.health, self.trouble = Health.SYNCED, ""
+        return Replace(snapshots, new, is_reset)
+
+    # --- what happened to a stream
+
+    def opened(self, now: float) -> None:
+        """The server accepted the watch."""
+        self._is_open = True
+        self._opened_at = now
+        self._lines = 0
+        self._retried_login = False
+        self.streams += 1
+        self.last_heard_at = now
+        if self._initial is None:
+            self.health, self.trouble = Health.SYNCED, ""
+
+    def line(self, line: bytes, now: float) -> Delta | None:
+        """A complete line came. Raises `StreamBroken` when the stream must be closed."""
+        self._lines += 1
+        self._silences = 0
+        self.last_heard_at = now
+        try:
+            event = frame.decode_event(line)
+            if event.type == "ERROR":
+                raise StreamBroken(failure_of(event.body))
+            head = read_head(event.object)
+        except (frame.FrameError, msgspec.DecodeError) as error:  # R5: recoverable
+            raise StreamBroken(Failure(500, "Undecodable", str(error))) from error
+        metadata = head.metadata
+        if self._initial is not None:
+            return self._initial_event(event, metadata)
+        self._require_progress(metadata.resource_version)
+        match event.type:
+            case "ADDED" | "MODIFIED":
+                self._version = metadata.resource_version
+                return Upsert(self._keep.passing(event.body, metadata), metadata)
+            case "DELETED":
+                self._version = metadata.resource_version
+                return Remove(self._keep.passing(event.body, metadata), metadata)
+            case "BOOKMARK":  # R8: every earlier line has been applied already
+                self._version = metadata.resource_version
+                return Progress(version_of(self._version))
+            case _:
+                return None  # a type of the future: skipped
+
+    def _initial_event(self, event: frame.WatchEvent, metadata: Metadata) -> Replace | None:
+        assert self._initial is not None
+        match event.type:
+            case "ADDED" | "MODIFIED":
+                self._initial.put(self._keep.passing(event.body, metadata))
+            case "DELETED":
+                self._initial.drop(Key(metadata.namespace, metadata.name))
+            case "BOOKMARK" if (metadata.annotations or {}).get(frame.INITIAL_EVENTS_END):
+                snapshots = tuple(self._initial.values())
+                self._initial = None
+                self.lists += 1
+                return self._synced(snapshots, metadata.resource_version)
+        return None
+
+    def _require_progress(self, resource_version: str) -> None:
+        """R1 for the stream: a version before ours means the server's history went back."""
+        if UNORDERED < version_of(resource_version) < self.version:
+            self._ask_newest = True
+            raise StreamBroken(Failure(410, "HistoryWentBack", f"version {resource_version}"))
+
+    def closed(self, now: float) -> None:
+        """The server ended the stream, which is normal: reopen at once where we are."""
+        self._is_open = False
+        if self._initial is not None:
+            self._fall_back(now)
+        elif self._lines == 0 and now - self._opened_at < self._settings.short_stream_s:
+            self._resync_later(Failure(0, "ShortWatch", "closed at once without an event"), now)
+
+    def silent(self, now: float) -> None:
+        """No line for `silence_s`: the stream is dead although it looks open (R10)."""
+        self._is_open = False
+        if self._initial is not None:
+            self._fall_back(now, sticky=True)
+            return
+        self._silences += 1
+        if self._silences > 1:  # the server may wait for a version it never reaches
+            self._silences = 0
+            self._ask_newest = True
+            self._phase = _Phase.SYNC
+
+    def failed(self, failure: Failure, now: float) -> Replace | None:
+        """A request was refused, a connection failed, or a stream broke."""
+        was_open, self._is_open = self._is_open, False
+        if was_open and failure.code == 0 and self._initial is None:
+            self.closed(now)  # cut, not refused: what was told so far is right
+            return None
+        self.trouble = failure.message or failure.reason
+        if failure.code == 401 and not self._retried_login:  # R7: the client renews credentials
+            self._retried_login = True
+            self._initial = None
+            return None
+        if failure.code == 404:
+            return self._absent(failure, now)
+        self.health = Health.FORBIDDEN if failure.code == 403 else Health.FAILING
+        if self._phase is _Phase.WATCH and self._initial is None:
+            self._watch_failed(failure, now)
+        elif self._initial is not None:
+            self._stream_refused(failure, now)
+        else:
+            self._list_failed(failure, now)
+        return None
+
+    def _watch_failed(self, failure: Failure, now: float) -> None:
+        if failure.code in (0, 429):
+            self._delay(failure, now)  # same version: nothing is lost
+        else:
+            self._resync_later(failure, now)
+
+    def _stream_refused(self, failure: Failure, now: float) -> None:
+        self._initial = None
+        if failure.is_expired or failure.is_too_large:
+            self._version_refused(failure, now)
+        elif failure.code in (0, 429, 403, 401):
+            self._use_list_once = self._lines > 0  # cut half-way: a list may get through
+            self._delay(failure, now)
+        else:
+            self._fall_back(now, sticky=failure.code in (400, 422))
+
+    def _list_failed(self, failure: Failure, now: float) -> None:
+        second_page, self._pages = bool(self._continue), self._keep.stock()
+        self._continue = ""
+        self._phase = _Phase.SYNC
+        if failure.is_expired and second_page and not self._unpaged_once:
+            self._unpaged_once = self._use_list_once = True  # one full list at the same version
+        elif failure.is_expired or failure.is_too_large:
+            self._version_refused(failure, now)
+        else:
+            self._delay(failure, now)
+
+    def _version_refused(self, failure: Failure, now: float) -> None:
+        """Ask for the newest state at once; if that is refused too, wait (R11)."""
+        if self._ask_newest:
+            self._delay(failure, now)
+        self._ask_newest = True
+        self._phase = _Phase.SYNC
+
+    def _absent(self, failure: Failure, now: float) -> Replace | None:
+        """The kind is not served: told twice, its objects are gone; keep asking."""
+        self.health = Health.ABSENT
+        self._initial = None
+        self._pages, self._continue = self._keep.stock(), ""
+        self._phase = _Phase.SYNC
+        self._ask_newest = True
+        self._absences += 1
+        self._delay(failure, now, cap_s=self._settings.absent_cap_s)
+        return Replace((), self.version) if self._absences == 2 else None
+
+    def _fall_back(self, now: float, *, sticky: bool = False) -> None:
+        self._initial = None
+        self._use_list_once = True
+        self._phase = _Phase.SYNC
+        if sticky:
+            self._list_only_until = now + self._settings.list_only_s
+
+    def _resync_later(self, failure: Failure, now: float) -> None:
+        self._phase = _Phase.SYNC
+        self._delay(failure, now)
+
+    def _delay(self, failure: Failure, now: float, *, cap_s: float = float("inf")) -> None:
+        if now - self._failed_at > self._settings.backoff_reset_s:
+            self._backoff.reset()
+        self._failed_at = now
+        delay_s = max(min(self._backoff.next(), cap_s), failure.retry_after_s)  # R6
+        self._ready_at = now + delay_s

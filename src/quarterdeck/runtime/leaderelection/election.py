@@ -1,0 +1,257 @@
+"""Leader election by a Lease: a pure machine that decides, and a shell that asks.
+
+The rule that makes clocks harmless: times in the record are never compared with ours. A candidate
+only looks whether the record *changed*, and measures by its own clock how long it has not. That
+tolerates any offset, and clock rates that differ by up to lease / renew deadline (1.5 by default).
+There is no fencing: a process paused for longer than the rest of its lease can still finish the
+request it had begun, which is why a lost lease ends the process at once.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from quarterdeck.apis.coordination import Lease, LeaseSpec
+from quarterdeck.client.errors import ClientError
+from quarterdeck.client.interfaces import Reader, Writer
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.objects import ObjectMeta, decode, encode, replace, with_metadata
+from quarterdeck.runtime.observability.logging import Logger
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import CreateOptions, GetOptions, UpdateOptions
+from quarterdeck.wire.status import ApiError, NotFound
+
+_JITTER = 1.2
+
+
+class Timing(NamedTuple):
+    """The three numbers of an election."""
+
+    lease_s: float = 15.0
+    """How long candidates wait after the last change before they take over."""
+    renew_s: float = 10.0
+    """How long a leader tries to renew before it gives up."""
+    retry_s: float = 2.0
+    """How often both try."""
+
+    def check(self) -> None:
+        """Raise ValueError unless lease > renew > 1.2 · retry > 0."""
+        if not self.lease_s > self.renew_s > _JITTER * self.retry_s > 0:
+            raise ValueError(
+                "leader election needs lease_s > renew_s > 1.2 * retry_s > 0, "
+                f"got {self.lease_s}, {self.renew_s}, {self.retry_s}"
+            )
+
+
+class Claim(NamedTuple):
+    """What a lease says; times are texts, because nobody computes with them."""
+
+    holder: str
+    duration_s: int
+    acquired: str
+    renewed: str
+    transitions: int
+
+
+class Elector:
+    """The decisions of one candidate."""
+
+    def __init__(self, identity: str, timing: Timing) -> None:
+        timing.check()
+        if not identity:
+            raise ValueError("a candidate needs an identity")
+        self.identity = identity
+        self.timing = timing
+        self._seen: Claim | None = None
+        self._seen_at = float("-inf")
+        self._renewed_at = float("-inf")
+        self._leads = False
+
+    def observe(self, claim: Claim, now: float) -> None:
+        """Note a claim that was read; only a change starts the waiting anew."""
+        if claim != self._seen:
+            self._seen, self._seen_at = claim, now
+
+    def plan(self, claim: Claim | None, now: float, wall: datetime) -> Claim | None:
+        """The claim to write over the one that was read; None means: not now."""
+        stamp = rfc3339.format_micro(wall)
+        length = max(1, round(self.timing.lease_s))
+        if claim is None:
+            return Claim(self.identity, length, stamp, stamp, 0)
+        self.observe(claim, now)
+        if claim.holder == self.identity:
+            return claim._replace(duration_s=length, renewed=stamp)
+        if claim.holder and now < self._seen_at + claim.duration_s:
+            return None
+        return Claim(self.identity, length, stamp, stamp, claim.transitions + 1)
+
+    def wrote(self, claim: Claim, asked_at: float) -> None:
+        """Our claim was stored; `asked_at` is when we began to ask, the safe end of doubt."""
+        self._seen, self._seen_at = claim, asked_at
+        self._renewed_at = asked_at
+        self._leads = True
+
+    def leads(self, now: float) -> bool:
+        """Whether we may act as leader now."""
+        return self._leads and now < self._renewed_at + self.timing.renew_s
+
+    def give_up(self) -> None:
+        """Stop leading."""
+        self._leads = False
+
+    def released(self, claim: Claim, wall: datetime) -> Claim | None:
+        """The claim that frees the lease at once; None if it is not ours."""
+        if claim.holder != self.identity:
+            return None
+        stamp = rfc3339.format_micro(wall)
+        return claim._replace(holder="", duration_s=1, acquired=stamp, renewed=stamp)
+
+
+class ReadsAndWrites(Reader, Writer, Protocol):
+    """What an election asks of a client."""
+
+
+class LostLeadership(Exception):
+    """Raised when the lease could not be renewed in time: the process must end."""
+
+
+class LeaderElection:
+    """Takes part in the election for one lease."""
+
+    def __init__(
+        self,
+        api: ReadsAndWrites,
+        *,
+        name: str,
+        namespace: str,
+        identity: str,
+        clock: Clock,
+        rng: random.Random,
+        log: Logger,
+        timing: Timing = Timing(),  # noqa: B008  # frozen
+        on_change: Callable[[bool], None] | None = None,
+        release_on_exit: bool = True,
+    ) -> None:
+        self._api = api
+        self._path = ResourcePath("coordination.k8s.io", "v1", "leases", namespace, name)
+        self._clock = clock
+        self._random = rng
+        self._log = log.bind(lease=f"{namespace}/{name}", identity=identity)
+        self._elector = Elector(identity, timing)
+        self._timing = timing
+        self._on_change = on_change
+        self._release_on_exit = release_on_exit
+        self._lease: Lease | None = None
+        self.slow_paths = 0
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether we may act now."""
+        return self._elector.leads(self._clock.monotonic())
+
+    async def acquire(self) -> None:
+        """Wait until we lead."""
+        while not await self._try():
+            jitter = self._random.uniform(1.0, 1.0 + _JITTER)
+            await self._clock.sleep(self._timing.retry_s * jitter)
+        self._log.info("became leader")
+        self._tell(leads=True)
+
+    async def renew(self) -> None:
+        """Keep leading.
+
+        Raises:
+            LostLeadership: when no renewal succeeded within the deadline.
+        """
+        while True:
+            await self._clock.sleep(self._timing.retry_s)
+            if not await self._try() and not self.is_leader:
+                self._elector.give_up()
+                self._tell(leads=False)
+                raise LostLeadership("the lease was not renewed in time")
+
+    async def release(self) -> None:
+        """Free the lease, so that a successor need not wait for it to lapse."""
+        if self._lease is None or not self._release_on_exit:
+            return
+        self._elector.give_up()
+        for _ in range(3):
+            try:
+                async with asyncio.timeout(self._timing.renew_s):
+                    lease = await self._read()
+                    claim = self._elector.released(claim_of(lease), self._clock.now())
+                    if claim is not None:
+                        await self._write(lease, claim)
+                        self._log.info("released the lease")
+                    break
+            except (ApiError, ClientError, OSError, TimeoutError) as error:
+                self._log.debug("releasing the lease failed", reason=str(error))
+        self._tell(leads=False)
+
+    async def _try(self) -> bool:
+        """One attempt to acquire or renew; never raises for what the network does."""
+        asked_at = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(max(1.0, self._timing.renew_s / 2)):
+                return await self._attempt(asked_at)
+        except (ApiError, ClientError, OSError, TimeoutError) as error:
+            self._lease = None  # what we remember may be stale: read before the next write
+            self._log.debug("the lease was not taken or renewed", reason=str(error))
+            return False
+
+    async def _attempt(self, asked_at: float) -> bool:
+        lease = self._lease
+        if lease is None or not self.is_leader:
+            self.slow_paths += lease is None and self.is_leader
+            try:
+                lease = await self._read()
+            except NotFound:
+                lease = None
+        elector = self._elector
+        claim = elector.plan(
+            claim_of(lease) if lease else None, self._clock.monotonic(), self._clock.now()
+        )
+        if claim is None:
+            elector.give_up()
+            return False
+        self._lease = await self._write(lease, claim)
+        elector.wrote(claim, asked_at)
+        return True
+
+    async def _read(self) -> Lease:
+        return decode(Lease, await self._api.get(self._path, GetOptions()))
+
+    async def _write(self, lease: Lease | None, claim: Claim) -> Lease:
+        spec = LeaseSpec(
+            holder_identity=claim.holder,
+            lease_duration_seconds=claim.duration_s,
+            acquire_time=claim.acquired,
+            renew_time=claim.renewed,
+            lease_transitions=claim.transitions,
+        )
+        if lease is None:
+            metadata = ObjectMeta(name=self._path.name, namespace=self._path.namespace)
+            body = encode(Lease(metadata=metadata, spec=spec))
+            path = self._path._replace(name="")
+            return decode(Lease, await self._api.create(path, body, CreateOptions()))
+        changed = with_metadata(replace(lease, spec=spec), managed_fields=())
+        return decode(Lease, await self._api.update(self._path, encode(changed), UpdateOptions()))
+
+    def _tell(self, *, leads: bool) -> None:
+        if self._on_change is not None:
+            self._on_change(leads)
+
+
+def claim_of(lease: Lease) -> Claim:
+    """What a lease says, with Go's reading of what is missing."""
+    spec = lease.spec
+    return Claim(
+        spec.holder_identity or "",
+        spec.lease_duration_seconds or 0,
+        spec.acquire_time or "",
+        spec.renew_time or "",
+        spec.lease_transitions or 0,
+    )

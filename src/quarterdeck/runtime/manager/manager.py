@@ -1,0 +1,386 @@
+"""The manager: everything of one operator process in the right order.
+
+Start: health and metrics pages, webhooks, then caches, then what needs no leadership, then the
+election, then the controllers. Caches fill while we wait for the lease, so a standby takes over
+warm.
+Stop: sources of work first, then reconciles under way get their grace, then events and caches,
+then webhooks and pages, and the lease last, so that no successor starts while we still write.
+A lost lease skips the graces: whoever holds it now may be working already.
+"""
+
+import asyncio
+import contextlib
+import random
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from quarterdeck.client.interfaces import HasApi
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.collector import settle_memory
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.controller.controller import Controller
+from quarterdeck.runtime.controller.runner import Environment, Runner
+from quarterdeck.runtime.endpoints.health import Check, HealthPages, ping
+from quarterdeck.runtime.endpoints.server import Bind, Endpoints, MetricsPage
+from quarterdeck.runtime.informer.factory import Informers
+from quarterdeck.runtime.informer.informer import Scope
+from quarterdeck.runtime.informer.reflector import Settings
+from quarterdeck.runtime.leaderelection.election import LeaderElection, Timing
+from quarterdeck.runtime.manager import summary
+from quarterdeck.runtime.manager.lifetime import failing_with, stopping_on_signals
+from quarterdeck.runtime.observability import tracing
+from quarterdeck.runtime.observability.logging import Logger, get_logger
+from quarterdeck.runtime.observability.metrics import Metrics, RequestMetrics
+from quarterdeck.runtime.observability.watchdog import LoopWatchdog
+from quarterdeck.runtime.reconcile.journal import Journal
+from quarterdeck.runtime.recorder.recorder import EventRecorder, Flavour, NoEvents
+
+if TYPE_CHECKING:
+    from quarterdeck.runtime.webhooks import Webhooks
+
+_SLOW_CACHES_S = 10.0
+
+
+class Election(NamedTuple):
+    """Run only while holding this lease."""
+
+    name: str
+    namespace: str
+    identity: str = ""
+    """Default: host name and a random suffix."""
+    timing: Timing = Timing()  # frozen
+    release_on_exit: bool = True
+
+
+class Runnable(NamedTuple):
+    """Something else that lives and ends with the manager."""
+
+    name: str
+    run: Callable[[], Awaitable[None]]
+    needs_leader: bool = True
+
+
+class Manager:
+    """Runs controllers against one API server."""
+
+    def __init__(
+        self,
+        client: HasApi,
+        *,
+        name: str = "quarterdeck",
+        namespaces: Iterable[str] = (),
+        field_manager: str = "",
+        election: Election | None = None,
+        health: Bind | None = None,
+        metrics: MetricsPage | None = None,
+        webhooks: "Webhooks | None" = None,
+        events: Flavour | Literal["off"] = "v1",
+        grace_s: float = 30.0,
+        watch: Settings | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        log: Logger | None = None,
+        watch_loop: bool = False,
+    ) -> None:
+        """`namespaces` limits what is watched; `field_manager` is `name` unless given.
+
+        `watch_loop` starts the event-loop watchdog, which needs a thread: programs want it,
+        tests do not.
+        """
+        self.name = name
+        self.api = client.raw
+        self.clock = clock if clock is not None else SystemClock()
+        self._random = rng if rng is not None else random.Random()
+        self._log = log if log is not None else get_logger("runtime", manager=name)
+        self._grace_s = grace_s
+        self.metrics = Metrics()
+        self.informers = Informers(
+            self.api,
+            clock=self.clock,
+            rng=self._random,
+            settings=watch if watch is not None else Settings(),
+            namespaces=tuple(namespaces),
+            field_manager=field_manager or name,
+        )
+        self._identity = f"{socket.gethostname()}_{self._random.getrandbits(64):016x}"
+        self._events = self._make_recorder(events)
+        tracer = tracing.from_environment(name)
+        self.api.observe(RequestMetrics(self.metrics))
+        if tracer is not None:
+            self.api.observe(tracer)
+        self._election = self._make_election(election) if election is not None else None
+        self._environment = Environment(
+            self.api,
+            self.informers,
+            self._events,
+            self.metrics,
+            self.clock,
+            self._random,
+            self._log,
+            field_manager or name,
+            tracer,
+            (lambda: self.is_leader) if election is not None else None,
+        )
+        self._runners: dict[str, Runner[Any]] = {}
+        self._runnables: list[Runnable] = []
+        self._live: dict[str, Check] = {"ping": ping}
+        self._ready: dict[str, Check] = {"caches": lambda: summary.stale_caches(self.informers)}
+        self._endpoints = Endpoints(
+            health=health,
+            metrics=metrics,
+            pages=HealthPages(
+                live=self._live, ready=self._ready, journals=lambda: self.journals, state=self.state
+            ),
+            registry=self.metrics.registry,
+        )
+        self._webhooks = webhooks
+        if webhooks is not None:
+            self._ready["webhooks"] = webhooks.trouble
+        self._stop = asyncio.Event()
+        self._elected = asyncio.Event()
+        self._working: Supervisor | None = None
+        self._dog = self._make_watchdog() if watch_loop else None
+        self.metrics.registry.refresh(
+            lambda: summary.refresh(self.metrics, self.informers, self._runners.values())
+        )
+
+    # --- what to run
+
+    def add(self, controller: Controller[Any]) -> None:
+        """Add a controller; after the start it begins at once.
+
+        Raises:
+            ValueError: if another controller has its name.
+        """
+        if controller.label in self._runners:
+            raise ValueError(
+                f"a controller named {controller.label!r} exists already: give one of them a name"
+            )
+        runner = Runner(controller, self._environment)
+        self._runners[controller.label] = runner
+        runner.attach()
+        if self._working is not None:
+            runner.start(self._working)
+
+    def run_beside(
+        self, name: str, run: Callable[[], Awaitable[None]], *, needs_leader: bool = True
+    ) -> None:
+        """Run a coroutine with the controllers; if it fails, the manager ends."""
+        self._runnables.append(Runnable(name, run, needs_leader))
+
+    def scope(self, kind: type[Object], scope: Scope) -> None:
+        """Watch only some objects of a kind; call it before adding controllers."""
+        self.informers.scope(kind, scope)
+
+    def add_live_check(self, name: str, check: Callable[[], str]) -> None:
+        """Add a check to `/healthz`; it returns what is wrong, or an empty string."""
+        self._live[name] = check
+
+    def add_ready_check(self, name: str, check: Callable[[], str]) -> None:
+        """Add a check to `/readyz`."""
+        self._ready[name] = check
+
+    def wake(self, controller: str, key: Key) -> None:
+        """Reconcile an object soon."""
+        self._runners[controller].wake(key)
+
+    @property
+    def journals(self) -> list[Journal]:
+        """What each controller did lately."""
+        return [runner.journal for runner in self._runners.values()]
+
+    @property
+    def controllers(self) -> list[Controller[Any]]:
+        """What runs here."""
+        return [runner.controller for runner in self._runners.values()]
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether the controllers work here."""
+        return self._election is None or self._election.is_leader
+
+    def next_work_s(self) -> float | None:
+        """Seconds until a controller works again: 0 while one does, None if nothing is planned.
+
+        What events may bring is not counted: tests wait for quiet with it.
+        """
+        planned = [runner.next_work_s() for runner in self._runners.values()]
+        return min((each for each in planned if each is not None), default=None)
+
+    def stop(self) -> None:
+        """Ask `run` to end gracefully."""
+        self._stop.set()
+
+    # --- running
+
+    async def run(self) -> None:
+        """Run until `stop`, a signal, cancellation or a failure: the whole life of a program.
+
+        Raises:
+            LostLeadership: when the lease is lost; the process should exit.
+        """
+        with stopping_on_signals(self.stop):
+            async with self.running():
+                settle_memory()
+                await self._stop.wait()
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["Manager"]:
+        """Run inside a block: entered when caches are filled, left gracefully.
+
+        Raises:
+            LostLeadership: inside the block, when the lease is lost.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            if self._election is not None:
+                stack.push_async_callback(self._election.release)  # the last thing to happen
+            stack.push_async_callback(self._endpoints.close)
+            await self._endpoints.open(self.api, clock=self.clock, rng=self._random, log=self._log)
+            if self._webhooks is not None:
+                stack.push_async_callback(self._webhooks.close)
+                await self._webhooks.open(self.metrics, clock=self.clock, log=self._log)
+            caches = await stack.enter_async_context(Supervisor("caches"))
+            self.informers.start(caches)
+            if isinstance(self._events, EventRecorder):
+                caches.spawn(self._events.run(), name="events")
+                caches.spawn(self._events.run_series(), name="event-series")
+                stack.push_async_callback(self._flush_events)
+            self._endpoints.start(caches)
+            if self._webhooks is not None:
+                self._webhooks.start(caches)
+            if self._dog is not None:
+                caches.spawn(self._dog.run(), name="loop-watchdog")
+            others = await stack.enter_async_context(Supervisor("others"))
+            working = await stack.enter_async_context(Supervisor("working"))
+            self._start_runnables(others, needs_leader=False)
+            lead = asyncio.ensure_future(self._lead(working))
+            try:
+                async with failing_with(caches, others, working, lead):
+                    await self._wait_caches()
+                    if self._election is None:
+                        await self._elected.wait()
+                    self._log.info("running", controllers=sorted(self._runners))
+                    yield self
+            finally:
+                await self._drain(lead)
+                lead.cancel()
+                await asyncio.gather(lead, return_exceptions=True)
+
+    async def _wait_caches(self) -> None:
+        """Wait for the first state of every cache, and say whom we wait for."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_SLOW_CACHES_S):
+                    await self.informers.wait_settled()
+                    return
+            self._log.warning(
+                "still waiting for caches", reason=summary.stale_caches(self.informers)
+            )
+
+    async def _lead(self, working: Supervisor) -> None:
+        """Wait for caches and the lease, start the controllers, and keep the lease."""
+        await self.informers.wait_settled()
+        if self._election is not None:
+            await self._election.acquire()
+        self._working = working
+        for runner in self._runners.values():
+            runner.start(working)
+        self._start_runnables(working, needs_leader=True)
+        self._elected.set()
+        if self._election is not None:
+            await self._election.renew()
+
+    def _start_runnables(self, tasks: Supervisor, *, needs_leader: bool) -> None:
+        for runnable in self._runnables:
+            if runnable.needs_leader is needs_leader:
+                tasks.spawn(_awaited(runnable.run), name=runnable.name)
+
+    async def wait_elected(self) -> None:
+        """Wait until the controllers work here."""
+        await self._elected.wait()
+
+    async def _drain(self, lead: "asyncio.Future[None]") -> None:
+        """Let reconciles under way finish within the grace, while the lease is still renewed."""
+        self._working = None
+        async with Supervisor("drain") as tasks:
+            draining = tasks.spawn(self._drain_runners(), name="drain")
+            if self._election is not None:
+                lead.add_done_callback(lambda _: draining.cancel())
+                if lead.done():
+                    draining.cancel()  # the lease is lost: somebody else may work already
+            await asyncio.wait({draining}, timeout=self._grace_s)
+        busy = sum(len(runner.queue.processing) for runner in self._runners.values())
+        if busy:
+            self._log.warning("reconciles were cut short", count=busy)
+
+    async def _drain_runners(self) -> None:
+        for runner in self._runners.values():
+            runner.close()
+        for runner in self._runners.values():
+            await runner.drain()
+
+    async def _flush_events(self) -> None:
+        if isinstance(self._events, EventRecorder):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(2.0, self._grace_s)):
+                    await self._events.flush()
+
+    # --- for people
+
+    def state(self) -> dict[str, Any]:
+        """What is watched and worked on."""
+        found = summary.describe(self.informers, self._runners.values())
+        return {"manager": self.name, "leader": self.is_leader, **found}
+
+    @property
+    def health_url(self) -> str:
+        """Where the health page is; empty without one."""
+        return self._endpoints.health_url
+
+    @property
+    def metrics_url(self) -> str:
+        """Where the metrics page is; empty without one."""
+        return self._endpoints.metrics_url
+
+    # --- parts
+
+    def _make_recorder(self, events: Flavour | Literal["off"]) -> EventRecorder | NoEvents:
+        if events == "off":
+            return NoEvents()
+        return EventRecorder(
+            self.api,
+            component=self.name,
+            instance=self._identity,
+            clock=self.clock,
+            rng=self._random,
+            log=self._log,
+            flavour=events,
+        )
+
+    def _make_watchdog(self) -> LoopWatchdog:
+        lag = self.metrics.loop_lag.labels()
+        dog = LoopWatchdog(clock=self.clock, log=self._log, lag=lag)
+        self._live["event-loop"] = dog.trouble
+        return dog
+
+    def _make_election(self, election: Election) -> LeaderElection:
+        gauge = self.metrics.leader.labels(election.name)
+        return LeaderElection(
+            self.api,
+            name=election.name,
+            namespace=election.namespace,
+            identity=election.identity or self._identity,
+            clock=self.clock,
+            rng=self._random,
+            log=self._log,
+            timing=election.timing,
+            on_change=lambda leads: gauge.set(float(leads)),
+            release_on_exit=election.release_on_exit,
+        )
+
+
+async def _awaited(run: Callable[[], Awaitable[None]]) -> None:
+    await run()

@@ -1,0 +1,39 @@
+"""A whole operator program in one call: logs, client, manager, signals.
+
+    if __name__ == "__main__":
+        asyncio.run(operate("hello", controller))
+
+What needs more than this builds its own `Client` and `Manager`, as this does.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from quarterdeck.client.client import Client
+from quarterdeck.client.config.locate import load_config
+from quarterdeck.runtime.controller.controller import Controller
+from quarterdeck.runtime.manager.manager import Manager
+from quarterdeck.runtime.observability import logging
+
+
+async def operate(
+    name: str,
+    *controllers: Controller[Any],
+    kubeconfig: Path | str | None = None,
+    context: str = "",
+    **options: Any,
+) -> None:
+    """Run controllers against the cluster kubectl would use, until a signal.
+
+    `options` are those of `Manager`: an election, pages, namespaces.
+
+    Raises:
+        ConfigError: if there is no configuration; it says what was looked for.
+        LostLeadership: when the lease is lost; the process should exit.
+    """
+    logging.configure()
+    async with Client(load_config(kubeconfig, context=context)) as client:
+        manager = Manager(client, name=name, watch_loop=True, **options)
+        for controller in controllers:
+            manager.add(controller)
+        await manager.run()

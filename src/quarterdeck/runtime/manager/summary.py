@@ -1,0 +1,51 @@
+"""What a manager watches and works on, as numbers for machines and as a page for people."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from quarterdeck.runtime.controller.runner import Runner
+from quarterdeck.runtime.informer.factory import Informers
+from quarterdeck.runtime.observability.metrics import Metrics
+
+
+def stale_caches(informers: Informers) -> str:
+    """Which caches cannot be trusted to be fresh, and why; empty if all can."""
+    troubles = [informer.stale_reason() for informer in informers]
+    return "; ".join(trouble for trouble in troubles if trouble)
+
+
+def refresh(metrics: Metrics, informers: Informers, runners: Iterable[Runner[Any]]) -> None:
+    """Set the gauges that are computed when somebody reads them."""
+    for runner in runners:
+        runner.refresh_metrics()
+    for informer in informers:
+        kind, states = informer.kind.__name__, informer.states()
+        metrics.cache_objects.labels(kind).set(len(informer.cache))
+        metrics.cache_bytes.labels(kind).set(informer.cache.size_bytes)
+        metrics.watch_age.labels(kind).set(max(state.silent_s for state in states))
+        metrics.relists.labels(kind).set(sum(state.lists for state in states))
+
+
+def describe(informers: Informers, runners: Iterable[Runner[Any]]) -> dict[str, Any]:
+    """Caches and controllers, for people."""
+    return {
+        "caches": [
+            {
+                "kind": informer.kind.__name__,
+                "objects": len(informer.cache),
+                "bytes": informer.cache.size_bytes,
+                "sources": [
+                    {**state._asdict(), "health": state.health.value} for state in informer.states()
+                ],
+            }
+            for informer in informers
+        ],
+        "controllers": [
+            {
+                "name": runner.name,
+                "depth": runner.queue.depth,
+                "processing": [str(key) for key in runner.queue.processing],
+            }
+            for runner in runners
+        ],
+    }

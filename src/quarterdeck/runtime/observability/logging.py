@@ -1,0 +1,156 @@
+"""Structured logs: a constant message and fields, as JSON lines or for people.
+
+A thin face over the standard `logging`, whose handlers, capture and levels keep working; nothing
+else is imported, because start-up time is a feature. `configure` is called once by a program,
+never by the library.
+"""
+
+import json
+import logging
+import os
+import sys
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+ROOT = "quarterdeck"
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "warn": 30, "error": 40, "critical": 50}
+
+
+class Logger:
+    """A logger with bound fields; `bind` returns another one. Costs little while it is silent."""
+
+    __slots__ = ("_fields", "_target")
+
+    def __init__(self, target: logging.Logger, fields: dict[str, object] | None = None) -> None:
+        self._target = target
+        self._fields = fields or {}
+
+    def bind(self, **fields: object) -> "Logger":
+        """A logger that adds these fields to every line."""
+        return Logger(self._target, self._fields | fields)
+
+    def debug(self, message: str, **fields: object) -> None:
+        """Each step."""
+        self._log(logging.DEBUG, message, fields)
+
+    def info(self, message: str, **fields: object) -> None:
+        """A state changed."""
+        self._log(logging.INFO, message, fields)
+
+    def warning(self, message: str, **fields: object) -> None:
+        """Something healed itself, or will."""
+        self._log(logging.WARNING, message, fields)
+
+    def error(self, message: str, *, error: BaseException | None = None, **fields: object) -> None:
+        """Someone must act. With `error` its traceback is kept."""
+        self._log(logging.ERROR, message, fields, error)
+
+    def _log(
+        self,
+        level: int,
+        message: str,
+        fields: dict[str, object],
+        error: BaseException | None = None,
+    ) -> None:
+        if self._target.isEnabledFor(level):
+            extra = {"fields": self._fields | fields if fields else self._fields}
+            self._target.log(level, message, extra=extra, exc_info=error)
+
+
+def get_logger(name: str = "", **fields: object) -> Logger:
+    """A logger of the project; `name` is a dotted suffix such as `runtime.manager`."""
+    return Logger(logging.getLogger(f"{ROOT}.{name}" if name else ROOT), fields)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Time, level, logger, message, then the fields."""
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= _trace_fields() | getattr(record, "fields", {})
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+class ConsoleFormatter(logging.Formatter):
+    """Aligned text for people."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """`12:00:00.000 info  message  key=value`."""
+        clock = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
+        fields = _trace_fields() | getattr(record, "fields", {})
+        text = " ".join(f"{name}={_shown(value)}" for name, value in fields.items())
+        line = f"{clock} {record.levelname.lower():<7} {record.getMessage()}  {text}".rstrip()
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return json.dumps(text) if not text or any(c in text for c in ' "=\n') else text
+
+
+def _trace_fields() -> dict[str, object]:
+    """Ids of the running trace, only if a tracer is loaded in this process."""
+    tracing = sys.modules.get("quarterdeck.runtime.observability.tracing")
+    found: dict[str, object] = tracing.log_fields() if tracing is not None else {}
+    return found
+
+
+def parse_level(text: str) -> int:
+    """A level by name.
+
+    Raises:
+        ValueError: naming the levels there are.
+    """
+    try:
+        return _LEVELS[text.strip().lower()]
+    except KeyError:
+        known = ", ".join(name for name in _LEVELS if name != "warn")
+        raise ValueError(f"LOG_LEVEL={text!r} is not one of {known}") from None
+
+
+def configure(
+    level: str | None = None, *, form: str | None = None, stream: TextIO | None = None
+) -> None:
+    """Send the project's logs to a stream, by default stderr.
+
+    The level comes from the argument, else LOG_LEVEL, else info. The form is `json` or `console`;
+    by default LOG_FORMAT, else console on a terminal and JSON elsewhere.
+    """
+    stream = stream if stream is not None else sys.stderr
+    form = form or os.environ.get("LOG_FORMAT") or ("console" if stream.isatty() else "json")
+    if form not in ("json", "console"):
+        raise ValueError(f"LOG_FORMAT={form!r} is not one of json, console")
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter() if form == "json" else ConsoleFormatter())
+    root = logging.getLogger(ROOT)
+    for old in root.handlers[:]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.propagate = False
+    set_level(level or os.environ.get("LOG_LEVEL") or "info")
+
+
+def set_level(level: str) -> None:
+    """Change the level while running."""
+    logging.getLogger(ROOT).setLevel(parse_level(level))
+
+
+def current_level() -> str:
+    """The level in force."""
+    return logging.getLevelName(logging.getLogger(ROOT).getEffectiveLevel()).lower()
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    """The fields of a captured record, for tests."""
+    found: dict[str, Any] = getattr(record, "fields", {})
+    return found

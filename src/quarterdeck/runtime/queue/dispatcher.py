@@ -1,0 +1,123 @@
+"""Lets worker coroutines wait on a `WorkQueue`, and wakes them when delays run out."""
+
+import asyncio
+from collections import deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.runtime.queue.timer import sleep_or
+from quarterdeck.runtime.queue.workqueue import Taken, WorkQueue
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Dispatcher(Generic[K]):
+    """Blocking `get` over a queue; exactly one sleeping worker wakes per key that becomes ready.
+
+    `run` must be running for delays to fire. It owns no task per key: one sleeper serves the
+    earliest deadline.
+    """
+
+    def __init__(self, queue: WorkQueue[K], clock: Clock) -> None:
+        self.queue = queue
+        self._clock = clock
+        self._sleepers: deque[asyncio.Future[None]] = deque()
+        self._earlier = asyncio.Event()
+        self._armed_for: float | None = None
+        self._idle = asyncio.Event()
+
+    def add(
+        self,
+        key: K,
+        *,
+        priority: int = 0,
+        after_s: float = 0.0,
+        rate_limited: bool = False,
+        cause: object = None,
+    ) -> bool:
+        """`WorkQueue.add`, waking whoever has to know."""
+        ready = len(self.queue) if self._sleepers else 0
+        added = self.queue.add(
+            key, priority=priority, after_s=after_s, rate_limited=rate_limited, cause=cause
+        )
+        if self._sleepers and len(self.queue) > ready:
+            self._wake_one()
+        if added and (after_s > 0 or rate_limited):
+            self._rearm(self.queue.due_at(key))
+        return added
+
+    async def get(self) -> Taken[K] | None:
+        """The next key; None once the queue is closed and has nothing ready."""
+        while True:
+            taken = self.queue.pop()
+            if taken is not None:
+                return taken
+            if self.queue.closed:
+                return None
+            await self._sleep()
+
+    def done(self, key: K) -> None:
+        """`WorkQueue.done`; tells `drained` when nothing is being processed."""
+        self.queue.done(key)
+        if len(self.queue):
+            self._wake_one()
+        if self.queue.closed and not self.queue.processing:
+            self._idle.set()
+
+    def close(self) -> None:
+        """Take no more keys and let workers leave when they run dry."""
+        self.queue.close()
+        self._earlier.set()
+        while self._sleepers:
+            self._wake_one()
+        if not self.queue.processing:
+            self._idle.set()
+
+    async def drained(self) -> None:
+        """Wait, after `close`, until no key is being processed."""
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        """Wake a worker whenever a delayed key becomes ready; ends when the queue is closed."""
+        while not self.queue.closed:
+            self._earlier.clear()
+            delay_s = self.queue.next_delay_s()
+            if delay_s is None:
+                self._armed_for = None
+                await self._earlier.wait()
+            elif delay_s > 0:
+                self._armed_for = self._clock.monotonic() + delay_s
+                await sleep_or(self._clock, delay_s, self._earlier)
+            else:
+                self._release_due()
+
+    def _release_due(self) -> None:
+        """Move keys whose time has come, and wake as many workers."""
+        before = len(self.queue)
+        self.queue.release()
+        for _ in range(len(self.queue) - before):
+            self._wake_one()
+
+    def _rearm(self, due_at: float | None) -> None:
+        if due_at is not None and (self._armed_for is None or due_at < self._armed_for):
+            self._earlier.set()
+
+    async def _sleep(self) -> None:
+        future = asyncio.get_running_loop().create_future()
+        self._sleepers.append(future)
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled():
+                self._wake_one()  # the wake-up was ours: pass it on, or a key is forgotten
+            else:
+                self._sleepers.remove(future)
+            raise
+
+    def _wake_one(self) -> None:
+        while self._sleepers:
+            future = self._sleepers.popleft()
+            if not future.done():
+                future.set_result(None)
+                return

@@ -1,0 +1,335 @@
+"""Reads and writes of one reconcile: caches first, own writes visible at once, all of it recorded.
+
+A kind that is watched is read from its cache; any other is read live, so no read ever starts a
+cluster-wide cache by accident. After a write the answer is put into the cache before the call
+returns: the next read of that object is never older than the write.
+"""
+
+import contextlib
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from quarterdeck.client.interfaces import Api, PatchType
+from quarterdeck.meta.identity import GVK, Key
+from quarterdeck.meta.objects import Object, decode, document, raw, to_builtins
+from quarterdeck.runtime.cache.cache import Cache
+from quarterdeck.runtime.cache.event import Author
+from quarterdeck.runtime.cache.snapshot import Snapshot, read_head, version_of
+from quarterdeck.runtime.informer.factory import Informers
+from quarterdeck.runtime.observability.metrics import ControllerMetrics
+from quarterdeck.runtime.reconcile.apply import is_noop
+from quarterdeck.runtime.reconcile.journal import Read, Write, shown_body
+from quarterdeck.wire import merge_patch
+from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import (
+    CreateOptions,
+    DeleteOptions,
+    GetOptions,
+    ListOptions,
+    PatchOptions,
+    Preconditions,
+)
+from quarterdeck.wire.status import Conflict, NotFound
+
+T = TypeVar("T", bound=Object)
+
+_SERVER_METADATA = (
+    *("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp"),
+    *("deletionGracePeriodSeconds", "managedFields", "selfLink"),
+)
+_PAGE = 500
+_UID_DIFFERS = re.compile(r"UID in (the )?precondition")
+"""What API servers say when the object of a name is another one by now."""
+
+
+Objects = list[T]
+"""A list of objects; inside `Access` the name `list` is a verb."""
+
+
+class Shared(NamedTuple):
+    """What all reconciles of a controller use to reach the API."""
+
+    api: Api
+    informers: Informers
+    field_manager: str
+    metrics: ControllerMetrics
+
+
+class Access:
+    """The API as one reconcile sees it."""
+
+    def __init__(self, shared: Shared, author: Author) -> None:
+        self._shared = shared
+        self._author = author
+        self.reads: list[Read] = []
+        self.writes: list[Write] = []
+
+    # --- reads
+
+    async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:
+        """The object, or None if there is none."""
+        key = Key(namespace if kind.KIND.is_namespaced else "", name)
+        informer = self._shared.informers.find(kind)
+        if informer is not None:
+            found = informer.cache.get(key)
+            version = version_of(found.metadata.resource_version) if found is not None else 0
+            self.reads.append(Read(kind.__name__, key, version, "cache"))
+            return found
+        try:
+            return await self.find_live(kind, key)
+        except NotFound:
+            self.reads.append(Read(kind.__name__, key, 0, "live"))
+            return None
+
+    async def find_live(self, kind: type[T], key: Key) -> T:
+        """The object from the server, past any cache. Raises `NotFound`."""
+        data = await self._shared.api.get(path_of(kind, key), GetOptions())
+        found = decode(kind, data)
+        version = version_of(found.metadata.resource_version)
+        self.reads.append(Read(kind.__name__, key, version, "live"))
+        return found
+
+    async def list(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: str = "",
+        index: tuple[str, str] | None = None,
+    ) -> list[T]:
+        """Objects of a kind, from its cache if watched, else page by page from the server."""
+        informer = self._shared.informers.find(kind)
+        if informer is not None:
+            selector = Selector.parse(labels) if labels else None
+            version = informer.cache.version(namespace or "")
+            self.reads.append(Read(kind.__name__, None, version, "cache"))
+            return informer.cache.list(namespace=namespace, selector=selector, index=index)
+        if index is not None:
+            raise LookupError(f"{kind.__name__} is not watched, so it has no index {index[0]!r}")
+        return await self._list_live(kind, namespace or "", labels)
+
+    async def owned(self, kind: type[T], owner: Object) -> Objects[T]:
+        """The objects of a kind that name `owner` among their owners."""
+        informer = self._shared.informers.find(kind)
+        if informer is not None:
+            version = informer.cache.version(owner.metadata.namespace)
+            self.reads.append(Read(kind.__name__, None, version, "cache"))
+            return [each.typed(kind) for each in informer.cache.owned_by(owner.metadata.uid)]
+        namespace = owner.metadata.namespace if kind.KIND.is_namespaced else ""
+        found = await self._list_live(kind, namespace, "")
+        uid = owner.metadata.uid
+        return [
+            each for each in found if any(ref.uid == uid for ref in each.metadata.owner_references)
+        ]
+
+    async def _list_live(self, kind: type[T], namespace: str, labels: str) -> Objects[T]:
+        path, token = path_of(kind, Key(namespace, "")), ""
+        found: Objects[T] = []
+        while True:
+            options = ListOptions(label_selector=labels, limit=_PAGE, continue_=token)
+            page = await self._shared.api.list(path, options)
+            found.extend(decode(kind, item) for item in page.items)
+            if not (token := page.continue_):
+                version = version_of(page.resource_version)
+                self.reads.append(Read(kind.__name__, None, version, "live"))
+                return found
+
+    # --- writes
+
+    async def apply(self, kind: type[T], desired: Mapping[str, Any], *, force: bool = True) -> T:
+        """Server-side apply of exactly the fields in `desired`; skipped when it changes nothing."""
+        key = _key_of(desired)
+        current = self._cached(kind, key)
+        manager = self._shared.field_manager
+        if current is not None and is_noop(desired, current.document, manager=manager):
+            self._shared.metrics.skipped_writes.value += 1
+            self.writes.append(Write("skipped", kind.__name__, key, current.version, b""))
+            return current.typed(kind)
+        return decode(
+            kind, await self.apply_bytes(kind, key, msgspec.json.encode(desired), force=force)
+        )
+
+    async def apply_bytes(
+        self,
+        kind: type[Object],
+        key: Key,
+        body: bytes,
+        *,
+        subresource: str = "",
+        force: bool = True,
+    ) -> bytes:
+        """Server-side apply of an encoded configuration, without looking whether it is needed."""
+        path = path_of(kind, key, subresource)
+        options = PatchOptions(field_manager=self._shared.field_manager, force=force)
+        verb = f"apply {subresource}".rstrip()
+        return await self._send(
+            kind,
+            key,
+            verb,
+            body,
+            lambda: self._shared.api.patch(path, body, PatchType.APPLY, options),
+        )
+
+    async def create(self, obj: T) -> T:
+        """POST; raises `AlreadyExists`."""
+        kind, body = type(obj), msgspec.json.encode(to_builtins(obj))
+        path = path_of(kind, Key(obj.metadata.namespace, ""))
+        options = CreateOptions(field_manager=self._shared.field_manager)
+        answer = await self._send(
+            kind, obj.key, "create", body, lambda: self._shared.api.create(path, body, options)
+        )
+        return decode(kind, answer)
+
+    async def update(self, obj: T, *, subresource: str = "") -> T:
+        """Send what changed since `obj` was read, with its version as precondition.
+
+        Fields our types do not know stay as they are. Raises `Conflict` if it moved on.
+        """
+        origin = raw(obj)
+        if origin is None:
+            raise ValueError(f"{type(obj).__name__} {obj.key} was not read: create or apply it")
+        patch = merge_patch.create(msgspec.json.decode(origin), document(obj))
+        return await self.merge(type(obj), obj.key, patch, obj.resource_version, subresource)
+
+    async def merge(
+        self,
+        kind: type[T],
+        key: Key,
+        patch: object,
+        resource_version: str = "",
+        subresource: str = "",
+    ) -> T:
+        """JSON merge patch, with an optional version as precondition; an empty one is skipped."""
+        if not patch:
+            self._shared.metrics.skipped_writes.value += 1
+            current = self._cached(kind, key)
+            return current.typed(kind) if current else await self.find_live(kind, key)
+        assert isinstance(patch, dict)
+        if resource_version:
+            metadata = {**patch.get("metadata", {}), "resourceVersion": resource_version}
+            patch = {**patch, "metadata": metadata}
+        body = msgspec.json.encode(patch)
+        path = path_of(kind, key, subresource)
+        options = PatchOptions(field_manager=self._shared.field_manager)
+        answer = await self._send(
+            kind,
+            key,
+            "patch",
+            body,
+            lambda: self._shared.api.patch(path, body, PatchType.MERGE, options),
+        )
+        return decode(kind, answer)
+
+    async def delete(
+        self, obj: Object, *, propagation: str | None = None, grace_s: int | None = None
+    ) -> None:
+        """Delete exactly this object, not a later one of the same name; gone already is fine."""
+        kind, key = type(obj), obj.key
+        options = DeleteOptions(
+            preconditions=Preconditions(uid=obj.metadata.uid) if obj.metadata.uid else None,
+            propagation_policy=propagation,
+            grace_period_seconds=grace_s,
+        )
+        informer = self._shared.informers.find(kind)
+        cache = informer.cache if informer is not None else None
+        self._shared.metrics.writes.value += 1
+        with cache.writing(key) if cache is not None else contextlib.nullcontext():
+            try:
+                answer = await self._shared.api.delete(path_of(kind, key), options)
+            except NotFound:
+                self._note_gone(cache, key, obj.metadata.uid)
+                return
+            except Conflict as error:
+                if not _UID_DIFFERS.search(error.message):
+                    raise
+                self._note_gone(cache, key, obj.metadata.uid)
+                return
+            version = self._note_deletion(kind, key, obj.metadata.uid, answer)
+        self.writes.append(Write("delete", kind.__name__, key, version, b""))
+
+    def _note_gone(self, cache: Cache[Any] | None, key: Key, uid: str) -> None:
+        """Somebody else was faster: readers must not see it any more either."""
+        if cache is not None and uid:
+            cache.deleted(key, uid)
+
+    def _note_deletion(self, kind: type[Object], key: Key, uid: str, answer: bytes) -> int:
+        head = read_head(answer)
+        is_pending = head.kind != "Status" and bool(head.metadata.deletion_timestamp)
+        informer = self._shared.informers.find(kind)
+        if informer is not None and is_pending and head.metadata.finalizers:
+            informer.cache.wrote(answer, self._author)
+        elif informer is not None:
+            informer.cache.deleted(key, uid, self._author)
+        return version_of(head.metadata.resource_version or "0")
+
+    async def apply_document(
+        self, manifest: Mapping[str, Any], *, force: bool = True
+    ) -> dict[str, Any]:
+        """Apply an object of a kind without a type; discovery finds its resource."""
+        gvk = GVK.of(manifest["apiVersion"], manifest["kind"])
+        resource = await self._shared.api.resource(gvk)
+        key = _key_of(manifest)
+        path = ResourcePath(*resource.gvr, key.namespace if resource.namespaced else "", key.name)
+        body = msgspec.json.encode(manifest)
+        options = PatchOptions(field_manager=self._shared.field_manager, force=force)
+        self._shared.metrics.writes.value += 1
+        answer = await self._shared.api.patch(path, body, PatchType.APPLY, options)
+        version = version_of(read_head(answer).metadata.resource_version)
+        shown = shown_body(gvk.kind, body)
+        self.writes.append(Write("apply", gvk.kind, key, version, shown))
+        stored: dict[str, Any] = msgspec.json.decode(answer)
+        return stored
+
+    async def _send(
+        self,
+        kind: type[Object],
+        key: Key,
+        verb: str,
+        body: bytes,
+        send: Callable[[], Awaitable[bytes]],
+    ) -> bytes:
+        informer = self._shared.informers.find(kind)
+        self._shared.metrics.writes.value += 1
+        if informer is None:
+            answer = await send()
+            stored = Snapshot.of(answer)
+        else:
+            cache = informer.cache
+            with cache.writing(key):
+                answer = await send()
+                stored = cache.wrote(answer, self._author)
+        shown = shown_body(kind.__name__, body)
+        self.writes.append(Write(verb, kind.__name__, stored.key, stored.version, shown))
+        return answer
+
+    def _cached(self, kind: type[Object], key: Key) -> Snapshot | None:
+        informer = self._shared.informers.find(kind)
+        return informer.cache.snapshot(key) if informer is not None else None
+
+
+def path_of(kind: type[Object], key: Key, subresource: str = "") -> ResourcePath:
+    """Where an object of a kind lives."""
+    group, version, resource = kind.KIND.gvr
+    namespace = key.namespace if kind.KIND.is_namespaced else ""
+    return ResourcePath(group, version, resource, namespace, key.name, subresource)
+
+
+def to_apply(obj: Object) -> dict[str, Any]:
+    """What an apply of a typed object names: no status, nothing the server sets."""
+    desired = to_builtins(obj)
+    desired["apiVersion"], desired["kind"] = obj.KIND.api_version, obj.KIND.kind
+    metadata = desired.setdefault("metadata", {})
+    for name in _SERVER_METADATA:
+        metadata.pop(name, None)
+    if obj.KIND.subresource_status:
+        desired.pop("status", None)
+    return desired
+
+
+def _key_of(manifest: Mapping[str, Any]) -> Key:
+    metadata = manifest["metadata"]
+    return Key(metadata.get("namespace", ""), metadata["name"])

@@ -1,0 +1,182 @@
+"""What a reconciler gets beside its object: reads, writes, status, events, a logger.
+
+Everything done through it is recorded and shown by `explain`.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object, owner_reference, with_metadata
+from quarterdeck.runtime.observability.logging import Logger
+from quarterdeck.runtime.reconcile.client import Access, to_apply
+from quarterdeck.runtime.reconcile.status import StatusDraft
+from quarterdeck.wire.status import NotFound
+
+T = TypeVar("T", bound=Object)
+K = TypeVar("K", bound=Object)
+
+
+class EventSink(Protocol):
+    """Takes events for people; never blocks and never fails."""
+
+    def record(
+        self, regarding: Object, *, type_: str, reason: str, message: str, action: str = ""
+    ) -> None:
+        """Note that something happened to an object."""
+        ...
+
+
+class Context(Generic[T]):
+    """The world as one reconcile of one object sees it."""
+
+    def __init__(
+        self,
+        obj: T,
+        *,
+        access: Access,
+        clock: Clock,
+        events: EventSink,
+        log: Logger,
+        reconcile_id: str,
+        attempt: int,
+        owned_conditions: Iterable[str],
+    ) -> None:
+        self.obj = obj
+        self.api = access
+        """Reads and writes without the conveniences below."""
+        self.reconcile_id = reconcile_id
+        self.attempt = attempt
+        """How many times in a row this object failed before; 0 at first."""
+        self._clock = clock
+        self._events = events
+        self._log = log
+        self._bound_log: Logger | None = None
+        self.started = clock.now()
+        self.status: StatusDraft[T] = StatusDraft(obj, now=self.started, owned=owned_conditions)
+
+    @property
+    def key(self) -> Key:
+        """Where the object lives."""
+        return self.obj.key
+
+    @property
+    def log(self) -> Logger:
+        """A logger that names the object and this reconcile."""
+        if self._bound_log is None:
+            self._bound_log = self._log.bind(
+                kind=self.obj.kind,
+                namespace=self.key.namespace,
+                name=self.key.name,
+                reconcile_id=self.reconcile_id,
+            )
+        return self._bound_log
+
+    def now(self) -> datetime:
+        """The time, from the clock that tests own."""
+        return self._clock.now()
+
+    @property
+    def clock(self) -> Clock:
+        """The clock itself."""
+        return self._clock
+
+    # --- reads; the namespace is the object's own unless another is named
+
+    async def get(self, kind: type[K], name: str, namespace: str | None = None) -> K:
+        """An object; raises `NotFound`."""
+        found = await self.find(kind, name, namespace)
+        if found is None:
+            raise NotFound.of(kind.KIND.plural, name, group=kind.KIND.group)
+        return found
+
+    async def find(self, kind: type[K], name: str, namespace: str | None = None) -> K | None:
+        """An object, or None."""
+        return await self.api.find(
+            kind, name, self.key.namespace if namespace is None else namespace
+        )
+
+    async def list(
+        self,
+        kind: type[K],
+        *,
+        namespace: str | None = None,
+        labels: str = "",
+        index: tuple[str, str] | None = None,
+    ) -> list[K]:
+        """Objects of a kind: in all namespaces, or in one, matching labels or found by an index."""
+        return await self.api.list(kind, namespace=namespace, labels=labels, index=index)
+
+    async def owned(self, kind: type[K]) -> "Sequence[K]":
+        """The objects of a kind that this object owns."""
+        return await self.api.owned(kind, self.obj)
+
+    # --- writes
+
+    async def apply(self, child: K, *, owned: bool = True, force: bool = True) -> K:
+        """Bring an object to the state given here, by server-side apply.
+
+        It lives in the namespace of the reconciled object unless it names another, and is deleted
+        with it if `owned`. Only the fields set here are ours. Nothing is sent if nothing changes.
+        """
+        return await self.api.apply(type(child), self._desired(child, owned=owned), force=force)
+
+    async def apply_all(
+        self, children: "Iterable[Object]", *, prune: "Sequence[type[Object]]" = ()
+    ) -> "Sequence[Object]":
+        """Apply this set of owned children in order, then delete what else we own of `prune`."""
+        applied = [await self.apply(child) for child in children]
+        keep = {(type(child), child.key) for child in applied}
+        for kind in prune:
+            for obj in await self.owned(kind):
+                if (kind, obj.key) not in keep and not obj.is_deleting:
+                    await self.api.delete(obj, propagation="Background")
+        return applied
+
+    async def create(self, child: K, *, owned: bool = True) -> K:
+        """Create an object; raises `AlreadyExists`."""
+        return await self.api.create(_placed(child, self.obj, owned=owned))
+
+    async def update(self, changed: K) -> K:
+        """Send what changed since the object was read; raises `Conflict` if it moved on."""
+        return await self.api.update(changed)
+
+    async def delete(self, obj: Object, *, propagation: str | None = None) -> None:
+        """Delete an object; gone already is fine."""
+        await self.api.delete(obj, propagation=propagation)
+
+    def _desired(self, child: Object, *, owned: bool) -> dict[str, Any]:
+        return to_apply(_placed(child, self.obj, owned=owned))
+
+    # --- events
+
+    def event(self, reason: str, message: str, *, warning: bool = False, action: str = "") -> None:
+        """Tell people what happened; repeated ones are counted, floods are cut."""
+        self._events.record(
+            self.obj,
+            type_="Warning" if warning else "Normal",
+            reason=reason,
+            message=message,
+            action=action or "Reconcile",
+        )
+
+
+def _placed(child: K, owner: Object, *, owned: bool) -> K:
+    """The child in its namespace and, if owned, with a reference to its owner."""
+    changes: dict[str, Any] = {}
+    namespace = child.metadata.namespace
+    if child.KIND.is_namespaced and not namespace:
+        namespace = changes["namespace"] = owner.metadata.namespace
+    if owned:
+        if owner.KIND.is_namespaced and namespace != owner.metadata.namespace:
+            raise ValueError(
+                f"{owner.KIND.kind} {owner.key} cannot own {child.KIND.kind} "
+                f"{child.metadata.name} in {namespace or 'no namespace'}: an owner lives in the "
+                "same namespace or in none; pass owned=False and prune it yourself"
+            )
+        reference = owner_reference(owner)
+        others = [ref for ref in child.metadata.owner_references if ref.uid != reference.uid]
+        changes["owner_references"] = (*others, reference)
+    return with_metadata(child, **changes) if changes else child

@@ -1,0 +1,63 @@
+"""Finalizers as steps: what has to be done before an object may go.
+
+Each step runs while its name stands in the object; when it returns, the name is taken out and
+the next one runs. A step that is not finished raises `Waiting` and is called again.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.reconcile.client import Access
+from quarterdeck.wire.status import Conflict, Invalid, NotFound
+
+T = TypeVar("T", bound=Object)
+
+_TRIES = 5
+
+
+class Finalizer(NamedTuple):
+    """One step of a clean-up, by the name that stands in `metadata.finalizers`."""
+
+    name: str
+    run: Callable[[Any, Any], Awaitable[None]]
+    """`async def run(obj, ctx)`; must be idempotent."""
+
+
+async def ensure(obj: T, api: Access, names: Sequence[str]) -> T:
+    """Put our names into the object before anything is done that would need cleaning up."""
+    missing = [name for name in names if name not in obj.metadata.finalizers]
+    if not missing:
+        return obj
+    return await _write(obj, api, lambda finalizers: [*finalizers, *missing])
+
+
+async def remove(obj: T, api: Access, name: str) -> T | None:
+    """Take a name out; None when the object is gone with it."""
+    try:
+        return await _write(obj, api, lambda finalizers: [f for f in finalizers if f != name])
+    except NotFound:
+        return None
+
+
+async def _write(obj: T, api: Access, change: Callable[[Sequence[str]], Sequence[str]]) -> T:
+    """Change the list under a version precondition, reading anew when it moved on."""
+    kind, key, uid = type(obj), obj.key, obj.metadata.uid
+    for _ in range(_TRIES - 1):
+        try:
+            return await _patch(obj, api, change)
+        except (Conflict, Invalid):
+            obj = await api.find_live(kind, key)
+            if obj.metadata.uid != uid:
+                raise NotFound.of(kind.KIND.plural, key.name, group=kind.KIND.group) from None
+    return await _patch(obj, api, change)
+
+
+async def _patch(obj: T, api: Access, change: Callable[[Sequence[str]], Sequence[str]]) -> T:
+    finalizers = list(change(obj.metadata.finalizers))
+    if finalizers == list(obj.metadata.finalizers):
+        return obj
+    patch = {"metadata": {"finalizers": finalizers or None}}
+    key = Key(obj.metadata.namespace, obj.metadata.name)
+    return await api.merge(type(obj), key, patch, obj.resource_version)

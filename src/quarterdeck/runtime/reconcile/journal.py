@@ -1,0 +1,178 @@
+"""Why did this object reconcile? The last reconciles of a controller, with cause and effect.
+
+Each reconcile leaves one record: which events woke it and through which mapping, how long it
+waited, what it read at which version, what it wrote, how it ended and when it runs again. The
+records stand in one bounded ring per controller; nothing is indexed, because questions are rare
+and reconciles are not.
+"""
+
+import functools
+from collections import deque
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.cache.event import Change, Event
+
+_SHOWN_BODY = 1024
+_SECRET_KINDS = frozenset({"Secret"})
+
+
+class Cause(NamedTuple):
+    """One event that woke a reconcile. Formatted only when somebody asks."""
+
+    change: Change | None
+    """None for the initial list, which names no object: very many wait at that moment."""
+    kind: type[Object]
+    key: Key | None
+    old_version: int | None
+    new_version: int | None
+    mapping: str
+
+    @classmethod
+    def of(cls, event: Event, mapping: str) -> "Cause":
+        """From a cache event."""
+        if event.is_initial:
+            return _initial(event.kind, mapping)
+        return cls(
+            event.change,
+            event.kind,
+            event.key,
+            event.old.version if event.old is not None else None,
+            event.new.version,
+            mapping,
+        )
+
+
+@functools.cache
+def _initial(kind: type[Object], mapping: str) -> Cause:
+    return Cause(None, kind, None, None, None, mapping)
+
+
+class Read(NamedTuple):
+    """One read: `source` is cache or live."""
+
+    kind: str
+    key: Key | None
+    version: int
+    source: str
+
+
+class Write(NamedTuple):
+    """One write, sent or skipped as a no-op."""
+
+    verb: str
+    kind: str
+    key: Key
+    version: int
+    body: bytes
+    """What was sent, cut short; empty for secrets."""
+
+
+class Record(NamedTuple):
+    """One reconcile from cause to outcome."""
+
+    reconcile_id: str
+    key: Key
+    started: float
+    """Seconds since the epoch."""
+    causes: tuple[object, ...]
+    waited_s: float
+    took_s: float
+    reads: tuple[Read, ...]
+    writes: tuple[Write, ...]
+    outcome: str
+    detail: str
+    next_s: float | None
+    """Seconds until it runs again by itself; None means on the next event only."""
+
+
+def shown_body(kind: str, body: bytes) -> bytes:
+    """A body as the journal keeps it."""
+    return b"" if kind in _SECRET_KINDS else body[:_SHOWN_BODY]
+
+
+class Journal:
+    """The last reconciles of one controller."""
+
+    def __init__(self, controller: str, kind: str, *, plural: str = "", size: int = 1000) -> None:
+        self.controller = controller
+        self.kind = kind
+        self.names = frozenset({kind.lower(), plural.lower()})
+        """How people call the kind."""
+        self._records: deque[Record] = deque(maxlen=size)
+        self.add = self._records.append
+
+    def of(self, key: Key) -> list[Record]:
+        """The records of one object, newest first."""
+        return [record for record in reversed(self._records) if record.key == key]
+
+    def recent(self, limit: int = 50) -> list[Record]:
+        """The newest records of any object."""
+        return [record for record, _ in zip(reversed(self._records), range(limit), strict=False)]
+
+
+def to_json(record: Record) -> dict[str, Any]:
+    """A record as the explain endpoint shows it."""
+    started = datetime.fromtimestamp(record.started, UTC)
+    return {
+        "reconcileID": record.reconcile_id,
+        "object": str(record.key),
+        "startedAt": rfc3339.format_micro(started),
+        "causes": [_cause(cause) for cause in record.causes],
+        "queueWaitSeconds": round(record.waited_s, 6),
+        "durationSeconds": round(record.took_s, 6),
+        "reads": [
+            {
+                "kind": read.kind,
+                "object": str(read.key) if read.key is not None else "*",
+                "version": read.version,
+                "source": read.source,
+            }
+            for read in record.reads
+        ],
+        "writes": [
+            {
+                "verb": write.verb,
+                "kind": write.kind,
+                "object": str(write.key),
+                "version": write.version,
+                "body": write.body.decode(errors="replace"),
+            }
+            for write in record.writes
+        ],
+        "outcome": record.outcome,
+        "detail": record.detail,
+        "nextSeconds": None if record.next_s is None else round(record.next_s, 3),
+    }
+
+
+def _cause(cause: object) -> dict[str, Any]:
+    if isinstance(cause, Cause):
+        if cause.change is None or cause.key is None:
+            return {
+                "event": "initial list",
+                "kind": cause.kind.__name__,
+                "mappedBy": cause.mapping,
+            }
+        return {
+            "event": cause.change.value,
+            "kind": cause.kind.__name__,
+            "object": str(cause.key),
+            "oldVersion": cause.old_version,
+            "newVersion": cause.new_version,
+            "mappedBy": cause.mapping,
+        }
+    return {"event": str(cause)}
+
+
+def explain(journals: Iterable[Journal], kind: str, key: Key) -> list[dict[str, Any]]:
+    """What every controller of a kind, or of its plural, has to say about an object."""
+    return [
+        {"controller": journal.controller, "reconciles": [to_json(r) for r in journal.of(key)]}
+        for journal in journals
+        if kind.lower() in journal.names
+    ]

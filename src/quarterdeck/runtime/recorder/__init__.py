@@ -1,0 +1,1 @@
+"""The event recorder: writes Kubernetes events with client-go's correlation."""

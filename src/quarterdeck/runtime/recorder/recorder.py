@@ -1,0 +1,248 @@
+"""The event recorder: takes notes without waiting, correlates them, and writes them in order.
+
+A bounded queue and one writer: when the API server is slow, new events are dropped and counted,
+and no reconcile ever waits for an event.
+"""
+
+import asyncio
+import random
+import re
+from collections import deque
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import msgspec
+
+from quarterdeck.client.errors import ClientError
+from quarterdeck.client.interfaces import PatchType, Writer
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.redaction import redact
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.observability.logging import Logger
+from quarterdeck.runtime.recorder.correlator import (
+    Correlator,
+    Note,
+    Send,
+    SeriesSend,
+    SeriesTracker,
+)
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import CreateOptions, PatchOptions
+from quarterdeck.wire.status import ApiError, NotFound
+
+Flavour = Literal["v1", "events.k8s.io/v1"]
+
+_QUEUE = 1000
+_TRIES = 12
+_TRY_EVERY_S = 10.0
+_TICK_S = 60.0
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_MAX_MESSAGE = 1024
+
+
+class EventRecorder:
+    """Records events about objects as one component."""
+
+    def __init__(
+        self,
+        api: Writer,
+        *,
+        component: str,
+        instance: str,
+        clock: Clock,
+        rng: random.Random,
+        log: Logger,
+        flavour: Flavour = "v1",
+    ) -> None:
+        self._api = api
+        self._component = component
+        self._instance = instance
+        self._clock = clock
+        self._random = rng
+        self._log = log
+        self._flavour = flavour
+        self._correlator = Correlator(self._new_name, rng)
+        self._series = SeriesTracker(self._new_name)
+        self._queue: deque[Note] = deque()
+        self._arrived = asyncio.Event()
+        self.dropped = 0
+        self.sent = 0
+
+    def record(
+        self, regarding: Object, *, type_: str, reason: str, message: str, action: str = ""
+    ) -> None:
+        """Note that something happened; dropped when the queue is full."""
+        if type_ not in ("Normal", "Warning"):
+            raise ValueError(f"an event's type is Normal or Warning, not {type_!r}")
+        if len(self._queue) >= _QUEUE:
+            self.dropped += 1
+            return
+        metadata = regarding.metadata
+        self._queue.append(
+            Note(
+                regarding.KIND.api_version,
+                regarding.KIND.kind,
+                metadata.namespace,
+                metadata.name,
+                metadata.uid,
+                type_,
+                reason,
+                redact(message)[:_MAX_MESSAGE],
+                action,
+                metadata.resource_version,
+            )
+        )
+        self._arrived.set()
+
+    async def run(self) -> None:
+        """Write events until cancelled."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            await self.flush()
+
+    async def run_series(self) -> None:
+        """Finish series whose time has come, until cancelled."""
+        while True:
+            await self._clock.sleep(_TICK_S)
+            for send in self._series.tick(self._clock.monotonic()):
+                await self._deliver(self._patch_series, send)
+
+    async def flush(self) -> None:
+        """Write everything recorded so far."""
+        while self._queue:
+            note = self._queue.popleft()
+            now = self._clock.monotonic()
+            if self._flavour == "v1":
+                send = self._correlator.correlate(note, now)
+                if send is not None:
+                    await self._deliver(self._send_core, note, send)
+            else:
+                series = self._series.observe(note, now)
+                if series is not None:
+                    await self._deliver(self._send_series, series)
+
+    async def _deliver(self, send: Any, *arguments: Any) -> None:
+        """Retry what got no answer; drop what the server refused."""
+        for attempt in range(_TRIES):
+            try:
+                await send(*arguments)
+                self.sent += 1
+                return
+            except ApiError as error:
+                self._log.debug("the server refused an event", reason=error.message)
+                return
+            except (ClientError, OSError) as error:
+                self._log.debug("an event was not delivered", reason=str(error))
+                first = attempt == 0
+                pause_s = _TRY_EVERY_S * (self._random.random() if first else 1.0)
+                await self._clock.sleep(pause_s)
+        self.dropped += 1
+
+    # --- core/v1
+
+    async def _send_core(self, note: Note, send: Send) -> None:
+        path = _path("", note, send.name)
+        last = rfc3339.format_time(self._clock.now())
+        if send.is_update:
+            patch = {"count": send.times, "message": send.message, "lastTimestamp": last}
+            try:
+                await self._patch(path, patch)
+                return
+            except NotFound:
+                pass  # it has expired: write it anew
+        first = rfc3339.format_time(self._wall(send.first_at))
+        await self._create(
+            path,
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": send.name, "namespace": path.namespace},
+                "involvedObject": _reference(note),
+                "reason": note.reason,
+                "message": send.message,
+                "source": {"component": self._component},
+                "firstTimestamp": first,
+                "lastTimestamp": last,
+                "count": send.times,
+                "type": note.type,
+                "action": note.action,
+                "reportingComponent": self._component,
+                "reportingInstance": self._instance,
+            },
+        )
+
+    # --- events.k8s.io/v1
+
+    async def _send_series(self, send: SeriesSend) -> None:
+        if send.times > 1:
+            await self._patch_series(send)
+            return
+        note = send.note
+        path = _path("events.k8s.io", note, send.name)
+        await self._create(
+            path,
+            {
+                "apiVersion": "events.k8s.io/v1",
+                "kind": "Event",
+                "metadata": {"name": send.name, "namespace": path.namespace},
+                "eventTime": rfc3339.format_micro(self._wall(send.first_at)),
+                "reportingController": self._component,
+                "reportingInstance": self._instance,
+                "action": note.action or "Reconcile",
+                "reason": note.reason,
+                "regarding": _reference(note),
+                "note": note.message,
+                "type": note.type,
+            },
+        )
+
+    async def _patch_series(self, send: SeriesSend) -> None:
+        last = rfc3339.format_micro(self._wall(send.last_at))
+        patch = {"series": {"count": send.times, "lastObservedTime": last}}
+        await self._patch(_path("events.k8s.io", send.note, send.name), patch)
+
+    # --- both
+
+    async def _create(self, path: ResourcePath, body: dict[str, Any]) -> None:
+        collection = path._replace(name="")
+        await self._api.create(collection, msgspec.json.encode(body), CreateOptions())
+
+    async def _patch(self, path: ResourcePath, patch: dict[str, Any]) -> None:
+        body = msgspec.json.encode(patch)
+        await self._api.patch(path, body, PatchType.STRATEGIC, PatchOptions())
+
+    def _new_name(self, note: Note) -> str:
+        suffix = f"{self._random.getrandbits(64):016x}"
+        name = f"{note.name}.{suffix}"
+        return name if len(name) <= 253 and _NAME.fullmatch(name) else f"event-{suffix}"
+
+    def _wall(self, monotonic: float) -> datetime:
+        ago = self._clock.monotonic() - monotonic
+        return self._clock.now() - timedelta(seconds=ago)
+
+
+def _path(group: str, note: Note, name: str) -> ResourcePath:
+    return ResourcePath(group, "v1", "events", note.namespace or "default", name)
+
+
+def _reference(note: Note) -> dict[str, str]:
+    reference = {
+        "apiVersion": note.api_version,
+        "kind": note.kind,
+        "namespace": note.namespace,
+        "name": note.name,
+        "uid": note.uid,
+        "resourceVersion": note.resource_version,
+    }
+    return {name: value for name, value in reference.items() if value}
+
+
+class NoEvents:
+    """An event sink that drops everything, for tests and for operators that want none."""
+
+    def record(
+        self, regarding: Object, *, type_: str, reason: str, message: str, action: str = ""
+    ) -> None:
+        """Drop it."""

@@ -1,0 +1,1 @@
+"""What wakes a controller: predicates filter events, handlers map them to keys."""

@@ -1,0 +1,94 @@
+"""Whose work an event is: from an event to the keys that have to be reconciled.
+
+A mapping sees the old and the new state, so that an object that changed hands wakes both. All
+are synchronous: they run on the watch path.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from quarterdeck.meta.identity import GroupKind, Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.cache.event import Change, Event
+from quarterdeck.runtime.cache.snapshot import Metadata
+from quarterdeck.runtime.source.predicate import Predicate
+
+T = TypeVar("T", bound=Object)
+
+ToKeys = Callable[[Event], Iterable[Key]]
+"""From an event to the keys of the reconciled kind it concerns."""
+
+
+class Lookup(Protocol):
+    """Synchronous reads from the caches, for mappings."""
+
+    def get(self, kind: type[T], key: Key) -> T | None:
+        """The newest known state; None if absent. The kind must be watched."""
+        ...
+
+    def list(
+        self,
+        kind: type[T],
+        *,
+        namespace: str | None = None,
+        labels: str = "",
+        index: tuple[str, str] | None = None,
+    ) -> list[T]:
+        """Objects from the cache. The kind must be watched."""
+        ...
+
+
+class Owns(NamedTuple):
+    """A kind whose objects the reconciled object owns: their changes wake the owner."""
+
+    kind: type[Object]
+    predicates: tuple[Predicate, ...] = ()
+    only_controller: bool = True
+    """Look at the managing owner reference alone."""
+
+
+class Watch(NamedTuple):
+    """Any other kind whose changes concern the reconciled one."""
+
+    kind: type[Object]
+    to: Callable[[Any, Lookup], Iterable[Key]]
+    """From an object (old and new are both asked) to keys of the reconciled kind."""
+    predicates: tuple[Predicate, ...] = ()
+
+
+def for_object(event: Event) -> Iterable[Key]:
+    """The object itself."""
+    return (event.key,)
+
+
+def for_owner(owner: GroupKind, *, is_namespaced: bool, only_controller: bool) -> ToKeys:
+    """The owners of a kind that the object names; its group and kind count, not its version."""
+
+    def owners(metadata: Metadata) -> Iterable[Key]:
+        for reference in metadata.owner_references or ():
+            if only_controller and not reference.controller:
+                continue
+            if reference.kind == owner.kind and reference.group_kind == owner:
+                yield Key(metadata.namespace if is_namespaced else "", reference.name)
+
+    def mapping(event: Event) -> Iterable[Key]:
+        keys = dict.fromkeys(owners(event.metadata))
+        if event.old is not None and event.change is Change.MODIFIED:
+            keys |= dict.fromkeys(owners(event.old.metadata))
+        return keys
+
+    return mapping
+
+
+def by_function(
+    function: Callable[[Any, Lookup], Iterable[Key]], kind: type[Object], lookup: Lookup
+) -> ToKeys:
+    """What a function says of the new and the old state."""
+
+    def mapping(event: Event) -> Iterable[Key]:
+        keys = dict.fromkeys(function(event.new.typed(kind), lookup))
+        if event.old is not None and event.change is Change.MODIFIED:
+            keys |= dict.fromkeys(function(event.old.typed(kind), lookup))
+        return keys
+
+    return mapping

@@ -1,0 +1,37 @@
+"""Spans of reconciles and requests, where OpenTelemetry is installed."""
+
+import pytest
+
+from quarterdeck.apis.core import ConfigMap
+from quarterdeck.client.interfaces import Exchange
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.runtime.observability import tracing
+from quarterdeck.wire.path import ResourcePath
+
+sdk = pytest.importorskip("opentelemetry.sdk.trace")
+
+
+def test_requests_join_the_span_of_their_reconcile() -> None:
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
+    provider = sdk.TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracer = tracing.Tracer(provider.get_tracer("test"))
+    path = ResourcePath("", "v1", "configmaps", "ns", "a")
+    subject = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns"))
+    try:
+        with tracer.reconcile("demo", subject, "id-1", 0.5):
+            ((name, parent),) = tracer.before("get", path)
+            tracer.after(Exchange("get", "GET", "host", path, 200, 0.01, 0, 10))
+            fields = tracing.log_fields()
+        assert tracer.before("get", path) == ()
+    finally:
+        tracing._active.clear()
+    request, reconcile = exporter.get_finished_spans()
+    assert name == "traceparent"
+    assert f"{reconcile.context.trace_id:032x}" in parent
+    assert fields["trace_id"] == f"{reconcile.context.trace_id:032x}"
+    assert request.parent.span_id == reconcile.context.span_id
+    assert reconcile.attributes["queue.wait_seconds"] == 0.5

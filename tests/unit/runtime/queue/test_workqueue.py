@@ -1,0 +1,335 @@
+"""The workqueue against a model: invariants I1-I11 on virtual time, priorities, fairness."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+)
+
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.meta.identity import Key
+from quarterdeck.runtime.queue.dispatcher import Dispatcher
+from quarterdeck.runtime.queue.rate_limiter import (
+    Bucket,
+    FastSlow,
+    ItemExponential,
+    MaxOf,
+    WithMaxWait,
+)
+from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY, WorkQueue
+
+KEYS = st.integers(0, 5)
+
+
+class Counts:
+    """Counts what a metrics observer would."""
+
+    def __init__(self) -> None:
+        self.depth: Counter[int] = Counter()
+        self.waits: list[float] = []
+        self.works: list[float] = []
+        self.retries = 0
+
+    def added(self, priority: int) -> None:
+        self.depth[priority] += 1
+
+    def taken(self, priority: int, waited_s: float) -> None:
+        self.depth[priority] -= 1
+        self.waits.append(waited_s)
+
+    def moved(self, before: int, after: int) -> None:
+        self.depth[before] -= 1
+        self.depth[after] += 1
+
+    def finished(self, worked_s: float) -> None:
+        self.works.append(worked_s)
+
+    def retried(self) -> None:
+        self.retries += 1
+
+
+class Stepped:
+    """A clock a state machine can step without an event loop."""
+
+    def __init__(self) -> None:
+        self.elapsed = 0.0
+        self.virtual = VirtualClock()
+
+    def now(self):  # type: ignore[no-untyped-def]
+        return self.virtual.now()
+
+    def monotonic(self) -> float:
+        return self.elapsed
+
+    async def sleep(self, seconds: float) -> None:
+        raise AssertionError("the pure queue never sleeps")
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Producers, three workers and time, in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Stepped()
+        self.counts = Counts()
+        self.queue: WorkQueue[int] = WorkQueue(
+            self.clock, limiter=ItemExponential(1.0, 8.0), observer=self.counts
+        )
+        self.processing: set[int] = set()
+        self.due: dict[int, float] = {}  # first effective add of a key that waits for a worker
+        self.delayed: dict[int, tuple[float, int]] = {}  # when, and in which order it was asked
+        self.asked = 0
+        self.fifo: list[int] = []
+
+    def model_due(self, key: int) -> None:
+        self.delayed.pop(key, None)
+        if key not in self.due:
+            self.due[key] = self.clock.elapsed
+            if key not in self.processing:
+                self.fifo.append(key)
+
+    def model_time(self) -> None:
+        ready = sorted(
+            (at, asked, key)
+            for key, (at, asked) in self.delayed.items()
+            if at <= self.clock.elapsed
+        )
+        for _, _, key in ready:
+            self.model_due(key)
+
+    @rule(key=KEYS)
+    def add(self, key: int) -> None:
+        accepted = self.queue.add(key)
+        assert accepted is not self.queue.closed
+        if accepted:
+            self.model_time()
+            self.model_due(key)
+
+    @rule(key=KEYS, after=st.integers(1, 5))
+    def add_after(self, key: int, after: int) -> None:
+        if not self.queue.add(key, after_s=after):
+            return
+        self.model_time()
+        if key not in self.due:
+            at = self.clock.elapsed + after
+            self.asked += 1
+            self.delayed[key] = min(self.delayed.get(key, (at, self.asked)), (at, self.asked))
+
+    @rule(seconds=st.integers(1, 4))
+    def wait(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.clock.elapsed += 1
+            self.queue.release()
+            self.model_time()
+
+    @precondition(lambda self: len(self.processing) < 3)
+    @rule()
+    def pop(self) -> None:
+        taken = self.queue.pop()
+        if taken is None:
+            assert not self.fifo
+            return
+        assert taken.key not in self.processing  # I3
+        assert taken.key == self.fifo.pop(0)  # I6
+        assert taken.waited_s == self.clock.elapsed - self.due.pop(taken.key)  # I9
+        self.processing.add(taken.key)
+
+    @rule(key=KEYS)
+    def done(self, key: int) -> None:
+        self.queue.done(key)  # I10: also without a pop, also twice
+        if key in self.processing:
+            self.processing.remove(key)
+            if key in self.due:
+                self.fifo.append(key)  # I4, I6: once more, at the tail
+
+    @precondition(lambda self: not self.queue.closed)
+    @rule()
+    def close(self) -> None:
+        self.queue.close()
+        self.delayed.clear()
+
+    @invariant()
+    def agrees_with_the_model(self) -> None:
+        assert len(self.queue) == len(self.fifo) == len(set(self.fifo))  # I1, I2
+        assert set(self.queue.processing) == self.processing
+        assert not set(self.fifo) & self.processing
+        assert self.queue.depth == len(self.due) == sum(self.counts.depth.values())  # I8
+        for key, (at, _) in self.delayed.items():
+            assert self.queue.due_at(key) == at
+
+    def teardown(self) -> None:
+        """I5, I7: everything due is delivered, even after a close."""
+        for key in list(self.processing):
+            self.done(key)
+        while self.fifo:
+            self.pop()
+            for key in list(self.processing):
+                self.done(key)
+        assert self.queue.pop() is None
+        assert self.queue.depth == 0
+
+
+QueueMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestQueueMachine = QueueMachine.TestCase
+
+
+@given(st.lists(st.tuples(KEYS, st.integers(-3, 3)), max_size=30))
+def test_priorities_come_first_then_first_come(adds: list[tuple[int, int]]) -> None:
+    queue: WorkQueue[int] = WorkQueue(Stepped())
+    model: dict[int, tuple[int, int]] = {}
+    for position, (key, priority) in enumerate(adds):
+        queue.add(key, priority=priority)
+        if key not in model or priority > model[key][0]:
+            model[key] = (priority, position)  # a raised priority goes to the end of its class
+    expected = sorted(model, key=lambda key: (-model[key][0], model[key][1]))
+    order = []
+    while (taken := queue.pop()) is not None:
+        order.append(taken.key)
+        assert taken.priority == model[taken.key][0]
+    assert order == expected
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60))
+def test_tenants_take_turns(tenants: list[int]) -> None:
+    queue: WorkQueue[Key] = WorkQueue(Stepped(), tenant=lambda key: key.namespace)
+    for number, tenant in enumerate(tenants):
+        queue.add(Key(str(tenant), str(number)))
+    served: Counter[str] = Counter()
+    left = Counter(str(tenant) for tenant in tenants)
+    per_tenant: dict[str, list[int]] = {}
+    while (taken := queue.pop()) is not None:
+        tenant_of = taken.key.namespace
+        served[tenant_of] += 1
+        left[tenant_of] -= 1
+        per_tenant.setdefault(tenant_of, []).append(int(taken.key.name))
+        waiting = [name for name, count in left.items() if count > 0]
+        assert all(served[tenant_of] - served[other] <= 1 for other in waiting)
+    assert all(names == sorted(names) for names in per_tenant.values())
+
+
+def test_steady_urgent_work_does_not_starve_low_priority() -> None:
+    clock = Stepped()
+    queue: WorkQueue[str] = WorkQueue(clock)
+    for number in range(20):
+        queue.add(f"low-{number}", priority=LOW_PRIORITY)
+    finished = []
+    for turn in range(2000):
+        clock.elapsed += 0.05
+        queue.add(f"urgent-{turn}")
+        if turn % 2:
+            queue.add(f"more-{turn}")  # more urgent work than one worker can do
+        taken = queue.pop()
+        assert taken is not None
+        finished.append(taken.key)
+        queue.done(taken.key)
+    assert sum(key.startswith("low") for key in finished) == 20
+
+
+def test_an_immediate_add_absorbs_a_delay_and_the_earliest_delay_wins() -> None:
+    clock = Stepped()
+    queue: WorkQueue[str] = WorkQueue(clock)
+    queue.add("a", after_s=10)
+    queue.add("a", after_s=5)
+    queue.add("a", after_s=7)
+    assert queue.next_delay_s() == 5
+    queue.add("a")
+    assert queue.next_delay_s() is None
+    assert queue.pop() is not None
+    queue.done("a")
+    clock.elapsed = 60
+    assert queue.pop() is None
+
+
+def test_causes_are_kept_with_the_key_and_bounded() -> None:
+    queue: WorkQueue[str] = WorkQueue(Stepped())
+    for number in range(9):
+        queue.add("a", cause=number)
+    taken = queue.pop()
+    assert taken is not None
+    assert taken.causes == (0, 1, 2, 3)
+
+
+def test_rate_limited_adds_double_until_forgotten() -> None:
+    queue: WorkQueue[str] = WorkQueue(Stepped(), limiter=ItemExponential())
+    delays = []
+    for _ in range(3):
+        queue.add("a", rate_limited=True)
+        delays.append(queue.next_delay_s())
+        queue.add("a")
+        queue.pop()
+        queue.done("a")
+    assert delays == [0.005, 0.01, 0.02]
+    queue.forget("a")
+    queue.add("a", rate_limited=True)
+    assert queue.next_delay_s() == 0.005
+
+
+def test_exponential_delays_reach_the_cap_after_nineteen_failures() -> None:
+    limiter = ItemExponential()
+    delays = [limiter.when("a", 0.0) for _ in range(2000)]
+    assert delays[17] == pytest.approx(655.36)
+    assert delays[18:] == [1000.0] * len(delays[18:])
+    assert limiter.retries("a") == 2000
+
+
+def test_a_bucket_reserves_tokens_that_do_not_exist_yet() -> None:
+    bucket = Bucket(per_second=10, burst=2)
+    assert [round(bucket.when("a", 0.0), 3) for _ in range(4)] == [0.0, 0.0, 0.1, 0.2]
+    assert bucket.when("b", 10.0) == 0.0
+
+
+def test_combined_limiters_charge_every_member() -> None:
+    exponential, fast = ItemExponential(1, 100), FastSlow(2, 50, fast_tries=2)
+    limiter = WithMaxWait(MaxOf([exponential, fast]), 40)
+    assert [limiter.when("a", 0) for _ in range(4)] == [2, 2, 40, 40]
+    assert limiter.retries("a") == exponential.retries("a") == fast.retries("a") == 4
+    limiter.forget("a")
+    assert limiter.retries("a") == 0
+
+
+async def test_one_add_wakes_exactly_one_worker() -> None:
+    clock = VirtualClock()
+    dispatcher: Dispatcher[str] = Dispatcher(WorkQueue(clock), clock)
+    got: list[str] = []
+
+    async def worker() -> None:
+        while (taken := await dispatcher.get()) is not None:
+            got.append(taken.key)
+            dispatcher.done(taken.key)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(dispatcher.run())
+        for _ in range(3):
+            group.create_task(worker())
+        await clock.advance(0)
+        dispatcher.add("a")
+        dispatcher.add("b", after_s=5)
+        dispatcher.add("c", after_s=2)
+        await clock.advance(1)
+        assert got == ["a"]
+        await clock.advance(4)
+        assert got == ["a", "c", "b"]
+        dispatcher.close()
+        await dispatcher.drained()
+
+
+async def test_a_cancelled_worker_passes_its_wake_up_on() -> None:
+    clock = VirtualClock()
+    dispatcher: Dispatcher[str] = Dispatcher(WorkQueue(clock), clock)
+    first = asyncio.ensure_future(dispatcher.get())
+    second = asyncio.ensure_future(dispatcher.get())
+    await clock.advance(0)
+    dispatcher.add("a")
+    first.cancel()
+    taken = await second
+    assert taken is not None
+    assert taken.key == "a"
+    with pytest.raises(asyncio.CancelledError):
+        await first
