@@ -1,9 +1,11 @@
 """Kubernetes' expression language, compiled to Python.
 
 CRD rules, admission policies and match conditions are CEL with Kubernetes' types, libraries,
-error texts and cost limits. Read in this order: `syntax` (text to tree), `checking` (types),
-`cost`, `interpreter` (what expressions mean), `compiler` (the same, fast), `program` (the face),
-`validate` (rules of a whole schema). Imports `meta` and `kit` only.
+error texts and cost limits. The packages are the stages of an expression, each importing only
+those before it: `syntax` (text to tree), `operations` and `library` (what can be called),
+`schema` (schema nodes as types), `checker` (types of a tree), `cost`, `interpreter` (what an
+expression means), `compiler` (the same, fast), `program` (a compiled expression), `rules` (the
+rules of a whole schema). The contract "cel: stages" in pyproject.toml checks that order.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +13,6 @@ from typing import TYPE_CHECKING
 from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
-    from quarterdeck.cel import validate as validate
     from quarterdeck.cel.cost.budget import Budget as Budget
     from quarterdeck.cel.errors import BudgetExceeded as BudgetExceeded
     from quarterdeck.cel.errors import CelError as CelError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from quarterdeck.cel.errors import Issue as Issue
     from quarterdeck.cel.program import Environment as Environment
     from quarterdeck.cel.program import Program as Program
+    from quarterdeck.cel.rules.rule_set import RuleSet as RuleSet
+    from quarterdeck.cel.rules.rule_set import compile_rules as compile_rules
     from quarterdeck.cel.types import AUTHORIZER as AUTHORIZER
     from quarterdeck.cel.types import BOOL as BOOL
     from quarterdeck.cel.types import BYTES as BYTES
@@ -40,11 +43,11 @@ _HOMES = {
     "cost.budget": ("Budget",),
     "errors": ("BudgetExceeded", "CelError", "CompileError", "EvaluationError", "Issue"),
     "program": ("Environment", "Program"),
+    "rules.rule_set": ("RuleSet", "compile_rules"),
     "types": (
         "AUTHORIZER", "BOOL", "BYTES", "DOUBLE", "DURATION", "DYN", "INT", "STRING", "TIMESTAMP",
         "Type", "UINT", "list_of", "map_of", "optional_of", "struct",
     ),
-    "validate": (),
 }  # fmt: skip
 
 if not TYPE_CHECKING:

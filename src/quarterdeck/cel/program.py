@@ -4,14 +4,14 @@ import functools
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from quarterdeck.cel.checking.check import check
+from quarterdeck.cel.checker.check import check
 from quarterdeck.cel.cost.budget import Budget
 from quarterdeck.cel.cost.estimate import estimate
 from quarterdeck.cel.cost.meter import Meter
 from quarterdeck.cel.cost.units import Range
 from quarterdeck.cel.errors import BudgetExceeded, CelError, CompileError, Issue
 from quarterdeck.cel.library.constants import regex_problem
-from quarterdeck.cel.schema.declared import declared_type
+from quarterdeck.cel.schema.declaration import declared_type
 from quarterdeck.cel.syntax.ast import Expr
 from quarterdeck.cel.syntax.parser import parse
 from quarterdeck.cel.types import BOOL, Kind, Type, optional_of

@@ -47,4 +47,4 @@ def test_what_takes_too_long_is_an_error() -> None:
 def test_the_face_is_loaded_by_name() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         cel.nothing  # type: ignore[attr-defined]  # noqa: B018  # the point of the test
-    assert cel.validate.compile_rules is not None
+    assert cel.compile_rules is not None

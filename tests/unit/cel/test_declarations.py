@@ -3,8 +3,8 @@
 import pytest
 
 from quarterdeck.cel import library
-from quarterdeck.cel.checking.declarations import is_declared, overloads
-from quarterdeck.cel.operations.dispatch import OPERATORS
+from quarterdeck.cel.checker.declarations import is_declared, overloads
+from quarterdeck.cel.library.dispatch import OPERATORS
 
 
 @pytest.mark.parametrize("function", sorted({*OPERATORS, *library.functions()} - {"_?._"}))

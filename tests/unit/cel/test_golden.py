@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.cel.validate import RuleSet, compile_rules
+from quarterdeck.cel import RuleSet, compile_rules
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.schema import Node, from_openapi
 

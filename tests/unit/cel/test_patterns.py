@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.cel.patterns import searcher
+from quarterdeck.cel.compiler.patterns import searcher
 from quarterdeck.kit.patterns import PatternError, compile_re2
 
 _PIECES = st.sampled_from(

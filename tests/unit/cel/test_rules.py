@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.cel.validate import RuleSet, compile_rules
+from quarterdeck.cel import RuleSet, compile_rules
 from quarterdeck.meta.schema import from_openapi
 
 _PATH = "spec.validation.openAPIV3Schema"

@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck import cel
 from quarterdeck.cel.interpreter.interpret import interpret
-from quarterdeck.cel.schema.escaping import escape
+from quarterdeck.cel.schema.identifier import escape
 from quarterdeck.meta.schema import from_openapi
 
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from quarterdeck.cel import library, values
 from quarterdeck.cel.compiler import paths, support
 from quarterdeck.cel.compiler.emitter import Emitter, Function, Way
+from quarterdeck.cel.compiler.patterns import searcher
+from quarterdeck.cel.library.dispatch import OPERATORS, dispatcher
 from quarterdeck.cel.operations import arithmetic, containers
-from quarterdeck.cel.operations.dispatch import OPERATORS, dispatcher
-from quarterdeck.cel.patterns import searcher
-from quarterdeck.cel.shapes import comparable, directly_equal, is_path, is_small
 from quarterdeck.cel.syntax.ast import Call, Expr, ListExpr, Literal_
+from quarterdeck.cel.syntax.shapes import comparable, directly_equal, is_path, is_small
 from quarterdeck.cel.types import Kind
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quarterdeck.cel.adapt import converter, leaf, needs_whole
 from quarterdeck.cel.compiler import support
-from quarterdeck.cel.shapes import is_path
+from quarterdeck.cel.schema.conversion import converter, leaf, needs_whole
 from quarterdeck.cel.syntax.ast import Expr, Literal_
+from quarterdeck.cel.syntax.shapes import is_path
 from quarterdeck.cel.types import Kind, Type
 
 Function = Callable[..., Any]

@@ -2,8 +2,8 @@
 
 from quarterdeck.cel.compiler import support
 from quarterdeck.cel.compiler.emitter import Emitter, Function, NotCompilable
+from quarterdeck.cel.library.dispatch import OPERATORS
 from quarterdeck.cel.operations import containers
-from quarterdeck.cel.operations.dispatch import OPERATORS
 from quarterdeck.cel.syntax.ast import Call, Ident, Literal_, Select
 from quarterdeck.cel.types import Kind, is_optional
 

@@ -7,10 +7,10 @@ from quarterdeck.cel.cost.charges import actual
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.interpreter.evaluator import Evaluator, Way
 from quarterdeck.cel.interpreter.stored import has_members, settled
+from quarterdeck.cel.library.dispatch import dispatcher
 from quarterdeck.cel.operations.classes import no_overload
-from quarterdeck.cel.operations.dispatch import dispatcher
-from quarterdeck.cel.shapes import is_constant, is_path
 from quarterdeck.cel.syntax.ast import Call, Expr, ListExpr
+from quarterdeck.cel.syntax.shapes import is_constant, is_path
 from quarterdeck.cel.types import Kind
 from quarterdeck.cel.values import NONE, Duration, Optional, UInt
 

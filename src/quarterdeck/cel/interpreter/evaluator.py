@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from quarterdeck.cel.adapt import converter, needs_whole
 from quarterdeck.cel.cost.meter import Meter
 from quarterdeck.cel.operations.classes import no_overload
-from quarterdeck.cel.shapes import is_constant
+from quarterdeck.cel.schema.conversion import converter, needs_whole
 from quarterdeck.cel.syntax.ast import Call, Expr, ListExpr, MapExpr
+from quarterdeck.cel.syntax.shapes import is_constant
 
 Way = Callable[["Evaluator", Any], Any]
 """How one kind of node is evaluated."""

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from quarterdeck.cel.adapt import leaf
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.interpreter.evaluator import Evaluator
 from quarterdeck.cel.interpreter.stored import scalar
 from quarterdeck.cel.operations.classes import class_of, no_overload
+from quarterdeck.cel.schema.conversion import leaf
 from quarterdeck.cel.syntax.ast import Comprehension, OptionalMap
 from quarterdeck.cel.values import NONE, Optional, some
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from quarterdeck.cel.adapt import leaf
 from quarterdeck.cel.operations.classes import no_overload
+from quarterdeck.cel.schema.conversion import leaf
 from quarterdeck.cel.types import Kind, Type, is_optional
 from quarterdeck.cel.values import Optional, some
 

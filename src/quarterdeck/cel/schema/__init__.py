@@ -1,4 +1,1 @@
-"""Schemas and their rules: the types they declare, rules compiled and run on objects.
-
-The face is `quarterdeck.cel.validate`; then read `declared`, `rules` and `evaluation`.
-"""
+"""Schema nodes as CEL types (`declaration`), and stored JSON as CEL values (`conversion`)."""

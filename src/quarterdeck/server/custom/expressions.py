@@ -24,7 +24,7 @@ _SKIPPED = (
 
 
 class Expressions(Protocol):
-    """The compiled rules of one schema: `cel.validate.RuleSet`."""
+    """The compiled rules of one schema: `cel.RuleSet`."""
 
     def validate(self, obj: object, old_obj: object = None) -> list[FieldError]:
         """What the rules say against a whole object; `old_obj` is none on create."""

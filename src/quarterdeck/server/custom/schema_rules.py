@@ -17,7 +17,7 @@ def expression_errors(document: Mapping[str, Any], path: str) -> list[FieldError
     node = from_openapi(document)
     if not has_rules(node):
         return []
-    from quarterdeck.cel.validate import compile_rules
+    from quarterdeck.cel import compile_rules
 
     found = compile_rules(node, path=path)
     return found if isinstance(found, list) else []
@@ -45,7 +45,7 @@ class CompiledLater:
 
     @functools.cached_property
     def _rules(self) -> Expressions | None:
-        from quarterdeck.cel.validate import compile_rules
+        from quarterdeck.cel import compile_rules
 
         found = compile_rules(self._node)
         return None if isinstance(found, list) else found

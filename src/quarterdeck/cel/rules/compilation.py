@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
 from quarterdeck.cel.cost.units import MAX
 from quarterdeck.cel.errors import CompileError
 from quarterdeck.cel.program import (
@@ -12,8 +10,9 @@ from quarterdeck.cel.program import (
     Program,
     ResultTypeError,
 )
-from quarterdeck.cel.schema import paths
-from quarterdeck.cel.schema.declared import MAX_REQUEST_BYTES
+from quarterdeck.cel.rules import field_path
+from quarterdeck.cel.rules.node import CompiledRule
+from quarterdeck.cel.schema.declaration import MAX_REQUEST_BYTES
 from quarterdeck.cel.types import BOOL, STRING, Type
 from quarterdeck.meta import field
 from quarterdeck.meta.field import Bare, FieldError, quote
@@ -25,17 +24,6 @@ CRD_LIMIT = 100_000_000
 """The most all rules of a CRD may be estimated to cost together."""
 
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
-
-
-class CompiledRule(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A rule that may run."""
-
-    rule: Rule
-    program: Program
-    message: Program | None
-    field_path: str
-    uses_old: bool
-    optional_old: bool
 
 
 class Ledger:
@@ -109,8 +97,8 @@ def _check_path(node: Node, rule: Rule, path: str) -> list[FieldError]:
     if _breaks(rule.field_path):
         errors.append(field.invalid(path, rule.field_path, "must not contain line breaks"))
     try:
-        paths.normalize(rule.field_path, node)
-    except paths.PathError:
+        field_path.normalize(rule.field_path, node)
+    except field_path.PathError:
         errors.append(field.invalid(path, rule.field_path, "must be a valid path"))
     return errors
 
@@ -210,7 +198,7 @@ class _Compilation:
             )
 
     def finish(self, program: Program, message: Program | None) -> None:
-        path = paths.normalize(self.rule.field_path, self.node) if self.rule.field_path else ""
+        path = field_path.normalize(self.rule.field_path, self.node) if self.rule.field_path else ""
         self.result = CompiledRule(
             rule=self.rule,
             program=program,

@@ -7,7 +7,7 @@ the cost of every rule can be estimated.
 from collections.abc import Mapping
 
 from quarterdeck.cel import types
-from quarterdeck.cel.schema.escaping import escape, is_word
+from quarterdeck.cel.schema.identifier import escape, is_word
 from quarterdeck.cel.types import Kind, StructField, Type
 from quarterdeck.meta.schema import Node
 

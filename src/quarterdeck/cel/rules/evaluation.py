@@ -4,19 +4,16 @@ Two ways, one walk: quickly, counting only what each rule can cost at worst, or 
 step. The quick way gives up (and says so) when the worst case would not fit the budget.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from quarterdeck.cel.cost.budget import PER_CALL_LIMIT, Budget, cap_of
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.program import OUT_OF_BUDGET, Program
-from quarterdeck.cel.schema.rules import CompiledRule
+from quarterdeck.cel.rules.node import CompiledRule, RuleNode
 from quarterdeck.cel.values import NONE, some
 from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.schema import Rule
-
-if TYPE_CHECKING:
-    from quarterdeck.cel.validate import RuleNode
 
 MAX_MESSAGE_BYTES = 5 * 1024
 """The longest text a messageExpression may give."""
@@ -67,7 +64,7 @@ class Evaluation:
         self.cap = cap_of(size) if size is not None else None
         self.outcome = Outcome([], [])
 
-    def walk(self, root: "RuleNode", obj: Any, old: Any) -> bool:
+    def walk(self, root: RuleNode, obj: Any, old: Any) -> bool:
         """Run everything; False means the answer is not to be trusted, do it exactly."""
         try:
             self._node(root, _Frame(obj, old, correlated=old is not None), "")
@@ -77,7 +74,7 @@ class Evaluation:
             return False
         return True
 
-    def _node(self, node: "RuleNode", frame: _Frame, path: str) -> None:
+    def _node(self, node: RuleNode, frame: _Frame, path: str) -> None:
         value = frame.value
         if value is None:
             return
@@ -90,7 +87,7 @@ class Evaluation:
         elif type(value) is list and node.items is not None:
             self._list(node, node.items, frame, path)
 
-    def _object(self, node: "RuleNode", frame: _Frame, path: str) -> None:
+    def _object(self, node: RuleNode, frame: _Frame, path: str) -> None:
         old = frame.old if type(frame.old) is dict else {}
         if node.additional is not None:
             for key, child in frame.value.items():
@@ -109,7 +106,7 @@ class Evaluation:
             return _Frame(child, old.get(key), correlated=False)
         return _Frame(child, old.get(key), frame, correlated=frame.correlated)
 
-    def _list(self, node: "RuleNode", items: "RuleNode", frame: _Frame, path: str) -> None:
+    def _list(self, node: RuleNode, items: RuleNode, frame: _Frame, path: str) -> None:
         keys = node.list_keys
         known: dict[tuple[Any, ...], Any] = {}
         if keys is not None and type(frame.old) is list:
@@ -124,7 +121,7 @@ class Evaluation:
 
     # rules
 
-    def _rules(self, node: "RuleNode", frame: _Frame, path: str) -> None:
+    def _rules(self, node: RuleNode, frame: _Frame, path: str) -> None:
         if self.cap is None:
             if self.budget.remaining <= 0:
                 self._fail(path, node, OUT_OF_BUDGET)
@@ -147,7 +144,7 @@ class Evaluation:
             if self._holds(rule, node, value, path, old) is False:
                 self._report(rule, node, frame, path, old)
 
-    def _reserve(self, node: "RuleNode", cap: int) -> None:
+    def _reserve(self, node: RuleNode, cap: int) -> None:
         """Take what the node's rules cost at worst; give up if that is too much."""
         worst = node.worst.get(cap)
         if worst is None:
@@ -158,7 +155,7 @@ class Evaluation:
             raise _TooExpensive
 
     def _holds(
-        self, rule: CompiledRule, node: "RuleNode", value: Any, path: str, old: Any
+        self, rule: CompiledRule, node: RuleNode, value: Any, path: str, old: Any
     ) -> bool | None:
         """Whether the rule is satisfied; None if that was not to be found out."""
         try:
@@ -186,11 +183,11 @@ class Evaluation:
             return program.measure({"self": value, "oldSelf": old}, self.budget)
         return program.run(value, old)
 
-    def _fail(self, path: str, node: "RuleNode", detail: str) -> None:
+    def _fail(self, path: str, node: RuleNode, detail: str) -> None:
         self.outcome.errors.append(field.invalid(path or "<nil>", node.type, detail))
 
     def _report(
-        self, rule: CompiledRule, node: "RuleNode", frame: _Frame, path: str, old: Any
+        self, rule: CompiledRule, node: RuleNode, frame: _Frame, path: str, old: Any
     ) -> None:
         where = path
         if rule.field_path:
@@ -204,7 +201,7 @@ class Evaluation:
             self.outcome.errors.append(error)
 
     def _message(
-        self, rule: CompiledRule, node: "RuleNode", frame: _Frame, where: str, old: Any
+        self, rule: CompiledRule, node: RuleNode, frame: _Frame, where: str, old: Any
     ) -> str:
         fallback = rule.rule.message.strip() or f"failed rule: {_name(rule.rule)}"
         if rule.message is None:

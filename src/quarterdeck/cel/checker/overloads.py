@@ -3,8 +3,8 @@
 import functools
 from typing import NamedTuple
 
-from quarterdeck.cel.checking.declarations import Overload, overloads
-from quarterdeck.cel.checking.inference import Inference
+from quarterdeck.cel.checker.declarations import Overload, overloads
+from quarterdeck.cel.checker.inference import Inference
 from quarterdeck.cel.types import DYN, Kind, Type, is_dyn
 
 _OPEN = frozenset({Kind.PARAM, Kind.DYN, Kind.ERROR, Kind.NULL})

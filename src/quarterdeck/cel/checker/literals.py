@@ -1,6 +1,6 @@
 """Types of constants, lists, maps and messages."""
 
-from quarterdeck.cel.checking.checker import Checker
+from quarterdeck.cel.checker.checker import Checker
 from quarterdeck.cel.syntax.ast import Expr, ListExpr, Literal_, MapExpr, MessageExpr
 from quarterdeck.cel.types import (
     DYN,

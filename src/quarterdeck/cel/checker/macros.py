@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from quarterdeck.cel.checking.checker import Checker
+from quarterdeck.cel.checker.checker import Checker
 from quarterdeck.cel.syntax.ast import Comprehension, Expr, OptionalMap
 from quarterdeck.cel.types import (
     BOOL,

@@ -4,35 +4,19 @@
 the nodes that have rules somewhere below.
 """
 
-from collections.abc import Mapping
-
 import msgspec
 
 from quarterdeck.cel.cost.budget import PER_OBJECT_LIMIT
-from quarterdeck.cel.schema.declared import declared_type
-from quarterdeck.cel.schema.evaluation import Evaluation, Outcome
-from quarterdeck.cel.schema.rules import CompiledRule, Ledger, check_entries, compile_node
+from quarterdeck.cel.rules.compilation import Ledger, check_entries, compile_node
+from quarterdeck.cel.rules.evaluation import Evaluation, Outcome
+from quarterdeck.cel.rules.node import CompiledRule, RuleNode
+from quarterdeck.cel.schema.declaration import declared_type
 from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.schema import Node
 
 SCHEMA_PATH = "spec.validation.openAPIV3Schema"
 """Where Kubernetes says the schema is when all versions of a CRD share it."""
-
-
-class RuleNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The rules at one place of a schema and below it."""
-
-    type: str
-    rules: tuple[CompiledRule, ...] = ()
-    properties: Mapping[str, "RuleNode"] = {}
-    additional: "RuleNode | None" = None
-    items: "RuleNode | None" = None
-    list_keys: tuple[str, ...] | None = None
-    """Keys that correlate items of a list with old ones; None where nothing does."""
-    all_of: tuple["RuleNode", ...] = ()
-    worst: dict[int, tuple[int, int]] = {}
-    """What the rules here cost at most, together and each, by size of the data; filled lazily."""
 
 
 class RuleSet:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import repeat
 
-from quarterdeck.cel.checking.declarations import Overload
-from quarterdeck.cel.checking.unify import Bindings, assignable, most_general, substitute
+from quarterdeck.cel.checker.declarations import Overload
+from quarterdeck.cel.checker.unify import Bindings, assignable, most_general, substitute
 from quarterdeck.cel.types import Kind, Type, param
 
 

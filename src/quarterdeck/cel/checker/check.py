@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from quarterdeck.cel.checking import calls, literals, macros, paths
-from quarterdeck.cel.checking.checker import Checker, Findings, Way
+from quarterdeck.cel.checker import calls, literals, macros, paths
+from quarterdeck.cel.checker.checker import Checker, Findings, Way
 from quarterdeck.cel.errors import CompileError
 from quarterdeck.cel.syntax.ast import (
     Call,

@@ -1,7 +1,7 @@
 """Types of names and fields."""
 
-from quarterdeck.cel.checking.checker import Checker
-from quarterdeck.cel.checking.names import named_type, qualified
+from quarterdeck.cel.checker.checker import Checker
+from quarterdeck.cel.checker.names import named_type, qualified
 from quarterdeck.cel.syntax.ast import Ident, Select
 from quarterdeck.cel.types import (
     BOOL,

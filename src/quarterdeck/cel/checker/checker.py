@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from quarterdeck.cel.checking.inference import Inference
+from quarterdeck.cel.checker.inference import Inference
 from quarterdeck.cel.errors import Issue
 from quarterdeck.cel.syntax.ast import Expr
 from quarterdeck.cel.syntax.stream import locate

@@ -1,10 +1,10 @@
 """Types of what functions and operators yield."""
 
-from quarterdeck.cel.checking import paths
-from quarterdeck.cel.checking.checker import Checker
-from quarterdeck.cel.checking.declarations import is_declared
-from quarterdeck.cel.checking.names import qualified
-from quarterdeck.cel.checking.overloads import resolve
+from quarterdeck.cel.checker import paths
+from quarterdeck.cel.checker.checker import Checker
+from quarterdeck.cel.checker.declarations import is_declared
+from quarterdeck.cel.checker.names import qualified
+from quarterdeck.cel.checker.overloads import resolve
 from quarterdeck.cel.library import constants
 from quarterdeck.cel.syntax.ast import Call, Literal_, Select
 from quarterdeck.cel.types import ERROR, Type, is_optional, optional_of
