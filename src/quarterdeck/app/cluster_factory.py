@@ -1,0 +1,80 @@
+"""Clusters on demand as embedded API servers on loopback: how `up` and tests fill the port."""
+
+import asyncio
+import contextlib
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from quarterdeck.app import embedded
+from quarterdeck.client.config.cluster import ClusterConfig, Material
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.server.options import ServerOptions
+
+
+class _Running(msgspec.Struct, frozen=True):
+    config: ClusterConfig
+    stack: contextlib.AsyncExitStack
+
+
+class EmbeddedClusters:
+    """Real API servers, each with TLS and an authority of its own; nothing is kept.
+
+    Leaving the block stops all of them.
+    """
+
+    def __init__(self, *, clock: Clock, options: ServerOptions | None = None) -> None:
+        self._clock = clock
+        self._options = options or ServerOptions(simulate_workloads=True)
+        self._running: dict[str, _Running] = {}
+        self._lock = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for name in list(self._running):
+            await self.delete(name)
+
+    @property
+    def names(self) -> list[str]:
+        """Clusters that run now, sorted."""
+        return sorted(self._running)
+
+    async def create(self, name: str) -> ClusterConfig:
+        """Start a cluster, or return the running one of that name."""
+        async with self._lock:
+            if name not in self._running:
+                self._running[name] = await self._start(name)
+            return self._running[name].config
+
+    async def delete(self, name: str) -> None:
+        """Stop the cluster and forget its objects; an absent one is fine."""
+        async with self._lock:
+            running = self._running.pop(name, None)
+        if running is not None:
+            await running.stack.aclose()
+
+    async def _start(self, name: str) -> _Running:
+        async with contextlib.AsyncExitStack() as stack:
+            plan = embedded.Plan(data_dir=None, port=0, options=self._options)
+            server = await embedded.start(plan, stack, clock=self._clock)
+            return _Running(_config(name, server), stack.pop_all())
+
+
+def _config(name: str, server: embedded.Embedded) -> ClusterConfig:
+    files = server.authority
+    return ClusterConfig(
+        server=server.url,
+        name=name,
+        certificate_authority=Material(data=Secret(files.certificate("authority").read_bytes())),
+        client_certificate=Material(data=Secret(files.certificate("administrator").read_bytes())),
+        client_key=Material(data=Secret(files.key("administrator").read_bytes())),
+    )

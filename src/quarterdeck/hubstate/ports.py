@@ -1,0 +1,147 @@
+"""The two ports of the hub: what is known now, and what was measured over time."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
+
+import msgspec
+
+from quarterdeck.hubstate.writes import Write
+
+Reduction = Literal["avg", "min", "max", "last"]
+"""How the samples of one step become one point."""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """What was published on a channel."""
+
+    channel: str
+    data: bytes
+
+
+class StateReader(Protocol):
+    """Read what is known now. An absent key reads as None or as empty.
+
+    Raises:
+        StoreUnavailable: if the store cannot be reached.
+        StoreRefused: if a key holds another type.
+    """
+
+    async def get(self, key: str) -> bytes | None:
+        """A string value."""
+        ...
+
+    async def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """String values in the order of the keys, in one round trip."""
+        ...
+
+    async def fields(self, key: str) -> Mapping[str, str]:
+        """All fields of a hash."""
+        ...
+
+    async def members(self, key: str) -> frozenset[str]:
+        """All members of a set."""
+        ...
+
+    async def scored(
+        self, key: str, *, lowest: float | None = None, highest: float | None = None
+    ) -> list[tuple[str, float]]:
+        """Members of a sorted set with a score in the range, lowest first."""
+        ...
+
+    async def items(self, key: str, *, limit: int) -> list[bytes]:
+        """The newest items of a list."""
+        ...
+
+    async def keys(self, prefix: str) -> list[str]:
+        """Names of all keys that begin with `prefix`."""
+        ...
+
+
+class StateStore(StateReader, Protocol):
+    """Read and change what is known now."""
+
+    async def commit(self, writes: Sequence[Write]) -> None:
+        """Carry out all writes, or none; acknowledged means kept.
+
+        Raises:
+            StoreUnavailable: if the store cannot be reached.
+            StoreRefused: if the store refuses; nothing is written.
+        """
+        ...
+
+    async def ping(self) -> None:
+        """Find out whether the store answers.
+
+        Raises:
+            StoreUnavailable: if it does not.
+        """
+        ...
+
+    def subscribe(self, *channels: str) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
+        """Messages published on the channels from now on.
+
+        A subscriber that does not keep up loses the oldest messages: they say that something
+        changed, never what.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of connections and files."""
+        ...
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """One measured value. `labels` are sorted by name, so that equal series compare as equal."""
+
+    name: str
+    labels: tuple[tuple[str, str], ...]
+    value: float
+    at: datetime
+
+
+class Series(msgspec.Struct, frozen=True):
+    """Points of one series, oldest first: (unix seconds, value)."""
+
+    name: str
+    labels: tuple[tuple[str, str], ...]
+    points: tuple[tuple[float, float], ...]
+
+
+class RangeQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which series, over which time, at which resolution.
+
+    `labels` give the values a label may have; a label that is not named may have any.
+    """
+
+    name: str
+    labels: Mapping[str, tuple[str, ...]] = {}
+    start: datetime
+    end: datetime
+    step: timedelta
+    reduction: Reduction = "avg"
+
+
+class History(Protocol):
+    """Samples over time."""
+
+    async def write(self, samples: Sequence[Sample]) -> None:
+        """Keep samples; NaN and infinities are skipped.
+
+        Raises:
+            HistoryUnavailable: if they could not be kept after the driver's own retries.
+        """
+        ...
+
+    async def query_range(self, query: RangeQuery) -> list[Series]:
+        """Matching series, ordered by their labels.
+
+        Raises:
+            HistoryUnavailable: if the back end does not answer.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Write what is still buffered, then let go."""
+        ...
