@@ -10,7 +10,7 @@ from quarterdeck.apis.core import ConfigMap
 from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct
-from quarterdeck.runtime import Context, Controller, operate
+from quarterdeck.runtime import Context, Controller, run_operator
 
 
 class GreetingSpec(Struct, frozen=True, kw_only=True):
@@ -39,4 +39,4 @@ controller = Controller(reconcile=reconcile, for_=Greeting, owns=[ConfigMap])
 
 
 if __name__ == "__main__":
-    asyncio.run(operate("hello", controller))
+    asyncio.run(run_operator("hello", controller))

@@ -10,7 +10,7 @@ from quarterdeck.apis.core import ConfigMap
 from quarterdeck.meta.conditions import TRUE, Conditions
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct
-from quarterdeck.runtime import Context, Controller, Stalled, operate
+from quarterdeck.runtime import Context, Controller, Stalled, run_operator
 
 
 class Book(Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ async def reconcile(shelf: Shelf, ctx: Context[Shelf]) -> None:
     books = shelf.spec.books
     if len(books) > shelf.spec.room:
         raise Stalled("Full", f"{len(books)} books do not fit where {shelf.spec.room} have room")
-    before = {child.metadata.name for child in await ctx.owned(ConfigMap)}
+    before = {child.metadata.name for child in await ctx.list_owned(ConfigMap)}
     wanted = [child_of(shelf, book) for book in books]
     await ctx.apply_all(wanted, prune=[ConfigMap])
     removed = before - {child.metadata.name for child in wanted}
@@ -47,7 +47,7 @@ async def reconcile(shelf: Shelf, ctx: Context[Shelf]) -> None:
         ctx.event("Pruned", f"took {', '.join(sorted(removed))} off the shelf")
     ctx.status.set(books=len(books))
     if len(books) == shelf.spec.room:
-        ctx.status.condition("Ready", TRUE, "NoRoom", "the next book will not fit")
+        ctx.status.set_condition("Ready", TRUE, "NoRoom", "the next book will not fit")
 
 
 def child_of(shelf: Shelf, book: Book) -> ConfigMap:
@@ -58,4 +58,4 @@ def child_of(shelf: Shelf, book: Book) -> ConfigMap:
 controller = Controller(reconcile=reconcile, for_=Shelf, owns=[ConfigMap])
 
 if __name__ == "__main__":
-    asyncio.run(operate("children", controller))
+    asyncio.run(run_operator("children", controller))

@@ -14,7 +14,15 @@ from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, Struct, replace
-from quarterdeck.runtime import Context, Controller, Election, Lookup, Manager, Timing, Watch
+from quarterdeck.runtime import (
+    Context,
+    Controller,
+    LeaderElection,
+    LeaseTiming,
+    Lookup,
+    Manager,
+    Watch,
+)
 
 if TYPE_CHECKING:
     from quarterdeck.runtime import Webhooks
@@ -63,7 +71,7 @@ def everybody(config: ConfigMap, lookup: Lookup) -> Iterable[Key]:
 
 def webhooks(port: str, folder: str) -> "Webhooks":
     """Sizes are not below zero, and there is always a mode."""
-    from quarterdeck.runtime import Bind, CertificateFiles, Denied, Review, Webhooks
+    from quarterdeck.runtime import BindAddress, CertificateFiles, Denied, Review, Webhooks
 
     def check(review: Review[Widget]) -> None:
         if review.object.spec.size < 0:
@@ -75,7 +83,7 @@ def webhooks(port: str, folder: str) -> "Webhooks":
             return review.object
         return replace(review.object, spec=structs.replace(spec, mode="safe"))
 
-    found = Webhooks(Bind(port=int(port)), certificate=CertificateFiles.within(Path(folder)))
+    found = Webhooks(BindAddress(port=int(port)), certificate=CertificateFiles.within(Path(folder)))
     found.validate(Widget, check)
     found.mutate(Widget, fill)
     return found
@@ -92,8 +100,8 @@ def main(kubeconfig: str, settings: Mapping[str, str]) -> None:
         )
     election = None
     if "lease" in settings:
-        timing = Timing(*(float(each) for each in settings["lease"].split(",")))
-        election = Election("bench", "default", timing=timing)
+        timing = LeaseTiming(*(float(each) for each in settings["lease"].split(",")))
+        election = LeaderElection("bench", "default", timing=timing)
 
     served = None
     if "webhooks" in settings:

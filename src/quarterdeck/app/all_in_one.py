@@ -28,7 +28,7 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.collector import settle_memory
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.runtime.endpoints.server import Bind
+from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.manager.manager import Manager
 from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.options import ServerOptions
@@ -122,7 +122,10 @@ def _client(server: Embedded, clock: Clock) -> Client:
 
 
 def _check_ports(
-    settings: Settings, parts: Sequence[Part], health: Bind | None, metrics: Bind | None
+    settings: Settings,
+    parts: Sequence[Part],
+    health: BindAddress | None,
+    metrics: BindAddress | None,
 ) -> None:
     """Refuse before anything is touched."""
     check_port(settings.port, "--port")

@@ -6,13 +6,13 @@ from quarterdeck.app.embedded import HOST
 from quarterdeck.app.resolving import SettingError
 from quarterdeck.app.settings import Settings
 from quarterdeck.runtime.endpoints.certificate import CertificateFiles
-from quarterdeck.runtime.endpoints.server import Bind, MetricsPage
+from quarterdeck.runtime.endpoints.server import BindAddress, MetricsPage
 
 _EVERYWHERE = "0.0.0.0"
 _LOOPBACK = (HOST, "::1", "localhost")
 
 
-def bind_of(address: str, port: int, *, flag: str, everywhere: bool = False) -> Bind | None:
+def bind_of(address: str, port: int, *, flag: str, everywhere: bool = False) -> BindAddress | None:
     """The address in force; None where it is switched off.
 
     An address is `HOST:PORT`, `:PORT` for all interfaces, or `0` for off, as controller-runtime
@@ -22,17 +22,17 @@ def bind_of(address: str, port: int, *, flag: str, everywhere: bool = False) -> 
         SettingError: if the address is none.
     """
     if not address:
-        return Bind(_EVERYWHERE if everywhere else HOST, port)
+        return BindAddress(_EVERYWHERE if everywhere else HOST, port)
     if address == "0":
         return None
     host, colon, number = address.rpartition(":")
     if not colon or not number.isdigit() or int(number) > 65535:
         raise SettingError(f"{flag} is {address!r}: it must be HOST:PORT, :PORT, or 0 for off")
-    return Bind(host.strip("[]") or _EVERYWHERE, int(number))
+    return BindAddress(host.strip("[]") or _EVERYWHERE, int(number))
 
 
 def metrics_page(
-    bind: Bind | None, settings: Settings, *, own: ssl.SSLContext | None = None
+    bind: BindAddress | None, settings: Settings, *, own: ssl.SSLContext | None = None
 ) -> MetricsPage | None:
     """How metrics are served; None where they are switched off.
 

@@ -42,7 +42,7 @@ def follow_settings(manager: Manager, settings: Settings, *, log: Logger) -> Non
         take(data, settings, log=log)
 
     informer.cache.add_handler(hear)
-    manager.run_beside("settings", informer.run, needs_leader=False)
+    manager.add_runnable("settings", informer.run, needs_leader=False)
 
 
 def take(data: Mapping[str, str], settings: Settings, *, log: Logger) -> None:

@@ -199,7 +199,7 @@ def _start_agents(host: Host, fleet: Address) -> None:
                 tasks.spawn(work, name=f"agent-{identity}")
             await tasks.wait_failed()
 
-    host.manager.run_beside("agents", run)
+    host.manager.add_runnable("agents", run)
 
 
 def _tell_change(host: Host, agent: "CollectorSim") -> None:

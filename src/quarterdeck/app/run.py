@@ -19,8 +19,8 @@ from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.collector import settle_memory
 from quarterdeck.meta import names
 from quarterdeck.runtime.endpoints.certificate import CertificateProblem
-from quarterdeck.runtime.endpoints.server import Bind
-from quarterdeck.runtime.manager.manager import Election, Manager
+from quarterdeck.runtime.endpoints.server import BindAddress
+from quarterdeck.runtime.manager.manager import LeaderElection, Manager
 from quarterdeck.runtime.observability.logging import Logger, get_logger
 from quarterdeck.wire.status import ApiError, NotFound
 
@@ -114,17 +114,19 @@ async def _greet(client: Client, parts: Sequence[Part], log: Logger) -> None:
             )
 
 
-def _election(settings: Settings, client: Client) -> Election | None:
+def _election(settings: Settings, client: Client) -> LeaderElection | None:
     if not settings.leader_elect:
         return None
-    return Election(
+    return LeaderElection(
         name=settings.lease_name,
         namespace=settings.lease_namespace or client.namespace,
         identity=settings.identity,
     )
 
 
-def _check_ports(settings: Settings, health: Bind | None, metrics: Bind | None) -> None:
+def _check_ports(
+    settings: Settings, health: BindAddress | None, metrics: BindAddress | None
+) -> None:
     if settings.http_port is not None:
         check_port(settings.http_port, "--http-port")
     if health is not None:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from quarterdeck.runtime.cache.event import Change, Event
     from quarterdeck.runtime.controller.controller import Controller
     from quarterdeck.runtime.endpoints.certificate import CertificateFiles
-    from quarterdeck.runtime.endpoints.server import Bind, MetricsPage
+    from quarterdeck.runtime.endpoints.server import BindAddress, MetricsPage
     from quarterdeck.runtime.informer.informer import Scope
-    from quarterdeck.runtime.informer.reflector import Settings
-    from quarterdeck.runtime.leaderelection.election import LostLeadership, Timing
-    from quarterdeck.runtime.manager.manager import Election, Manager
-    from quarterdeck.runtime.manager.program import operate
+    from quarterdeck.runtime.informer.reflector import WatchSettings
+    from quarterdeck.runtime.leaderelection.election import LeaseTiming, LostLeadership
+    from quarterdeck.runtime.manager.manager import LeaderElection, Manager
+    from quarterdeck.runtime.manager.program import run_operator
     from quarterdeck.runtime.observability.logging import Logger, get_logger
     from quarterdeck.runtime.reconcile.context import Context
     from quarterdeck.runtime.reconcile.finalizer import Finalizer
@@ -39,16 +39,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DONE",
-    "Bind",
+    "BindAddress",
     "CertificateFiles",
     "Change",
     "Context",
     "Controller",
     "Denied",
     "Done",
-    "Election",
     "Event",
     "Finalizer",
+    "LeaderElection",
+    "LeaseTiming",
     "Logger",
     "Lookup",
     "LostLeadership",
@@ -59,15 +60,14 @@ __all__ = [
     "Result",
     "Review",
     "Scope",
-    "Settings",
     "Stalled",
-    "Timing",
     "WaitFor",
     "Waiting",
     "Watch",
+    "WatchSettings",
     "Webhooks",
     "get_logger",
-    "operate",
+    "run_operator",
 ]
 
 _HOMES = {
@@ -75,15 +75,15 @@ _HOMES = {
     "endpoints.certificate": ("CertificateFiles",),
     "reconcile.context": ("Context",),
     "controller.controller": ("Controller",),
-    "endpoints.server": ("Bind", "MetricsPage"),
+    "endpoints.server": ("BindAddress", "MetricsPage"),
     "source.handler": ("Lookup", "Owns", "Watch"),
     "reconcile.finalizer": ("Finalizer",),
     "informer.informer": ("Scope",),
-    "leaderelection.election": ("LostLeadership", "Timing"),
+    "leaderelection.election": ("LostLeadership", "LeaseTiming"),
     "observability.logging": ("Logger", "get_logger"),
-    "manager.manager": ("Election", "Manager"),
-    "manager.program": ("operate",),
-    "informer.reflector": ("Settings",),
+    "manager.manager": ("LeaderElection", "Manager"),
+    "manager.program": ("run_operator",),
+    "informer.reflector": ("WatchSettings",),
     "reconcile.result": ("DONE", "Done", "RequeueAfter", "Result", "Stalled", "WaitFor", "Waiting"),
     "webhooks": ("Denied", "Review", "Webhooks"),
 }

@@ -23,7 +23,7 @@ from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.meta import crd
 from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.objects import Object, raw
-from quarterdeck.runtime import Controller, Manager, Settings
+from quarterdeck.runtime import Controller, Manager, WatchSettings
 from quarterdeck.testing import server_faults
 from quarterdeck.testing.server_faults import Answer, ServerFaults
 from quarterdeck.testing.waiting import eventually
@@ -37,7 +37,9 @@ _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _VICTIM, _SUCCESSOR = "operator", "operator-restarted"
 _QUIET_S = 0.15
 _SOON_S = 2.0
-_QUICK = Settings(backoff_initial_s=0.02, backoff_cap_s=0.2, short_stream_s=0.0, absent_cap_s=0.2)
+_QUICK = WatchSettings(
+    backoff_initial_s=0.02, backoff_cap_s=0.2, short_stream_s=0.0, absent_cap_s=0.2
+)
 _VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation")
 
 

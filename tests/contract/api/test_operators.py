@@ -16,12 +16,12 @@ from quarterdeck.meta.objects import Object, ObjectMeta, Struct, replace
 from quarterdeck.runtime import (
     Context,
     Controller,
-    Election,
     Finalizer,
+    LeaderElection,
+    LeaseTiming,
     Manager,
-    Settings,
     Stalled,
-    Timing,
+    WatchSettings,
 )
 from quarterdeck.testing.waiting import eventually
 from quarterdeck.wire.query import ListOptions
@@ -57,7 +57,7 @@ async def reconcile(plan: Plan, ctx: Context[Plan]) -> None:
 
 
 async def clean(plan: Plan, ctx: Context[Plan]) -> None:
-    for child in await ctx.owned(ConfigMap):
+    for child in await ctx.list_owned(ConfigMap):
         await ctx.delete(child)
 
 
@@ -163,7 +163,7 @@ async def test_lists_and_streaming_lists_fill_the_same_cache(place: Places) -> N
             metadata = ObjectMeta(name=f"p{number}", namespace=at.namespace)
             await at.client.create(Plan(metadata=metadata))
         held = []
-        for settings in (Settings(), Settings(watch_list=False, page_size=3)):
+        for settings in (WatchSettings(), WatchSettings(watch_list=False, page_size=3)):
             running = Manager(
                 at.client, namespaces=[at.namespace], events="off", watch=settings, grace_s=1
             )
@@ -183,9 +183,9 @@ def _version(plan: Plan | None) -> str:
 
 async def test_a_lease_passes_from_one_to_the_next(place: Places) -> None:
     async with place() as at:
-        timing = Timing(lease_s=2.0, renew_s=1.2, retry_s=0.2)
+        timing = LeaseTiming(lease_s=2.0, renew_s=1.2, retry_s=0.2)
         for identity, transitions in (("one", 0), ("two", 1)):
-            election = Election("lock", at.namespace, identity=identity, timing=timing)
+            election = LeaderElection("lock", at.namespace, identity=identity, timing=timing)
             candidate = Manager(at.client, election=election, events="off", grace_s=1)
             async with candidate.running():
                 await candidate.wait_elected()

@@ -21,7 +21,7 @@ import asyncio, sys
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.client import Client, load_config
 from quarterdeck.meta.objects import ObjectMeta
-from quarterdeck.runtime import Controller, Election, LostLeadership, Manager, Timing
+from quarterdeck.runtime import Controller, LeaderElection, LostLeadership, Manager, LeaseTiming
 
 ME = sys.argv[1]
 
@@ -32,8 +32,8 @@ async def reconcile(config, ctx):
 
 async def main():
     async with Client(load_config()) as client:
-        timing = Timing(lease_s=2.0, renew_s=1.2, retry_s=0.2)
-        election = Election("lock", "default", identity=ME, timing=timing)
+        timing = LeaseTiming(lease_s=2.0, renew_s=1.2, retry_s=0.2)
+        election = LeaderElection("lock", "default", identity=ME, timing=timing)
         manager = Manager(client, name="copier", election=election, events="off", grace_s=1)
         manager.add(Controller(reconcile=reconcile, for_=ConfigMap))
         await manager.run()

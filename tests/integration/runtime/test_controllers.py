@@ -245,7 +245,7 @@ async def parts(widget: Widget, ctx: Context[Widget]) -> None:
         [ConfigMap(metadata=ObjectMeta(name=f"part-{part}")) for part in widget.spec.parts],
         prune=[ConfigMap],
     )
-    assert {c.metadata.name for c in await ctx.owned(ConfigMap)} == {
+    assert {c.metadata.name for c in await ctx.list_owned(ConfigMap)} == {
         f"part-{part}" for part in widget.spec.parts
     }, "reads after writes see the writes"
     ctx.status.set(seen=len(widget.spec.parts))
@@ -376,7 +376,7 @@ async def test_watches_map_changes_of_other_kinds() -> None:
 
 async def test_conditions_of_ones_own_and_events_reach_the_server() -> None:
     async def reconcile(widget: Widget, ctx: Context[Widget]) -> None:
-        ctx.status.condition("Painted", TRUE, "Red", "all of it")
+        ctx.status.set_condition("Painted", TRUE, "Red", "all of it")
         ctx.event("Painted", "painted red, token=abc")
 
     controller = Controller(reconcile=reconcile, for_=Widget, ready=None, conditions=["Painted"])
@@ -399,7 +399,7 @@ async def test_objects_deleted_and_recreated_under_one_name_are_two_objects() ->
     async def forget(key: Key) -> None:
         gone.append(key)
 
-    controller = Controller(reconcile=count_size, for_=Widget, on_gone=forget)
+    controller = Controller(reconcile=count_size, for_=Widget, on_deleted=forget)
     async with world() as at, at.manager(controller).running():
         await at.create(size=1)
         await at.becomes(lambda w: w.status.seen == 1)

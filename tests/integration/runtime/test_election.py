@@ -15,7 +15,7 @@ from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock, settle
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.runtime.leaderelection.election import LeaderElection, LostLeadership
+from quarterdeck.runtime.leaderelection.election import LeaderElector, LostLeadership
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.facts import derive
@@ -56,8 +56,8 @@ class Candidate:
         self._random = random.Random(seed)
         self.election = self._new()
 
-    def _new(self) -> LeaderElection:
-        return LeaderElection(
+    def _new(self) -> LeaderElector:
+        return LeaderElector(
             self._client.raw,
             name="lock",
             namespace="default",

@@ -24,7 +24,7 @@ from quarterdeck.meta import crd
 from quarterdeck.meta.identity import GVR, Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct, replace
-from quarterdeck.runtime import Context, Controller, Manager, Settings
+from quarterdeck.runtime import Context, Controller, Manager, WatchSettings
 from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.pipeline import authn
@@ -34,7 +34,7 @@ from quarterdeck.testing.waiting import eventually
 from quarterdeck.wire.status import NotFound
 
 CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-QUICK = Settings(
+QUICK = WatchSettings(
     backoff_initial_s=0.01,
     backoff_cap_s=0.05,
     short_stream_s=0.0,
@@ -252,7 +252,7 @@ async def test_a_definition_deleted_and_created_again_brings_new_objects(
         definitions = client.resource(CRDS)
         await definitions.create(crd.manifest([Gadget]))
         manager = Manager(client, watch=QUICK, events="off", grace_s=1)
-        manager.add(Controller(reconcile=reconcile, for_=Gadget, on_gone=forget))
+        manager.add(Controller(reconcile=reconcile, for_=Gadget, on_deleted=forget))
         async with manager.running():
             first = await create(1)
             await eventually(lambda: is_seen(1))
@@ -285,7 +285,7 @@ async def test_a_quick_successor_of_one_name_is_told_as_gone_first() -> None:
     async with Cluster() as cluster:
         client = cluster.client
         manager = Manager(client, watch=QUICK, events="off", grace_s=1)
-        manager.add(Controller(reconcile=reconcile, for_=ConfigMap, on_gone=forget))
+        manager.add(Controller(reconcile=reconcile, for_=ConfigMap, on_deleted=forget))
         async with manager.running():
             at = World(client, manager)
             first = await at.source("a", "one")

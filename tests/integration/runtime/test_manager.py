@@ -15,27 +15,27 @@ from quarterdeck.client.intercept import Intercept
 from quarterdeck.kit import http, json
 from quarterdeck.meta.objects import ObjectMeta, replace
 from quarterdeck.runtime import (
-    Bind,
+    BindAddress,
     Context,
     Controller,
-    Election,
+    LeaderElection,
+    LeaseTiming,
     LostLeadership,
     Manager,
-    Settings,
-    Timing,
+    WatchSettings,
 )
 from quarterdeck.runtime.controller.rbac import Recorder, cluster_role, rules_for, uncovered
 from quarterdeck.testing import faults
 from quarterdeck.testing.waiting import eventually
 
-QUICK = Settings(
+QUICK = WatchSettings(
     backoff_initial_s=0.01,
     backoff_cap_s=0.05,
     short_stream_s=0.0,
     silence_s=0.5,
     initial_events_s=0.5,
 )
-BRISK = Timing(lease_s=1.0, renew_s=0.6, retry_s=0.1)
+BRISK = LeaseTiming(lease_s=1.0, renew_s=0.6, retry_s=0.1)
 
 
 async def mirror(config: ConfigMap, ctx: Context[ConfigMap]) -> None:
@@ -80,7 +80,7 @@ async def read(url: str, path: str, **headers: str) -> tuple[int, bytes]:
 
 async def test_pages_tell_health_readiness_and_why() -> None:
     async with clients() as [client]:
-        manager = Manager(client, name="m", health=Bind())
+        manager = Manager(client, name="m", health=BindAddress())
         manager.add(mirroring())
         manager.add_live_check("disk", lambda: "full" if broken else "")
         broken = False
@@ -106,7 +106,7 @@ async def test_pages_tell_health_readiness_and_why() -> None:
 
 async def test_a_standby_takes_over_at_once_when_the_leader_leaves() -> None:
     async with clients(2) as [one, two]:
-        election = Election("mirror", "default", timing=BRISK)
+        election = LeaderElection("mirror", "default", timing=BRISK)
         first = Manager(one, name="m", election=election)
         second = Manager(two, name="m", election=election)
         for manager in (first, second):
@@ -148,7 +148,7 @@ async def test_a_leader_that_cannot_renew_ends() -> None:
             client.raw, [Intercept(verb, refuse, resource="leases") for verb in ("get", "update")]
         )
         manager = Manager(
-            Client.over(api, client.config), election=Election("x", "default", timing=BRISK)
+            Client.over(api, client.config), election=LeaderElection("x", "default", timing=BRISK)
         )
         manager.add(mirroring())
         with pytest.raises(LostLeadership):
@@ -181,7 +181,7 @@ async def test_a_failing_runnable_ends_the_manager() -> None:
 
     async with clients() as [client]:
         manager = Manager(client)
-        manager.run_beside("webhooks", fall_over)
+        manager.add_runnable("webhooks", fall_over)
         with pytest.raises(RuntimeError, match="webhook"):
             await manager.run()
 
@@ -190,7 +190,7 @@ async def test_the_declared_permissions_cover_what_was_used() -> None:
     async with clients() as [client]:
         recorder = Recorder()
         client.raw.observe(recorder)
-        manager = Manager(client, election=Election("x", "default", timing=BRISK))
+        manager = Manager(client, election=LeaderElection("x", "default", timing=BRISK))
         manager.add(mirroring())
         async with manager.running():
             await manager.wait_elected()

@@ -16,7 +16,7 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import SystemClock, VirtualClock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.meta.identity import GVR
-from quarterdeck.runtime import Bind, Context, Controller, Manager, MetricsPage
+from quarterdeck.runtime import BindAddress, Context, Controller, Manager, MetricsPage
 from quarterdeck.runtime.endpoints.certificate import (
     CertificateFiles,
     CertificateProblem,
@@ -113,7 +113,7 @@ async def test_plain_metrics_stay_on_loopback() -> None:
         bucket = b'controller_runtime_reconcile_time_seconds_bucket{controller="configmap"'
         assert bucket + b',le="0.005"}' in body
     with pytest.raises(ValueError, match="loopback"):
-        async with serving(MetricsPage(Bind("0.0.0.0"), is_insecure=True)):
+        async with serving(MetricsPage(BindAddress("0.0.0.0"), is_insecure=True)):
             pass
 
 

@@ -16,7 +16,7 @@ from quarterdeck.app.cluster import Cluster
 from quarterdeck.client import Client, InterceptingApi
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.objects import ObjectMeta, replace
-from quarterdeck.runtime import Context, Controller, Manager, Settings
+from quarterdeck.runtime import Context, Controller, Manager, WatchSettings
 from quarterdeck.testing import faults
 from quarterdeck.testing.waiting import eventually
 from quarterdeck.wire.status import AlreadyExists, Conflict, NotFound
@@ -131,7 +131,10 @@ async def test_reads_are_never_older_than_own_writes(seed: int) -> None:
         lag = faults.lag_watch(seed, 0.02, SystemClock())
         api = InterceptingApi(eye.raw, [lag])
         manager = Manager(
-            Client.over(api, eye.config), watch=Settings(watch_list=False), events="off", grace_s=2
+            Client.over(api, eye.config),
+            watch=WatchSettings(watch_list=False),
+            events="off",
+            grace_s=2,
         )
         controller = Controller(
             reconcile=scribbler(history, rng), for_=ConfigMap, workers=6, ready=None

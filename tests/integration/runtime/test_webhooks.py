@@ -14,10 +14,10 @@ from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http, json
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.runtime import (
-    Bind,
+    BindAddress,
     CertificateFiles,
     Denied,
-    Election,
+    LeaderElection,
     Manager,
     Review,
     Webhooks,
@@ -62,7 +62,7 @@ async def test_a_manager_answers_over_a_certificate_made_here() -> None:
     webhooks = Webhooks()
     webhooks.validate(ConfigMap, no_secrets)
     assert webhooks.trouble()
-    async with serving(webhooks, health=Bind()) as manager:
+    async with serving(webhooks, health=BindAddress()) as manager:
         assert webhooks.url.startswith("https://127.0.0.1:")
         assert (await ask(webhooks, question(), webhooks.ca_bundle))["allowed"] is True
         refusal = await ask(webhooks, question(password="x"), webhooks.ca_bundle)
@@ -79,11 +79,11 @@ async def test_a_manager_answers_over_a_certificate_made_here() -> None:
 
 async def test_a_standby_answers_too() -> None:
     async with Cluster() as cluster:
-        leader = Manager(cluster.client, events="off", election=Election("e", "default"))
+        leader = Manager(cluster.client, events="off", election=LeaderElection("e", "default"))
         webhooks = Webhooks()
         webhooks.validate(ConfigMap, no_secrets)
         standby = Manager(
-            cluster.client, events="off", election=Election("e", "default"), webhooks=webhooks
+            cluster.client, events="off", election=LeaderElection("e", "default"), webhooks=webhooks
         )
         async with leader.running():
             await leader.wait_elected()

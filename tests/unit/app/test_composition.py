@@ -17,7 +17,7 @@ from quarterdeck.app.resolving import SettingError, resolve
 from quarterdeck.app.screen import Screen, Started, program, start_screen
 from quarterdeck.app.settings import Port, Settings
 from quarterdeck.kit.clock import VirtualClock
-from quarterdeck.runtime.endpoints.server import Bind
+from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.observability import logging
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
@@ -28,19 +28,21 @@ APPS = "applications.cloudnative.elide.dev"
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        pytest.param("", Bind("127.0.0.1", 8081), id="the port on loopback"),
-        pytest.param(":9000", Bind("0.0.0.0", 9000), id="everywhere"),
-        pytest.param("10.0.0.1:9000", Bind("10.0.0.1", 9000), id="one address"),
-        pytest.param("[::1]:9000", Bind("::1", 9000), id="version 6"),
+        pytest.param("", BindAddress("127.0.0.1", 8081), id="the port on loopback"),
+        pytest.param(":9000", BindAddress("0.0.0.0", 9000), id="everywhere"),
+        pytest.param("10.0.0.1:9000", BindAddress("10.0.0.1", 9000), id="one address"),
+        pytest.param("[::1]:9000", BindAddress("::1", 9000), id="version 6"),
         pytest.param("0", None, id="off"),
     ],
 )
-def test_bind_addresses_mean_what_they_mean_elsewhere(address: str, expected: Bind | None) -> None:
+def test_bind_addresses_mean_what_they_mean_elsewhere(
+    address: str, expected: BindAddress | None
+) -> None:
     assert bind_of(address, 8081, flag="--health-port") == expected
 
 
 def test_inside_a_cluster_the_port_is_reachable() -> None:
-    assert bind_of("", 8081, flag="--health-port", everywhere=True) == Bind("0.0.0.0", 8081)
+    assert bind_of("", 8081, flag="--health-port", everywhere=True) == BindAddress("0.0.0.0", 8081)
 
 
 @pytest.mark.parametrize("address", ["9000", "a:b", "x:70000", ":"])

@@ -8,9 +8,9 @@ import pytest
 from quarterdeck.app.binding import metrics_page
 from quarterdeck.app.resolving import SettingError
 from quarterdeck.app.settings import Settings
-from quarterdeck.runtime.endpoints.server import Bind
+from quarterdeck.runtime.endpoints.server import BindAddress
 
-HERE, EVERYWHERE = Bind("127.0.0.1", 8080), Bind("0.0.0.0", 8080)
+HERE, EVERYWHERE = BindAddress("127.0.0.1", 8080), BindAddress("0.0.0.0", 8080)
 
 
 def test_metrics_that_are_off_have_no_page() -> None:
@@ -18,7 +18,7 @@ def test_metrics_that_are_off_have_no_page() -> None:
 
 
 @pytest.mark.parametrize("bind", [HERE, EVERYWHERE], ids=["loopback", "everywhere"])
-def test_metrics_are_guarded_unless_asked_otherwise(bind: Bind) -> None:
+def test_metrics_are_guarded_unless_asked_otherwise(bind: BindAddress) -> None:
     page = metrics_page(bind, Settings())
     assert page is not None
     assert not page.is_insecure

@@ -131,9 +131,9 @@ def test_a_draft_that_changes_nothing_is_not_written() -> None:
     thing = Thing(metadata=ObjectMeta(name="a", namespace="ns"), status=status)
     draft = StatusDraft(thing, now=NOW, owned=["Ready"])
     draft.set(size=1)
-    draft.condition("Ready", TRUE, "Fine")
+    draft.set_condition("Ready", TRUE, "Fine")
     assert draft.to_apply() is None
-    draft.condition("Ready", FALSE, "Broken", "why")
+    draft.set_condition("Ready", FALSE, "Broken", "why")
     body = draft.to_apply()
     assert body is not None
     sent = msgspec.json.decode(body)

@@ -34,8 +34,8 @@ def register(manager: Manager, *, namespaces: Sequence[str] = (), workers: int =
     """Run the operator in a manager. Only what carries our label is cached, not the cluster."""
     scope = Scope(namespaces=tuple(namespaces), labels=plan.LABEL)
     for kind in CHILDREN:
-        manager.scope(kind, scope)
-    manager.scope(Pod, scope)
+        manager.set_scope(kind, scope)
+    manager.set_scope(Pod, scope)
     manager.add(controller(workers=workers))
 
 
@@ -141,7 +141,7 @@ def put_condition(
     ctx: Context[Application], type_: str, status: Status, reason: str, message: str
 ) -> None:
     """Set a condition of the kind's own type, so that an unchanged one compares as equal."""
-    ctx.status.put(
+    ctx.status.put_condition(
         ApplicationCondition(
             type=type_,
             status=status,
@@ -155,7 +155,7 @@ def put_condition(
 async def clean_up(app: Application, ctx: Context[Application]) -> None:
     """Remove the children, also where no garbage collector would."""
     for kind in CHILDREN:
-        for child in await ctx.owned(kind):
+        for child in await ctx.list_owned(kind):
             if not child.is_deleting:
                 await ctx.delete(child, propagation="Background")
 

@@ -56,7 +56,7 @@ class Connections:
         users = sum(1 for each in self._pipelines() if each.status.connection == fleet.name)
         ctx.status.set(pipelines=users, last_sync_time=rfc3339.format_time(ctx.now()))
         text = f"{fleet.address.url} answers and accepts the credentials"
-        ctx.status.condition(READY, TRUE, Reason.CONNECTED, text)
+        ctx.status.set_condition(READY, TRUE, Reason.CONNECTED, text)
         before, _ = ctx.status.transition(READY)
         if before is None or before.status != TRUE:
             ctx.event(Reason.CONNECTED, text)
@@ -110,7 +110,7 @@ def report_error(ctx: Context[FleetConnection], error: Exception) -> None:
     reason, message = str(Reason.SYNC_FAILED), str(error)
     if isinstance(error, Stalled | Waiting):
         reason, message = error.reason, error.message
-    ctx.status.condition(READY, FALSE, reason, message)
+    ctx.status.set_condition(READY, FALSE, reason, message)
     before, _ = ctx.status.transition(READY)
     if before is None or (before.reason, before.message) != (reason, message):
         ctx.event(reason, message, warning=True)

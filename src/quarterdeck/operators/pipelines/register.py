@@ -50,12 +50,12 @@ def register(
     sweeps = Connections(
         fleets,
         pipelines=lambda: manager.informers.list(Pipeline),
-        wake=lambda key: manager.wake("pipeline", key),
+        wake=lambda key: manager.enqueue("pipeline", key),
         clock=manager.clock,
         rng=rng if rng is not None else random.Random(),
     )
     for kind in (ConfigMapHead, SecretHead):
-        manager.scope(kind, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
+        manager.set_scope(kind, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
     manager.add(pipeline_controller(fleets, metrics, workers=workers))
     manager.add(connection_controller(sweeps))
 
@@ -65,7 +65,7 @@ def register(
         finally:
             await fleets.aclose()
 
-    manager.run_beside("fleet-sweep", run)
+    manager.add_runnable("fleet-sweep", run)
     return fleets
 
 
@@ -107,7 +107,7 @@ def pipeline_controller(
             }
         },
         finalizers=(Finalizer(FINALIZER, Deletion(fleets, writes).run),),
-        on_gone=pipelines.forget,
+        on_deleted=pipelines.forget,
         on_error=on_error,
         ready=None,
         conditions=TYPES,

@@ -25,14 +25,16 @@ def synced(wish: Wish, remote: Remote | None, ctx: Context[Pipeline]) -> None:
         _show(remote, wish.fleet, ctx)
     ctx.status.set(applied_hash=wish.desired.hash, preview="")
     identity = remote.id if remote is not None else wish.pipeline.status.id
-    ctx.status.condition(READY, TRUE, Reason.SYNCED, "the fleet server has this pipeline")
-    ctx.status.condition(SYNCED, TRUE, Reason.SYNCED, f"pipeline {identity} is as the spec says")
+    ctx.status.set_condition(READY, TRUE, Reason.SYNCED, "the fleet server has this pipeline")
+    ctx.status.set_condition(
+        SYNCED, TRUE, Reason.SYNCED, f"pipeline {identity} is as the spec says"
+    )
     _clear(ctx)
 
 
 def _clear(ctx: Context[Pipeline]) -> None:
     if find(ctx.status.conditions, DRIFTED) is not None:
-        ctx.status.condition(DRIFTED, FALSE, Reason.IN_SYNC)
+        ctx.status.set_condition(DRIFTED, FALSE, Reason.IN_SYNC)
     if find(ctx.status.conditions, VALID) is not None:
         ctx.status.remove_condition(VALID)
 
@@ -48,7 +50,7 @@ def told(why: Reason, detail: str, ctx: Context[Pipeline]) -> None:
 def drifted(fields: tuple[str, ...], ctx: Context[Pipeline]) -> None:
     """It was changed on the server and stays so."""
     text = f"changed on the server: {', '.join(fields)}; driftPolicy Warn leaves it so"
-    ctx.status.condition(DRIFTED, TRUE, Reason.DRIFTED, text)
+    ctx.status.set_condition(DRIFTED, TRUE, Reason.DRIFTED, text)
     before, _ = ctx.status.transition(DRIFTED)
     if before is None or before.status != TRUE:
         ctx.event(Reason.DRIFTED, text, warning=True)
@@ -58,8 +60,8 @@ def mirrored(remote: Remote, fleet: Fleet, ctx: Context[Pipeline]) -> None:
     """A pipeline that is only looked at."""
     _show(remote, fleet, ctx)
     text = f"pipeline {remote.id} is mirrored, never written"
-    ctx.status.condition(READY, TRUE, Reason.READ_ONLY, text)
-    ctx.status.condition(SYNCED, TRUE, Reason.READ_ONLY, text)
+    ctx.status.set_condition(READY, TRUE, Reason.READ_ONLY, text)
+    ctx.status.set_condition(SYNCED, TRUE, Reason.READ_ONLY, text)
 
 
 def suspended(pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
@@ -69,17 +71,17 @@ def suspended(pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
     in_sync = is_current and plan.is_synced(pipeline.status)
     what = "nothing waits" if in_sync else "changes are not sent"
     text = f"spec.paused is true: {what}"
-    ctx.status.condition(READY, TRUE if in_sync else FALSE, Reason.SUSPENDED, text)
-    ctx.status.condition(SYNCED, TRUE if in_sync else FALSE, Reason.SUSPENDED, text)
+    ctx.status.set_condition(READY, TRUE if in_sync else FALSE, Reason.SUSPENDED, text)
+    ctx.status.set_condition(SYNCED, TRUE if in_sync else FALSE, Reason.SUSPENDED, text)
 
 
 def previewed(text: str, ctx: Context[Pipeline]) -> None:
     """A dry run went well."""
     ctx.status.set(preview=text)
-    ctx.status.condition(VALID, TRUE, Reason.VALID, "the server would accept it")
+    ctx.status.set_condition(VALID, TRUE, Reason.VALID, "the server would accept it")
     why = "the dry-run annotation is set: nothing was sent, see status.preview"
-    ctx.status.condition(READY, FALSE, Reason.DRY_RUN, why)
-    ctx.status.condition(SYNCED, FALSE, Reason.DRY_RUN, why)
+    ctx.status.set_condition(READY, FALSE, Reason.DRY_RUN, why)
+    ctx.status.set_condition(SYNCED, FALSE, Reason.DRY_RUN, why)
 
 
 def failed(ctx: Context[Pipeline], error: Exception) -> str:
@@ -93,10 +95,10 @@ def failed(ctx: Context[Pipeline], error: Exception) -> str:
     if ctx.obj.is_deleting:
         message = f"{message}; to give the pipeline up, annotate with {FORCE_DELETE}=true"
         reason = reason if reason == Reason.RATE_LIMITED else Reason.DELETE_FAILED
-    ctx.status.condition(READY, FALSE, reason, message)
-    ctx.status.condition(SYNCED, FALSE, reason, message)
+    ctx.status.set_condition(READY, FALSE, reason, message)
+    ctx.status.set_condition(SYNCED, FALSE, reason, message)
     if reason == Reason.VALIDATION_ERROR and find(ctx.status.conditions, VALID) is not None:
-        ctx.status.condition(VALID, FALSE, reason, message)
+        ctx.status.set_condition(VALID, FALSE, reason, message)
     before, _ = ctx.status.transition(SYNCED)
     if before is None or (before.reason, before.message) != (reason, message):
         ctx.event(reason, message, warning=True)

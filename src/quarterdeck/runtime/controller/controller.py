@@ -22,8 +22,8 @@ T = TypeVar("T", bound=Object)
 Reconcile = Callable[[T, Context[T]], Awaitable[Result | None]]
 """`async def reconcile(obj, ctx)`; returning None means `Done()`. It must be idempotent."""
 
-Wake = Callable[[Key], None]
-Source = Callable[[Wake], Awaitable[None]]
+Enqueue = Callable[[Key], None]
+Source = Callable[[Enqueue], Awaitable[None]]
 """A long-running coroutine that wakes keys for reasons the API server does not know."""
 
 
@@ -47,7 +47,7 @@ class Controller(Generic[T]):
     """Which events of the reconciled kind matter; all must hold."""
     finalizers: Sequence[Finalizer] = ()
     """Clean-up steps, in order. Without any, deletion is none of the controller's business."""
-    on_gone: Callable[[Key], Awaitable[None]] | None = None
+    on_deleted: Callable[[Key], Awaitable[None]] | None = None
     """Called when an object has vanished, to drop what was remembered of it."""
     on_error: Callable[[Context[T], Exception], None] | None = None
     """Called before a failure is reported, to set conditions of one's own for it."""

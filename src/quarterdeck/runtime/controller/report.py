@@ -18,7 +18,7 @@ async def report(ctx: Context[T], ended: Outcome, controller: Controller[T]) -> 
     draft, ready = ctx.status, controller.ready
     if ready and draft.has_conditions:
         _summarise(ctx, ended, ready)
-    draft.observe()
+    draft.set_observed_generation()
     body = draft.to_apply()
     if body is not None:
         kind = controller.for_
@@ -31,17 +31,17 @@ def _summarise(ctx: Context[T], ended: Outcome, ready: str) -> None:
     draft, is_said = ctx.status, ctx.status.was_set(ready)
     match ended.kind:
         case "stalled" | "timeout" | "error":
-            draft.condition(ready, FALSE, ended.reason, ended.message)
+            draft.set_condition(ready, FALSE, ended.reason, ended.message)
         case "waiting" if not is_said:
-            draft.condition(ready, FALSE, ended.reason, ended.message)
+            draft.set_condition(ready, FALSE, ended.reason, ended.message)
         case "wait" if not is_said:
             wait = ended.wait
             assert wait is not None
-            draft.condition(
+            draft.set_condition(
                 ready, FALSE, "Waiting", f"waiting for {wait.kind.KIND.kind} {wait.key}"
             )
         case "done" | "requeue" if not is_said:
-            draft.condition(ready, TRUE, "Reconciled", "")
+            draft.set_condition(ready, TRUE, "Reconciled", "")
     if ended.kind in ("stalled", "error", "timeout"):
         before, after = draft.transition(ready)
         if after is not None and (before is None or before.reason != after.reason):

@@ -79,7 +79,7 @@ class Runner(Generic[T]):
             *controller.conditions,
         )
         self._finalizers = [step.name for step in controller.finalizers]
-        self._awaited = Awaited(env.informers, self.wake, self._log)
+        self._awaited = Awaited(env.informers, self.enqueue, self._log)
         self._uids: dict[Key, str] = {}
         self._stopping = False
         kind = controller.for_.KIND
@@ -129,7 +129,7 @@ class Runner(Generic[T]):
         """Wait, after `close`, until the reconciles under way have ended."""
         await self._dispatch.drained()
 
-    def wake(self, key: Key, cause: object = "woken") -> None:
+    def enqueue(self, key: Key, cause: object = "woken") -> None:
         """Reconcile an object soon, for a reason of one's own."""
         self._dispatch.add(key, cause=cause)
 
@@ -181,7 +181,7 @@ class Runner(Generic[T]):
         self._env.informers.ensure(kind).cache.add_handler(handle)
 
     async def _run_source(self, source: Callable[[Callable[[Key], None]], Any]) -> None:
-        await source(self.wake)
+        await source(self.enqueue)
 
     async def _resync(self, period_s: float) -> None:
         while True:
@@ -213,7 +213,7 @@ class Runner(Generic[T]):
         if obj is None:
             await self._gone(taken)
             return
-        if self.controller.on_gone is not None:
+        if self.controller.on_deleted is not None:
             await self._told_gone(taken, obj)
         access = Access(self._shared, Author(self.name, key))
         ctx = Context(
@@ -307,10 +307,10 @@ class Runner(Generic[T]):
             await self._call_gone(taken)
 
     async def _call_gone(self, taken: Taken[Key]) -> None:
-        if self.controller.on_gone is None:
+        if self.controller.on_deleted is None:
             return
         try:
-            await self.controller.on_gone(taken.key)
+            await self.controller.on_deleted(taken.key)
         except Exception as error:
             self._log.error("forgetting an object failed", error=error, object=str(taken.key))
             self._dispatch.add(taken.key, rate_limited=True, cause="retry")

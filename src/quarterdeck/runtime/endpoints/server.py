@@ -18,7 +18,7 @@ from quarterdeck.runtime.observability.registry import Registry
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class Bind(NamedTuple):
+class BindAddress(NamedTuple):
     """Where a page listens; port 0 is any free one."""
 
     host: str = "127.0.0.1"
@@ -32,7 +32,7 @@ class MetricsPage(NamedTuple):
     Without `certificate`, and without `bind.tls`, a certificate is made.
     """
 
-    bind: Bind = Bind()  # frozen
+    bind: BindAddress = BindAddress()  # frozen
     is_insecure: bool = False
     certificate: CertificateFiles | None = None
 
@@ -43,7 +43,7 @@ class Endpoints:
     def __init__(
         self,
         *,
-        health: Bind | None,
+        health: BindAddress | None,
         metrics: MetricsPage | None,
         pages: HealthPages,
         registry: Registry,
@@ -92,7 +92,7 @@ class Endpoints:
             await server.close()
 
     async def _serve(
-        self, handler: Callable[[http.Request], Awaitable[http.Response]], bind: Bind
+        self, handler: Callable[[http.Request], Awaitable[http.Response]], bind: BindAddress
     ) -> str:
         server = http.Server(handler)
         self._servers.append(server)
@@ -106,7 +106,7 @@ class Endpoints:
         return http.Response(200, headers, self._registry.render())
 
     @staticmethod
-    def _require_loopback(bind: Bind) -> None:
+    def _require_loopback(bind: BindAddress) -> None:
         if bind.host not in _LOOPBACK:
             raise ValueError(
                 f"metrics without access control may listen on loopback only, not {bind.host}"

@@ -10,7 +10,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.informer.informer import EVERYTHING, Informer, ReadsAndWatches, Scope
-from quarterdeck.runtime.informer.reflector import Settings
+from quarterdeck.runtime.informer.reflector import WatchSettings
 from quarterdeck.wire.labels import Selector
 
 T = TypeVar("T", bound=Object)
@@ -29,7 +29,7 @@ class Informers:
         *,
         clock: Clock,
         rng: random.Random,
-        settings: Settings,
+        settings: WatchSettings,
         namespaces: tuple[str, ...] = (),
         field_manager: str = "",
     ) -> None:
@@ -47,7 +47,7 @@ class Informers:
     def __iter__(self) -> Iterator[Informer[Any]]:
         return iter(tuple(self._informers.values()))
 
-    def scope(self, kind: type[Object], scope: Scope) -> None:
+    def set_scope(self, kind: type[Object], scope: Scope) -> None:
         """Say which objects of a kind to watch, before anybody asks for it."""
         if kind in self._informers:
             raise ValueError(f"{kind.__name__} is already watched: set its scope earlier")

@@ -25,8 +25,8 @@ from quarterdeck.runtime.informer.reflector import (
     Health,
     OpenStream,
     Reflector,
-    Settings,
     Wait,
+    WatchSettings,
 )
 from quarterdeck.wire.labels import Selector
 from quarterdeck.wire.path import ResourcePath
@@ -53,7 +53,7 @@ class Scope(NamedTuple):
 
 
 EVERYTHING = Scope()
-DEFAULT_SETTINGS = Settings()
+DEFAULT_SETTINGS = WatchSettings()
 
 
 class ReadsAndWatches(Reader, Watcher, Protocol):
@@ -84,7 +84,7 @@ class Informer(Generic[T]):
         scope: Scope = EVERYTHING,
         clock: Clock,
         rng: random.Random,
-        settings: Settings = DEFAULT_SETTINGS,
+        settings: WatchSettings = DEFAULT_SETTINGS,
         field_manager: str = "",
     ) -> None:
         """`field_manager` is whom we write as: its managed fields are kept."""

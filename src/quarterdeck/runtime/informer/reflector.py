@@ -29,7 +29,7 @@ from quarterdeck.wire import frame
 from quarterdeck.wire.query import ListOptions
 
 
-class Settings(NamedTuple):
+class WatchSettings(NamedTuple):
     """The reflector's numbers; the defaults are client-go's unless a reason is given."""
 
     page_size: int = 500
@@ -91,7 +91,9 @@ class _Phase(enum.Enum):
 class Reflector:
     """The machine of one watched collection."""
 
-    def __init__(self, settings: Settings, rng: random.Random, keep: Keep | None = None) -> None:
+    def __init__(
+        self, settings: WatchSettings, rng: random.Random, keep: Keep | None = None
+    ) -> None:
         self._settings = settings
         self._keep = keep if keep is not None else Keep()
         self._random = rng

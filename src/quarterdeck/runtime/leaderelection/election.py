@@ -27,7 +27,7 @@ from quarterdeck.wire.status import ApiError, NotFound
 _JITTER = 1.2
 
 
-class Timing(NamedTuple):
+class LeaseTiming(NamedTuple):
     """The three numbers of an election."""
 
     lease_s: float = 15.0
@@ -59,7 +59,7 @@ class Claim(NamedTuple):
 class Elector:
     """The decisions of one candidate."""
 
-    def __init__(self, identity: str, timing: Timing) -> None:
+    def __init__(self, identity: str, timing: LeaseTiming) -> None:
         timing.check()
         if not identity:
             raise ValueError("a candidate needs an identity")
@@ -118,7 +118,7 @@ class LostLeadership(Exception):
     """Raised when the lease could not be renewed in time: the process must end."""
 
 
-class LeaderElection:
+class LeaderElector:
     """Takes part in the election for one lease."""
 
     def __init__(
@@ -131,7 +131,7 @@ class LeaderElection:
         clock: Clock,
         rng: random.Random,
         log: Logger,
-        timing: Timing = Timing(),  # noqa: B008  # frozen
+        timing: LeaseTiming = LeaseTiming(),  # noqa: B008  # frozen
         on_change: Callable[[bool], None] | None = None,
         release_on_exit: bool = True,
     ) -> None:

@@ -24,11 +24,11 @@ from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.controller.runner import Environment, Runner
 from quarterdeck.runtime.endpoints.health import Check, HealthPages, ping
-from quarterdeck.runtime.endpoints.server import Bind, Endpoints, MetricsPage
+from quarterdeck.runtime.endpoints.server import BindAddress, Endpoints, MetricsPage
 from quarterdeck.runtime.informer.factory import Informers
 from quarterdeck.runtime.informer.informer import Scope
-from quarterdeck.runtime.informer.reflector import Settings
-from quarterdeck.runtime.leaderelection.election import LeaderElection, Timing
+from quarterdeck.runtime.informer.reflector import WatchSettings
+from quarterdeck.runtime.leaderelection.election import LeaderElector, LeaseTiming
 from quarterdeck.runtime.manager import summary
 from quarterdeck.runtime.manager.lifetime import failing_with, stopping_on_signals
 from quarterdeck.runtime.observability import tracing
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 _SLOW_CACHES_S = 10.0
 
 
-class Election(NamedTuple):
+class LeaderElection(NamedTuple):
     """Run only while holding this lease."""
 
     name: str
     namespace: str
     identity: str = ""
     """Default: host name and a random suffix."""
-    timing: Timing = Timing()  # frozen
+    timing: LeaseTiming = LeaseTiming()  # frozen
     release_on_exit: bool = True
 
 
@@ -73,13 +73,13 @@ class Manager:
         name: str = "quarterdeck",
         namespaces: Iterable[str] = (),
         field_manager: str = "",
-        election: Election | None = None,
-        health: Bind | None = None,
+        election: LeaderElection | None = None,
+        health: BindAddress | None = None,
         metrics: MetricsPage | None = None,
         webhooks: "Webhooks | None" = None,
         events: Flavour | Literal["off"] = "v1",
         grace_s: float = 30.0,
-        watch: Settings | None = None,
+        watch: WatchSettings | None = None,
         clock: Clock | None = None,
         rng: random.Random | None = None,
         log: Logger | None = None,
@@ -101,7 +101,7 @@ class Manager:
             self.api,
             clock=self.clock,
             rng=self._random,
-            settings=watch if watch is not None else Settings(),
+            settings=watch if watch is not None else WatchSettings(),
             namespaces=tuple(namespaces),
             field_manager=field_manager or name,
         )
@@ -165,15 +165,15 @@ class Manager:
         if self._working is not None:
             runner.start(self._working)
 
-    def run_beside(
+    def add_runnable(
         self, name: str, run: Callable[[], Awaitable[None]], *, needs_leader: bool = True
     ) -> None:
         """Run a coroutine with the controllers; if it fails, the manager ends."""
         self._runnables.append(Runnable(name, run, needs_leader))
 
-    def scope(self, kind: type[Object], scope: Scope) -> None:
+    def set_scope(self, kind: type[Object], scope: Scope) -> None:
         """Watch only some objects of a kind; call it before adding controllers."""
-        self.informers.scope(kind, scope)
+        self.informers.set_scope(kind, scope)
 
     def add_live_check(self, name: str, check: Callable[[], str]) -> None:
         """Add a check to `/healthz`; it returns what is wrong, or an empty string."""
@@ -183,9 +183,9 @@ class Manager:
         """Add a check to `/readyz`."""
         self._ready[name] = check
 
-    def wake(self, controller: str, key: Key) -> None:
+    def enqueue(self, controller: str, key: Key) -> None:
         """Reconcile an object soon."""
-        self._runners[controller].wake(key)
+        self._runners[controller].enqueue(key)
 
     @property
     def journals(self) -> list[Journal]:
@@ -366,9 +366,9 @@ class Manager:
         self._live["event-loop"] = dog.trouble
         return dog
 
-    def _make_election(self, election: Election) -> LeaderElection:
+    def _make_election(self, election: LeaderElection) -> LeaderElector:
         gauge = self.metrics.leader.labels(election.name)
-        return LeaderElection(
+        return LeaderElector(
             self.api,
             name=election.name,
             namespace=election.namespace,

@@ -1,7 +1,7 @@
 """A whole operator program in one call: logs, client, manager, signals.
 
     if __name__ == "__main__":
-        asyncio.run(operate("hello", controller))
+        asyncio.run(run_operator("hello", controller))
 
 What needs more than this builds its own `Client` and `Manager`, as this does.
 """
@@ -16,7 +16,7 @@ from quarterdeck.runtime.manager.manager import Manager
 from quarterdeck.runtime.observability import logging
 
 
-async def operate(
+async def run_operator(
     name: str,
     *controllers: Controller[Any],
     kubeconfig: Path | str | None = None,

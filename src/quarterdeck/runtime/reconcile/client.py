@@ -112,7 +112,7 @@ class Access:
             raise LookupError(f"{kind.__name__} is not watched, so it has no index {index[0]!r}")
         return await self._list_live(kind, namespace or "", labels)
 
-    async def owned(self, kind: type[T], owner: Object) -> Objects[T]:
+    async def list_owned(self, kind: type[T], owner: Object) -> Objects[T]:
         """The objects of a kind that name `owner` among their owners."""
         informer = self._shared.informers.find(kind)
         if informer is not None:

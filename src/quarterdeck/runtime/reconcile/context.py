@@ -109,9 +109,9 @@ class Context(Generic[T]):
         """Objects of a kind: in all namespaces, or in one, matching labels or found by an index."""
         return await self.api.list(kind, namespace=namespace, labels=labels, index=index)
 
-    async def owned(self, kind: type[K]) -> "Sequence[K]":
+    async def list_owned(self, kind: type[K]) -> "Sequence[K]":
         """The objects of a kind that this object owns."""
-        return await self.api.owned(kind, self.obj)
+        return await self.api.list_owned(kind, self.obj)
 
     # --- writes
 
@@ -130,7 +130,7 @@ class Context(Generic[T]):
         applied = [await self.apply(child) for child in children]
         keep = {(type(child), child.key) for child in applied}
         for kind in prune:
-            for obj in await self.owned(kind):
+            for obj in await self.list_owned(kind):
                 if (kind, obj.key) not in keep and not obj.is_deleting:
                     await self.api.delete(obj, propagation="Background")
         return applied

@@ -42,7 +42,7 @@ class StatusDraft(Generic[T]):
         """Replace members of the status, by their Python names."""
         self.current = msgspec.structs.replace(self._required(), **fields)
 
-    def condition(
+    def set_condition(
         self,
         type_: str,
         status: Status,
@@ -50,7 +50,7 @@ class StatusDraft(Generic[T]):
         message: str = "",
     ) -> None:
         """Set a condition; its transition time moves only when its status does."""
-        self.put(
+        self.put_condition(
             Condition(
                 type=type_,
                 status=status,
@@ -61,7 +61,7 @@ class StatusDraft(Generic[T]):
             )
         )
 
-    def put(self, condition: Condition) -> None:
+    def put_condition(self, condition: Condition) -> None:
         """The same with a condition made elsewhere."""
         self._owned.add(condition.type)
         self._touched.add(condition.type)
@@ -87,7 +87,7 @@ class StatusDraft(Generic[T]):
         """Whether the kind's status has conditions at all."""
         return self._type is not None and "conditions" in self._type.__struct_fields__
 
-    def observe(self) -> None:
+    def set_observed_generation(self) -> None:
         """Note the generation this status speaks of, where the kind has a place for it."""
         if self._type is not None and "observed_generation" in self._type.__struct_fields__:
             self.set(observed_generation=self._obj.metadata.generation)

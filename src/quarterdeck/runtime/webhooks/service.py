@@ -12,7 +12,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.endpoints.certificate import CertificateFiles, PageCertificate
-from quarterdeck.runtime.endpoints.server import Bind
+from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.observability.metrics import Metrics
 from quarterdeck.runtime.observability.registry import Counter, Gauge, Histogram
@@ -38,9 +38,9 @@ class Webhooks:
     """
 
     def __init__(
-        self, bind: Bind | None = None, *, certificate: CertificateFiles | None = None
+        self, bind: BindAddress | None = None, *, certificate: CertificateFiles | None = None
     ) -> None:
-        self._bind = bind if bind is not None else Bind()
+        self._bind = bind if bind is not None else BindAddress()
         self._files = certificate
         self._hooks: dict[str, Hook[Any]] = {}
         self._routes: dict[str, _Route] = {}

@@ -21,8 +21,8 @@ from quarterdeck.runtime.informer.reflector import (
     Health,
     OpenStream,
     Reflector,
-    Settings,
     Wait,
+    WatchSettings,
 )
 from quarterdeck.wire.query import ListOptions
 
@@ -174,7 +174,7 @@ class Driver:
     def __init__(self, model: Model, **numbers: Any) -> None:
         self.model = model
         self.now = 0.0
-        self.reflector = Reflector(Settings(page_size=2, **numbers), random.Random(1))
+        self.reflector = Reflector(WatchSettings(page_size=2, **numbers), random.Random(1))
         self.cache: Cache[Thing] = Cache(Thing)
         self.stream: Stream | None = None
         self.mirror: dict[Key, tuple[str, int]] = {}
@@ -434,7 +434,7 @@ def test_a_kind_that_is_not_served_empties_the_cache_and_comes_back() -> None:
 
 
 def test_retry_after_is_a_minimum_and_absence_is_asked_often() -> None:
-    reflector = Reflector(Settings(), random.Random(0))
+    reflector = Reflector(WatchSettings(), random.Random(0))
     reflector.failed(Failure(429, retry_after_s=120), 0.0)
     assert reflector.next(0.0) == Wait(120)
     for _ in range(20):
@@ -445,7 +445,7 @@ def test_retry_after_is_a_minimum_and_absence_is_asked_often() -> None:
 
 
 def test_backoff_doubles_and_is_forgotten_after_two_quiet_minutes() -> None:
-    reflector = Reflector(Settings(), random.Random(0))
+    reflector = Reflector(WatchSettings(), random.Random(0))
     waits, now = [], 0.0
     for _ in range(8):
         reflector.failed(Failure(500), now)
@@ -468,7 +468,7 @@ def test_backoff_doubles_and_is_forgotten_after_two_quiet_minutes() -> None:
     ],
 )
 def test_a_stream_that_is_cut_is_reopened_where_it_was(lasted_s: float, *, waits: bool) -> None:
-    reflector = Reflector(Settings(), random.Random(0))
+    reflector = Reflector(WatchSettings(), random.Random(0))
     reflector.page(ListPage((), "7"), 0.0)
     for now in (10.0, 20.0, 30.0):
         assert isinstance(reflector.next(now), OpenStream)
@@ -485,7 +485,7 @@ def test_a_stream_that_is_cut_is_reopened_where_it_was(lasted_s: float, *, waits
 
 
 def test_a_login_failure_is_tried_once_more_at_once() -> None:
-    reflector = Reflector(Settings(), random.Random(0))
+    reflector = Reflector(WatchSettings(), random.Random(0))
     reflector.next(0.0)
     reflector.failed(Failure(401), 0.0)
     assert isinstance(reflector.next(0.0), OpenStream)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.runtime.leaderelection.election import Claim, Elector, Timing
+from quarterdeck.runtime.leaderelection.election import Claim, Elector, LeaseTiming
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -16,7 +16,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 class Candidate:
     """An elector with a clock of its own rate and offset; requests may be lost."""
 
-    def __init__(self, name: str, *, rate: float, offset: float, timing: Timing) -> None:
+    def __init__(self, name: str, *, rate: float, offset: float, timing: LeaseTiming) -> None:
         self.elector = Elector(name, timing)
         self.rate = rate
         self.offset = offset
@@ -34,7 +34,7 @@ class Election:
     """A lease and its candidates in one simulated world."""
 
     def __init__(self, rates: list[float], seed: int, loss: float = 0.0) -> None:
-        self.timing = Timing()
+        self.timing = LeaseTiming()
         self.random = random.Random(seed)
         self.loss = loss
         self.claim: Claim | None = None
@@ -127,7 +127,7 @@ def test_a_crashed_leader_is_followed_within_the_known_bounds() -> None:
 
 
 def test_a_released_lease_is_free_at_once() -> None:
-    timing = Timing()
+    timing = LeaseTiming()
     old, new = Elector("old", timing), Elector("new", timing)
     claim = old.plan(None, 0.0, START)
     assert claim is not None
@@ -143,7 +143,7 @@ def test_a_released_lease_is_free_at_once() -> None:
 
 
 def test_a_leader_keeps_its_acquire_time_and_count() -> None:
-    elector = Elector("me", Timing())
+    elector = Elector("me", LeaseTiming())
     first = elector.plan(None, 0.0, START)
     assert first is not None
     elector.wrote(first, 0.0)
@@ -156,12 +156,12 @@ def test_a_leader_keeps_its_acquire_time_and_count() -> None:
 @pytest.mark.parametrize(
     "timing",
     [
-        pytest.param(Timing(10, 10, 2), id="lease not above renew"),
-        pytest.param(Timing(15, 2, 2), id="renew not above retry"),
-        pytest.param(Timing(15, 10, 0), id="no retry"),
+        pytest.param(LeaseTiming(10, 10, 2), id="lease not above renew"),
+        pytest.param(LeaseTiming(15, 2, 2), id="renew not above retry"),
+        pytest.param(LeaseTiming(15, 10, 0), id="no retry"),
     ],
 )
-def test_impossible_timings_are_refused(timing: Timing) -> None:
+def test_impossible_timings_are_refused(timing: LeaseTiming) -> None:
     with pytest.raises(ValueError, match="lease_s > renew_s"):
         Elector("me", timing)
 
