@@ -13,15 +13,15 @@ from pathlib import Path
 
 import quarterdeck
 from quarterdeck.app import definitions, embedded
-from quarterdeck.app.binding import bind_of, metrics_page
+from quarterdeck.app.activity import Narrator
+from quarterdeck.app.bind_address import bind_of, metrics_page
+from quarterdeck.app.console import Screen, Started, program
 from quarterdeck.app.embedded import Embedded, Plan, check_port
 from quarterdeck.app.host import Endpoint, Host
-from quarterdeck.app.narrator import Narrator
 from quarterdeck.app.parts import Part, choose, kinds_of
-from quarterdeck.app.resolving import fields
-from quarterdeck.app.screen import Screen, Started, program
+from quarterdeck.app.resolution import fields
 from quarterdeck.app.settings import Settings
-from quarterdeck.app.stopping import Stop
+from quarterdeck.app.signals import Stop
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http

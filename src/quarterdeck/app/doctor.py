@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import quarterdeck
 from quarterdeck.app.embedded import check_port
-from quarterdeck.app.failures import StartError
-from quarterdeck.app.resolving import Effective, fields
+from quarterdeck.app.errors import StartError
+from quarterdeck.app.resolution import Effective, fields
 from quarterdeck.app.settings import Port, Settings
 
 _LEAST_FREE = 256 * 1024 * 1024

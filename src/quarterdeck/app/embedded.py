@@ -17,7 +17,7 @@ import msgspec
 
 from quarterdeck.app import certificates
 from quarterdeck.app.cluster import DATABASE
-from quarterdeck.app.failures import StartError
+from quarterdeck.app.errors import StartError
 from quarterdeck.app.kubeconfig import write_certificate
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock

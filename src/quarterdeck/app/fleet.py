@@ -10,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
-from quarterdeck.app.failures import StartError
-from quarterdeck.app.stopping import Stop
+from quarterdeck.app.errors import StartError
+from quarterdeck.app.signals import Stop
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.redaction import Secret

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from quarterdeck.app.host import Host
-from quarterdeck.app.resolving import SettingError
+from quarterdeck.app.resolution import SettingError
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.controller.controller import Controller
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import GROUP, FleetConnection
-from quarterdeck.app.failures import NotConfigured, StartError
+from quarterdeck.app.errors import NotConfigured, StartError
 from quarterdeck.app.host import Host
 from quarterdeck.kit import http
 from quarterdeck.operators import pipelines

@@ -3,15 +3,15 @@
 import contextlib
 from collections.abc import Sequence
 
-from quarterdeck.app.binding import bind_of, metrics_page
+from quarterdeck.app.bind_address import bind_of, metrics_page
 from quarterdeck.app.embedded import check_port
-from quarterdeck.app.failures import StartError
-from quarterdeck.app.following import follow_settings
+from quarterdeck.app.errors import StartError
 from quarterdeck.app.host import Host
+from quarterdeck.app.live_settings import follow_settings
 from quarterdeck.app.parts import Part, choose, kinds_of
-from quarterdeck.app.resolving import SettingError
+from quarterdeck.app.resolution import SettingError
 from quarterdeck.app.settings import Settings
-from quarterdeck.app.stopping import Stop
+from quarterdeck.app.signals import Stop
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import in_cluster_available, load_config
 from quarterdeck.client.errors import ClientError

@@ -53,7 +53,7 @@ def run(arguments: list[str]) -> int:
     from importlib import import_module
 
     try:
-        command = import_module(f"quarterdeck.cli.{name.replace('-', '_')}")
+        command = import_module(f"quarterdeck.cli.commands.{name.replace('-', '_')}")
         return int(command.run(rest) or 0)
     except KeyboardInterrupt:
         print(f"quarterdeck {name}: interrupted", file=sys.stderr)

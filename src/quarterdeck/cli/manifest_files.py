@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from quarterdeck.cli.typed import CommandError
+from quarterdeck.cli.command import CommandError
 from quarterdeck.kit import yaml
 
 Files = Annotated[

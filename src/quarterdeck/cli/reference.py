@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from quarterdeck.app.resolving import Field, fields
+from quarterdeck.app.resolution import Field, fields
 from quarterdeck.cli import loop
 from quarterdeck.cli.main import COMMANDS
 from quarterdeck.cli.settings import CONFIG_ENV, CONFIG_FILE, parser
@@ -78,13 +78,13 @@ def _flags(name: str) -> Iterator[str]:
 
 
 def _rows(name: str) -> Iterator[tuple[str, str]]:
-    module = import_module(f"quarterdeck.cli.{name.replace('-', '_')}")
+    module = import_module(f"quarterdeck.cli.commands.{name.replace('-', '_')}")
     if name in _SETTINGS:
         yield from _argparse_rows(parser("up" if name == "doctor" else name, ""))
     elif hasattr(module, "make_parser"):
         yield from _argparse_rows(module.make_parser())
     elif inspect.isfunction(function := getattr(module, name, None)):
-        from quarterdeck.cli.typed import command
+        from quarterdeck.cli.command import command
 
         yield from _typer_rows(command(name, function).params)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from quarterdeck.app.resolving import Effective, SettingError, fields, resolve
+from quarterdeck.app.resolution import Effective, SettingError, fields, resolve
 
 CONFIG_FILE = "quarterdeck.yaml"
 CONFIG_ENV = "QUARTERDECK_CONFIG"

@@ -10,10 +10,10 @@ import pytest
 
 from quarterdeck.app import embedded
 from quarterdeck.app.all_in_one import up
+from quarterdeck.app.console import Screen
 from quarterdeck.app.embedded import Plan
-from quarterdeck.app.failures import StartError
+from quarterdeck.app.errors import StartError
 from quarterdeck.app.fleet import ensure_token
-from quarterdeck.app.screen import Screen
 from quarterdeck.app.settings import Settings
 from quarterdeck.kit.clock import SystemClock
 

@@ -15,12 +15,12 @@ from quarterdeck.apis.applications.v1 import Application, ApplicationSpec
 from quarterdeck.app import definitions
 from quarterdeck.app.all_in_one import up
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.app.failures import StartError
-from quarterdeck.app.resolving import SettingError
+from quarterdeck.app.console import Screen
+from quarterdeck.app.errors import StartError
+from quarterdeck.app.resolution import SettingError
 from quarterdeck.app.run import run
-from quarterdeck.app.screen import Screen
 from quarterdeck.app.settings import Port, Settings
-from quarterdeck.app.stopping import Interrupted, Stop
+from quarterdeck.app.signals import Interrupted, Stop
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import load_config
 from quarterdeck.kit.clock import SystemClock

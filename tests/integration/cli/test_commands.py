@@ -198,7 +198,7 @@ def test_completion_knows_its_shells(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_reference_page_names_every_flag() -> None:
-    from quarterdeck.app.resolving import fields
+    from quarterdeck.app.resolution import fields
     from quarterdeck.cli.reference import page
 
     text = "\n".join(page())

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from quarterdeck.app import manifests, parts
-from quarterdeck.app.binding import bind_of
+from quarterdeck.app.activity import Narrator
+from quarterdeck.app.bind_address import bind_of
+from quarterdeck.app.console import Screen, Started, program, start_screen
 from quarterdeck.app.doctor import Health, check, explain
-from quarterdeck.app.following import take
 from quarterdeck.app.host import Endpoint
-from quarterdeck.app.narrator import Narrator
-from quarterdeck.app.resolving import SettingError, resolve
-from quarterdeck.app.screen import Screen, Started, program, start_screen
+from quarterdeck.app.live_settings import take
+from quarterdeck.app.resolution import SettingError, resolve
 from quarterdeck.app.settings import Port, Settings
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.runtime.endpoints.server import BindAddress

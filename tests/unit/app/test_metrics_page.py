@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.app.binding import metrics_page
-from quarterdeck.app.resolving import SettingError
+from quarterdeck.app.bind_address import metrics_page
+from quarterdeck.app.resolution import SettingError
 from quarterdeck.app.settings import Settings
 from quarterdeck.runtime.endpoints.server import BindAddress
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from quarterdeck.cli.service import port, say, serve_until_signal
+from quarterdeck.cli.serving import port, say, serve_until_signal
 from quarterdeck.kit.clock import SystemClock
 
 _DEFAULT_DATA_DIR = ".quarterdeck"
@@ -13,7 +13,7 @@ def run(arguments: list[str]) -> int:
     """Serve until a signal; 0 after a clean end, 2 if the server cannot start."""
     started = SystemClock().monotonic()
     options = make_parser().parse_args(arguments)
-    from quarterdeck.app.serve import ServeSettings, serve
+    from quarterdeck.app.api_server import ServeSettings, serve
     from quarterdeck.server.options import ServerOptions
 
     settings = ServeSettings(

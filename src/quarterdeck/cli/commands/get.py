@@ -4,6 +4,17 @@ from typing import Annotated, Any
 
 import typer
 
+from quarterdeck.cli.command import CommandError, Debug, call, split_target
+from quarterdeck.cli.connection import (
+    Context,
+    Everywhere,
+    Kubeconfig,
+    Labels,
+    Namespace,
+    patiently,
+    reach,
+    transport_of,
+)
 from quarterdeck.cli.loop import run_loop
 from quarterdeck.cli.output import (
     Form,
@@ -14,17 +25,6 @@ from quarterdeck.cli.output import (
     table_rows,
     with_namespaces,
 )
-from quarterdeck.cli.reach import (
-    Context,
-    Everywhere,
-    Kubeconfig,
-    Labels,
-    Namespace,
-    patiently,
-    reach,
-    transport_of,
-)
-from quarterdeck.cli.typed import CommandError, Debug, call, split_target
 from quarterdeck.client import requests
 from quarterdeck.client.client import Client
 from quarterdeck.client.interfaces import ApiResource

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from quarterdeck.cli.service import port, say, serve_until_signal
+from quarterdeck.cli.serving import port, say, serve_until_signal
 
 
 def run(arguments: list[str]) -> int:

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from quarterdeck.app.parts import choose
+from quarterdeck.cli.command import CommandError, Debug, call
 from quarterdeck.cli.loop import REFUSED
 from quarterdeck.cli.output import Form, Output, documents
-from quarterdeck.cli.typed import CommandError, Debug, call
 
 
 def run(arguments: list[str]) -> int:

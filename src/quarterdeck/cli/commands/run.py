@@ -9,10 +9,10 @@ def run(arguments: list[str]) -> int:
     flags = parser("run", "Run the operators against the cluster of a kubeconfig.").parse_args(
         arguments
     )
-    from quarterdeck.app.failures import NotConfigured, StartError
-    from quarterdeck.app.resolving import SettingError
+    from quarterdeck.app.errors import NotConfigured, StartError
+    from quarterdeck.app.resolution import SettingError
     from quarterdeck.app.run import run as run_operators
-    from quarterdeck.app.stopping import Interrupted
+    from quarterdeck.app.signals import Interrupted
     from quarterdeck.client.errors import ClientError
     from quarterdeck.runtime import LostLeadership
     from quarterdeck.runtime.observability import logging

@@ -9,8 +9,8 @@ from quarterdeck.cli.loop import INTERRUPTED, OK, REFUSED, complain, run_loop
 
 def serve_until_signal(command: str, main: Coroutine[Any, Any, Any]) -> int:
     """Run a service: 0 after a clean end, 2 if it cannot start, 130 if it is cut short."""
-    from quarterdeck.app.failures import StartError
-    from quarterdeck.app.stopping import Interrupted
+    from quarterdeck.app.errors import StartError
+    from quarterdeck.app.signals import Interrupted
 
     try:
         run_loop(main)

@@ -8,8 +8,8 @@ import msgspec
 
 from quarterdeck.app import embedded
 from quarterdeck.app.embedded import HOST, check_port
-from quarterdeck.app.failures import StartError
-from quarterdeck.app.stopping import Interrupted, Stop
+from quarterdeck.app.errors import StartError
+from quarterdeck.app.signals import Interrupted, Stop
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.collector import settle_memory
 from quarterdeck.server.options import ServerOptions

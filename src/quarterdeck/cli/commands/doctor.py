@@ -14,7 +14,7 @@ def run(arguments: list[str]) -> int:
         "--output", "-o", choices=("table", "json"), default="table", help="how to print"
     )
     flags = made.parse_args(arguments)
-    from quarterdeck.app.resolving import SettingError
+    from quarterdeck.app.resolution import SettingError
 
     try:
         return _report(flags)

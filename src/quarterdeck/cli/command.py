@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from quarterdeck.app.failures import StartError
-from quarterdeck.app.resolving import SettingError
+from quarterdeck.app.errors import StartError
+from quarterdeck.app.resolution import SettingError
 from quarterdeck.cli.loop import FAILED, INTERRUPTED, OK, REFUSED, complain
 from quarterdeck.client.errors import ClientError
 from quarterdeck.wire.status import ApiError

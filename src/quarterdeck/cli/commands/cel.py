@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from quarterdeck.cel.errors import CelError
+from quarterdeck.cli.command import CommandError, Debug, call
 from quarterdeck.cli.output import Form, Output, pretty
-from quarterdeck.cli.typed import CommandError, Debug, call
 from quarterdeck.kit import yaml
 
 

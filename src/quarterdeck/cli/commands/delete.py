@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from quarterdeck.cli import manifest_files
-from quarterdeck.cli.get import find
+from quarterdeck.cli.command import CommandError, Debug, call, split_target
+from quarterdeck.cli.commands.get import find
+from quarterdeck.cli.connection import Context, Kubeconfig, Namespace, patiently, reach
 from quarterdeck.cli.loop import FAILED, OK, run_loop
 from quarterdeck.cli.output import reference
-from quarterdeck.cli.reach import Context, Kubeconfig, Namespace, patiently, reach
-from quarterdeck.cli.typed import CommandError, Debug, call, split_target
 from quarterdeck.client.client import Client
 from quarterdeck.client.interfaces import ApiResource
 from quarterdeck.meta.identity import GVK

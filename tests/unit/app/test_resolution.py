@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.app.resolving import DEFAULT, Effective, SettingError, fields, resolve
+from quarterdeck.app.resolution import DEFAULT, Effective, SettingError, fields, resolve
 from quarterdeck.app.settings import Settings
 
 

@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
+from quarterdeck.cli.command import CommandError, Debug, call, split_target
 from quarterdeck.cli.loop import REFUSED, run_loop
 from quarterdeck.cli.output import Form, Output, pretty
-from quarterdeck.cli.typed import CommandError, Debug, call, split_target
 from quarterdeck.kit import http, json
 
 _DEFAULT = "http://127.0.0.1:8081"

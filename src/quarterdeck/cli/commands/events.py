@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
+from quarterdeck.cli.command import CommandError, Debug, call
+from quarterdeck.cli.connection import Context, Everywhere, Kubeconfig, Namespace, patiently, reach
 from quarterdeck.cli.loop import run_loop
 from quarterdeck.cli.output import Form, Output, columns, documents
-from quarterdeck.cli.reach import Context, Everywhere, Kubeconfig, Namespace, patiently, reach
-from quarterdeck.cli.typed import CommandError, Debug, call
 from quarterdeck.meta.identity import GVR
 
 

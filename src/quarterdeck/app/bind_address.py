@@ -3,7 +3,7 @@
 import ssl
 
 from quarterdeck.app.embedded import HOST
-from quarterdeck.app.resolving import SettingError
+from quarterdeck.app.resolution import SettingError
 from quarterdeck.app.settings import Settings
 from quarterdeck.runtime.endpoints.certificate import CertificateFiles
 from quarterdeck.runtime.endpoints.server import BindAddress, MetricsPage

@@ -16,10 +16,10 @@ def run(arguments: list[str]) -> int:
         arguments
     )
     from quarterdeck.app.all_in_one import up
-    from quarterdeck.app.failures import StartError
-    from quarterdeck.app.resolving import DEFAULT, SettingError
-    from quarterdeck.app.screen import Screen
-    from quarterdeck.app.stopping import Interrupted
+    from quarterdeck.app.console import Screen
+    from quarterdeck.app.errors import StartError
+    from quarterdeck.app.resolution import DEFAULT, SettingError
+    from quarterdeck.app.signals import Interrupted
     from quarterdeck.runtime.observability import logging
 
     try:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 
 from quarterdeck.apis.core.config import ConfigMap
-from quarterdeck.app.resolving import SettingError, fields
+from quarterdeck.app.resolution import SettingError, fields
 from quarterdeck.app.settings import Settings
 from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.runtime.informer.informer import Informer, Scope

@@ -5,10 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from quarterdeck.cli import manifest_files
-from quarterdeck.cli.loop import OK, run_loop
-from quarterdeck.cli.manifest_files import Files
-from quarterdeck.cli.output import reference
-from quarterdeck.cli.reach import (
+from quarterdeck.cli.command import Debug, call
+from quarterdeck.cli.connection import (
     Context,
     Kubeconfig,
     Namespace,
@@ -16,7 +14,9 @@ from quarterdeck.cli.reach import (
     reach,
     transport_of,
 )
-from quarterdeck.cli.typed import Debug, call
+from quarterdeck.cli.loop import OK, run_loop
+from quarterdeck.cli.manifest_files import Files
+from quarterdeck.cli.output import reference
 from quarterdeck.client import requests
 from quarterdeck.client.client import Client
 from quarterdeck.client.interfaces import ApiResource, PatchType

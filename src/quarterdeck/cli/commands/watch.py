@@ -4,10 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from quarterdeck.cli.get import find, path_of
-from quarterdeck.cli.loop import run_loop
-from quarterdeck.cli.output import Form, Output, clean, documents
-from quarterdeck.cli.reach import (
+from quarterdeck.cli.command import Debug, call, split_target
+from quarterdeck.cli.commands.get import find, path_of
+from quarterdeck.cli.connection import (
     Context,
     Everywhere,
     Kubeconfig,
@@ -16,7 +15,8 @@ from quarterdeck.cli.reach import (
     patiently,
     reach,
 )
-from quarterdeck.cli.typed import Debug, call, split_target
+from quarterdeck.cli.loop import run_loop
+from quarterdeck.cli.output import Form, Output, clean, documents
 from quarterdeck.kit import json
 from quarterdeck.meta.conditions import TRUE
 from quarterdeck.wire.frame import EventType

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from quarterdeck.app.parts import choose, kinds_of
+from quarterdeck.cli.command import Debug, call
 from quarterdeck.cli.output import Form, Output, documents
-from quarterdeck.cli.typed import Debug, call
 from quarterdeck.meta import crd
 
 

@@ -1,10 +1,10 @@
 """`quarterdeck version`: ours, and the server's where one answers."""
 
 from quarterdeck import __version__
+from quarterdeck.cli.command import Debug, call
+from quarterdeck.cli.connection import Context, Kubeconfig, reach
 from quarterdeck.cli.loop import OK, run_loop
 from quarterdeck.cli.output import Form, Output, pretty
-from quarterdeck.cli.reach import Context, Kubeconfig, reach
-from quarterdeck.cli.typed import Debug, call
 from quarterdeck.client.errors import ClientError
 from quarterdeck.wire.status import ApiError
 

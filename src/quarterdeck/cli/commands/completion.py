@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from quarterdeck.cli.command import CommandError, call, command
 from quarterdeck.cli.main import COMMANDS
-from quarterdeck.cli.typed import CommandError, call, command
 
 SHELLS = ("bash", "zsh", "fish")
 _SETTINGS = ("up", "run", "doctor")
@@ -33,7 +33,7 @@ def completion(
 def flags_of(name: str) -> list[str]:
     """The long flags of a command, whichever way it declares them."""
     options = ["--help"]
-    module = import_module(f"quarterdeck.cli.{name.replace('-', '_')}")
+    module = import_module(f"quarterdeck.cli.commands.{name.replace('-', '_')}")
     if name in _SETTINGS:
         from quarterdeck.cli.settings import parser
 

@@ -1,0 +1,1 @@
+"""The commands, one module each; a package is a group of them under one noun."""
