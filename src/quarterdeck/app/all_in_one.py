@@ -30,9 +30,9 @@ from quarterdeck.kit.collector import settle_memory
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.manager.manager import Manager
-from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.authentication import authentication
+from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.options import ServerOptions
-from quarterdeck.server.pipeline import authn
 
 TOKEN_FILE = "token"
 _MEMORY_HOST = "localhost"
@@ -105,9 +105,9 @@ async def _start_server(
         stack,
         clock=clock,
         authenticators=(
-            authn.Certificates(),
-            authn.Tokens({token: _ADMINISTRATOR}),
-            authn.PlainPort(),
+            authentication.Certificates(),
+            authentication.Tokens({token: _ADMINISTRATOR}),
+            authentication.PlainPort(),
         ),
     )
     _write_private(server.folder / TOKEN_FILE, token)

@@ -22,8 +22,8 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.facts import derive
 from quarterdeck.server.options import ServerOptions
+from quarterdeck.server.registry.object_meta import derive
 from quarterdeck.storage import Store
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.facts import derive
+from quarterdeck.server.authentication import authentication
 from quarterdeck.server.options import ServerOptions
-from quarterdeck.server.pipeline import authn
+from quarterdeck.server.registry.object_meta import derive
 from quarterdeck.storage import Store
 from quarterdeck.storage.errors import OpenFailed
 
@@ -73,7 +73,7 @@ async def start(
     stack: contextlib.AsyncExitStack,
     *,
     clock: Clock,
-    authenticators: Iterable[authn.Authenticator] | None = None,
+    authenticators: Iterable[authentication.Authenticator] | None = None,
 ) -> Embedded:
     """Open the store, start the server, listen on HTTPS and write the kubeconfig.
 

@@ -11,26 +11,31 @@ from typing import TYPE_CHECKING
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.clock import Clock, SystemClock
-from quarterdeck.server import answers, negotiation, routes, version
+from quarterdeck.server import router
+from quarterdeck.server.admission.chain import Admission, NamespaceLifecycle, Plugin
+from quarterdeck.server.admission.plugins.defaults import ServiceAccounts, default_plugins
+from quarterdeck.server.admission.quota.plugin import ResourceQuotas
+from quarterdeck.server.authentication import authentication
+from quarterdeck.server.authentication.service_accounts.claims import ISSUER
+from quarterdeck.server.authentication.service_accounts.signing_key import SigningKey
+from quarterdeck.server.authentication.service_accounts.tokens import AccountTokens
+from quarterdeck.server.authentication.user import User
+from quarterdeck.server.authorization import authorization
 from quarterdeck.server.bootstrap import bootstrap
-from quarterdeck.server.core import Core
-from quarterdeck.server.discovery import DiscoveryDocuments
-from quarterdeck.server.frames import FrameCache
-from quarterdeck.server.health import ENDPOINTS, Health
-from quarterdeck.server.identity import User
-from quarterdeck.server.kinds.admission import ServiceAccounts, default_plugins
-from quarterdeck.server.kinds.quota_admission import ResourceQuotas
-from quarterdeck.server.managed import FieldManagers
-from quarterdeck.server.metrics import Metrics
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.core.metrics import Metrics
+from quarterdeck.server.core.timers import Timers
+from quarterdeck.server.filters import cross_origin
+from quarterdeck.server.filters.impersonation import impersonate
+from quarterdeck.server.nonresource import version
+from quarterdeck.server.nonresource.discovery import DiscoveryDocuments
+from quarterdeck.server.nonresource.health import ENDPOINTS, Health
 from quarterdeck.server.options import ServerOptions
-from quarterdeck.server.pipeline import authn, authz, guard
-from quarterdeck.server.pipeline.admission import Admission, NamespaceLifecycle, Plugin
-from quarterdeck.server.pipeline.impersonation import impersonate
-from quarterdeck.server.registry.table import Registry
-from quarterdeck.server.timers import Timers
-from quarterdeck.server.tokens.accounts import AccountTokens
-from quarterdeck.server.tokens.claims import ISSUER
-from quarterdeck.server.tokens.key import SigningKey
+from quarterdeck.server.registry.registry import Registry
+from quarterdeck.server.request import negotiation
+from quarterdeck.server.response import responses
+from quarterdeck.server.response.frames import FrameCache
+from quarterdeck.server.write.field_managers import FieldManagers
 from quarterdeck.storage import StorageError, Store
 from quarterdeck.storage.errors import Closed, CommitFailed, DiskFull, Overloaded
 from quarterdeck.wire import path as paths
@@ -63,8 +68,8 @@ class ApiServer:
         clock: Clock | None = None,
         rng: random.Random | None = None,
         registry: Registry | None = None,
-        authenticators: Sequence[authn.Authenticator] | None = None,
-        authorizer: authz.Authorizer | None = None,
+        authenticators: Sequence[authentication.Authenticator] | None = None,
+        authorizer: authorization.Authorizer | None = None,
         plugins: Sequence[Plugin] = (),
     ) -> None:
         clock = clock or SystemClock()
@@ -72,7 +77,11 @@ class ApiServer:
         options = options or ServerOptions()
         accounts = AccountTokens(store, SigningKey(options.signing_key), clock=clock, rng=rng)
         if authenticators is None:
-            authenticators = (authn.Certificates(), authn.Tokens(), authn.PlainPort())
+            authenticators = (
+                authentication.Certificates(),
+                authentication.Tokens(),
+                authentication.PlainPort(),
+            )
         own = [
             plugin
             for plugin in default_plugins(store, rng)
@@ -85,9 +94,9 @@ class ApiServer:
             clock=clock,
             random=rng,
             timers=Timers(clock),
-            authenticators=authn.with_accounts(authenticators, accounts),
+            authenticators=authentication.with_accounts(authenticators, accounts),
             accounts=accounts,
-            authorizer=authorizer or authz.AdministratorsOnly(),
+            authorizer=authorizer or authorization.AdministratorsOnly(),
             admission=Admission((NamespaceLifecycle(store), *own, *plugins, ResourceQuotas(store))),
             metrics=Metrics(),
             frames=FrameCache(),
@@ -129,7 +138,7 @@ class ApiServer:
         for stream in tuple(self.core.streams):
             stream.close()
 
-    async def handle(self, request: http.Request) -> answers.Answer:
+    async def handle(self, request: http.Request) -> responses.Answer:
         """Answer one request; never raises what a client could cause."""
         started = self.core.clock.monotonic()
         verb, resource = request.method.lower(), _NO_RESOURCE
@@ -139,37 +148,39 @@ class ApiServer:
                 resource = (path.group, path.version, path.resource, path.subresource, "")
             response, verb = await self._answer(request, path)
         except ApiError as error:
-            response = answers.failure(error)
+            response = responses.failure(error)
         except StorageError as error:
-            response = answers.failure(_translated(error))
+            response = responses.failure(_translated(error))
         except (http.HttpError, asyncio.CancelledError):
             raise
         except Exception as error:
             self._report(request, error)
-            response = answers.failure(InternalError.of("the server failed; see its log"))
+            response = responses.failure(InternalError.of("the server failed; see its log"))
         duration = self.core.clock.monotonic() - started
         self.core.metrics.observe((verb, *resource), response.status, duration)
         return response
 
     async def _answer(
         self, request: http.Request, path: paths.ResourcePath | None
-    ) -> tuple[answers.Answer, str]:
+    ) -> tuple[responses.Answer, str]:
         core = self.core
         if not request.peer.secure:
-            guard.check(request)
-        user = authn.authenticate(request, core.authenticators)
+            cross_origin.check(request)
+        user = authentication.authenticate(request, core.authenticators)
         user = impersonate(request, user, core.authorizer)
         if path is not None:
-            resource = routes.find_resource(core, path)
+            resource = router.find_resource(core, path)
             if resource is not None:
-                return await routes.answer(core, request, path, user=user, resource=resource)
+                return await router.answer(core, request, path, user=user, resource=resource)
         return self._other(request, user), request.method.lower()
 
     def _other(self, request: http.Request, user: User) -> http.Response:
         """Everything that is not a resource."""
         path = "/" + request.path.strip("/")
         verb = "get" if request.method in ("GET", "HEAD") else request.method.lower()
-        authz.check(self.core.authorizer, user, authz.Attributes(verb=verb, path=path))
+        authorization.check(
+            self.core.authorizer, user, authorization.Attributes(verb=verb, path=path)
+        )
         if verb != "get":
             return _not_found()
         first, *rest = path[1:].split("/")
@@ -181,14 +192,14 @@ class ApiServer:
             return self._describe(request, path) or _not_found()
         match path:
             case "/version":
-                return http.Response(200, answers.JSON_HEADERS, self._version)
+                return http.Response(200, responses.JSON_HEADERS, self._version)
             case "/.well-known/openid-configuration":
                 return _json(request, self.core, kit_json.encode(_issuer_document(request)))
             case "/openid/v1/jwks":
                 keys = kit_json.encode(self.core.accounts.key.public_set())
                 return _json(request, self.core, keys, media="application/jwk-set+json")
             case "/metrics":
-                return http.Response(200, answers.METRICS_HEADERS, self._metrics_text())
+                return http.Response(200, responses.METRICS_HEADERS, self._metrics_text())
             case _:
                 return _not_found()
 
@@ -292,14 +303,14 @@ def _translated(error: StorageError) -> ApiError:
 
 
 def _not_found() -> http.Response:
-    return http.Response(404, answers.TEXT_HEADERS, b"404 page not found\n")
+    return http.Response(404, responses.TEXT_HEADERS, b"404 page not found\n")
 
 
 def _json(
     request: http.Request, core: Core, body: bytes, *, media: str = "application/json"
 ) -> http.Response:
-    headers = [answers.JSON_HEADERS[0], ("Content-Type", media), ("Vary", "Accept")]
-    if len(body) > core.options.gzip_bytes and answers.accepts_gzip(request):
-        body = answers.gzip(body)
+    headers = [responses.JSON_HEADERS[0], ("Content-Type", media), ("Vary", "Accept")]
+    if len(body) > core.options.gzip_bytes and responses.accepts_gzip(request):
+        body = responses.gzip(body)
         headers.append(("Content-Encoding", "gzip"))
     return http.Response(200, headers, body)

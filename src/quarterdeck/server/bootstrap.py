@@ -7,16 +7,16 @@ from typing import Any
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.server.core import Core
+from quarterdeck.server.admission.chain import IMMORTAL_NAMESPACES
+from quarterdeck.server.core.core import Core
 from quarterdeck.server.custom import custom_resources, definition_resources
-from quarterdeck.server.custom.cleanup import DefinitionCleanup
 from quarterdeck.server.custom.definition import KIND, bundle_name
-from quarterdeck.server.custom.establishing import MANAGER, Establishing
+from quarterdeck.server.custom.establishment import MANAGER, Establishing
+from quarterdeck.server.custom.finalizer import DefinitionCleanup
 from quarterdeck.server.kinds import builtin_resources
-from quarterdeck.server.pipeline.admission import IMMORTAL_NAMESPACES
-from quarterdeck.server.questions import review_resources
+from quarterdeck.server.kinds.reviews import review_resources
 from quarterdeck.server.registry.resource import STATUS, Object
-from quarterdeck.server.writing import new_uid
+from quarterdeck.server.write import new_uid
 from quarterdeck.storage import Entry, RevisionConflict, StoreEvent, StoreKey
 
 BUILTIN = "built-in"

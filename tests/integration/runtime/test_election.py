@@ -18,7 +18,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.leaderelection.election import LeaderElector, LostLeadership
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.facts import derive
+from quarterdeck.server.registry.object_meta import derive
 from quarterdeck.storage.memory import open_memory
 from quarterdeck.testing.clocks import SkewedClock
 

@@ -24,8 +24,8 @@ from quarterdeck.runtime.endpoints.certificate import (
     make,
 )
 from quarterdeck.runtime.observability.logging import get_logger
-from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
-from quarterdeck.server.pipeline import authn
+from quarterdeck.server.authentication import authentication
+from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
 
 ACCOUNTS = GVR("", "v1", "serviceaccounts")
 TOKENS = {
@@ -59,7 +59,11 @@ async def read(url: str, token: str = "", tls: ssl.SSLContext | None = None) -> 
 
 @contextlib.asynccontextmanager
 async def serving(page: MetricsPage) -> AsyncIterator[tuple[Manager, Cluster]]:
-    authenticators = (authn.Certificates(), authn.Tokens(TOKENS), authn.PlainPort())
+    authenticators = (
+        authentication.Certificates(),
+        authentication.Tokens(TOKENS),
+        authentication.PlainPort(),
+    )
     async with Cluster(authenticators=authenticators) as cluster:
         config = ClusterConfig(server=cluster.url, token=Secret("operator-token"))
         async with Client(config) as client:

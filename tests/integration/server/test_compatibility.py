@@ -10,14 +10,14 @@ from types import ModuleType
 from typing import Any
 
 from quarterdeck.meta import builtins
-from quarterdeck.server import routes
+from quarterdeck.server import router
 from quarterdeck.server.kinds import builtin_resources
-from quarterdeck.server.questions import review_resources
+from quarterdeck.server.kinds.reviews import review_resources
 from quarterdeck.server.registry.resource import Resource
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "reference" / "compatibility.md"
-SERVED_PARTS = routes.PARTS | {"scale", "eviction", "token"}
+SERVED_PARTS = router.PARTS | {"scale", "eviction", "token"}
 DEFINITIONS = "customresourcedefinitions"
 
 INTRODUCTION = """# Compatibility with Kubernetes

@@ -14,9 +14,9 @@ from quarterdeck.kit import http
 from quarterdeck.meta import builtins
 from quarterdeck.meta.schema import Node
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.facts import derive
 from quarterdeck.server.kinds import builtin_resources
 from quarterdeck.server.options import ServerOptions
+from quarterdeck.server.registry.object_meta import derive
 from quarterdeck.storage import open_memory
 
 RESOURCES = {

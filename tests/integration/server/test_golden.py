@@ -17,7 +17,7 @@ import pytest
 
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
-from quarterdeck.server.identity import ANONYMOUS, LOCAL, User
+from quarterdeck.server.authentication.user import ANONYMOUS, LOCAL, User
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.wire.status import Unauthorized
 

@@ -9,8 +9,8 @@ import pytest
 
 from quarterdeck.kit import http
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.facts import derive
 from quarterdeck.server.options import ServerOptions
+from quarterdeck.server.registry.object_meta import derive
 from quarterdeck.storage import open_sqlite
 
 MAPS = "/api/v1/namespaces/default/configmaps"

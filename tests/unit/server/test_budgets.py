@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.kinds import budgets
+from quarterdeck.server.kinds import eviction_budget
 from quarterdeck.wire.status import ApiError, Forbidden, TooManyRequests
 
 NOW = "2026-01-01T00:00:00Z"
@@ -28,38 +28,38 @@ def budget(name: str = "b", app: str = "web", **status: Any) -> dict[str, Any]:
 
 
 def test_only_pods_that_run_are_protected() -> None:
-    assert budgets.is_protected(pod())
-    assert not budgets.is_protected(pod("Pending"))
-    assert not budgets.is_protected(pod("Succeeded"))
-    assert not budgets.is_protected(pod(deletionTimestamp=NOW))
+    assert eviction_budget.is_protected(pod())
+    assert not eviction_budget.is_protected(pod("Pending"))
+    assert not eviction_budget.is_protected(pod("Succeeded"))
+    assert not eviction_budget.is_protected(pod(deletionTimestamp=NOW))
 
 
 def test_budget_is_found_by_its_selector() -> None:
     other, own = budget("other", "db"), budget()
-    assert budgets.budget_of(pod(), [other, own]) is own
-    assert budgets.budget_of(pod(), [other]) is None
+    assert eviction_budget.budget_of(pod(), [other, own]) is own
+    assert eviction_budget.budget_of(pod(), [other]) is None
     broken = budget()
     broken["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
-    assert budgets.budget_of(pod(), [broken]) is None
+    assert eviction_budget.budget_of(pod(), [broken]) is None
     with pytest.raises(ApiError, match="more than one PodDisruptionBudget"):
-        budgets.budget_of(pod(), [own, budget("second")])
+        eviction_budget.budget_of(pod(), [own, budget("second")])
 
 
 def test_pods_that_do_not_serve_are_free_while_enough_others_do() -> None:
-    assert not budgets.is_free(budget(), pod())
-    assert budgets.is_free(budget(), pod(ready=False))
-    assert not budgets.is_free(budget(currentHealthy=1), pod(ready=False))
+    assert not eviction_budget.is_free(budget(), pod())
+    assert eviction_budget.is_free(budget(), pod(ready=False))
+    assert not eviction_budget.is_free(budget(currentHealthy=1), pod(ready=False))
     always = budget(currentHealthy=0)
     always["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
-    assert budgets.is_free(always, pod(ready=False))
+    assert eviction_budget.is_free(always, pod(ready=False))
 
 
 def test_spending_counts_down_to_exhaustion() -> None:
     condition = {"type": "DisruptionAllowed", "status": "True", "reason": "SufficientPods"}
     spent = budget(disruptionsAllowed=2, conditions=[condition])
-    budgets.spend(spent, NOW)
+    eviction_budget.spend(spent, NOW)
     assert condition["status"] == "True"
-    budgets.spend(spent, NOW)
+    eviction_budget.spend(spent, NOW)
     assert spent["status"]["disruptionsAllowed"] == 0
     assert condition == {
         "type": "DisruptionAllowed",
@@ -68,7 +68,7 @@ def test_spending_counts_down_to_exhaustion() -> None:
         "lastTransitionTime": NOW,
     }
     with pytest.raises(TooManyRequests) as caught:
-        budgets.spend(spent, NOW)
+        eviction_budget.spend(spent, NOW)
     status = caught.value.to_status()
     assert status["message"] == (
         "Cannot evict pod as it would violate the pod's disruption budget."
@@ -83,7 +83,7 @@ def test_spending_counts_down_to_exhaustion() -> None:
 
 def test_budget_that_nobody_counted_refuses_for_now() -> None:
     with pytest.raises(TooManyRequests) as caught:
-        budgets.spend(budget(observedGeneration=0, disruptionsAllowed=5), NOW)
+        eviction_budget.spend(budget(observedGeneration=0, disruptionsAllowed=5), NOW)
     assert caught.value.retry_after_s == 10
     with pytest.raises(Forbidden, match="disruptions allowed is negative"):
-        budgets.spend(budget(disruptionsAllowed=-1), NOW)
+        eviction_budget.spend(budget(disruptionsAllowed=-1), NOW)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.server.kinds.cells import human_duration, some_of
 from quarterdeck.server.kinds.cron import problem
+from quarterdeck.server.registry.printer import human_duration, some_of
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 

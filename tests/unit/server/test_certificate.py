@@ -11,7 +11,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.server.pipeline.certificate import CertificateError, subject
+from quarterdeck.server.authentication.certificate import CertificateError, subject
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -10,10 +10,10 @@ import pytest
 
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVR
-from quarterdeck.server.custom import custom_resources, definition_resources, naming
-from quarterdeck.server.meta_validation import metadata as rules
+from quarterdeck.server.custom import accepted_names, custom_resources, definition_resources
+from quarterdeck.server.registry import metadata_validation as rules
+from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Context, Object, Resource
-from quarterdeck.server.registry.table import Registry
 from quarterdeck.wire import json_patch, merge_patch
 from quarterdeck.wire.status import ApiError, Invalid, MethodNotAllowed
 
@@ -56,7 +56,7 @@ def define(definitions: Resource, value: Object, *others: Object) -> Object:
     """A definition whose names were judged, beside others."""
     made = create(definitions, value)
     accepted = [each["status"]["acceptedNames"] for each in others]
-    naming.settle(made, naming.TakenNames.of((), accepted), NOW)
+    accepted_names.settle(made, accepted_names.TakenNames.of((), accepted), NOW)
     return made
 
 

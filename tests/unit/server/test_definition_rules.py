@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.server.custom import definition_resources
-from quarterdeck.server.custom.naming import TakenNames, approval_of, judge, settle
+from quarterdeck.server.custom.accepted_names import TakenNames, approval_of, judge, settle
 from quarterdeck.server.registry.resource import Context, Object, Resource
 
 CONTEXT = Context(now=datetime(2026, 11, 15, tzinfo=UTC), random=random.Random(1))

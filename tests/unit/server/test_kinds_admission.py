@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.identity import User
+from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.admission.plugins.defaults import default_plugins
+from quarterdeck.server.admission.plugins.service_addresses import NETWORK, ServiceAddresses
+from quarterdeck.server.authentication.user import User
 from quarterdeck.server.kinds import builtin_resources
-from quarterdeck.server.kinds.addresses import NETWORK, ServiceAddresses
-from quarterdeck.server.kinds.admission import default_plugins
-from quarterdeck.server.pipeline.admission import Attempt
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreKey, open_memory
 from quarterdeck.wire.status import Forbidden, Invalid

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from quarterdeck.meta.field import FieldError
-from quarterdeck.server.identity import User
+from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.admission.plugins.defaults import default_plugins
+from quarterdeck.server.authentication.user import User
 from quarterdeck.server.kinds import builtin_resources
-from quarterdeck.server.kinds.admission import default_plugins
-from quarterdeck.server.meta_validation import metadata as rules
-from quarterdeck.server.pipeline.admission import Attempt
+from quarterdeck.server.registry import metadata_validation as rules
+from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Context, Object, Resource
-from quarterdeck.server.registry.table import Registry
 from quarterdeck.storage import Store, StoreKey, open_memory
 from quarterdeck.wire import merge_patch, path, strategic
 from quarterdeck.wire.status import ApiError, Invalid

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.meta import names
-from quarterdeck.server.meta_validation import metadata
+from quarterdeck.server.registry import metadata_validation
 
 
 def _subdomain(name: str, *, is_prefix: bool) -> list[str]:
@@ -56,14 +56,18 @@ def _subdomain(name: str, *, is_prefix: bool) -> list[str]:
     ],
 )
 def test_metadata_of_new_objects(members: dict[str, Any], expected: list[str]) -> None:
-    found = [str(error) for error in metadata.check_new(members, _subdomain, namespaced=True)]
+    found = [
+        str(error) for error in metadata_validation.check_new(members, _subdomain, namespaced=True)
+    ]
     assert len(found) == len(expected), found
     for text, problem in zip(expected, found, strict=True):
         assert text in problem
 
 
 def test_cluster_scoped_objects_have_no_namespace() -> None:
-    found = metadata.check_new({"name": "a", "namespace": "d"}, _subdomain, namespaced=False)
+    found = metadata_validation.check_new(
+        {"name": "a", "namespace": "d"}, _subdomain, namespaced=False
+    )
     assert [str(error) for error in found] == [
         "metadata.namespace: Forbidden: not allowed on this type"
     ]
@@ -71,6 +75,6 @@ def test_cluster_scoped_objects_have_no_namespace() -> None:
 
 def test_deleted_objects_take_no_new_finalizers() -> None:
     old = {"name": "a", "deletionTimestamp": "now", "finalizers": ["a/b"]}
-    assert not metadata.check_changed({"name": "a", "finalizers": []}, old)
-    found = metadata.check_changed({"name": "a", "finalizers": ["a/b", "c/d"]}, old)
+    assert not metadata_validation.check_changed({"name": "a", "finalizers": []}, old)
+    found = metadata_validation.check_changed({"name": "a", "finalizers": ["a/b", "c/d"]}, old)
     assert 'found new finalizers []string{"c/d"}' in str(found[0])

@@ -8,15 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.server import continuing, discovery, negotiation
-from quarterdeck.server.health import Health
-from quarterdeck.server.identity import ANONYMOUS, LOCAL, User
+from quarterdeck.server.authentication.user import ANONYMOUS, LOCAL, User
+from quarterdeck.server.authorization import authorization
+from quarterdeck.server.core.metrics import Metrics
 from quarterdeck.server.kinds import builtin_resources
-from quarterdeck.server.metrics import Metrics
-from quarterdeck.server.negotiation import Discovery, Form
-from quarterdeck.server.pipeline import authz
-from quarterdeck.server.pipeline.gojson import syntax_error
-from quarterdeck.server.registry.table import Registry
+from quarterdeck.server.nonresource import discovery
+from quarterdeck.server.nonresource.health import Health
+from quarterdeck.server.read import continue_token
+from quarterdeck.server.registry.registry import Registry
+from quarterdeck.server.request import negotiation
+from quarterdeck.server.request.json_errors import syntax_error
+from quarterdeck.server.request.negotiation import Discovery, Form
 from quarterdeck.wire.status import ApiError, NotAcceptable
 
 DOCUMENTS = json.loads(
@@ -78,14 +80,16 @@ _NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_siz
 @given(st.integers(1, 2**60), _NAMES, _NAMES)
 def test_continue_token_comes_back(revision: int, space: str, name: str) -> None:
     for namespace in (None, space):
-        position = continuing.Position(revision, (space, name))
-        assert continuing.decode(continuing.encode(position, namespace), namespace) == position
+        position = continue_token.Position(revision, (space, name))
+        assert (
+            continue_token.decode(continue_token.encode(position, namespace), namespace) == position
+        )
 
 
 @given(st.text())
 def test_no_text_breaks_the_reading_of_tokens(text: str) -> None:
     try:
-        continuing.decode(text, None)
+        continue_token.decode(text, None)
     except ApiError as error:
         assert error.code == 400
 
@@ -192,15 +196,25 @@ def test_versions_are_ordered_as_kubernetes_orders_them() -> None:
 @pytest.mark.parametrize(
     ("user", "attributes", "allowed"),
     [
-        pytest.param(LOCAL, authz.Attributes("delete", resource="pods"), True, id="local"),
-        pytest.param(ANONYMOUS, authz.Attributes("get", path="/version"), True, id="version"),
-        pytest.param(ANONYMOUS, authz.Attributes("get", path="/api/v1"), True, id="discovery"),
-        pytest.param(ANONYMOUS, authz.Attributes("get", path="/metrics"), False, id="metrics"),
-        pytest.param(ANONYMOUS, authz.Attributes("post", path="/version"), False, id="post"),
-        pytest.param(ANONYMOUS, authz.Attributes("list", resource="pods"), False, id="nobody"),
+        pytest.param(LOCAL, authorization.Attributes("delete", resource="pods"), True, id="local"),
+        pytest.param(
+            ANONYMOUS, authorization.Attributes("get", path="/version"), True, id="version"
+        ),
+        pytest.param(
+            ANONYMOUS, authorization.Attributes("get", path="/api/v1"), True, id="discovery"
+        ),
+        pytest.param(
+            ANONYMOUS, authorization.Attributes("get", path="/metrics"), False, id="metrics"
+        ),
+        pytest.param(
+            ANONYMOUS, authorization.Attributes("post", path="/version"), False, id="post"
+        ),
+        pytest.param(
+            ANONYMOUS, authorization.Attributes("list", resource="pods"), False, id="nobody"
+        ),
         pytest.param(
             User(name="alice", groups=("system:authenticated",)),
-            authz.Attributes(
+            authorization.Attributes(
                 "create", group="authorization.k8s.io", resource="selfsubjectaccessreviews"
             ),
             True,
@@ -208,16 +222,18 @@ def test_versions_are_ordered_as_kubernetes_orders_them() -> None:
         ),
     ],
 )
-def test_only_administrators_may(user: User, attributes: authz.Attributes, allowed: bool) -> None:
-    assert authz.AdministratorsOnly().allows(user, attributes) is allowed
+def test_only_administrators_may(
+    user: User, attributes: authorization.Attributes, allowed: bool
+) -> None:
+    assert authorization.AdministratorsOnly().allows(user, attributes) is allowed
 
 
 def test_refusal_names_user_verb_and_place() -> None:
     alice = User(name="alice")
-    attributes = authz.Attributes(
+    attributes = authorization.Attributes(
         "update", group="apps", resource="deployments", subresource="scale", namespace="n", name="d"
     )
-    assert authz.refusal(alice, attributes).message == (
+    assert authorization.refusal(alice, attributes).message == (
         'deployments.apps "d" is forbidden: User "alice" cannot update resource'
         ' "deployments/scale" in API group "apps" in the namespace "n"'
     )

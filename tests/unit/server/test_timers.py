@@ -4,7 +4,7 @@ import asyncio
 
 from quarterdeck.kit.clock import VirtualClock, settle
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.server.timers import Timers
+from quarterdeck.server.core.timers import Timers
 
 
 async def test_deadlines_are_met_in_order_and_once() -> None:

@@ -10,12 +10,16 @@ import pytest
 
 from quarterdeck.app.certificates import make_key
 from quarterdeck.kit.clock import VirtualClock
-from quarterdeck.server.facts import derive
-from quarterdeck.server.identity import User
-from quarterdeck.server.pipeline import authn
-from quarterdeck.server.tokens.accounts import AccountTokens
-from quarterdeck.server.tokens.claims import Bound, parse
-from quarterdeck.server.tokens.key import BadToken, SigningKey, UnusableKey
+from quarterdeck.server.authentication import authentication
+from quarterdeck.server.authentication.service_accounts.claims import Bound, parse
+from quarterdeck.server.authentication.service_accounts.signing_key import (
+    BadToken,
+    SigningKey,
+    UnusableKey,
+)
+from quarterdeck.server.authentication.service_accounts.tokens import AccountTokens
+from quarterdeck.server.authentication.user import User
+from quarterdeck.server.registry.object_meta import derive
 from quarterdeck.storage import Store, StoreKey
 from quarterdeck.storage.memory import open_memory
 from quarterdeck.wire.status import Unauthorized
@@ -179,9 +183,11 @@ def test_static_tokens_stay_beside_those_of_accounts() -> None:
         def user_of(self, token: str, audiences: object = ()) -> User | None:
             return None
 
-    chain = authn.with_accounts((authn.Tokens({"secret": admin}), authn.PlainPort()), Nobody())
-    assert authn.authenticate_token("secret", chain, AUDIENCES) is admin
+    chain = authentication.with_accounts(
+        (authentication.Tokens({"secret": admin}), authentication.PlainPort()), Nobody()
+    )
+    assert authentication.authenticate_token("secret", chain, AUDIENCES) is admin
     with pytest.raises(Unauthorized):
-        authn.authenticate_token("other", chain, AUDIENCES)
+        authentication.authenticate_token("other", chain, AUDIENCES)
     with pytest.raises(Unauthorized):
-        authn.authenticate_token("secret", (authn.PlainPort(),), AUDIENCES)
+        authentication.authenticate_token("secret", (authentication.PlainPort(),), AUDIENCES)

@@ -15,9 +15,9 @@ __all__ = ["custom_resources", "definition_resources"]
 
 def custom_resources(definition: Object) -> Sequence[Resource]:
     """The served versions of a definition; none while its names are not accepted."""
-    from quarterdeck.server.custom import build
+    from quarterdeck.server.custom import resources
 
-    return build.custom_resources(definition)
+    return resources.custom_resources(definition)
 
 
 def definition_resources() -> Iterable[Resource]:

@@ -10,8 +10,8 @@ from quarterdeck.kit import rfc3339
 from quarterdeck.meta import builtins, names
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.identity import GVK, GVR
-from quarterdeck.server.custom import naming
-from quarterdeck.server.kinds.cells import NAME
+from quarterdeck.server.custom import accepted_names
+from quarterdeck.server.registry.printer import NAME
 from quarterdeck.server.registry.resource import (
     STATUS,
     Column,
@@ -199,7 +199,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
         )
         wanted = ("Terminating", True, "InstanceDeletionPending", text)
-        naming.set_condition(conditions, wanted, context.now)
+        accepted_names.set_condition(conditions, wanted, context.now)
         status["conditions"] = conditions
         return True
 

@@ -19,7 +19,7 @@ from quarterdeck.meta.field import (
     required,
 )
 from quarterdeck.meta.structural import structural_errors
-from quarterdeck.server.custom import naming, version_rules
+from quarterdeck.server.custom import accepted_names, version_rules
 from quarterdeck.server.custom.schema_rules import expression_errors
 from quarterdeck.server.registry.resource import Object
 
@@ -222,23 +222,23 @@ def _status_errors(definition: Object) -> Iterator[FieldError]:
 
 
 def _approval_errors(definition: Object) -> Iterator[FieldError]:
-    state, text = naming.approval_of(definition) or ("Approved", "")
-    path = f"metadata.annotations[{naming.APPROVAL}]"
+    state, text = accepted_names.approval_of(definition) or ("Approved", "")
+    path = f"metadata.annotations[{accepted_names.APPROVAL}]"
     if state == "Missing":
         yield required(path, text)
     elif state == "Invalid":
         annotations = (definition.get("metadata") or {}).get("annotations") or {}
-        yield invalid(path, annotations.get(naming.APPROVAL), text)
+        yield invalid(path, annotations.get(accepted_names.APPROVAL), text)
 
 
 def _approval_changed(definition: Object, old: Object) -> bool:
-    before, after = naming.approval_of(old), naming.approval_of(definition)
+    before, after = accepted_names.approval_of(old), accepted_names.approval_of(definition)
     return (before or ("",))[0] != (after or ("",))[0]
 
 
 def _immutable_errors(spec: Document, old: Object) -> Iterator[FieldError]:
     before = old["spec"]
-    if naming.condition_is_true(old, "Established"):
+    if accepted_names.condition_is_true(old, "Established"):
         if spec.get("scope") != before.get("scope"):
             yield invalid("spec.scope", spec.get("scope"), "field is immutable")
         if _name(spec, "kind") != _name(before, "kind"):

@@ -14,12 +14,12 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.structural import Compiled
 from quarterdeck.meta.structural.copying import copy_value
-from quarterdeck.server.custom import metadata as embedded_metadata
-from quarterdeck.server.custom.columns import PrinterColumns
+from quarterdeck.server.custom import embedded_metadata
 from quarterdeck.server.custom.expressions import Expressions, skipped
 from quarterdeck.server.custom.jsonpath import compile_path
+from quarterdeck.server.custom.printer_columns import PrinterColumns
 from quarterdeck.server.custom.scale import ScalePaths
-from quarterdeck.server.meta_validation.metadata import KNOWN_FINALIZERS
+from quarterdeck.server.registry.metadata_validation import KNOWN_FINALIZERS
 from quarterdeck.server.registry.resource import (
     STATUS,
     Column,

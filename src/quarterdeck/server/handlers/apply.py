@@ -2,18 +2,21 @@
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import required
-from quarterdeck.server import answers, managed, writing
-from quarterdeck.server.call import Call
-from quarterdeck.server.core import Core
+from quarterdeck.server import write
+from quarterdeck.server.authorization import authorization
+from quarterdeck.server.core.core import Core
 from quarterdeck.server.handlers import create, update
-from quarterdeck.server.handlers.options import intent_of, validation_of
-from quarterdeck.server.pipeline import authz, decode
 from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.request import decoder
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import responses
+from quarterdeck.server.write import field_managers
+from quarterdeck.server.write.options import intent_of, validation_of
 from quarterdeck.wire.query import PatchOptions
 from quarterdeck.wire.status import BadRequest, Invalid
 
 
-async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> answers.Answer:
+async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> responses.Answer:
     """Apply a configuration; 201 if that makes the object."""
     if not options.field_manager:
         problem = required("fieldManager", "is required for apply patch")
@@ -23,20 +26,20 @@ async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> 
     config = read_config(call, body)
 
     def merged(live: Object | None) -> Object:
-        value = managed.apply(
+        value = field_managers.apply(
             core, call, config, live, manager=intent.manager, force=bool(options.force)
         )
-        shaped = decode.shape(call, value, call.resource.gvk, field_validation=validation)
+        shaped = decoder.shape(call, value, call.resource.gvk, field_validation=validation)
         update.check_name(call, shaped["metadata"])
-        writing.check_namespace(call, shaped["metadata"])
+        write.check_namespace(call, shaped["metadata"])
         return shaped
 
     if core.store.get_pending(call.key) is not None or call.path.subresource:
-        written = await writing.update(core, call, merged, intent, track=False)
+        written = await write.update(core, call, merged, intent, track=False)
     else:
-        authz.check(core.authorizer, call.user, update.creation(call))
+        authorization.check(core.authorizer, call.user, update.creation(call))
         _check_absent(call, config)
-        written = await writing.create(core, call, merged(None), intent, track=False)
+        written = await write.create(core, call, merged(None), intent, track=False)
     return create.answer(core, call, written)
 
 
@@ -49,7 +52,7 @@ def read_config(call: Call, body: bytes) -> Object:
     try:
         config = kit_json.decode(body)
     except kit_json.JsonError:
-        config = decode.decode_yaml(body)
+        config = decoder.decode_yaml(body)
     if not isinstance(config, dict):
         raise BadRequest("error decoding YAML: an applied configuration must be an object")
     gvk = call.resource.gvk
@@ -58,7 +61,7 @@ def read_config(call: Call, body: bytes) -> Object:
             f"the kind in the data ({config.get('kind') or ''}) does not match the expected kind"
             f" ({gvk.kind})"
         )
-    decode.check_metadata(config, gvk)
+    decoder.check_metadata(config, gvk)
     update.check_name(call, config["metadata"])
     return config
 
@@ -66,7 +69,7 @@ def read_config(call: Call, body: bytes) -> Object:
 def _check_absent(call: Call, config: Object) -> None:
     uid = config["metadata"].get("uid")
     if uid:
-        raise writing.conflict(
+        raise write.conflict(
             call,
             f"uid mismatch: the provided object specified uid {uid}, and no existing object was"
             " found",

@@ -3,15 +3,16 @@
 from typing import Any
 
 from quarterdeck.meta.field import invalid, not_supported
-from quarterdeck.server import answers, writing
-from quarterdeck.server.call import Call
-from quarterdeck.server.core import Core
-from quarterdeck.server.deletion import begin
-from quarterdeck.server.handlers.options import check_dry_run
-from quarterdeck.server.pipeline import decode
-from quarterdeck.server.pipeline.admission import Attempt
+from quarterdeck.server import write
+from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.core.durability import settled
+from quarterdeck.server.registry.deletion import begin
 from quarterdeck.server.registry.resource import Object
-from quarterdeck.server.settling import settled
+from quarterdeck.server.request import decoder
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import responses
+from quarterdeck.server.write.options import check_dry_run
 from quarterdeck.storage import Entry, RevisionConflict
 from quarterdeck.wire.query import DeleteOptions
 from quarterdeck.wire.status import BadRequest, Conflict, Invalid
@@ -20,7 +21,7 @@ _POLICIES = ("Foreground", "Background", "Orphan")
 _ATTEMPTS = 64
 
 
-async def handle(core: Core, call: Call) -> answers.Answer:
+async def handle(core: Core, call: Call) -> responses.Answer:
     """Delete an object, or begin to; a Status if it is gone, the object if something keeps it."""
     options = await read_options(core, call)
     removed = await delete(core, call, options)
@@ -29,8 +30,8 @@ async def handle(core: Core, call: Call) -> answers.Answer:
         details = {"name": call.path.name, "group": gvr.group, "kind": gvr.resource}
         details["uid"] = removed.value["metadata"].get("uid", "")
         shown = {name: text for name, text in details.items() if text}
-        return answers.success(call, {"details": shown})
-    return answers.served(core, call, removed.value)
+        return responses.success(call, {"details": shown})
+    return responses.served(core, call, removed.value)
 
 
 async def read_options(core: Core, call: Call) -> DeleteOptions:
@@ -40,7 +41,7 @@ async def read_options(core: Core, call: Call) -> DeleteOptions:
         BadRequest, Invalid: naming the option.
     """
     options = DeleteOptions.parse(call.request.query)
-    body = await decode.read_body(call, core.options.max_body_bytes)
+    body = await decoder.read_body(call, core.options.max_body_bytes)
     if body:
         document = _read_document(call, body)
         if not isinstance(document, dict):
@@ -59,18 +60,18 @@ async def read_options(core: Core, call: Call) -> DeleteOptions:
 
 
 def _read_document(call: Call, body: bytes) -> Any:
-    return decode.decode_document(body, decode.content_type(call))
+    return decoder.decode_document(body, decoder.content_type(call))
 
 
-async def delete(core: Core, call: Call, options: DeleteOptions) -> writing.Written:
+async def delete(core: Core, call: Call, options: DeleteOptions) -> write.Written:
     """Delete the object a call names.
 
     Raises:
         ApiError: if it is not there, a precondition fails or somebody vetoes.
     """
     for _ in range(_ATTEMPTS):
-        entry = writing.present(core, call)
-        old = answers.decode_stored(call.resource, entry.value)
+        entry = write.present(core, call)
+        old = responses.decode_stored(call.resource, entry.value)
         check_preconditions(call, options, old["metadata"])
         attempt = Attempt(
             verb="delete",
@@ -91,7 +92,7 @@ async def delete(core: Core, call: Call, options: DeleteOptions) -> writing.Writ
             return await _decide(core, call, options, entry=entry, old=old)
         except RevisionConflict:
             continue
-    raise writing.conflict(call, writing.MODIFIED)
+    raise write.conflict(call, write.MODIFIED)
 
 
 def check_preconditions(call: Call, options: DeleteOptions, metadata: Object) -> None:
@@ -122,19 +123,19 @@ def check_preconditions(call: Call, options: DeleteOptions, metadata: Object) ->
 
 async def _decide(
     core: Core, call: Call, options: DeleteOptions, *, entry: Entry, old: Object
-) -> writing.Written:
+) -> write.Written:
     context = core.context(call.user.name, call.path.namespace)
-    value = answers.decode_stored(call.resource, entry.value)
+    value = responses.decode_stored(call.resource, entry.value)
     is_kept, is_changed = begin(call.resource, value, options, context=context)
     if not is_kept:
         if not options.dry_run:
-            encode = writing.encoder(call, value)
+            encode = write.encoder(call, value)
             await core.store.delete(entry.key, encode, expected=entry.revision)
             value["metadata"]["resourceVersion"] = old["metadata"].get("resourceVersion")
-        return writing.Written(value, None, deleted=True)
+        return write.Written(value, None, deleted=True)
     if is_changed and not options.dry_run:
-        encode = writing.encoder(call, value)
+        encode = write.encoder(call, value)
         await core.store.put(entry.key, encode, expected=entry.revision)
     else:
         await settled(core, entry)
-    return writing.Written(value, None)
+    return write.Written(value, None)

@@ -4,14 +4,15 @@ from collections.abc import Awaitable
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.server import answers, writing
-from quarterdeck.server.call import Call
-from quarterdeck.server.core import Core
+from quarterdeck.server import write
+from quarterdeck.server.core.core import Core
 from quarterdeck.server.handlers import delete
 from quarterdeck.server.handlers.update import check_name
-from quarterdeck.server.kinds import budgets
-from quarterdeck.server.pipeline import decode
+from quarterdeck.server.kinds import eviction_budget
 from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.request import decoder
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import responses
 from quarterdeck.storage import RevisionConflict, StoreKey
 from quarterdeck.wire.query import CreateOptions, DeleteOptions
 from quarterdeck.wire.status import BadRequest
@@ -19,16 +20,16 @@ from quarterdeck.wire.status import BadRequest
 BUDGETS = "poddisruptionbudgets.policy"
 
 
-async def handle(core: Core, call: Call) -> answers.Answer:
+async def handle(core: Core, call: Call) -> responses.Answer:
     """Delete the pod with the options of the eviction, if its budget allows."""
-    body = await decode.read_body(call, core.options.max_body_bytes)
-    value = decode.decode_document(body, decode.content_type(call))
+    body = await decoder.read_body(call, core.options.max_body_bytes)
+    value = decoder.decode_document(body, decoder.content_type(call))
     if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
         raise BadRequest("an eviction must be an Eviction object")
     check_name(call, value.setdefault("metadata", {}))
     dry_run = list(CreateOptions.parse(call.request.query).dry_run)
     options = DeleteOptions.from_body({"dryRun": dry_run} | (value.get("deleteOptions") or {}))
-    pod = answers.decode_stored(call.resource, writing.present(core, call).value)
+    pod = responses.decode_stored(call.resource, write.present(core, call).value)
     # decided together with the deletion: nobody counts the budget anew between the two
     spent = _spend(core, call, pod, is_dry_run=bool(options.dry_run))
     await delete.delete(core, call, options)
@@ -41,7 +42,7 @@ async def handle(core: Core, call: Call) -> answers.Answer:
         "status": "Success",
         "code": 201,
     }
-    return answers.document(core, call, kit_json.encode(document), 201)
+    return responses.document(core, call, kit_json.encode(document), 201)
 
 
 def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitable[object] | None:
@@ -50,16 +51,16 @@ def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitabl
     Raises:
         TooManyRequests: if the budget allows no more.
     """
-    if not budgets.is_protected(pod):
+    if not eviction_budget.is_protected(pod):
         return None
     entries = [
         core.store.get_pending(entry.key) or entry
         for entry in core.store.snapshot().range(BUDGETS, call.path.namespace)
     ]
-    budget = budgets.budget_of(pod, [kit_json.decode(entry.value) for entry in entries])
-    if budget is None or budgets.is_free(budget, pod):
+    budget = eviction_budget.budget_of(pod, [kit_json.decode(entry.value) for entry in entries])
+    if budget is None or eviction_budget.is_free(budget, pod):
         return None
-    budgets.spend(budget, format_time(core.clock.now()))
+    eviction_budget.spend(budget, format_time(core.clock.now()))
     if is_dry_run:
         return None
 
@@ -72,4 +73,4 @@ def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitabl
     try:
         return core.store.put(key, encode, expected=revision)
     except RevisionConflict as error:  # the state just read is the newest decided one
-        raise writing.conflict(call, writing.MODIFIED) from error
+        raise write.conflict(call, write.MODIFIED) from error

@@ -1,13 +1,14 @@
 """GET of one object, or of its status."""
 
-from quarterdeck.server import answers, writing
-from quarterdeck.server.call import Call
-from quarterdeck.server.core import Core
-from quarterdeck.server.reading import wait_for_version
+from quarterdeck.server import write
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.read.reader import wait_for_version
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import responses
 from quarterdeck.wire.query import GetOptions
 
 
-async def handle(core: Core, call: Call) -> answers.Answer:
+async def handle(core: Core, call: Call) -> responses.Answer:
     """The stored bytes as they are, unless the client wants another form."""
     if call.request.query:
         options = GetOptions.parse(call.request.query)
@@ -15,5 +16,5 @@ async def handle(core: Core, call: Call) -> answers.Answer:
             await wait_for_version(core, options.resource_version)
     entry = core.store.get(call.key)
     if entry is None:
-        raise writing.missing(call)
-    return answers.stored(core, call, entry.value)
+        raise write.missing(call)
+    return responses.stored(core, call, entry.value)

@@ -7,9 +7,10 @@ so that others get their turns; all of it is read from one snapshot.
 import itertools
 from typing import NamedTuple
 
-from quarterdeck.server import answers, continuing, listing, reading
-from quarterdeck.server.call import Call
-from quarterdeck.server.core import Core
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.read import continue_token, reader
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import lists, responses
 from quarterdeck.storage import Compacted, Entry, Snapshot, StoreKey
 from quarterdeck.wire.query import ListOptions, parse_query
 from quarterdeck.wire.status import BadRequest, Expired
@@ -25,15 +26,15 @@ _VERSION_EXPIRED = "The resourceVersion for the provided list is too old."
 _BATCH = 256
 
 
-async def handle(core: Core, call: Call, options: ListOptions) -> answers.Answer:
+async def handle(core: Core, call: Call, options: ListOptions) -> responses.Answer:
     """One page of the objects a request selects."""
-    reading.check_options(options)
-    selection = reading.select(call, options)
+    reader.check_options(options)
+    selection = reader.select(call, options)
     snapshot, after = await _snapshot(core, options, selection)
     page = await collect(core, snapshot, selection, after=after, limit=options.limit)
     metadata = _metadata(call, snapshot, selection, page)
     include = parse_query(call.request.query).get("includeObject", ["Metadata"])[0]
-    return await listing.respond(
+    return await lists.respond(
         core, call, page.entries, size=page.bytes, metadata=metadata, include=include
     )
 
@@ -49,7 +50,7 @@ class Page(NamedTuple):
 async def collect(
     core: Core,
     snapshot: Snapshot,
-    selection: reading.Selection,
+    selection: reader.Selection,
     *,
     after: tuple[str, str] | None = None,
     limit: int = 0,
@@ -59,7 +60,7 @@ async def collect(
     if selection.name is not None and (namespace or not selection.resource.namespaced):
         entry = snapshot.get(StoreKey(resource, namespace or "", selection.name))
         return Page([entry] if entry and selection.matches(entry) else [])
-    turns = reading.Turns(core)
+    turns = reader.Turns(core)
     entries = snapshot.range(resource, namespace, after=after)
     everything = selection.is_everything
     found: list[Entry] = []
@@ -76,17 +77,17 @@ async def collect(
 
 
 async def _snapshot(
-    core: Core, options: ListOptions, selection: reading.Selection
+    core: Core, options: ListOptions, selection: reader.Selection
 ) -> tuple[Snapshot, tuple[str, str] | None]:
     if options.continue_:
         return await _continued(core, options, selection)
-    version = reading.parse_version(options.resource_version)
+    version = reader.parse_version(options.resource_version)
     if not version:
         return core.store.snapshot(), None
-    is_exact = options.resource_version_match == reading.EXACT or (
+    is_exact = options.resource_version_match == reader.EXACT or (
         not options.resource_version_match and options.limit > 0
     )
-    await reading.wait_for_version(core, options.resource_version)
+    await reader.wait_for_version(core, options.resource_version)
     if not is_exact:
         return core.store.snapshot(), None
     try:
@@ -96,12 +97,12 @@ async def _snapshot(
 
 
 async def _continued(
-    core: Core, options: ListOptions, selection: reading.Selection
+    core: Core, options: ListOptions, selection: reader.Selection
 ) -> tuple[Snapshot, tuple[str, str] | None]:
     if options.resource_version not in ("", "0"):
         raise BadRequest("specifying resource version is not allowed when using continue")
-    position = continuing.decode(options.continue_, selection.namespace)
-    if position.revision == continuing.INCONSISTENT:
+    position = continue_token.decode(options.continue_, selection.namespace)
+    if position.revision == continue_token.INCONSISTENT:
         return core.store.snapshot(), position.after
     if position.revision < 0 or position.revision > core.store.revision:
         raise BadRequest(
@@ -111,18 +112,18 @@ async def _continued(
     try:
         return await core.store.snapshot_at(position.revision), position.after
     except Compacted as error:
-        renewed = continuing.Position(continuing.INCONSISTENT, position.after)
-        token = continuing.encode(renewed, selection.namespace)
+        renewed = continue_token.Position(continue_token.INCONSISTENT, position.after)
+        token = continue_token.encode(renewed, selection.namespace)
         raise Expired(_CONTINUE_EXPIRED, metadata={"continue": token}) from error
 
 
 def _metadata(
-    call: Call, snapshot: Snapshot, selection: reading.Selection, page: Page
+    call: Call, snapshot: Snapshot, selection: reader.Selection, page: Page
 ) -> dict[str, object]:
     metadata: dict[str, object] = {"resourceVersion": str(snapshot.revision)}
     if page.after is not None:
-        position = continuing.Position(snapshot.revision, page.after)
-        metadata["continue"] = continuing.encode(position, selection.namespace)
+        position = continue_token.Position(snapshot.revision, page.after)
+        metadata["continue"] = continue_token.encode(position, selection.namespace)
         if selection.is_everything:
             metadata["remainingItemCount"] = snapshot.count(
                 selection.resource.stored_name, selection.namespace, after=page.after

@@ -1,6 +1,6 @@
 """PATCH of an object or of its status: JSON patch, merge patch, strategic merge, server-side apply.
 
-Each kind of patch becomes a function from the present object to the new one; `writing.update` asks
+Each kind of patch becomes a function from the present object to the new one; `write.update` asks
 it again where somebody else was faster, so that a patch without a resourceVersion always lands.
 """
 
@@ -8,14 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server import answers, writing
-from quarterdeck.server.call import Call
-from quarterdeck.server.core import Core
+from quarterdeck.server import write
+from quarterdeck.server.core.core import Core
 from quarterdeck.server.handlers import create
-from quarterdeck.server.handlers.options import intent_of, validation_of
 from quarterdeck.server.handlers.update import check_name
-from quarterdeck.server.pipeline import decode
 from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.request import decoder
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import responses
+from quarterdeck.server.write.options import intent_of, validation_of
 from quarterdeck.wire import json_patch, merge_patch
 from quarterdeck.wire.media import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions
@@ -30,13 +31,13 @@ Patch = Callable[[Object], Object]
 """From an object of its own (which it may change) to the patched one."""
 
 
-async def handle(core: Core, call: Call) -> answers.Answer:
+async def handle(core: Core, call: Call) -> responses.Answer:
     """Change an object by a patch in any of the four forms."""
     options = PatchOptions.parse(call.request.query)
-    media = decode.content_type(call)
+    media = decoder.content_type(call)
     if media not in accepted(call):
-        raise decode.unsupported(*accepted(call))
-    body = await decode.read_body(call, core.options.max_body_bytes)
+        raise decoder.unsupported(*accepted(call))
+    body = await decoder.read_body(call, core.options.max_body_bytes)
     if media == APPLY_PATCH:
         from quarterdeck.server.handlers import apply
 
@@ -48,7 +49,7 @@ async def handle(core: Core, call: Call) -> answers.Answer:
     def change(old: Object) -> Object:
         return reshape(call, patch(copy_of(old)), validation)
 
-    return create.answer(core, call, await writing.update(core, call, change, intent))
+    return create.answer(core, call, await write.update(core, call, change, intent))
 
 
 def accepted(call: Call) -> tuple[str, ...]:
@@ -73,10 +74,10 @@ def reshape(call: Call, value: Any, validation: str) -> Object:
     gvk = call.resource.gvk
     if not isinstance(value, dict):
         raise rejected()
-    decode.check_type(call, value, gvk, body=b"")
-    shaped = decode.shape(call, value, gvk, field_validation=validation)
+    decoder.check_type(call, value, gvk, body=b"")
+    shaped = decoder.shape(call, value, gvk, field_validation=validation)
     check_name(call, shaped["metadata"])
-    writing.check_namespace(call, shaped["metadata"])
+    write.check_namespace(call, shaped["metadata"])
     return shaped
 
 

@@ -8,16 +8,18 @@ from collections.abc import Callable
 
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import invalid
-from quarterdeck.server import answers, managed, writing
-from quarterdeck.server.call import Call
-from quarterdeck.server.core import Core
-from quarterdeck.server.handlers.options import intent_of, validation_of
-from quarterdeck.server.identity import AUTHENTICATED, MASTERS, User
-from quarterdeck.server.pipeline import decode
-from quarterdeck.server.pipeline.authn import authenticate_token
-from quarterdeck.server.pipeline.authz import Attributes
+from quarterdeck.server import write
+from quarterdeck.server.authentication.authentication import authenticate_token
+from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES
+from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.authorization.authorization import Attributes
+from quarterdeck.server.core.core import Core
 from quarterdeck.server.registry.resource import Object
-from quarterdeck.server.tokens.claims import AUDIENCES
+from quarterdeck.server.request import decoder
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import responses
+from quarterdeck.server.write import field_managers
+from quarterdeck.server.write.options import intent_of, validation_of
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import BadRequest, Invalid, Unauthorized
 
@@ -40,20 +42,20 @@ Review = Callable[[Core, Call, Object], None]
 """Fills in the status of a review, in place."""
 
 
-async def handle(core: Core, call: Call) -> answers.Answer:
+async def handle(core: Core, call: Call) -> responses.Answer:
     """Answer a review; 201 with its status filled in."""
     options = CreateOptions.parse(call.request.query)
     intent = intent_of(call, options, "CreateOptions")
     validation = validation_of(options, "CreateOptions")
-    body = await decode.read_body(call, core.options.max_body_bytes)
-    value = decode.decode_object(call, body, call.resource.gvk, validation)
+    body = await decoder.read_body(call, core.options.max_body_bytes)
+    value = decoder.decode_object(call, body, call.resource.gvk, validation)
     if call.resource.namespaced:
-        writing.check_namespace(call, value["metadata"])
+        write.check_namespace(call, value["metadata"])
     value.pop("status", None)
-    value = managed.track(core, call, value, None, manager=intent.manager)
+    value = field_managers.track(core, call, value, None, manager=intent.manager)
     value["metadata"].setdefault("creationTimestamp", None)
     REVIEWS[call.resource.kind](core, call, value)
-    return answers.served(core, call, value, 201)
+    return responses.served(core, call, value, 201)
 
 
 def _self(core: Core, call: Call, value: Object) -> None:

@@ -5,16 +5,17 @@ import msgspec
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import invalid
 from quarterdeck.meta.identity import GVK
-from quarterdeck.server import answers, writing
-from quarterdeck.server.call import Call
-from quarterdeck.server.core import Core
+from quarterdeck.server import write
+from quarterdeck.server.core.core import Core
 from quarterdeck.server.handlers import patch as patching
-from quarterdeck.server.handlers.options import intent_of
 from quarterdeck.server.handlers.update import check_name
-from quarterdeck.server.kinds.cells import AGE, NAME, column, created
-from quarterdeck.server.negotiation import Form
-from quarterdeck.server.pipeline import decode
+from quarterdeck.server.registry.printer import AGE, NAME, column, created
 from quarterdeck.server.registry.resource import SCALE, Object
+from quarterdeck.server.request import decoder
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.negotiation import Form
+from quarterdeck.server.response import responses
+from quarterdeck.server.write.options import intent_of
 from quarterdeck.wire.media import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions, UpdateOptions
 from quarterdeck.wire.status import BadRequest, Invalid, NotFound
@@ -28,52 +29,52 @@ _COLUMNS = (
 )
 
 
-async def get(core: Core, call: Call) -> answers.Answer:
+async def get(core: Core, call: Call) -> responses.Answer:
     """The scale of an object."""
     entry = core.store.get(call.key)
     if entry is None:
-        raise writing.missing(call)
-    value = answers.decode_stored(call.resource, entry.value)
+        raise write.missing(call)
+    value = responses.decode_stored(call.resource, entry.value)
     return _answer(core, call, to_scale(call, value))
 
 
-async def update(core: Core, call: Call) -> answers.Answer:
+async def update(core: Core, call: Call) -> responses.Answer:
     """PUT of a scale."""
     options = UpdateOptions.parse(call.request.query)
     intent = intent_of(call, options, "UpdateOptions", subresource=SCALE)
-    body = await decode.read_body(call, core.options.max_body_bytes)
-    scale = decode.decode_document(body, decode.content_type(call))
-    written = await writing.update(core, call, lambda old: _changed(call, old, scale), intent)
+    body = await decoder.read_body(call, core.options.max_body_bytes)
+    scale = decoder.decode_document(body, decoder.content_type(call))
+    written = await write.update(core, call, lambda old: _changed(call, old, scale), intent)
     return _answer(core, call, to_scale(call, written.value))
 
 
-async def patch(core: Core, call: Call) -> answers.Answer:
+async def patch(core: Core, call: Call) -> responses.Answer:
     """PATCH of a scale."""
     options = PatchOptions.parse(call.request.query)
-    media = decode.content_type(call)
+    media = decoder.content_type(call)
     if media not in patching.accepted(call) or media == APPLY_PATCH:
-        raise decode.unsupported(*patching.accepted(call))
+        raise decoder.unsupported(*patching.accepted(call))
     intent = intent_of(call, options, "PatchOptions", subresource=SCALE)
-    body = await decode.read_body(call, core.options.max_body_bytes)
+    body = await decoder.read_body(call, core.options.max_body_bytes)
     if media == STRATEGIC_MERGE_PATCH:
         media = MERGE_PATCH  # a Scale has no lists, so the two are the same
     apply = patching.read_patch(core, call, body, media)
-    written = await writing.update(
+    written = await write.update(
         core, call, lambda old: _changed(call, old, apply(to_scale(call, old))), intent
     )
     return _answer(core, call, to_scale(call, written.value))
 
 
-def _answer(core: Core, call: Call, scale: Object) -> answers.Answer:
+def _answer(core: Core, call: Call, scale: Object) -> responses.Answer:
     """A Scale in the form the client chose."""
     match call.choice.form:
         case Form.OBJECT:
             shown = scale
         case Form.METADATA:
-            shown = answers.partial(scale, call.choice.version)
+            shown = responses.partial(scale, call.choice.version)
         case Form.TABLE:
             shown = _table(core, call, scale)
-    return answers.document(core, call, kit_json.encode(shown))
+    return responses.document(core, call, kit_json.encode(shown))
 
 
 def _table(core: Core, call: Call, scale: Object) -> Object:
@@ -89,7 +90,7 @@ def _table(core: Core, call: Call, scale: Object) -> Object:
         "apiVersion": f"meta.k8s.io/{call.choice.version}",
         "metadata": {"resourceVersion": metadata.get("resourceVersion", "")},
         "columnDefinitions": [msgspec.to_builtins(each) for each in _COLUMNS],
-        "rows": [{"cells": cells, "object": answers.partial(scale, call.choice.version)}],
+        "rows": [{"cells": cells, "object": responses.partial(scale, call.choice.version)}],
     }
 
 

@@ -9,17 +9,19 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.identity import GVK, GVR
-from quarterdeck.server import answers, managed, writing
-from quarterdeck.server.call import Call
-from quarterdeck.server.core import Core
-from quarterdeck.server.facts import facts_of
-from quarterdeck.server.handlers.options import intent_of, validation_of
+from quarterdeck.server import write
+from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES, Bound
+from quarterdeck.server.core.core import Core
 from quarterdeck.server.handlers.update import check_name
 from quarterdeck.server.kinds.catalog import home_of
-from quarterdeck.server.kinds.rules import BuiltinStrategy
-from quarterdeck.server.pipeline import decode
+from quarterdeck.server.kinds.strategy import BuiltinStrategy
+from quarterdeck.server.registry.object_meta import facts_of
 from quarterdeck.server.registry.resource import Object, Resource
-from quarterdeck.server.tokens.claims import AUDIENCES, Bound
+from quarterdeck.server.request import decoder
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import responses
+from quarterdeck.server.write import field_managers
+from quarterdeck.server.write.options import intent_of, validation_of
 from quarterdeck.storage import StoreKey
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import BadRequest, Conflict, Invalid, NotFound
@@ -32,20 +34,20 @@ _MAX_SECONDS = 2**32
 _BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
-async def handle(core: Core, call: Call) -> answers.Answer:
+async def handle(core: Core, call: Call) -> responses.Answer:
     """Issue a token; 201 with the request and the token in its status."""
     options = CreateOptions.parse(call.request.query)
     intent = intent_of(call, options, "CreateOptions", subresource=TOKEN)
     validation = validation_of(options, "CreateOptions")
     asked = msgspec.structs.replace(call, resource=_resource())
-    body = await decode.read_body(call, core.options.max_body_bytes)
-    value = decode.decode_object(asked, body, KIND, validation)
-    account = writing.present(core, call)
+    body = await decoder.read_body(call, core.options.max_body_bytes)
+    value = decoder.decode_object(asked, body, KIND, validation)
+    account = write.present(core, call)
     metadata = value["metadata"]
     check_name(call, metadata)
-    writing.check_namespace(call, metadata)
+    write.check_namespace(call, metadata)
     value.pop("status", None)
-    value = managed.track(core, asked, value, None, manager=intent.manager)
+    value = field_managers.track(core, asked, value, None, manager=intent.manager)
     value["metadata"]["creationTimestamp"] = format_time(core.clock.now())
     spec = value.setdefault("spec", {})
     spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
@@ -62,7 +64,7 @@ async def handle(core: Core, call: Call) -> answers.Answer:
     )
     ends = core.clock.now() + timedelta(seconds=seconds)
     value["status"] = {"token": token, "expirationTimestamp": format_time(ends)}
-    return answers.served(core, asked, value, 201)
+    return responses.served(core, asked, value, 201)
 
 
 @functools.cache

@@ -1,37 +1,39 @@
 """PUT of an object, or of its status."""
 
-from quarterdeck.server import answers, writing
-from quarterdeck.server.call import Call
-from quarterdeck.server.core import Core
+from quarterdeck.server import write
+from quarterdeck.server.authorization import authorization
+from quarterdeck.server.core.core import Core
 from quarterdeck.server.handlers import create
-from quarterdeck.server.handlers.options import intent_of, validation_of
-from quarterdeck.server.pipeline import authz, decode
 from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.request import decoder
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import responses
+from quarterdeck.server.write.options import intent_of, validation_of
 from quarterdeck.wire.query import UpdateOptions
 from quarterdeck.wire.status import BadRequest
 
 
-async def handle(core: Core, call: Call) -> answers.Answer:
+async def handle(core: Core, call: Call) -> responses.Answer:
     """Replace an object; some kinds are created where they are absent."""
     options = UpdateOptions.parse(call.request.query)
     intent = intent_of(call, options, "UpdateOptions", subresource=call.path.subresource)
     validation = validation_of(options, "UpdateOptions")
-    body = await decode.read_body(call, core.options.max_body_bytes)
+    body = await decoder.read_body(call, core.options.max_body_bytes)
 
     def read() -> Object:
-        value = decode.decode_object(call, body, call.resource.gvk, validation)
+        value = decoder.decode_object(call, body, call.resource.gvk, validation)
         check_name(call, value["metadata"])
-        writing.check_namespace(call, value["metadata"])
+        write.check_namespace(call, value["metadata"])
         return value
 
     value = read()
     if core.store.get_pending(call.key) is None and _may_create(call):
-        authz.check(core.authorizer, call.user, creation(call))
+        authorization.check(core.authorizer, call.user, creation(call))
         value["metadata"].pop("resourceVersion", None)
-        written = await writing.create(core, call, value, intent)
+        written = await write.create(core, call, value, intent)
     else:
         ready: list[Object] = [value]
-        written = await writing.update(
+        written = await write.update(
             core, call, lambda _old: ready.pop() if ready else read(), intent
         )
     return create.answer(core, call, written)
@@ -54,10 +56,10 @@ def _may_create(call: Call) -> bool:
     return call.resource.strategy.allow_create_on_update and not call.path.subresource
 
 
-def creation(call: Call) -> authz.Attributes:
+def creation(call: Call) -> authorization.Attributes:
     """What a write that turns out to create has to be allowed."""
     gvr, path = call.resource.gvr, call.path
-    return authz.Attributes(
+    return authorization.Attributes(
         verb="create",
         group=gvr.group,
         version=gvr.version,

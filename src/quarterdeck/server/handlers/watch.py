@@ -8,11 +8,12 @@ reads too slowly is dropped by the store and resumes from the last version it sa
 
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server import answers, frames, reading
-from quarterdeck.server.call import Call
-from quarterdeck.server.core import Core
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.core.timers import Timer
 from quarterdeck.server.handlers.list import collect
-from quarterdeck.server.timers import Timer
+from quarterdeck.server.read import reader
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import frames, responses
 from quarterdeck.storage import Closed, Compacted, Entry, SlowWatcher, StoreEvent, Watcher
 from quarterdeck.wire.frame import INITIAL_EVENTS_END, EventType, encode_event
 from quarterdeck.wire.query import ListOptions
@@ -22,14 +23,14 @@ _LAST_BOOKMARK_S = 2.0
 _INITIAL_BATCH = 128
 
 
-async def handle(core: Core, call: Call, options: ListOptions) -> answers.Answer:
+async def handle(core: Core, call: Call, options: ListOptions) -> responses.Answer:
     """Open the stream; what is wrong with the request is answered before it begins."""
-    reading.check_options(options)
-    selection = reading.select(call, options)
-    version = reading.parse_version(options.resource_version)
+    reader.check_options(options)
+    selection = reader.select(call, options)
+    version = reader.parse_version(options.resource_version)
     wants_state = _wants_state(options, version)
     if wants_state and version:
-        await reading.wait_for_version(core, options.resource_version)
+        await reader.wait_for_version(core, options.resource_version)
     initial: list[Entry] = []
     after = version or core.store.revision
     if wants_state:
@@ -37,7 +38,7 @@ async def handle(core: Core, call: Call, options: ListOptions) -> answers.Answer
         after = snapshot.revision
         initial = (await collect(core, snapshot, selection)).entries
     stream = WatchStream(core, call, selection, options=options, after=after, initial=initial)
-    return http.StreamResponse(200, answers.headers_of(call), stream.run)
+    return http.StreamResponse(200, responses.headers_of(call), stream.run)
 
 
 def _wants_state(options: ListOptions, version: int) -> bool:
@@ -54,7 +55,7 @@ class WatchStream:
         self,
         core: Core,
         call: Call,
-        selection: reading.Selection,
+        selection: reader.Selection,
         *,
         options: ListOptions,
         after: int,
@@ -112,7 +113,7 @@ class WatchStream:
         self._core.streams.discard(self)
 
     async def _write_initial(self, writer: http.BodyWriter) -> None:
-        turns = reading.Turns(self._core)
+        turns = reader.Turns(self._core)
         entries, self._initial = self._initial, []
         for start in range(0, len(entries), _INITIAL_BATCH):
             batch = entries[start : start + _INITIAL_BATCH]

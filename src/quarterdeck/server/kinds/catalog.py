@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK
-from quarterdeck.server.kinds.rules import BuiltinStrategy
+from quarterdeck.server.kinds.strategy import BuiltinStrategy
 from quarterdeck.server.registry.resource import STATUS, Resource, Subresource
 
 _RULES: dict[tuple[str, str], str] = {
@@ -22,32 +22,32 @@ _RULES: dict[tuple[str, str], str] = {
     ("v1", "ServiceAccount"): "config.SERVICE_ACCOUNT",
     ("v1", "Namespace"): "cluster.NAMESPACE",
     ("v1", "Node"): "cluster.NODE",
-    ("v1", "ResourceQuota"): "quotas.QUOTA",
+    ("v1", "ResourceQuota"): "resource_quotas.QUOTA",
     ("v1", "LimitRange"): "cluster.LIMIT_RANGE",
     ("v1", "PersistentVolumeClaim"): "volumes.CLAIM",
     ("v1", "PersistentVolume"): "volumes.VOLUME",
-    ("v1", "ReplicationController"): "replicas.REPLICATION_CONTROLLER",
+    ("v1", "ReplicationController"): "replica_sets.REPLICATION_CONTROLLER",
     ("v1", "Event"): "events.CORE_EVENT",
     ("events.k8s.io/v1", "Event"): "events.NEW_EVENT",
     ("apps/v1", "Deployment"): "deployments.DEPLOYMENT",
-    ("apps/v1", "ReplicaSet"): "replicas.REPLICA_SET",
+    ("apps/v1", "ReplicaSet"): "replica_sets.REPLICA_SET",
     ("apps/v1", "StatefulSet"): "stateful_sets.STATEFUL_SET",
     ("apps/v1", "DaemonSet"): "daemon_sets.DAEMON_SET",
     ("apps/v1", "ControllerRevision"): "daemon_sets.CONTROLLER_REVISION",
     ("batch/v1", "Job"): "jobs.JOB",
     ("batch/v1", "CronJob"): "jobs.CRON_JOB",
-    ("autoscaling/v1", "HorizontalPodAutoscaler"): "scaling.AUTOSCALER_V1",
-    ("autoscaling/v2", "HorizontalPodAutoscaler"): "scaling.AUTOSCALER_V2",
-    ("policy/v1", "PodDisruptionBudget"): "scaling.DISRUPTION_BUDGET",
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): "autoscalers.AUTOSCALER_V1",
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): "autoscalers.AUTOSCALER_V2",
+    ("policy/v1", "PodDisruptionBudget"): "autoscalers.DISRUPTION_BUDGET",
     ("networking.k8s.io/v1", "Ingress"): "networking.INGRESS",
     ("networking.k8s.io/v1", "IngressClass"): "networking.INGRESS_CLASS",
     ("networking.k8s.io/v1", "NetworkPolicy"): "networking.NETWORK_POLICY",
     ("discovery.k8s.io/v1", "EndpointSlice"): "services.ENDPOINT_SLICE",
     ("storage.k8s.io/v1", "StorageClass"): "volumes.STORAGE_CLASS",
-    ("storage.k8s.io/v1", "CSIDriver"): "rules.STRICT",
-    ("storage.k8s.io/v1", "CSINode"): "rules.STRICT",
-    ("storage.k8s.io/v1", "CSIStorageCapacity"): "rules.STRICT",
-    ("storage.k8s.io/v1", "VolumeAttachment"): "rules.STRICT",
+    ("storage.k8s.io/v1", "CSIDriver"): "strategy.STRICT",
+    ("storage.k8s.io/v1", "CSINode"): "strategy.STRICT",
+    ("storage.k8s.io/v1", "CSIStorageCapacity"): "strategy.STRICT",
+    ("storage.k8s.io/v1", "VolumeAttachment"): "strategy.STRICT",
     ("scheduling.k8s.io/v1", "PriorityClass"): "cluster.PRIORITY_CLASS",
     ("node.k8s.io/v1", "RuntimeClass"): "cluster.RUNTIME_CLASS",
     ("coordination.k8s.io/v1", "Lease"): "cluster.LEASE",
@@ -85,7 +85,7 @@ def builtin_resources() -> Iterator[Resource]:
 
 def home_of(gvk: GVK) -> str:
     """Where the rules of a kind are: module and name."""
-    return _RULES.get((gvk.api_version, gvk.kind), "rules.ORDINARY")
+    return _RULES.get((gvk.api_version, gvk.kind), "strategy.ORDINARY")
 
 
 def _resource(declared: builtins.Resource) -> Resource:

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
-from quarterdeck.server.kinds import checks
-from quarterdeck.server.kinds.cells import AGE, NAME, NONE, UNKNOWN, column, created, wide
-from quarterdeck.server.kinds.paths import at, fill, items, mapping
-from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import at, fill, items, mapping
+from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.registry.printer import AGE, NAME, NONE, UNKNOWN, column, created, wide
 from quarterdeck.server.registry.resource import STATUS, Context, Object
 
 # namespaces --------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def _node_problems(value: Object, context: Context) -> Iterator[FieldError]:
         place = f"spec.taints[{index}]"
         if not taint.get("key"):
             yield required(f"{place}.key")
-        yield from checks.choice(f"{place}.effect", taint.get("effect"), _EFFECTS)
+        yield from validators.choice(f"{place}.effect", taint.get("effect"), _EFFECTS)
         identity = (taint.get("key"), taint.get("effect"))
         if identity in seen:
             yield duplicate(place, taint)
@@ -195,7 +195,7 @@ def _lease_problems(value: Object, context: Context) -> Iterator[FieldError]:
     if duration is not None and duration <= 0:
         yield invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
     if transitions is not None and transitions < 0:
-        yield invalid("spec.leaseTransitions", transitions, checks.NON_NEGATIVE)
+        yield invalid("spec.leaseTransitions", transitions, validators.NON_NEGATIVE)
 
 
 def _lease_cells(value: Object, now: datetime) -> Sequence[object]:
@@ -237,7 +237,7 @@ def _priority_problems(value: Object, context: Context) -> Iterator[FieldError]:
 def _priority_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
     if value.get("value") != old.get("value"):
         yield forbidden("value", "may not be changed in an update.")
-    yield from checks.immutable(
+    yield from validators.immutable(
         "preemptionPolicy", value.get("preemptionPolicy"), old.get("preemptionPolicy")
     )
 
@@ -278,7 +278,7 @@ def _limit_problems(value: Object, context: Context) -> Iterator[FieldError]:
         least, most = limit.get("min") or {}, limit.get("max") or {}
         for member, amounts in (("max", most), ("min", least)):
             for name in sorted(amounts):
-                yield from checks.quantity(f"{place}.{member}[{name}]", amounts[name])
+                yield from validators.quantity(f"{place}.{member}[{name}]", amounts[name])
         for name in sorted(least.keys() & most.keys()):
             if _is_more(least[name], most[name]):
                 text = f"min value {least[name]} is greater than max value {most[name]}"

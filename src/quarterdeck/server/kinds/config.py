@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required, too_long
-from quarterdeck.server.kinds import checks
-from quarterdeck.server.kinds.cells import AGE, NAME, column, created
-from quarterdeck.server.kinds.paths import items, mapping
-from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import items, mapping
+from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.registry.printer import AGE, NAME, column, created
 from quarterdeck.server.registry.resource import Context, Object
 
 _SIZE_LIMIT = 1024 * 1024
@@ -22,13 +22,13 @@ def _config_map_problems(value: Object, context: Context) -> Iterator[FieldError
     data, binary = mapping(value, "data"), mapping(value, "binaryData")
     size = 0
     for key in sorted(data):
-        for problem in checks.config_key(key):
+        for problem in validators.config_key(key):
             yield invalid(f"data[{key}]", key, problem)
         if key in binary:
             yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
         size += len(data[key].encode())
     for key in sorted(binary):
-        for problem in checks.config_key(key):
+        for problem in validators.config_key(key):
             yield invalid(f"binaryData[{key}]", key, problem)
         size += len(binary[key]) * 3 // 4
     if size > _SIZE_LIMIT:
@@ -86,7 +86,7 @@ def _secret_problems(value: Object, context: Context) -> Iterator[FieldError]:
     data, kind = mapping(value, "data"), value.get("type") or ""
     size = 0
     for key in sorted(data):
-        for problem in checks.config_key(key):
+        for problem in validators.config_key(key):
             yield invalid(f"data[{key}]", key, problem)
         size += len(data[key] or "") * 3 // 4
     if size > _SIZE_LIMIT:
@@ -104,7 +104,7 @@ def _secret_problems(value: Object, context: Context) -> Iterator[FieldError]:
 
 
 def _secret_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    yield from checks.immutable("type", value.get("type"), old.get("type"))
+    yield from validators.immutable("type", value.get("type"), old.get("type"))
     yield from _frozen_problems(value, old, ("data",))
 
 

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, invalid, not_supported, required
-from quarterdeck.server.kinds import checks
-from quarterdeck.server.kinds.cells import AGE, NAME, NONE, column, created, wide
-from quarterdeck.server.kinds.paths import at, fill, items, mapping
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import at, fill, items, mapping
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.pod_warnings import template_warnings
-from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.templates import (
     CONTAINERS,
     IMAGES,
@@ -20,6 +19,7 @@ from quarterdeck.server.kinds.templates import (
     template_problems,
     wide_cells,
 )
+from quarterdeck.server.registry.printer import AGE, NAME, NONE, column, created, wide
 from quarterdeck.server.registry.resource import Column, Context, Object
 
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
@@ -65,23 +65,25 @@ def _daemon_set_problems(value: Object, context: Context) -> Iterator[FieldError
     elif strategy["type"] == ROLLING:
         rolling = mapping(strategy, "rollingUpdate")
         yield from _rolling_problems(rolling, "spec.updateStrategy.rollingUpdate")
-    yield from checks.non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
-    yield from checks.non_negative("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit"))
+    yield from validators.non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    yield from validators.non_negative(
+        "spec.revisionHistoryLimit", spec.get("revisionHistoryLimit")
+    )
 
 
 def _rolling_problems(rolling: Object, path: str) -> Iterator[FieldError]:
     """A pod is replaced before or after its end, and one of the two it must be."""
     places = {member: f"{path}.{member}" for member in ("maxUnavailable", "maxSurge")}
     for member, place in places.items():
-        yield from checks.percent_or_number(place, rolling.get(member))
-    down, up = (checks.is_some(rolling.get(member)) for member in places)
+        yield from validators.percent_or_number(place, rolling.get(member))
+    down, up = (validators.is_some(rolling.get(member)) for member in places)
     if down and up:
         text = "may not be set when maxUnavailable is non-zero"
-        yield invalid(places["maxSurge"], checks.int_or_string(rolling["maxSurge"]), text)
+        yield invalid(places["maxSurge"], validators.int_or_string(rolling["maxSurge"]), text)
     elif not down and not up:
         yield required(places["maxUnavailable"], "cannot be 0 when maxSurge is 0")
     for member, place in places.items():
-        yield from checks.at_most_all(place, rolling.get(member))
+        yield from validators.at_most_all(place, rolling.get(member))
 
 
 def _daemon_set_cells(value: Object, now: datetime) -> Sequence[object]:

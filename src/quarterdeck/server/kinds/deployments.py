@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
-from quarterdeck.server.kinds import checks
-from quarterdeck.server.kinds.cells import AGE, NAME, column, created, wide
-from quarterdeck.server.kinds.paths import at, fill, mapping
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import at, fill, mapping
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.pod_warnings import template_warnings
-from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.templates import (
     CONTAINERS,
     IMAGES,
@@ -20,6 +19,7 @@ from quarterdeck.server.kinds.templates import (
     template_problems,
     wide_cells,
 )
+from quarterdeck.server.registry.printer import AGE, NAME, column, created, wide
 from quarterdeck.server.registry.resource import Context, Object
 
 
@@ -37,14 +37,16 @@ def _default_deployment(value: Object) -> None:
 
 def _deployment_problems(value: Object, context: Context) -> Iterator[FieldError]:
     spec = mapping(value, "spec")
-    yield from checks.non_negative("spec.replicas", spec.get("replicas"))
+    yield from validators.non_negative("spec.replicas", spec.get("replicas"))
     yield from selector_problems(spec, "spec", "deployment")
     yield from template_problems(spec, "spec")
     yield from _strategy_problems(mapping(spec, "strategy"), "spec.strategy")
-    yield from checks.non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
-    yield from checks.non_negative("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit"))
+    yield from validators.non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    yield from validators.non_negative(
+        "spec.revisionHistoryLimit", spec.get("revisionHistoryLimit")
+    )
     deadline = spec.get("progressDeadlineSeconds")
-    yield from checks.non_negative("spec.progressDeadlineSeconds", deadline)
+    yield from validators.non_negative("spec.progressDeadlineSeconds", deadline)
     if deadline is not None and deadline <= (spec.get("minReadySeconds") or 0):
         text = "must be greater than minReadySeconds"
         yield invalid("spec.progressDeadlineSeconds", deadline, text)
@@ -69,12 +71,12 @@ def _strategy_problems(strategy: Object, path: str) -> Iterator[FieldError]:
 
 def _rolling_problems(rolling: Object, path: str) -> Iterator[FieldError]:
     down, up = rolling.get("maxUnavailable"), rolling.get("maxSurge")
-    yield from checks.percent_or_number(f"{path}.maxUnavailable", down)
-    yield from checks.percent_or_number(f"{path}.maxSurge", up)
-    if not checks.is_some(down) and not checks.is_some(up):
+    yield from validators.percent_or_number(f"{path}.maxUnavailable", down)
+    yield from validators.percent_or_number(f"{path}.maxSurge", up)
+    if not validators.is_some(down) and not validators.is_some(up):
         text = "may not be 0 when `maxSurge` is 0"
-        yield invalid(f"{path}.maxUnavailable", checks.int_or_string(down), text)
-    yield from checks.at_most_all(f"{path}.maxUnavailable", down)
+        yield invalid(f"{path}.maxUnavailable", validators.int_or_string(down), text)
+    yield from validators.at_most_all(f"{path}.maxUnavailable", down)
 
 
 def _deployment_cells(value: Object, now: datetime) -> Sequence[object]:

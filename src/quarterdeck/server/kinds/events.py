@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from quarterdeck.meta.field import FieldError, invalid, required
-from quarterdeck.server.kinds.cells import age, column, wide
-from quarterdeck.server.kinds.paths import at, mapping
-from quarterdeck.server.kinds.rules import Rules, text_at
+from quarterdeck.server.kinds.fields import at, mapping
+from quarterdeck.server.kinds.strategy import Rules, text_at
+from quarterdeck.server.registry.printer import age, column, wide
 from quarterdeck.server.registry.resource import Context, Object
 
 _NEW = "events.k8s.io/v1"

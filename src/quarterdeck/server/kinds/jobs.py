@@ -5,8 +5,16 @@ from datetime import datetime
 
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required
-from quarterdeck.server.kinds import checks, cron
-from quarterdeck.server.kinds.cells import (
+from quarterdeck.server.kinds import cron, validators
+from quarterdeck.server.kinds.fields import at, fill, items, mapping
+from quarterdeck.server.kinds.pod_defaults import default_template
+from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.kinds.templates import (
+    container_cells,
+    pod_template_problems,
+    shown_selector,
+)
+from quarterdeck.server.registry.printer import (
     AGE,
     NAME,
     NONE,
@@ -15,14 +23,6 @@ from quarterdeck.server.kinds.cells import (
     created,
     human_duration,
     wide,
-)
-from quarterdeck.server.kinds.paths import at, fill, items, mapping
-from quarterdeck.server.kinds.pod_defaults import default_template
-from quarterdeck.server.kinds.rules import Rules
-from quarterdeck.server.kinds.templates import (
-    container_cells,
-    pod_template_problems,
-    shown_selector,
 )
 from quarterdeck.server.registry.resource import Context, Object
 
@@ -88,9 +88,9 @@ def job_spec_problems(spec: Object, path: str) -> Iterator[FieldError]:
         "backoffLimitPerIndex",
         "maxFailedIndexes",
     ):
-        yield from checks.non_negative(f"{path}.{member}", spec.get(member))
+        yield from validators.non_negative(f"{path}.{member}", spec.get(member))
     mode = spec.get("completionMode")
-    yield from checks.one_of(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
+    yield from validators.one_of(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
     if mode == "Indexed" and spec.get("completions") is None:
         yield required(f"{path}.completions", "when completion mode is Indexed")
     yield from pod_template_problems(mapping(spec, "template"), f"{path}.template")
@@ -105,29 +105,29 @@ def _job_problems(value: Object, context: Context) -> Iterator[FieldError]:
     if spec.get("selector") is None:
         yield required("spec.selector")
     else:
-        yield from checks.label_selector("spec.selector", spec["selector"])
+        yield from validators.label_selector("spec.selector", spec["selector"])
         labels = mapping(spec, "template", "metadata", "labels")
-        if not checks.selector_matches(spec["selector"], labels):
+        if not validators.selector_matches(spec["selector"], labels):
             text = "`selector` does not match template `labels`"
-            yield invalid("spec.template.metadata.labels", checks.go_string_map(labels), text)
+            yield invalid("spec.template.metadata.labels", validators.go_string_map(labels), text)
     yield from job_spec_problems(spec, "spec")
 
 
 def _job_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
     spec, before = mapping(value, "spec"), mapping(old, "spec")
     if spec.get("selector") != before.get("selector"):
-        shown = checks.go_label_selector(spec.get("selector"))
-        yield invalid("spec.selector", shown, checks.IMMUTABLE)
+        shown = validators.go_label_selector(spec.get("selector"))
+        yield invalid("spec.selector", shown, validators.IMMUTABLE)
     for member in ("completions", "completionMode", "backoffLimitPerIndex"):
         if spec.get("completionMode") == "Indexed" and member == "completions":
             continue
-        yield from checks.immutable(f"spec.{member}", spec.get(member), before.get(member))
+        yield from validators.immutable(f"spec.{member}", spec.get(member), before.get(member))
     may_move = before.get("suspend") and not at(old, "status", "startTime")
     templates = [mapping(each, "template") for each in (spec, before)]
     if may_move:
         templates = [_without_place(each) for each in templates]
     if templates[0] != templates[1]:
-        yield invalid("spec.template", spec.get("template"), checks.IMMUTABLE)
+        yield invalid("spec.template", spec.get("template"), validators.IMMUTABLE)
 
 
 _PLACE = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
@@ -256,13 +256,13 @@ def _cron_job_problems(value: Object, context: Context) -> Iterator[FieldError]:
             yield invalid("spec.schedule", schedule, text)
     if (zone := spec.get("timeZone")) is not None:
         yield from _zone_problems(zone)
-    yield from checks.non_negative(
+    yield from validators.non_negative(
         "spec.startingDeadlineSeconds", spec.get("startingDeadlineSeconds")
     )
     policies = ("Allow", "Forbid", "Replace")
-    yield from checks.choice("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), policies)
+    yield from validators.choice("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), policies)
     for member in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        yield from checks.non_negative(f"spec.{member}", spec.get(member))
+        yield from validators.non_negative(f"spec.{member}", spec.get(member))
     template = mapping(spec, "jobTemplate", "spec")
     if template.get("manualSelector"):
         yield invalid("spec.jobTemplate.spec.manualSelector", value=True, detail="not supported")

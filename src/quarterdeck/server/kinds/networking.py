@@ -6,12 +6,12 @@ from typing import Any
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
-from quarterdeck.server.kinds import checks
-from quarterdeck.server.kinds.cells import AGE, NAME, NONE, column, created
-from quarterdeck.server.kinds.paths import items, mapping
-from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import items, mapping
 from quarterdeck.server.kinds.services import load_balancer_addresses
+from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.templates import shown_selector
+from quarterdeck.server.registry.printer import AGE, NAME, NONE, column, created
 from quarterdeck.server.registry.resource import Context, Object
 
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
@@ -27,7 +27,7 @@ def _ingress_problems(value: Object, context: Context) -> Iterator[FieldError]:
     rules, backend = items(spec, "rules"), spec.get("defaultBackend")
     if not rules and backend is None:
         text = "either `defaultBackend` or `rules` must be specified"
-        yield invalid("spec", checks.go_strings([]), text)
+        yield invalid("spec", validators.go_strings([]), text)
     if backend is not None:
         yield from _backend_problems(backend, "spec.defaultBackend")
     for index, rule in enumerate(rules):
@@ -91,10 +91,10 @@ def _backend_problems(backend: Object, path: str) -> Iterator[FieldError]:
     if port.get("name") and port.get("number"):
         yield invalid(path, "", "cannot set both port name & port number")
     elif port.get("name"):
-        for problem in checks.port_name(port["name"]):
+        for problem in validators.port_name(port["name"]):
             yield invalid(f"{path}.service.port.name", port["name"], problem)
     elif port.get("number"):
-        yield from checks.port_number(f"{path}.service.port.number", port["number"])
+        yield from validators.port_number(f"{path}.service.port.number", port["number"])
     else:
         yield required(path, "port name or number is required")
 
@@ -180,7 +180,7 @@ def _class_cells(value: Object, now: datetime) -> Sequence[object]:
 
 INGRESS_CLASS = Rules(
     validate=_class_problems,
-    validate_change=lambda value, old, context: checks.immutable(
+    validate_change=lambda value, old, context: validators.immutable(
         "spec.controller",
         mapping(value, "spec").get("controller"),
         mapping(old, "spec").get("controller"),
@@ -207,7 +207,7 @@ def _default_policy(value: Object) -> None:
 
 def _policy_problems(value: Object, context: Context) -> Iterator[FieldError]:
     spec = mapping(value, "spec")
-    yield from checks.label_selector("spec.podSelector", spec.get("podSelector"))
+    yield from validators.label_selector("spec.podSelector", spec.get("podSelector"))
     for member, peers in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(items(spec, member)):
             place = f"spec.{member}[{index}]"
@@ -221,9 +221,9 @@ def _policy_problems(value: Object, context: Context) -> Iterator[FieldError]:
 
 
 def _policy_port_problems(port: Object, path: str) -> Iterator[FieldError]:
-    yield from checks.one_of(f"{path}.protocol", port.get("protocol"), ("SCTP", "TCP", "UDP"))
+    yield from validators.one_of(f"{path}.protocol", port.get("protocol"), ("SCTP", "TCP", "UDP"))
     if port.get("port") is not None:
-        yield from checks.port_or_name(f"{path}.port", port["port"])
+        yield from validators.port_or_name(f"{path}.port", port["port"])
 
 
 def _peer_problems(peer: Object, path: str) -> Iterator[FieldError]:
@@ -232,7 +232,7 @@ def _peer_problems(peer: Object, path: str) -> Iterator[FieldError]:
         member for member in ("podSelector", "namespaceSelector") if peer.get(member) is not None
     ]
     for member in selects:
-        yield from checks.label_selector(f"{path}.{member}", peer.get(member))
+        yield from validators.label_selector(f"{path}.{member}", peer.get(member))
     if block is None and not selects:
         yield required(path, "must specify a peer")
     elif block is not None and selects:
@@ -240,7 +240,7 @@ def _peer_problems(peer: Object, path: str) -> Iterator[FieldError]:
         yield forbidden(path, text)
     elif block is not None and not block.get("cidr"):
         yield required(f"{path}.ipBlock.cidr")
-    elif block is not None and not checks.is_network(block["cidr"]):
+    elif block is not None and not validators.is_network(block["cidr"]):
         text = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
         yield invalid(f"{path}.ipBlock.cidr", block["cidr"], text)
 

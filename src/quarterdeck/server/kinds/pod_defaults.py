@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from quarterdeck.server.kinds.paths import fill, items
+from quarterdeck.server.kinds.fields import fill, items
 from quarterdeck.server.registry.resource import Object
 
 _FILE_MODE = 0o644

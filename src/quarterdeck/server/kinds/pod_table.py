@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from quarterdeck.kit import rfc3339
-from quarterdeck.server.kinds.cells import AGE, NAME, NONE, created, human_duration
-from quarterdeck.server.kinds.paths import at, items, mapping
+from quarterdeck.server.kinds.fields import at, items, mapping
+from quarterdeck.server.registry.printer import AGE, NAME, NONE, created, human_duration
 from quarterdeck.server.registry.resource import Column, Object
 
 COLUMNS = (

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import quote
-from quarterdeck.server.kinds.paths import at, items, mapping
+from quarterdeck.server.kinds.fields import at, items, mapping
 from quarterdeck.server.registry.resource import Context, Object
 
 _SECCOMP = (

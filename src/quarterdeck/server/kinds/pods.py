@@ -5,11 +5,11 @@ from typing import Any
 
 from quarterdeck.meta.field import FieldError, forbidden
 from quarterdeck.server.kinds import pod_defaults, pod_table
-from quarterdeck.server.kinds.paths import at, items, mapping
+from quarterdeck.server.kinds.fields import at, items, mapping
 from quarterdeck.server.kinds.pod_diff import spec_diff
-from quarterdeck.server.kinds.pod_rules import spec_problems
+from quarterdeck.server.kinds.pod_validation import spec_problems
 from quarterdeck.server.kinds.pod_warnings import pod_warnings
-from quarterdeck.server.kinds.rules import Rules, text_at
+from quarterdeck.server.kinds.strategy import Rules, text_at
 from quarterdeck.server.registry.resource import Context, Object
 
 _FROZEN = (

@@ -15,10 +15,10 @@ from quarterdeck.meta.field import (
     quote,
     required,
 )
-from quarterdeck.server.kinds.cells import AGE, AGE_TEXT, NAME, UNKNOWN, created, wide
-from quarterdeck.server.kinds.cells import column as shown_column
-from quarterdeck.server.kinds.paths import items, mapping
-from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds.fields import items, mapping
+from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.registry.printer import AGE, AGE_TEXT, NAME, UNKNOWN, created, wide
+from quarterdeck.server.registry.printer import column as shown_column
 from quarterdeck.server.registry.resource import Context, Object
 
 _GROUP = "rbac.authorization.k8s.io"

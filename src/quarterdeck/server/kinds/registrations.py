@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, required
-from quarterdeck.server.kinds import checks
-from quarterdeck.server.kinds.cells import AGE, NAME, NONE, column, created
-from quarterdeck.server.kinds.paths import at, fill, items, mapping
-from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import at, fill, items, mapping
+from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.registry.printer import AGE, NAME, NONE, column, created
 from quarterdeck.server.registry.resource import Context, Object
 
 _EFFECTS = ("None", "NoneOnDryRun")
@@ -63,9 +63,9 @@ def _problems(value: Object, context: Context) -> Iterator[FieldError]:
         if effects is None:
             yield required(f"{place}.sideEffects", "must specify one of None, NoneOnDryRun")
         else:
-            yield from checks.one_of(f"{place}.sideEffects", effects, _EFFECTS)
+            yield from validators.one_of(f"{place}.sideEffects", effects, _EFFECTS)
         policy = webhook.get("failurePolicy")
-        yield from checks.one_of(f"{place}.failurePolicy", policy, ("Fail", "Ignore"))
+        yield from validators.one_of(f"{place}.failurePolicy", policy, ("Fail", "Ignore"))
 
 
 def _cells(value: Object, now: datetime) -> Sequence[object]:

@@ -7,8 +7,11 @@ from typing import Any
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, invalid, not_supported, required
-from quarterdeck.server.kinds import checks
-from quarterdeck.server.kinds.cells import (
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import fill, items, mapping
+from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.registry.metadata_validation import check_labels
+from quarterdeck.server.registry.printer import (
     AGE,
     NAME,
     NONE,
@@ -18,9 +21,6 @@ from quarterdeck.server.kinds.cells import (
     some_of,
     wide,
 )
-from quarterdeck.server.kinds.paths import fill, items, mapping
-from quarterdeck.server.kinds.rules import Rules
-from quarterdeck.server.meta_validation.metadata import check_labels
 from quarterdeck.server.registry.resource import Context, Object
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -56,7 +56,7 @@ def _problems(value: Object, context: Context) -> Iterator[FieldError]:
     yield from _type_problems(spec, kind, headless=headless)
     yield from _port_problems(ports, is_external_name=kind == "ExternalName")
     yield from check_labels(spec.get("selector") or {}, "spec.selector")
-    yield from checks.choice(
+    yield from validators.choice(
         "spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None")
     )
     for index, address in enumerate(items(spec, "externalIPs")):
@@ -100,10 +100,10 @@ def _port_problems(ports: Sequence[Any], *, is_external_name: bool) -> Iterator[
             if name in names_seen:
                 yield duplicate(f"{place}.name", name)
             names_seen.add(name)
-        yield from checks.port_number(f"{place}.port", port.get("port"))
-        yield from checks.choice(f"{place}.protocol", port.get("protocol"), _PROTOCOLS)
+        yield from validators.port_number(f"{place}.port", port.get("port"))
+        yield from validators.choice(f"{place}.protocol", port.get("protocol"), _PROTOCOLS)
         if not is_external_name:
-            yield from checks.port_or_name(f"{place}.targetPort", port.get("targetPort"))
+            yield from validators.port_or_name(f"{place}.targetPort", port.get("targetPort"))
         identity = (port.get("port"), port.get("protocol"))
         if identity in numbers_seen:
             yield duplicate(place, port)
@@ -126,10 +126,12 @@ def _changes(value: Object, old: Object, context: Context) -> Iterator[FieldErro
     if was and address != was:
         if not address:
             text = "primary clusterIP can not be unset"
-            yield invalid("spec.clusterIPs[0]", checks.go_strings(items(spec, "clusterIPs")), text)
+            yield invalid(
+                "spec.clusterIPs[0]", validators.go_strings(items(spec, "clusterIPs")), text
+            )
         else:
             yield invalid(
-                "spec.clusterIPs[0]", checks.go_strings([address]), "may not change once set"
+                "spec.clusterIPs[0]", validators.go_strings([address]), "may not change once set"
             )
 
 
@@ -259,7 +261,7 @@ def _endpoints_problems(value: Object, context: Context) -> Iterator[FieldError]
                     text = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
                     yield invalid(f"{place}.{member}[{at}].ip", ip, text)
         for at, port in enumerate(items(subset, "ports")):
-            yield from checks.port_number(f"{place}.ports[{at}].port", port.get("port") or 0)
+            yield from validators.port_number(f"{place}.ports[{at}].port", port.get("port") or 0)
 
 
 ENDPOINTS = Rules(
@@ -303,7 +305,7 @@ def _slice_cells(value: Object, now: datetime) -> Sequence[object]:
 ENDPOINT_SLICE = Rules(
     default=_default_slice,
     validate=_slice_problems,
-    validate_change=lambda value, old, context: checks.immutable(
+    validate_change=lambda value, old, context: validators.immutable(
         "addressType", value.get("addressType"), old.get("addressType")
     ),
     counted=("endpoints", "ports", "addressType"),

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid
-from quarterdeck.server.kinds import checks
-from quarterdeck.server.kinds.cells import AGE, NAME, column, created
-from quarterdeck.server.kinds.paths import at, fill, items, mapping
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import at, fill, items, mapping
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.pod_warnings import template_warnings
-from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.templates import (
     CONTAINERS,
     IMAGES,
@@ -19,6 +18,7 @@ from quarterdeck.server.kinds.templates import (
     template_problems,
     wide_cells,
 )
+from quarterdeck.server.registry.printer import AGE, NAME, column, created
 from quarterdeck.server.registry.resource import Context, Object
 
 _STATEFUL_CHANGEABLE = (
@@ -70,9 +70,9 @@ def _stateful_set_problems(value: Object, context: Context) -> Iterator[FieldErr
         yield invalid("spec.updateStrategy.rollingUpdate", strategy["rollingUpdate"], text)
     elif strategy.get("type") == ROLLING:
         partition = mapping(strategy, "rollingUpdate").get("partition")
-        yield from checks.non_negative("spec.updateStrategy.rollingUpdate.partition", partition)
-    yield from checks.non_negative("spec.replicas", spec.get("replicas"))
-    yield from checks.non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+        yield from validators.non_negative("spec.updateStrategy.rollingUpdate.partition", partition)
+    yield from validators.non_negative("spec.replicas", spec.get("replicas"))
+    yield from validators.non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
     yield from selector_problems(spec, "spec", "statefulset")
     yield from template_problems(spec, "spec")
 

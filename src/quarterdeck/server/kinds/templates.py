@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
-from quarterdeck.server.kinds import checks
-from quarterdeck.server.kinds.cells import NONE, wide
-from quarterdeck.server.kinds.paths import at, items, mapping
-from quarterdeck.server.kinds.pod_rules import spec_problems
-from quarterdeck.server.meta_validation.metadata import check_labels
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import at, items, mapping
+from quarterdeck.server.kinds.pod_validation import spec_problems
+from quarterdeck.server.registry.metadata_validation import check_labels
+from quarterdeck.server.registry.printer import NONE, wide
 from quarterdeck.server.registry.resource import Object
 
 ROLLING = "RollingUpdate"
@@ -21,16 +21,16 @@ def template_problems(
     """A template whose labels the selector must select."""
     selector, template = spec.get("selector"), mapping(spec, "template")
     labels = mapping(template, "metadata", "labels")
-    if any(checks.label_selector(f"{path}.selector", selector)):  # reported with the selector
+    if any(validators.label_selector(f"{path}.selector", selector)):  # reported with the selector
         text = "invalid label selector"
-        yield invalid(f"{path}.selector", checks.go_label_selector(selector), text)
+        yield invalid(f"{path}.selector", validators.go_label_selector(selector), text)
         return
     is_missing = selector is None  # which selects nothing, not even these labels
     if is_missing or (
-        _says_something(selector) and not checks.selector_matches(selector or {}, labels)
+        _says_something(selector) and not validators.selector_matches(selector or {}, labels)
     ):
         text = "`selector` does not match template `labels`"
-        yield invalid(f"{path}.template.metadata.labels", checks.go_string_map(labels), text)
+        yield invalid(f"{path}.template.metadata.labels", validators.go_string_map(labels), text)
     yield from pod_template_problems(template, f"{path}.template")
     policy = at(template, "spec", "restartPolicy")
     if policy and policy not in policies:
@@ -57,17 +57,17 @@ def selector_problems(spec: Object, path: str, kind: str) -> Iterator[FieldError
     if selector is None:
         yield required(f"{path}.selector")
         return
-    yield from checks.label_selector(f"{path}.selector", selector)
+    yield from validators.label_selector(f"{path}.selector", selector)
     if not _says_something(selector):
         text = f"empty selector is invalid for {kind}"
-        yield invalid(f"{path}.selector", checks.go_label_selector(selector), text)
+        yield invalid(f"{path}.selector", validators.go_label_selector(selector), text)
 
 
 def immutable_selector(value: Object, old: Object) -> Iterator[FieldError]:
     """A workload never changes which pods are its own."""
     selector, before = at(value, "spec", "selector"), at(old, "spec", "selector")
     if selector != before:
-        yield invalid("spec.selector", checks.go_label_selector(selector), checks.IMMUTABLE)
+        yield invalid("spec.selector", validators.go_label_selector(selector), validators.IMMUTABLE)
 
 
 def container_cells(spec: Object) -> tuple[str, str]:
@@ -79,7 +79,7 @@ def container_cells(spec: Object) -> tuple[str, str]:
 
 def shown_selector(selector: Object | None) -> str:
     """A selector in a table; one that says nothing is `<none>`."""
-    return checks.selector_text(selector) or NONE
+    return validators.selector_text(selector) or NONE
 
 
 def wide_cells(value: Object) -> tuple[str, str, str]:
@@ -90,4 +90,4 @@ def wide_cells(value: Object) -> tuple[str, str, str]:
 
 def selector_of(value: Object) -> str:
     """The selector of a workload as its scale shows it."""
-    return checks.selector_text(at(value, "spec", "selector"))
+    return validators.selector_text(at(value, "spec", "selector"))

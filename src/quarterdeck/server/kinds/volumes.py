@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required
-from quarterdeck.server.kinds import checks
-from quarterdeck.server.kinds.cells import AGE, NAME, column, created, wide
-from quarterdeck.server.kinds.paths import at, fill, items, mapping
-from quarterdeck.server.kinds.rules import Rules
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import at, fill, items, mapping
+from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.registry.printer import AGE, NAME, column, created, wide
 from quarterdeck.server.registry.resource import Context, Object
 
 _MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -58,7 +58,7 @@ def _claim_problems(value: Object, context: Context) -> Iterator[FieldError]:
     if not modes:
         yield required("spec.accessModes", "at least 1 access mode is required")
     for mode in modes:
-        yield from checks.one_of("spec.accessModes", mode, _MODES)
+        yield from validators.one_of("spec.accessModes", mode, _MODES)
     if "ReadWriteOncePod" in modes and len(modes) > 1:
         text = "may not use ReadWriteOncePod with other access modes"
         yield forbidden("spec.accessModes", text)
@@ -66,9 +66,9 @@ def _claim_problems(value: Object, context: Context) -> Iterator[FieldError]:
     if storage is None:
         yield required("spec.resources[storage]")
     else:
-        yield from checks.quantity("spec.resources[storage]", storage)
-    yield from checks.label_selector("spec.selector", spec.get("selector"))
-    yield from checks.one_of("spec.volumeMode", spec.get("volumeMode"), ("Block", "Filesystem"))
+        yield from validators.quantity("spec.resources[storage]", storage)
+    yield from validators.label_selector("spec.selector", spec.get("selector"))
+    yield from validators.one_of("spec.volumeMode", spec.get("volumeMode"), ("Block", "Filesystem"))
 
 
 _CLAIM_CHANGEABLE = ("resources", "volumeAttributesClassName")
@@ -140,13 +140,13 @@ def _volume_problems(value: Object, context: Context) -> Iterator[FieldError]:
     if not modes:
         yield required("spec.accessModes")
     for mode in modes:
-        yield from checks.one_of("spec.accessModes", mode, _MODES)
+        yield from validators.one_of("spec.accessModes", mode, _MODES)
     if not at(spec, "capacity", "storage"):
         yield required("spec.capacity")
     else:
-        yield from checks.quantity("spec.capacity[storage]", spec["capacity"]["storage"])
+        yield from validators.quantity("spec.capacity[storage]", spec["capacity"]["storage"])
     policy = spec.get("persistentVolumeReclaimPolicy")
-    yield from checks.one_of("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM)
+    yield from validators.one_of("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM)
     sources = [
         name for name, each in spec.items() if name not in _NOT_A_SOURCE and each is not None
     ]
@@ -237,9 +237,9 @@ def _default_class(value: Object) -> None:
 def _class_problems(value: Object, context: Context) -> Iterator[FieldError]:
     if not value.get("provisioner"):
         yield required("provisioner")
-    yield from checks.one_of("reclaimPolicy", value.get("reclaimPolicy"), ("Delete", "Retain"))
+    yield from validators.one_of("reclaimPolicy", value.get("reclaimPolicy"), ("Delete", "Retain"))
     binding = ("Immediate", "WaitForFirstConsumer")
-    yield from checks.choice("volumeBindingMode", value.get("volumeBindingMode"), binding)
+    yield from validators.choice("volumeBindingMode", value.get("volumeBindingMode"), binding)
 
 
 def _class_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
@@ -250,7 +250,7 @@ def _class_changes(value: Object, old: Object, context: Context) -> Iterator[Fie
     if value.get("reclaimPolicy") != old.get("reclaimPolicy"):
         yield forbidden("reclaimPolicy", "updates to reclaimPolicy are forbidden.")
     if value.get("volumeBindingMode") != old.get("volumeBindingMode"):
-        yield invalid("volumeBindingMode", value.get("volumeBindingMode"), checks.IMMUTABLE)
+        yield invalid("volumeBindingMode", value.get("volumeBindingMode"), validators.IMMUTABLE)
 
 
 def _class_cells(value: Object, now: datetime) -> Sequence[object]:

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from quarterdeck.server.core import Core
-from quarterdeck.server.lifecycle.collector import Collector
-from quarterdeck.server.lifecycle.controller import Controller
-from quarterdeck.server.lifecycle.endpoints import ServiceEndpoints
-from quarterdeck.server.lifecycle.engine import Engine
-from quarterdeck.server.lifecycle.expiry import EventExpiry
-from quarterdeck.server.lifecycle.namespace_contents import NamespaceContents
-from quarterdeck.server.lifecycle.namespaces import NamespaceTermination
-from quarterdeck.server.lifecycle.pod_end import PodEnd
-from quarterdeck.server.lifecycle.protection import VolumeProtection
-from quarterdeck.server.lifecycle.roles import RoleAggregation
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.lifecycle.controllers.endpoints import ServiceEndpoints
+from quarterdeck.server.lifecycle.controllers.event_expiry import EventExpiry
+from quarterdeck.server.lifecycle.controllers.garbage_collector import Collector
+from quarterdeck.server.lifecycle.controllers.namespace_contents import NamespaceContents
+from quarterdeck.server.lifecycle.controllers.namespace_termination import NamespaceTermination
+from quarterdeck.server.lifecycle.controllers.pod_termination import PodEnd
+from quarterdeck.server.lifecycle.controllers.role_aggregation import RoleAggregation
+from quarterdeck.server.lifecycle.controllers.volume_protection import VolumeProtection
+from quarterdeck.server.lifecycle.engine.controller import Controller
+from quarterdeck.server.lifecycle.engine.engine import Engine
 
 
 class Lifecycle:

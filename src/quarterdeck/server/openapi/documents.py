@@ -15,8 +15,8 @@ from quarterdeck.meta.identity import GroupVersion
 from quarterdeck.meta.schema import to_openapi
 from quarterdeck.server.openapi.operations import paths_of
 from quarterdeck.server.openapi.schemas import PREFIX, Components
+from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Resource
-from quarterdeck.server.registry.table import Registry
 
 Document = dict[str, Any]
 

@@ -11,7 +11,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import Request, Response, StreamResponse
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.event import Event
-from quarterdeck.server.pipeline import guard
+from quarterdeck.server.filters import cross_origin
 from quarterdeck.services.applications import errors
 from quarterdeck.services.applications.history import History, Query
 from quarterdeck.services.applications.resources import Resources
@@ -71,7 +71,7 @@ class Facade:
     async def handle(self, request: Request) -> Answer:
         """Answer one request; failures carry an `error` member beside the Status."""
         try:
-            guard.check(request)
+            cross_origin.check(request)
             path = request.path.rstrip("/") or "/"
             if path in _OWN:
                 return await self._own(path, request)

@@ -29,7 +29,7 @@ from quarterdeck.operators.pipelines.drivers.connect import ConnectClient
 from quarterdeck.operators.pipelines.drivers.limiter import Limiter
 from quarterdeck.runtime import Manager
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.facts import derive
+from quarterdeck.server.registry.object_meta import derive
 from quarterdeck.services.fleet.auth import Scope, Tokens
 from quarterdeck.services.fleet.service import FleetServer
 from quarterdeck.storage import open_memory

@@ -13,13 +13,13 @@ from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.server.lifecycle.actions import Action, Create
-from quarterdeck.server.lifecycle.engine import Engine
-from quarterdeck.server.lifecycle.index import Index
-from quarterdeck.server.lifecycle.view import View
-from quarterdeck.server.lifecycle.workloads.replicasets import ReplicaSets
+from quarterdeck.server.admission.chain import Admission, Attempt
+from quarterdeck.server.lifecycle.engine.actions import Action, Create
+from quarterdeck.server.lifecycle.engine.engine import Engine
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.lifecycle.workloads.replica_sets import ReplicaSets
 from quarterdeck.server.options import ServerOptions
-from quarterdeck.server.pipeline.admission import Admission, Attempt
 from quarterdeck.storage import StoreEvent, StoreKey
 from quarterdeck.wire.status import Forbidden
 

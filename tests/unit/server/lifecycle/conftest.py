@@ -10,9 +10,9 @@ import pytest
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK, GroupVersion
-from quarterdeck.server.facts import derive
-from quarterdeck.server.lifecycle.index import Index
-from quarterdeck.server.lifecycle.view import Decoded, Served, View
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.view import Decoded, Served, View
+from quarterdeck.server.registry.object_meta import derive
 from quarterdeck.storage import Entry, StoreKey
 
 Object = dict[str, Any]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.lifecycle.actions import Requeue, Update
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.engine.actions import Requeue, Update
+from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.autoscalers import AUTOSCALERS, LOAD, Autoscalers
 from quarterdeck.storage import StoreKey
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.lifecycle.actions import Create, Delete, Update
-from quarterdeck.server.lifecycle.view import View
-from quarterdeck.server.lifecycle.workloads.claims import Claims
+from quarterdeck.server.lifecycle.engine.actions import Create, Delete, Update
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.lifecycle.workloads.volume_claims import Claims
 from quarterdeck.storage import StoreKey
 
 Object = dict[str, Any]

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.deletion import FOREGROUND, ORPHAN
-from quarterdeck.server.lifecycle.actions import Action, Delete, Update
-from quarterdeck.server.lifecycle.collector import Collector
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.controllers.garbage_collector import Collector
+from quarterdeck.server.lifecycle.engine.actions import Action, Delete, Update
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.registry.deletion import FOREGROUND, ORPHAN
 from quarterdeck.storage import StoreKey
 
 Object = dict[str, Any]

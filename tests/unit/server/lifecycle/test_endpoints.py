@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from quarterdeck.server.lifecycle.actions import Create, Delete, Update
-from quarterdeck.server.lifecycle.endpoints import ServiceEndpoints
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.controllers.endpoints import ServiceEndpoints
+from quarterdeck.server.lifecycle.engine.actions import Create, Delete, Update
+from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.storage import StoreKey
 
 Object = dict[str, Any]

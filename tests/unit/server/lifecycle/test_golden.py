@@ -12,40 +12,46 @@ import msgspec
 import pytest
 
 from quarterdeck.kit import rfc3339, yaml
-from quarterdeck.server.lifecycle import collector, endpoints, namespaces, pod_end, roles
-from quarterdeck.server.lifecycle.controller import Controller
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.controllers import (
+    endpoints,
+    garbage_collector,
+    namespace_termination,
+    pod_termination,
+    role_aggregation,
+)
+from quarterdeck.server.lifecycle.engine.controller import Controller
+from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads import (
-    claims,
-    cronjobs,
-    daemonsets,
+    cron_jobs,
+    daemon_sets,
     deployments,
-    disruption,
+    disruption_budgets,
     jobs,
     kubelet,
-    replicasets,
+    replica_sets,
     scheduler,
-    statefulsets,
+    stateful_sets,
+    volume_claims,
 )
 from quarterdeck.storage import StoreKey
 
 FOLDER = Path(__file__).parents[3] / "golden" / "lifecycle"
 CONTROLLERS: dict[str, Callable[[], Controller]] = {
-    "collector": collector.Collector,
-    "namespaces": namespaces.NamespaceTermination,
+    "collector": garbage_collector.Collector,
+    "namespaces": namespace_termination.NamespaceTermination,
     "endpoints": endpoints.ServiceEndpoints,
-    "pod_end": pod_end.PodEnd,
-    "roles": roles.RoleAggregation,
-    "claims": claims.Claims,
-    "cronjobs": cronjobs.CronJobs,
-    "daemonsets": daemonsets.DaemonSets,
+    "pod_end": pod_termination.PodEnd,
+    "roles": role_aggregation.RoleAggregation,
+    "claims": volume_claims.Claims,
+    "cronjobs": cron_jobs.CronJobs,
+    "daemonsets": daemon_sets.DaemonSets,
     "deployments": deployments.Deployments,
-    "disruption": disruption.Disruption,
+    "disruption": disruption_budgets.Disruption,
     "jobs": jobs.Jobs,
     "kubelet": kubelet.Kubelet,
-    "replicasets": replicasets.ReplicaSets,
+    "replicasets": replica_sets.ReplicaSets,
     "scheduler": scheduler.Scheduler,
-    "statefulsets": statefulsets.StatefulSets,
+    "statefulsets": stateful_sets.StatefulSets,
 }
 INPUTS = sorted(FOLDER.glob("*.input.yaml"))
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.facts import derive
-from quarterdeck.server.lifecycle.index import Index
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.registry.object_meta import derive
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
 from quarterdeck.wire.labels import Selector
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.lifecycle.actions import Update
-from quarterdeck.server.lifecycle.index import Index
-from quarterdeck.server.lifecycle.protection import VolumeProtection
-from quarterdeck.server.lifecycle.view import Decoded, StoreSource, View
+from quarterdeck.server.lifecycle.controllers.volume_protection import VolumeProtection
+from quarterdeck.server.lifecycle.engine.actions import Update
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.view import Decoded, StoreSource, View
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreEvent, StoreKey, open_memory
 

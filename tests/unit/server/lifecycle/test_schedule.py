@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.server.lifecycle.workloads.schedule import ScheduleError, parse_schedule
+from quarterdeck.server.lifecycle.workloads.cron_schedule import ScheduleError, parse_schedule
 
 NOW = datetime(2026, 1, 1, 10, 7, 30, tzinfo=UTC)  # a Thursday
 

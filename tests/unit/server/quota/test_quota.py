@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.quota.check import QuotaExceeded, charges, room
-from quarterdeck.server.quota.scopes import is_about
-from quarterdeck.server.quota.usage import resources_of, usage
+from quarterdeck.server.admission.quota.check import QuotaExceeded, charges, room
+from quarterdeck.server.admission.quota.scopes import is_about
+from quarterdeck.server.admission.quota.usage import resources_of, usage
 
 Object = dict[str, Any]
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -7,28 +7,28 @@ containers. Start at `deployments`, follow a pod through `scheduler` to `kubelet
 
 from collections.abc import Iterator
 
-from quarterdeck.server.lifecycle.controller import Controller
+from quarterdeck.server.lifecycle.engine.controller import Controller
 
 
 def simulated(nodes: int) -> Iterator[Controller]:
     """The controllers that pretend, on so many nodes; loaded only where somebody wants them."""
     from quarterdeck.server.lifecycle.workloads.autoscalers import Autoscalers
-    from quarterdeck.server.lifecycle.workloads.claims import Claims
-    from quarterdeck.server.lifecycle.workloads.cronjobs import CronJobs
-    from quarterdeck.server.lifecycle.workloads.daemonsets import DaemonSets
+    from quarterdeck.server.lifecycle.workloads.cron_jobs import CronJobs
+    from quarterdeck.server.lifecycle.workloads.daemon_sets import DaemonSets
     from quarterdeck.server.lifecycle.workloads.deployments import Deployments
-    from quarterdeck.server.lifecycle.workloads.disruption import Disruption
+    from quarterdeck.server.lifecycle.workloads.disruption_budgets import Disruption
     from quarterdeck.server.lifecycle.workloads.jobs import Jobs
     from quarterdeck.server.lifecycle.workloads.kubelet import Kubelet
-    from quarterdeck.server.lifecycle.workloads.node_down import NodeDown
+    from quarterdeck.server.lifecycle.workloads.node_failure import NodeDown
     from quarterdeck.server.lifecycle.workloads.nodes import Nodes
-    from quarterdeck.server.lifecycle.workloads.quotas import Quotas
-    from quarterdeck.server.lifecycle.workloads.replicasets import (
+    from quarterdeck.server.lifecycle.workloads.replica_sets import (
         REPLICATION_CONTROLLER,
         ReplicaSets,
     )
+    from quarterdeck.server.lifecycle.workloads.resource_quotas import Quotas
     from quarterdeck.server.lifecycle.workloads.scheduler import Scheduler
-    from quarterdeck.server.lifecycle.workloads.statefulsets import StatefulSets
+    from quarterdeck.server.lifecycle.workloads.stateful_sets import StatefulSets
+    from quarterdeck.server.lifecycle.workloads.volume_claims import Claims
 
     yield Nodes(nodes)
     yield Quotas()  # before those who ask for room: what ended leaves it

@@ -8,9 +8,9 @@ Without the annotation there are no metrics, and the autoscaler says so and does
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quarterdeck.server.lifecycle.actions import Action, Record, Requeue
-from quarterdeck.server.lifecycle.index import Index
-from quarterdeck.server.lifecycle.objects import (
+from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import (
     annotations,
     is_deleting,
     namespace,
@@ -21,9 +21,9 @@ from quarterdeck.server.lifecycle.objects import (
     update,
     with_condition,
 )
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.behaviour import PREFIX
-from quarterdeck.server.lifecycle.workloads.replicasets import wanted
+from quarterdeck.server.lifecycle.workloads.replica_sets import wanted
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 

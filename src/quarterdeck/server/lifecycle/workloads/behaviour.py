@@ -12,7 +12,7 @@ import enum
 from typing import NamedTuple
 
 from quarterdeck.kit import duration
-from quarterdeck.server.lifecycle.objects import annotations, controller_of
+from quarterdeck.server.lifecycle.engine.objects import annotations, controller_of
 from quarterdeck.server.registry.resource import Object
 
 PREFIX = "simulate.quarterdeck.dev/"

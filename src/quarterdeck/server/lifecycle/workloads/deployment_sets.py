@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from quarterdeck.server.lifecycle.objects import (
+from quarterdeck.server.lifecycle.engine.objects import (
     annotations,
     created_at,
     is_deleting,
@@ -12,7 +12,7 @@ from quarterdeck.server.lifecycle.objects import (
     spec,
     status,
 )
-from quarterdeck.server.lifecycle.workloads.replicasets import wanted
+from quarterdeck.server.lifecycle.workloads.replica_sets import wanted
 from quarterdeck.server.lifecycle.workloads.rollout import Set
 from quarterdeck.server.registry.resource import Object
 

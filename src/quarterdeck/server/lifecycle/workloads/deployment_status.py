@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from quarterdeck.server.facts import facts_of
-from quarterdeck.server.lifecycle.objects import (
+from quarterdeck.server.lifecycle.engine.objects import (
     condition,
     name,
     spec,
@@ -13,7 +12,8 @@ from quarterdeck.server.lifecycle.objects import (
     status,
     time_of,
 )
-from quarterdeck.server.lifecycle.workloads.replicasets import wanted
+from quarterdeck.server.lifecycle.workloads.replica_sets import wanted
+from quarterdeck.server.registry.object_meta import facts_of
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from quarterdeck.server.lifecycle.actions import Action, Create, Record, Requeue
-from quarterdeck.server.lifecycle.controller import keys_of_controller
-from quarterdeck.server.lifecycle.index import Index
-from quarterdeck.server.lifecycle.objects import (
+from quarterdeck.server.lifecycle.engine.actions import Action, Create, Record, Requeue
+from quarterdeck.server.lifecycle.engine.controller import keys_of_controller
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import (
     annotations,
     delete,
     is_deleting,
@@ -16,7 +16,7 @@ from quarterdeck.server.lifecycle.objects import (
     uid,
     update,
 )
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads import deployment_status as report
 from quarterdeck.server.lifecycle.workloads.deployment_sets import (
     DESIRED,
@@ -33,9 +33,8 @@ from quarterdeck.server.lifecycle.workloads.deployment_sets import (
     numbers_of,
     revision_of_set,
 )
-from quarterdeck.server.lifecycle.workloads.hashing import template_hash
 from quarterdeck.server.lifecycle.workloads.pods import PODS, claim, is_finished, selector_of
-from quarterdeck.server.lifecycle.workloads.replicasets import REPLICA_SETS, wanted
+from quarterdeck.server.lifecycle.workloads.replica_sets import REPLICA_SETS, wanted
 from quarterdeck.server.lifecycle.workloads.rollout import (
     Bounds,
     Set,
@@ -44,6 +43,7 @@ from quarterdeck.server.lifecycle.workloads.rollout import (
     scale_proportionally,
     shrink_old,
 )
+from quarterdeck.server.lifecycle.workloads.template_hash import template_hash
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from quarterdeck.server.lifecycle.actions import Action, Record, Requeue
-from quarterdeck.server.lifecycle.controller import keys_of_controller
-from quarterdeck.server.lifecycle.index import Index
-from quarterdeck.server.lifecycle.objects import (
+from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
+from quarterdeck.server.lifecycle.engine.controller import keys_of_controller
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import (
     annotations,
     condition,
     delete,
@@ -20,7 +20,7 @@ from quarterdeck.server.lifecycle.objects import (
     update,
     with_condition,
 )
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.pods import (
     PODS,
     claim,

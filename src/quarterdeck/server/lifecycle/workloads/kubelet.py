@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from quarterdeck.server.lifecycle.actions import Action, Record, Requeue
-from quarterdeck.server.lifecycle.index import Index
-from quarterdeck.server.lifecycle.objects import (
+from quarterdeck.server.lifecycle.controllers.pod_termination import NODES, SIMULATED_NODE, end_pod
+from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import (
     annotations,
     is_deleting,
     spec,
@@ -15,8 +16,7 @@ from quarterdeck.server.lifecycle.objects import (
     time_of,
     update,
 )
-from quarterdeck.server.lifecycle.pod_end import NODES, SIMULATED_NODE, end_pod
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads import pod_status
 from quarterdeck.server.lifecycle.workloads.addresses import Addresses
 from quarterdeck.server.lifecycle.workloads.behaviour import Behaviour, Effect, behaviour_of

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quarterdeck.kit.rfc3339 import format_micro, parse
-from quarterdeck.server.lifecycle.actions import Action, Create, Requeue
-from quarterdeck.server.lifecycle.index import Index
-from quarterdeck.server.lifecycle.objects import (
+from quarterdeck.server.lifecycle.controllers.pod_termination import NODES, SIMULATED_NODE
+from quarterdeck.server.lifecycle.engine.actions import Action, Create, Requeue
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import (
     annotations,
     condition,
     is_deleting,
@@ -17,8 +18,7 @@ from quarterdeck.server.lifecycle.objects import (
     uid,
     update,
 )
-from quarterdeck.server.lifecycle.pod_end import NODES, SIMULATED_NODE
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 

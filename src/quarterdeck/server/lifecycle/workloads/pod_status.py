@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from quarterdeck.server.lifecycle.objects import condition, is_true, spec, stamp, status, uid
+from quarterdeck.server.lifecycle.engine.objects import condition, is_true, spec, stamp, status, uid
 from quarterdeck.server.registry.resource import Object
 
 

@@ -5,8 +5,8 @@ import random
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from quarterdeck.server.lifecycle.actions import Action, Create, Record
-from quarterdeck.server.lifecycle.objects import (
+from quarterdeck.server.lifecycle.engine.actions import Action, Create, Record
+from quarterdeck.server.lifecycle.engine.objects import (
     condition,
     controller_of,
     delete,
@@ -23,7 +23,7 @@ from quarterdeck.server.lifecycle.objects import (
     uid,
     update,
 )
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.wire.labels import Selector, SelectorError
 

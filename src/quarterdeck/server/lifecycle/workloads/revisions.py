@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from quarterdeck.server.lifecycle.actions import Action, Create
-from quarterdeck.server.lifecycle.objects import (
+from quarterdeck.server.lifecycle.engine.actions import Action, Create
+from quarterdeck.server.lifecycle.engine.objects import (
     delete,
     is_controlled_by,
     name,
@@ -15,8 +15,8 @@ from quarterdeck.server.lifecycle.objects import (
     uid,
     update,
 )
-from quarterdeck.server.lifecycle.view import View
-from quarterdeck.server.lifecycle.workloads.hashing import template_hash
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.lifecycle.workloads.template_hash import template_hash
 from quarterdeck.server.registry.resource import Object
 
 REVISIONS = "controllerrevisions.apps"

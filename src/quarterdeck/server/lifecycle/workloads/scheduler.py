@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from quarterdeck.server.lifecycle.actions import Action, Record
-from quarterdeck.server.lifecycle.index import Index
-from quarterdeck.server.lifecycle.objects import (
+from quarterdeck.server.lifecycle.controllers.pod_termination import NODES
+from quarterdeck.server.lifecycle.engine.actions import Action, Record
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import (
     condition,
     is_deleting,
     labels,
@@ -19,8 +20,7 @@ from quarterdeck.server.lifecycle.objects import (
     update,
     with_condition,
 )
-from quarterdeck.server.lifecycle.pod_end import NODES
-from quarterdeck.server.lifecycle.view import View
+from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.behaviour import Effect, behaviour_of
 from quarterdeck.server.lifecycle.workloads.nodes import is_node_ready
 from quarterdeck.server.lifecycle.workloads.pods import PODS

@@ -1,0 +1,1 @@
+"""The default admission plugins of Kubernetes, one concern a module."""

@@ -1,0 +1,216 @@
+"""Addresses and node ports of services: given out once, taken back when a service goes.
+
+Where an address is looked for first depends only on the service's name, so the same manifests get
+the same addresses in every run. What is taken is read from the store at first use and followed from
+there; what was offered but not stored yet is remembered for a while.
+"""
+
+import ipaddress
+import zlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.field import FieldError, invalid
+from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.kinds import validators
+from quarterdeck.server.kinds.fields import items, mapping
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import Store, StoreEvent
+from quarterdeck.wire.status import Invalid
+
+NETWORK = ipaddress.ip_network("10.96.0.0/12")
+NODE_PORTS = range(30000, 32768)
+_RESERVED = 16
+"""The first addresses are left to those who ask for them: the API itself, DNS."""
+_REMEMBERED = 4096
+
+Holder = tuple[str, str]
+"""Namespace and name of a service."""
+
+
+class Pool:
+    """Values with one holder each."""
+
+    def __init__(self) -> None:
+        self._held: dict[Any, Holder] = {}
+        self._offered: OrderedDict[Any, Holder] = OrderedDict()
+
+    def is_free(self, value: Any, holder: Holder) -> bool:
+        """Whether a holder may have a value."""
+        return self._held.get(value, holder) == holder and (
+            self._offered.get(value, holder) == holder
+        )
+
+    def offer(self, value: Any, holder: Holder) -> None:
+        """Keep a value for a service that is about to be stored."""
+        self._offered[value] = holder
+        self._offered.move_to_end(value)
+        while len(self._offered) > _REMEMBERED:
+            self._offered.popitem(last=False)
+
+    def hold(self, values: Sequence[Any], holder: Holder) -> None:
+        """Note what a stored service has."""
+        for value in values:
+            self._held[value] = holder
+            self._offered.pop(value, None)
+
+    def release(self, values: Sequence[Any], holder: Holder) -> None:
+        """Take back what a service had."""
+        for value in values:
+            if self._held.get(value) == holder:
+                del self._held[value]
+
+
+class ServiceAddresses:
+    """Gives every service that needs one an address, and ports to those that face outwards."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._addresses = Pool()
+        self._ports = Pool()
+        self._follows = False
+
+    def admit(self, attempt: Attempt) -> None:
+        """Fill in addresses and node ports of a service.
+
+        Raises:
+            Invalid: for an address or port that is taken or out of range.
+        """
+        if attempt.resource.gvr.group_resource != "services" or attempt.subresource:
+            return
+        service = attempt.value
+        if service is None or attempt.verb not in ("create", "update"):
+            return
+        self._follow()
+        spec = service.setdefault("spec", {})
+        before = mapping(attempt.old or {}, "spec")
+        holder = (attempt.namespace, attempt.name or service["metadata"].get("generateName", ""))
+        if spec.get("type") != "ExternalName" and not before.get("clusterIP"):
+            self._give_address(spec, holder, attempt)
+        if spec.get("type") in ("NodePort", "LoadBalancer"):
+            self._give_ports(spec, before, holder)
+
+    def validate(self, attempt: Attempt) -> None:
+        """Nothing more to say."""
+
+    # addresses -----------------------------------------------------------------------------------
+
+    def _give_address(self, spec: Object, holder: Holder, attempt: Attempt) -> None:
+        wanted = spec.get("clusterIP") or next(iter(items(spec, "clusterIPs")), "")
+        if wanted and wanted != "None":
+            self._check(wanted, holder, attempt)
+        address = wanted or self._next_address(holder)
+        if address != "None":
+            self._addresses.offer(address, holder)
+        spec["clusterIP"] = address
+        spec["clusterIPs"] = [address]
+        if not spec.get("ipFamilies"):
+            spec["ipFamilies"] = ["IPv6" if ":" in address else "IPv4"]
+        if not spec.get("ipFamilyPolicy"):
+            spec["ipFamilyPolicy"] = "SingleStack"
+
+    def _check(self, wanted: str, holder: Holder, attempt: Attempt) -> None:
+        problem = _address_problem(wanted)
+        if not problem and not self._addresses.is_free(wanted, holder):
+            problem = "provided IP is already allocated"
+        if problem:
+            text = f"failed to allocate IP {wanted}: {problem}"
+            errors: list[FieldError] = [
+                invalid("spec.clusterIPs", validators.go_strings([wanted]), text)
+            ]
+            raise Invalid.of("Service", attempt.name, errors)
+
+    def _next_address(self, holder: Holder) -> str:
+        size = NETWORK.num_addresses - _RESERVED - 1
+        start = zlib.crc32("/".join(holder).encode()) % size
+        for step in range(size):
+            address = str(NETWORK[_RESERVED + (start + step) % size])
+            if self._addresses.is_free(address, holder):
+                return address
+        raise Invalid.of(
+            "Service",
+            holder[1],
+            [invalid("spec.clusterIPs", validators.go_strings([]), "range is full")],
+        )
+
+    # node ports ----------------------------------------------------------------------------------
+
+    def _give_ports(self, spec: Object, before: Object, holder: Holder) -> None:
+        kept = {
+            (each.get("port"), each.get("protocol")): each.get("nodePort")
+            for each in items(before, "ports")
+        }
+        for index, port in enumerate(items(spec, "ports")):
+            known = kept.get((port.get("port"), port.get("protocol")))
+            if not port.get("nodePort") and known:
+                port["nodePort"] = known
+            if not port.get("nodePort"):
+                port["nodePort"] = self._next_port(holder, index)
+            elif text := self._port_problem(port["nodePort"], holder):
+                place = f"spec.ports[{index}].nodePort"
+                raise Invalid.of("Service", holder[1], [invalid(place, port["nodePort"], text)])
+            self._ports.offer(port["nodePort"], holder)
+
+    def _port_problem(self, port: int, holder: Holder) -> str:
+        if port not in NODE_PORTS:
+            return (
+                "provided port is not in the valid range. The range of valid ports is"
+                f" {NODE_PORTS[0]}-{NODE_PORTS[-1]}"
+            )
+        return "" if self._ports.is_free(port, holder) else "provided port is already allocated"
+
+    def _next_port(self, holder: Holder, index: int) -> int:
+        start = zlib.crc32(f"{holder[0]}/{holder[1]}/{index}".encode()) % len(NODE_PORTS)
+        for step in range(len(NODE_PORTS)):
+            port = NODE_PORTS[(start + step) % len(NODE_PORTS)]
+            if self._ports.is_free(port, holder):
+                return port
+        raise Invalid.of("Service", holder[1], [invalid("spec.ports", index, "range is full")])
+
+    # what is taken -------------------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        """Read what is taken, once, and keep up from there."""
+        if self._follows:
+            return
+        self._follows = True
+        for entry in self._store.snapshot().range("services", None, after=None, limit=None):
+            self._hold((entry.key.namespace, entry.key.name), entry.value)
+        self._store.subscribe(self._note)
+
+    def _note(self, events: Sequence[StoreEvent]) -> None:
+        for event in events:
+            if event.key.resource != "services":
+                continue
+            holder = (event.key.namespace, event.key.name)
+            if event.before is not None:
+                spec = mapping(kit_json.decode(event.before.value), "spec")
+                self._addresses.release(items(spec, "clusterIPs"), holder)
+                self._ports.release(_node_ports(spec), holder)
+            if event.after is not None:
+                self._hold(holder, event.after.value)
+
+    def _hold(self, holder: Holder, value: bytes) -> None:
+        spec = mapping(kit_json.decode(value), "spec")
+        addresses = [each for each in items(spec, "clusterIPs") if each != "None"]
+        self._addresses.hold(addresses, holder)
+        self._ports.hold(_node_ports(spec), holder)
+
+
+def _node_ports(spec: Object) -> list[int]:
+    return [each["nodePort"] for each in items(spec, "ports") if each.get("nodePort")]
+
+
+def _address_problem(text: str) -> str:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return "not a valid IP"
+    if address not in NETWORK:
+        return (
+            f"the provided IP ({text}) is not in the valid range. The range of valid IPs is"
+            f" {NETWORK}"
+        )
+    return ""

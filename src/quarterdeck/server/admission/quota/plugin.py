@@ -1,0 +1,89 @@
+"""The last question of a write: does a quota leave room for it?
+
+As Kubernetes does, the quota is charged before the object is stored. Both are decided in one step
+of the loop, so a burst of writes cannot slip past a quota; should the object be refused after all,
+the change of the quota makes its controller count again.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.admission.quota.check import Charge, QuotaExceeded, charges
+from quarterdeck.server.admission.quota.usage import is_charged
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import Store, StoreEvent, StoreKey
+from quarterdeck.wire.status import Forbidden
+
+QUOTAS = "resourcequotas"
+
+
+class ResourceQuotas:
+    """Refuses what exceeds a quota, and charges what does not."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._keys: dict[str, set[StoreKey]] = {}
+        """Quotas by namespace: most have none, and pay one look-up."""
+        for entry in store.snapshot().range(QUOTAS, None):
+            self._keys.setdefault(entry.key.namespace, set()).add(entry.key)
+        store.subscribe(self._follow)
+
+    def admit(self, attempt: Attempt) -> None:
+        """Nothing to say before the object is final."""
+
+    def validate(self, attempt: Attempt) -> None:
+        """Compare, refuse or charge.
+
+        Raises:
+            Forbidden: if a quota has no room.
+        """
+        keys = self._keys.get(attempt.namespace)
+        if not keys or attempt.subresource or attempt.value is None:
+            return
+        gvr = attempt.resource.gvr
+        resource = gvr.group_resource
+        if not is_charged(resource, attempt.verb):
+            return
+        old = attempt.old if attempt.verb == "update" else None
+        try:
+            found = charges(resource, attempt.value, old, self._quotas(keys))
+        except QuotaExceeded as refusal:
+            name = _name(attempt)
+            raise Forbidden.of(gvr.resource, name, str(refusal), group=gvr.group) from refusal
+        if not attempt.is_dry_run:
+            for charge in found:
+                self._put(charge)
+
+    def _quotas(self, keys: set[StoreKey]) -> list[Object]:
+        entries = (self._store.get_pending(key) for key in sorted(keys))
+        return [kit_json.decode(entry.value) for entry in entries if entry is not None]
+
+    def _put(self, charge: Charge) -> None:
+        metadata = charge.quota["metadata"]
+        status = {**(charge.quota.get("status") or {}), "used": charge.used}
+        value: dict[str, Any] = {**charge.quota, "status": status}
+
+        def encode(revision: int) -> bytes:
+            value["metadata"] = {**metadata, "resourceVersion": str(revision)}
+            return kit_json.encode(value)
+
+        key = StoreKey(QUOTAS, metadata.get("namespace", ""), metadata["name"])
+        self._store.put(key, encode, expected=int(metadata["resourceVersion"]))
+
+    def _follow(self, events: Sequence[StoreEvent]) -> None:
+        for event in events:
+            if event.key.resource != QUOTAS:
+                continue
+            if event.after is not None:
+                self._keys.setdefault(event.key.namespace, set()).add(event.key)
+            elif (known := self._keys.get(event.key.namespace)) is not None:
+                known.discard(event.key)
+                if not known:
+                    del self._keys[event.key.namespace]
+
+
+def _name(attempt: Attempt) -> str:
+    metadata = (attempt.value or {}).get("metadata") or {}
+    return attempt.name or metadata.get("name") or metadata.get("generateName") or "Unknown"

@@ -1,0 +1,118 @@
+"""Whom a token stands for now.
+
+A signature alone is not enough: the account, and what the token is bound to, must still be there,
+with the same uid. Deleting either ends every token of it at once.
+"""
+
+import uuid
+from collections.abc import Sequence
+from datetime import timedelta
+from random import Random
+
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.server.authentication.service_accounts.claims import (
+    AUDIENCES,
+    Bound,
+    Claims,
+    parse,
+)
+from quarterdeck.server.authentication.service_accounts.signing_key import BadToken, SigningKey
+from quarterdeck.server.authentication.user import ACCOUNTS, AUTHENTICATED, User
+from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.storage import Store, StoreKey
+from quarterdeck.wire.status import Unauthorized
+
+_RESOURCE = "serviceaccounts"
+_EXTRA = "authentication.kubernetes.io/"
+_RESOURCES = {"pod": "pods", "secret": "secrets", "node": "nodes"}
+_GOING = timedelta(seconds=60)
+"""How long a token outlives the moment its pod was to be gone."""
+
+
+class AccountTokens:
+    """Issues and recognises the tokens of service accounts."""
+
+    def __init__(self, store: Store, key: SigningKey, *, clock: Clock, rng: Random) -> None:
+        self._store = store
+        self._clock = clock
+        self._random = rng
+        self.key = key
+
+    def issue(
+        self,
+        account: StoreKey,
+        *,
+        uid: str,
+        audiences: Sequence[str],
+        seconds: int,
+        bound: Bound | None,
+    ) -> str:
+        """A token for an account that is there."""
+        now = int(self._clock.now().timestamp())
+        claims = Claims(
+            namespace=account.namespace,
+            account=account.name,
+            account_uid=uid,
+            audiences=tuple(audiences),
+            issued=now,
+            expires=now + seconds,
+            identifier=str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
+            bound=bound,
+        )
+        return self.key.sign(claims.to_json())
+
+    def user_of(self, token: str, audiences: Sequence[str] = AUDIENCES) -> User | None:
+        """The account a token stands for; None if it is no token of this server.
+
+        Raises:
+            Unauthorized: if it is one and is not good any more, or for somebody else.
+        """
+        if token.count(".") != 2:
+            return None
+        try:
+            claims = parse(self.key.verify(token))
+        except BadToken:
+            return None
+        if claims is None:
+            return None
+        now = self._clock.now().timestamp()
+        if not claims.issued <= now < claims.expires:
+            raise Unauthorized
+        if not set(audiences) & set(claims.audiences) or not self._is_alive(claims):
+            raise Unauthorized
+        return _user(claims)
+
+    def _is_alive(self, claims: Claims) -> bool:
+        account = StoreKey(_RESOURCE, claims.namespace, claims.account)
+        if not self._is_there(account, claims.account_uid):
+            return False
+        if claims.bound is None:
+            return True
+        namespace = "" if claims.bound.kind == "node" else claims.namespace
+        key = StoreKey(_RESOURCES[claims.bound.kind], namespace, claims.bound.name)
+        return self._is_there(key, claims.bound.uid)
+
+    def _is_there(self, key: StoreKey, uid: str) -> bool:
+        entry = self._store.get(key)
+        if entry is None or (facts := facts_of(entry)).uid != uid:
+            return False
+        ends = facts.deletion_timestamp
+        return not ends or self._clock.now() < rfc3339.parse(ends) + _GOING
+
+
+def _user(claims: Claims) -> User:
+    extra = {f"{_EXTRA}credential-id": (f"JTI={claims.identifier}",)}
+    if (bound := claims.bound) is not None and bound.kind != "secret":
+        extra[f"{_EXTRA}{bound.kind}-name"] = (bound.name,)
+        extra[f"{_EXTRA}{bound.kind}-uid"] = (bound.uid,)
+    return User(
+        name=claims.subject,
+        uid=claims.account_uid,
+        groups=(
+            ACCOUNTS,
+            f"{ACCOUNTS}:{claims.namespace}",
+            AUTHENTICATED,
+        ),
+        extra=extra,
+    )

@@ -1,0 +1,1 @@
+"""What every request shares: the `Core` and what it is made of."""

@@ -1,0 +1,77 @@
+"""What all verbs share: the store, the registry, the clock and the rules around them."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.server.admission.chain import Admission
+from quarterdeck.server.authentication.authentication import Authenticator
+from quarterdeck.server.authentication.service_accounts.tokens import AccountTokens
+from quarterdeck.server.authorization.authorization import Authorizer
+from quarterdeck.server.core.metrics import Metrics
+from quarterdeck.server.core.timers import Timers
+from quarterdeck.server.options import ServerOptions
+from quarterdeck.server.registry.registry import Registry
+from quarterdeck.server.registry.resource import Context, Resource
+from quarterdeck.storage import Store
+from quarterdeck.wire.frame import EventType
+
+if TYPE_CHECKING:
+    from quarterdeck.wire.apply import FieldManager
+
+
+class Stream(Protocol):
+    """Something that lasts, and can be asked to end."""
+
+    def close(self) -> None:
+        """End well and soon."""
+        ...
+
+
+class FrameCache(Protocol):
+    """Encoded watch events; see `server.frames`."""
+
+    def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
+        """The frame, made now if nobody has asked for it yet."""
+        ...
+
+
+class FieldManagers(Protocol):
+    """The field managers of all endpoints; see `server.managed`."""
+
+    def get(self, core: "Core", resource: Resource, subresource: str) -> "FieldManager":
+        """The field manager of an endpoint."""
+        ...
+
+
+class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """The parts of one API server, made once by `ApiServer`."""
+
+    store: Store
+    registry: Registry
+    options: ServerOptions
+    clock: Clock
+    random: random.Random
+    timers: Timers
+    authenticators: Sequence[Authenticator]
+    authorizer: Authorizer
+    accounts: AccountTokens
+    admission: Admission
+    metrics: Metrics
+    field_managers: FieldManagers
+    frames: FrameCache
+    streams: set[Stream]
+    """The watches that are open, so that they can be ended well."""
+
+    def context(self, user: str, namespace: str, subresource: str = "") -> Context:
+        """What a strategy is told about a write."""
+        return Context(
+            now=self.clock.now(),
+            random=self.random,
+            user=user,
+            namespace=namespace,
+            subresource=subresource,
+        )

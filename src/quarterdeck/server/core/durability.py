@@ -1,0 +1,43 @@
+"""Waiting for the store to reach a revision."""
+
+import asyncio
+
+from quarterdeck.server.core.core import Core
+from quarterdeck.storage import Entry
+from quarterdeck.wire.status import Timeout
+
+
+async def settled(core: Core, entry: Entry) -> None:
+    """Wait until an entry that was decided is durable, so that an answer may show it.
+
+    Raises:
+        Timeout: if it is not in time.
+    """
+    if core.store.revision < entry.revision and not await reached(
+        core, entry.revision, timeout_s=core.options.request_timeout_s
+    ):
+        raise Timeout("the object did not become durable in time")
+
+
+async def reached(core: Core, revision: int, *, timeout_s: float) -> bool:
+    """Wait until a revision is published; whether it was in time."""
+    if core.store.revision >= revision:
+        return True
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def finish(_events: object = None) -> None:
+        if not done.done() and core.store.revision >= revision:
+            done.set_result(None)
+
+    def give_up() -> None:
+        if not done.done():
+            done.set_result(None)
+
+    stop = core.store.subscribe(finish)
+    timer = core.timers.after(timeout_s, give_up)
+    try:
+        await done
+        return core.store.revision >= revision
+    finally:
+        timer.cancel()
+        stop()

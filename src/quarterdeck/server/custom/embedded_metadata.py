@@ -1,0 +1,121 @@
+"""Object metadata inside custom resources: brought into the shape Go's ObjectMeta has.
+
+The root and every embedded resource have metadata that no schema declares. Unknown members are
+dropped and reported, members of a wrong type refused, empty ones left out.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from quarterdeck.meta import builtins, names
+from quarterdeck.meta.builtins import diagnosis
+from quarterdeck.meta.field import FieldError, invalid, required
+from quarterdeck.meta.identity import GroupVersion
+from quarterdeck.meta.schema import Node
+from quarterdeck.server.registry import metadata_validation as rules
+from quarterdeck.server.registry.resource import Object
+
+_NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_TYPE = "#meta/v1.ObjectMeta"
+
+
+class BadMetadata(ValueError):
+    """Raised when a member of metadata has a wrong type; the text is Go's."""
+
+
+def coerce(value: Object, path: str = "") -> list[str]:
+    """Bring `value["metadata"]` into shape, in place; answers the paths of unknown members.
+
+    Raises:
+        BadMetadata: in Go's words.
+    """
+    metadata = value.get("metadata")
+    if metadata is None:
+        return []
+    decoded = builtins.decode_type(metadata, _NAME)
+    if decoded.error is not None:
+        raise BadMetadata(decoded.error)
+    shaped = decoded.object
+    if shaped.get("creationTimestamp") is None:
+        shaped.pop("creationTimestamp", None)
+    value["metadata"] = shaped
+    if shaped.keys() >= metadata.keys() and not _has_nested(metadata):
+        return []
+    place = f"{path}.metadata" if path else "metadata"
+    return diagnosis.unknown_fields(metadata, _TYPE, path=place)
+
+
+def _has_nested(metadata: dict[str, Any]) -> bool:
+    return "ownerReferences" in metadata or "managedFields" in metadata
+
+
+def embedded(node: Node, value: Any, path: str = "") -> Iterator[tuple[str, Object]]:
+    """Every embedded resource in a value, with its place."""
+    if isinstance(value, dict):
+        if node.embedded_resource:
+            yield path, value
+        for key, member in value.items():
+            child = node.properties.get(key)
+            if child is not None:
+                yield from embedded(child, member, f"{path}.{key}" if path else key)
+            elif isinstance(node.additional, Node):
+                yield from embedded(node.additional, member, f"{path}[{key}]")
+    elif isinstance(value, list) and node.items is not None:
+        for index, member in enumerate(value):
+            yield from embedded(node.items, member, f"{path}[{index}]")
+
+
+def has_embedded(node: Node) -> bool:
+    """Whether a schema declares embedded resources anywhere."""
+    return (
+        node.embedded_resource
+        or any(has_embedded(child) for child in node.properties.values())
+        or (isinstance(node.additional, Node) and has_embedded(node.additional))
+        or (node.items is not None and has_embedded(node.items))
+    )
+
+
+def embedded_problems(path: str, value: Object) -> Iterator[FieldError]:
+    """What is wrong with the type and metadata of one embedded resource."""
+    for member in ("apiVersion", "kind"):
+        if member not in value:
+            yield required(f"{path}.{member}", "must not be empty")
+    yield from _version_problems(value.get("apiVersion", "v1"), f"{path}.apiVersion")
+    yield from _kind_problems(value.get("kind", "Kind"), f"{path}.kind")
+    metadata = value.get("metadata")
+    if isinstance(metadata, dict):
+        named = {"name": "fakename", **metadata}
+        for error in rules.check_new(named, _segment, namespaced=bool(named.get("namespace"))):
+            yield _moved(error, path)
+
+
+def _moved(error: FieldError, path: str) -> FieldError:
+    return FieldError(
+        type=error.type, field=f"{path}.{error.field}", value=error.value, detail=error.detail
+    )
+
+
+def _segment(name: str, *, is_prefix: bool) -> list[str]:
+    return names.object_name("path", name, is_prefix=is_prefix)
+
+
+def _version_problems(value: Any, path: str) -> Iterator[FieldError]:
+    if not isinstance(value, str):
+        yield invalid(path, value, "must be a string")
+    elif not value:
+        yield invalid(path, value, "must not be empty")
+    else:
+        try:
+            GroupVersion.parse(value)
+        except ValueError as error:
+            yield invalid(path, value, str(error))
+
+
+def _kind_problems(value: Any, path: str) -> Iterator[FieldError]:
+    if not isinstance(value, str):
+        yield invalid(path, value, "must be a string")
+    elif not value:
+        yield invalid(path, value, "must not be empty")
+    elif problems := names.dns1035_label(value.lower()):
+        text = "may have mixed case, but should otherwise match: " + ",".join(problems)
+        yield invalid(path, value, text)

@@ -1,0 +1,102 @@
+"""Definitions become served: their names are judged, and the verdict is written to their status.
+
+As in Kubernetes this is a second write, by the server itself, after the one that stored the
+definition. It is decided the moment the first is published and answers wait for it, so that a
+client that has its answer finds the definition established.
+
+A definition whose names are taken waits with `NamesAccepted: False` and is not served. Its names
+are judged again when another definition of its group is gone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.custom import accepted_names
+from quarterdeck.server.custom.finalizer import DEFINITIONS
+from quarterdeck.server.registry.registry import Registry
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import Entry, Store, StoreEvent
+from quarterdeck.storage.errors import StorageError
+
+MANAGER = "kube-apiserver"
+"""Who owns the conditions and accepted names of a definition."""
+
+Track = Callable[[Object, Object], Object]
+"""From the present definition and its new status to what is stored, ownership recorded."""
+
+
+class Establishing:
+    """Judges names; `start` once, after the registry follows the store."""
+
+    def __init__(
+        self, store: Store, registry: Registry, now: Callable[[], datetime], *, track: Track
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._now = now
+        self._track = track
+        self._accepted: dict[str, dict[str, Mapping[str, Any]]] = {}
+        """The accepted names of every definition, by group and name of the definition."""
+
+    def start(self) -> None:
+        """Finish what an earlier run left, and follow the store from here on."""
+        entries = list(self._store.snapshot().range(DEFINITIONS))
+        for entry in entries:
+            status = kit_json.decode(entry.value).get("status") or {}
+            self._note(entry.key.name, status.get("acceptedNames") or {})
+        self._store.subscribe(self._follow)
+        for entry in entries:
+            self._judge(entry)
+
+    def _follow(self, events: Sequence[StoreEvent]) -> None:
+        for event in events:
+            if event.key.resource != DEFINITIONS:
+                continue
+            if event.after is not None:
+                self._judge(event.after)
+                continue
+            group = _group(event.key.name)
+            self._accepted.get(group, {}).pop(event.key.name, None)
+            for entry in list(self._store.snapshot().range(DEFINITIONS)):
+                if _group(entry.key.name) == group:
+                    self._judge(entry)
+
+    def _judge(self, entry: Entry) -> None:
+        """Write the verdict, if it is not there yet; a newer state is judged by its own event."""
+        present = self._store.get_pending(entry.key)
+        if present is None or present.revision != entry.revision:
+            return
+        before: Object = kit_json.decode(entry.value)
+        after: Object = kit_json.decode(entry.value)
+        after.setdefault("status", {})
+        accepted_names.settle(after, self._taken(entry.key.name), self._now())
+        self._note(entry.key.name, after["status"]["acceptedNames"])
+        if after["status"] == before.get("status"):
+            return
+        value = self._track(before, after)
+
+        def encode(revision: int) -> bytes:
+            value["metadata"]["resourceVersion"] = str(revision)
+            return kit_json.encode(value)
+
+        try:
+            self._store.put(entry.key, encode, expected=entry.revision)
+        except StorageError:
+            return  # the store is closing or full; the next start finishes this
+
+    def _note(self, name: str, accepted: Mapping[str, Any]) -> None:
+        self._accepted.setdefault(_group(name), {})[name] = accepted
+
+    def _taken(self, name: str) -> accepted_names.TakenNames:
+        group = _group(name)
+        others = self._accepted.get(group, {})
+        builtin = [r for r in self._registry if r.gvr.group == group and not r.is_custom]
+        accepted = [names for other, names in others.items() if other != name]
+        return accepted_names.TakenNames.of(builtin, accepted)
+
+
+def _group(name: str) -> str:
+    """The group in the name of a definition: what follows the plural."""
+    return name.partition(".")[2]

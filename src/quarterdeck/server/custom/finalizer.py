@@ -1,0 +1,124 @@
+"""A definition that goes takes its objects along.
+
+Deleting a definition only marks it: a finalizer keeps it until its objects are gone. This deletes
+them, a page at a time so that many objects never hold up the loop, waits for those whose own
+finalizers keep them, and then lets the definition go. It reacts to committed events and writes to
+the store like any other writer.
+"""
+
+from collections.abc import Callable, Sequence
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.custom.definition import CLEANUP, KIND, bundle_name
+from quarterdeck.server.registry import deletion
+from quarterdeck.server.registry.registry import Registry
+from quarterdeck.server.registry.resource import Context, Object, Resource
+from quarterdeck.storage import Entry, Store, StoreEvent, StoreKey
+from quarterdeck.storage.errors import StorageError
+from quarterdeck.wire.query import DeleteOptions
+
+DEFINITIONS = f"customresourcedefinitions.{KIND.group}"
+PAGE = 500
+
+Cursor = tuple[str, str]
+
+
+class DefinitionCleanup:
+    """Empties definitions that are being deleted; `start` once, before the first request."""
+
+    def __init__(self, store: Store, registry: Registry, context: Callable[[], Context]) -> None:
+        self._store = store
+        self._registry = registry
+        self._context = context
+        self._going: dict[str, Cursor | None] = {}
+        """Definitions that go, by name, and how far their objects were asked to go."""
+
+    def start(self) -> None:
+        """Take up what an earlier run left, and follow the store from here on."""
+        for entry in self._store.snapshot().range(DEFINITIONS):
+            self._notice(entry)
+        self._store.subscribe(self._follow)
+        for name in tuple(self._going):
+            self._continue(name)
+
+    def _follow(self, events: Sequence[StoreEvent]) -> None:
+        touched: dict[str, None] = {}
+        for event in events:
+            if event.key.resource == DEFINITIONS:
+                if event.after is None:
+                    self._going.pop(event.key.name, None)
+                elif self._notice(event.after):
+                    touched[event.key.name] = None
+            elif event.key.resource in self._going:
+                touched[event.key.resource] = None
+        for name in touched:
+            self._continue(name)
+
+    def _notice(self, entry: Entry) -> bool:
+        definition = kit_json.decode(entry.value)
+        metadata = definition["metadata"]
+        if not metadata.get("deletionTimestamp") or CLEANUP not in metadata.get("finalizers", ()):
+            return False
+        self._going.setdefault(entry.key.name, None)
+        return True
+
+    def _continue(self, name: str) -> None:
+        """Ask the next page of objects to go; with none left, let the definition go."""
+        snapshot = self._store.snapshot()
+        try:
+            if snapshot.count(name) == 0:
+                self._release(name)
+                return
+            wrote = False
+            while not wrote:
+                page = list(snapshot.range(name, after=self._going[name], limit=PAGE))
+                if not page:
+                    return
+                self._going[name] = (page[-1].key.namespace, page[-1].key.name)
+                wrote = sum(self._end(entry, name) for entry in page) > 0
+        except StorageError:
+            return  # the next event tries again
+
+    def _end(self, entry: Entry, name: str) -> bool:
+        """Delete one object, or mark it; whether anything was written."""
+        present = self._store.get_pending(entry.key)
+        resource = next(iter(self._registry.bundle(bundle_name(name))), None)
+        if present is None:
+            return False
+        value: Object = kit_json.decode(present.value)
+        is_kept, is_changed = self._begin(resource, value)
+        if not is_kept:
+            self._store.delete(entry.key, _encoder(value), expected=present.revision)
+        elif is_changed:
+            self._store.put(entry.key, _encoder(value), expected=present.revision)
+        return not is_kept or is_changed
+
+    def _begin(self, resource: Resource | None, value: Object) -> tuple[bool, bool]:
+        if resource is None:
+            return False, True  # no version is served: nobody could remove its finalizers
+        return deletion.begin(resource, value, DeleteOptions(), context=self._context())
+
+    def _release(self, name: str) -> None:
+        key = StoreKey(DEFINITIONS, "", name)
+        entry = self._store.get_pending(key)
+        if entry is None:
+            return
+        definition: Object = kit_json.decode(entry.value)
+        metadata = definition["metadata"]
+        others = [each for each in metadata.get("finalizers") or () if each != CLEANUP]
+        if others == metadata.get("finalizers"):
+            return
+        if others:
+            metadata["finalizers"] = others
+            self._store.put(key, _encoder(definition), expected=entry.revision)
+        else:
+            metadata.pop("finalizers", None)
+            self._store.delete(key, _encoder(definition), expected=entry.revision)
+
+
+def _encoder(value: Object) -> Callable[[int], bytes]:
+    def encode(revision: int) -> bytes:
+        value["metadata"]["resourceVersion"] = str(revision)
+        return kit_json.encode(value)
+
+    return encode

@@ -1,0 +1,143 @@
+"""From an accepted definition to the resources it brings."""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quarterdeck.meta.identity import GVK, GVR
+from quarterdeck.meta.schema import Node, from_openapi
+from quarterdeck.meta.structural import Compiled, compile_schema
+from quarterdeck.server.custom import accepted_names
+from quarterdeck.server.custom.embedded_metadata import has_embedded
+from quarterdeck.server.custom.printer_columns import PrinterColumns
+from quarterdeck.server.custom.scale import ScalePaths
+from quarterdeck.server.custom.schema_rules import compile_expressions
+from quarterdeck.server.custom.strategy import CustomStrategy
+from quarterdeck.server.registry.resource import (
+    SCALE,
+    STATUS,
+    Object,
+    Resource,
+    Subresource,
+)
+
+VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+"""In the order discovery has them for custom resources."""
+_SCALE = GVK("autoscaling", "v1", "Scale")
+_PART_VERBS = ("get", "patch", "update")
+
+
+def custom_resources(definition: Object) -> Sequence[Resource]:
+    """The served versions of a definition; none while its names are not accepted."""
+    if not accepted_names.condition_is_true(definition, "Established"):
+        return ()
+    versions = definition["spec"].get("versions") or ()
+    return tuple(_resource(definition, version) for version in versions if version.get("served"))
+
+
+def _resource(definition: Object, version: Mapping[str, Any]) -> Resource:
+    spec = definition["spec"]
+    accepted = definition["status"]["acceptedNames"]
+    group, name, kind = spec["group"], version["name"], accepted["kind"]
+    storage = _storage_version(definition)
+    return Resource(
+        gvr=GVR(group, name, accepted["plural"]),
+        kind=kind,
+        list_kind=accepted.get("listKind") or f"{kind}List",
+        singular=accepted.get("singular") or kind.lower(),
+        namespaced=spec.get("scope") == "Namespaced",
+        schema=_node(version),
+        strategy=_strategy(definition, version),
+        short_names=tuple(accepted.get("shortNames") or ()),
+        categories=tuple(accepted.get("categories") or ()),
+        verbs=VERBS,
+        subresources=_subresources(version, GVK(group, name, kind)),
+        is_custom=True,
+        storage_version_hash=storage_version_hash(GVK(group, storage, kind)),
+        deprecation=_deprecation(version, GVK(group, name, kind)),
+    )
+
+
+def _node(version: Mapping[str, Any]) -> Node:
+    return from_openapi((version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"})
+
+
+def _storage_version(definition: Object) -> str:
+    for version in definition["spec"]["versions"]:
+        if version.get("storage"):
+            return str(version["name"])
+    return str(definition["spec"]["versions"][0]["name"])
+
+
+def storage_version_hash(gvk: GVK) -> str:
+    """What discovery tells clients to compare: changes when the storage version does."""
+    digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
+
+
+def _strategy(definition: Object, version: Mapping[str, Any]) -> CustomStrategy:
+    spec, node = definition["spec"], _node(version)
+    schema = compile_schema(node)
+    parts: Mapping[str, Any] = version.get("subresources") or {}
+    group, name = spec["group"], version["name"]
+    stored = f"{group}/{_storage_version(definition)}"
+    conversion = (spec.get("conversion") or {}).get("strategy")
+    scale = parts.get("scale")
+    return CustomStrategy(
+        kind=definition["status"]["acceptedNames"]["kind"],
+        api_version=f"{group}/{name}",
+        stored_api_version=stored,
+        schema=schema,
+        status_schema=_status_schema(node),
+        has_status=parts.get("status") is not None,
+        has_embedded=has_embedded(node),
+        scale=ScalePaths(scale) if scale is not None else None,
+        printer=PrinterColumns(version.get("additionalPrinterColumns") or ()),
+        selectable_paths={
+            field["jsonPath"].removeprefix("."): field["jsonPath"]
+            for field in version.get("selectableFields") or ()
+        },
+        expressions=compile_expressions(node),
+        stored_as_served=f"{group}/{name}" == stored and _is_settled(definition, schema),
+        converts_by_webhook=conversion == "Webhook",
+        is_terminating=bool(definition["metadata"].get("deletionTimestamp")),
+    )
+
+
+def _status_schema(node: Node) -> Compiled | None:
+    status = node.properties.get(STATUS)
+    return compile_schema(status, is_root=False) if status is not None else None
+
+
+def _is_settled(definition: Object, schema: Compiled) -> bool:
+    """Whether stored bytes need no look: one version ever, and no defaults that came later."""
+    only_one = len(definition["status"].get("storedVersions") or ()) == 1
+    never_changed = definition["metadata"].get("generation", 1) == 1
+    return only_one and (never_changed or not has_defaults(schema.node))
+
+
+def has_defaults(node: Node) -> bool:
+    """Whether a schema declares a default anywhere."""
+    return (
+        node.has_default
+        or any(has_defaults(child) for child in node.properties.values())
+        or (isinstance(node.additional, Node) and has_defaults(node.additional))
+        or (node.items is not None and has_defaults(node.items))
+    )
+
+
+def _subresources(version: Mapping[str, Any], gvk: GVK) -> dict[str, Subresource]:
+    declared: Mapping[str, Any] = version.get("subresources") or {}
+    found: dict[str, Subresource] = {}
+    if declared.get("status") is not None:
+        found[STATUS] = Subresource(name=STATUS, verbs=_PART_VERBS, gvk=gvk)
+    if declared.get("scale") is not None:
+        found[SCALE] = Subresource(name=SCALE, verbs=_PART_VERBS, gvk=_SCALE)
+    return found
+
+
+def _deprecation(version: Mapping[str, Any], gvk: GVK) -> str:
+    if not version.get("deprecated"):
+        return ""
+    return version.get("deprecationWarning") or f"{gvk.api_version} {gvk.kind} is deprecated"

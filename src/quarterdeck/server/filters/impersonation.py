@@ -1,0 +1,95 @@
+"""Acting as somebody else, for those who may: the `Impersonate-*` headers of Kubernetes.
+
+Ignoring them would let a caller who means to act with fewer rights act with all of their own.
+"""
+
+from urllib.parse import unquote
+
+from quarterdeck.kit import http
+from quarterdeck.server.authentication.user import ANONYMOUS, AUTHENTICATED, User
+from quarterdeck.server.authorization import authorization
+from quarterdeck.wire.status import BadRequest
+
+_USER, _GROUP, _UID, _EXTRA = (
+    "impersonate-user",
+    "impersonate-group",
+    "impersonate-uid",
+    "impersonate-extra-",
+)
+_PREFIX = "impersonate-"
+_ACCOUNT = "system:serviceaccount:"
+
+
+def impersonate(request: http.Request, user: User, authorizer: authorization.Authorizer) -> User:
+    """Whom a request acts as; the caller itself without such headers.
+
+    Raises:
+        Forbidden: if the caller may not act as that user, group or the like.
+        BadRequest: for headers that say more than the user they lack.
+    """
+    if not any(name.startswith(_PREFIX) for name in request.headers):
+        return user
+    name = request.headers.get(_USER)
+    groups = tuple(request.headers.get_all(_GROUP))
+    uid = request.headers.get(_UID) or ""
+    extra = _extra(request)
+    if not name:
+        if groups or uid or extra:
+            raise BadRequest("requested impersonation without impersonating a user")
+        return user
+    _check(user, authorizer, name=name, groups=groups, uid=uid, extra=extra)
+    if name == ANONYMOUS.name:
+        return ANONYMOUS
+    return User(name=name, uid=uid, groups=_all_groups(name, groups), extra=extra)
+
+
+def _extra(request: http.Request) -> dict[str, tuple[str, ...]]:
+    names = [name for name, _ in request.headers.items() if name.startswith(_EXTRA)]
+    return {
+        unquote(name.removeprefix(_EXTRA)): tuple(request.headers.get_all(name)) for name in names
+    }
+
+
+def _check(
+    user: User,
+    authorizer: authorization.Authorizer,
+    *,
+    name: str,
+    groups: tuple[str, ...],
+    uid: str,
+    extra: dict[str, tuple[str, ...]],
+) -> None:
+    wanted = [authorization.Attributes("impersonate", resource="users", name=name)]
+    if name.startswith(_ACCOUNT) and name.count(":") == 3:
+        _, _, namespace, account = name.split(":")
+        wanted = [
+            authorization.Attributes(
+                "impersonate", resource="serviceaccounts", namespace=namespace, name=account
+            )
+        ]
+    wanted += [
+        authorization.Attributes("impersonate", resource="groups", name=each) for each in groups
+    ]
+    group = "authentication.k8s.io"
+    if uid:
+        wanted.append(
+            authorization.Attributes("impersonate", group=group, resource="uids", name=uid)
+        )
+    wanted += [
+        authorization.Attributes(
+            "impersonate", group=group, resource="userextras", subresource=key, name=value
+        )
+        for key, values in extra.items()
+        for value in values
+    ]
+    for attributes in wanted:
+        authorization.check(authorizer, user, attributes)
+
+
+def _all_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+    if not groups and name.startswith(_ACCOUNT) and name.count(":") == 3:
+        namespace = name.split(":")[2]
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+    if "system:unauthenticated" in groups or AUTHENTICATED in groups:
+        return groups
+    return (*groups, AUTHENTICATED)

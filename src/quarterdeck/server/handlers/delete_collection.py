@@ -1,0 +1,36 @@
+"""DELETE of everything a request selects."""
+
+import msgspec
+
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.handlers import delete
+from quarterdeck.server.handlers.list import collect
+from quarterdeck.server.read import reader
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import lists, responses
+from quarterdeck.storage import Entry
+from quarterdeck.wire.query import ListOptions
+from quarterdeck.wire.status import NotFound
+
+
+async def handle(core: Core, call: Call) -> responses.Answer:
+    """Delete each object on its own; the answer lists them as they were."""
+    selector = ListOptions.parse(call.request.query)
+    options = await delete.read_options(core, call)
+    selection = reader.select(call, selector)
+    snapshot = core.store.snapshot()
+    page = await collect(core, snapshot, selection, limit=selector.limit)
+    turns = reader.Turns(core)
+    deleted: list[Entry] = []
+    for entry in page.entries:
+        path = call.path._replace(namespace=entry.key.namespace, name=entry.key.name)
+        one = msgspec.structs.replace(call, path=path)
+        try:
+            await delete.delete(core, one, options)
+        except NotFound:
+            continue
+        deleted.append(entry)
+        await turns.take()
+    metadata: dict[str, object] = {"resourceVersion": str(core.store.revision)}
+    size = sum(len(entry.value) for entry in deleted)
+    return await lists.respond(core, call, deleted, size=size, metadata=metadata)

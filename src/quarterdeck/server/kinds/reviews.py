@@ -1,0 +1,24 @@
+"""The resources that are asked and never stored: access, subject and token reviews."""
+
+from collections.abc import Iterator
+
+from quarterdeck.meta import builtins
+from quarterdeck.server.handlers.review import REVIEWS
+from quarterdeck.server.kinds.catalog import home_of
+from quarterdeck.server.kinds.strategy import BuiltinStrategy
+from quarterdeck.server.registry.resource import Resource
+
+
+def review_resources() -> Iterator[Resource]:
+    """Every kind of review; all they have is a shape and the verb `create`."""
+    for declared in builtins.resources():
+        if declared.kind.kind in REVIEWS and builtins.is_builtin(declared.kind):
+            yield Resource(
+                gvr=declared.gvr,
+                kind=declared.kind.kind,
+                list_kind=f"{declared.kind.kind}List",
+                singular=declared.singular,
+                namespaced=declared.namespaced,
+                strategy=BuiltinStrategy(declared.kind, home_of(declared.kind), has_status=False),
+                verbs=declared.verbs,
+            )

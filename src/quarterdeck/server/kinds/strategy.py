@@ -1,0 +1,311 @@
+"""What a built-in kind brings to its resource, as data; and the strategy that follows it.
+
+A kind's module fills in a `Rules` with functions and leaves the rest alone: most kinds have
+defaults, a few checks, and the columns of their table. `BuiltinStrategy` is the one place that
+turns them into the face the verbs know.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from importlib import import_module
+
+import msgspec
+
+from quarterdeck.meta import builtins, names
+from quarterdeck.meta.field import FieldError
+from quarterdeck.meta.identity import GVK
+from quarterdeck.meta.structural.copying import copy_value
+from quarterdeck.server.registry.printer import AGE, NAME, created
+from quarterdeck.server.registry.resource import STATUS, Column, Context, Normalised, Object, Scale
+from quarterdeck.wire.status import BadRequest
+
+Problems = Iterable[FieldError]
+Cells = Callable[[Object, datetime], Sequence[object]]
+
+
+def nothing(*_: object) -> None:
+    """What a kind without an opinion does."""
+
+
+def no_problems(*_: object) -> Problems:
+    """What a kind without an opinion finds."""
+    return ()
+
+
+def no_warnings(*_: object) -> Sequence[str]:
+    """What a kind without an opinion warns of."""
+    return ()
+
+
+def name_and_age(value: Object, now: datetime) -> Sequence[object]:
+    """The cells of a kind without columns of its own."""
+    return (value["metadata"].get("name", ""), created(value, now))
+
+
+def as_is(value: Object) -> Object:
+    """The conversion of a kind with one version."""
+    return value
+
+
+APPROVAL = "approval"
+"""The endpoint that decides on certificate requests; what it writes is in the status too."""
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """The rules of one kind at one version."""
+
+    default: Callable[[Object], None] = nothing
+    prepare_create: Callable[[Object, Context], None] = nothing
+    prepare_update: Callable[[Object, Object, Context], None] = nothing
+    validate: Callable[[Object, Context], Problems] = no_problems
+    """Asked of new objects and of changed ones."""
+    validate_new: Callable[[Object, Context], Problems] = no_problems
+    validate_change: Callable[[Object, Object, Context], Problems] = no_problems
+    """What may not change; asked on the main endpoint only."""
+    warn: Callable[[Object, Object | None, Context], Sequence[str]] = no_warnings
+
+    name: names.NameKind = "subdomain"
+    counted: tuple[str, ...] = ()
+    """The members whose change raises the generation; empty for kinds without generation."""
+    counts_annotations: bool = False
+    """Whether a change of annotations raises the generation too."""
+    unconditional_update: bool = True
+    create_on_update: bool = False
+    keeps_status_on_create: bool = False
+    """Nodes and kinds without a status endpoint bring their own status."""
+    status_may_label: bool = False
+    """Whether writers of the status may change metadata along with it."""
+
+    selectable: Mapping[str, str] = {}
+    """Field selectors, and what an absent field counts as."""
+    field_values: Callable[[Object], Mapping[str, str]] | None = None
+    columns: tuple[Column, ...] = (NAME, AGE)
+    cells: Cells = name_and_age
+    scales: bool = False
+    scale_selector: Callable[[Object], str] = lambda value: ""
+
+    to_stored: Callable[[Object], Object] = as_is
+    to_served: Callable[[Object], Object] = as_is
+    converts: bool = False
+
+    grace_period: Callable[[Object, int | None], int] = lambda value, requested: 0
+    begin_delete: Callable[[Object, Context], bool] = lambda value, context: False
+    is_kept: Callable[[Object], bool] = lambda value: False
+
+
+ORDINARY = Rules()
+STRICT = Rules(unconditional_update=False)
+
+
+class BuiltinStrategy:
+    """Follows the rules of one built-in kind, which are loaded when they are first asked for."""
+
+    __slots__ = ("_home", "_rules", "gvk", "has_status")
+
+    def __init__(self, gvk: GVK, home: str = "strategy.ORDINARY", *, has_status: bool) -> None:
+        self.gvk = gvk
+        self.has_status = has_status
+        self._home = home
+        self._rules: Rules | None = None
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the kind."""
+        if self._rules is None:
+            module, _, name = self._home.partition(".")
+            found = getattr(import_module(f"quarterdeck.server.kinds.{module}"), name)
+            assert isinstance(found, Rules)  # the catalog names only rules, a test asks them all
+            self._rules = found
+        return self._rules
+
+    # policies ------------------------------------------------------------------------------------
+
+    @property
+    def has_generation(self) -> bool:
+        """Kinds whose spec somebody follows count its changes."""
+        return bool(self.rules.counted)
+
+    @property
+    def allow_unconditional_update(self) -> bool:
+        """Most built-in kinds may be replaced blindly."""
+        return self.rules.unconditional_update
+
+    @property
+    def allow_create_on_update(self) -> bool:
+        """A few kinds may be created by PUT."""
+        return self.rules.create_on_update
+
+    @property
+    def needs_type_meta(self) -> bool:
+        """The endpoint says the kind."""
+        return False
+
+    @property
+    def stored_as_served(self) -> bool:
+        """Kinds served in two forms are stored in one of them."""
+        return not self.rules.converts
+
+    # shape ---------------------------------------------------------------------------------------
+
+    def normalise(self, value: Object) -> Normalised:
+        """Take a body through the kind's type.
+
+        Raises:
+            BadRequest: for a value of a wrong type, in Go's words.
+        """
+        decoded = builtins.decode(value, self.gvk)
+        if decoded.error is not None:
+            kind, version = self.gvk.kind, self.gvk.version
+            raise BadRequest(
+                f'{kind} in version "{version}" cannot be handled as a {kind}: {decoded.error}'
+            )
+        return Normalised(decoded.object, tuple(builtins.unknown_fields(value, self.gvk)))
+
+    def default(self, value: Object) -> None:
+        """Fill in the kind's defaults."""
+        self.rules.default(value)
+
+    def stored(self, value: Object) -> Object:
+        """The object in the form it is stored in."""
+        return self.rules.to_stored(value)
+
+    def served(self, value: Object) -> Object:
+        """The object in the form of this resource."""
+        return self.rules.to_served(value)
+
+    # writes --------------------------------------------------------------------------------------
+
+    def prepare_create(self, value: Object, context: Context) -> None:
+        """Start with an empty status, then let the kind derive what it derives."""
+        if self.has_status and not self.rules.keeps_status_on_create:
+            value[STATUS] = builtins.zero(self.gvk).get(STATUS, {})
+        self.rules.prepare_create(value, context)
+
+    def prepare_update(self, value: Object, old: Object, context: Context) -> None:
+        """Each endpoint changes its own part."""
+        if context.subresource in (STATUS, APPROVAL):
+            self._keep_all_but_status(value, old)
+        elif self.has_status:
+            if STATUS in old:
+                value[STATUS] = copy_value(old[STATUS])
+            else:
+                value.pop(STATUS, None)
+        self.rules.prepare_update(value, old, context)
+
+    def _keep_all_but_status(self, value: Object, old: Object) -> None:
+        for member in (value.keys() | old.keys()) - {STATUS, "metadata"}:
+            if member in old:
+                value[member] = copy_value(old[member])
+            else:
+                value.pop(member)
+        if not self.rules.status_may_label:
+            if "labels" in old["metadata"]:
+                value["metadata"]["labels"] = dict(old["metadata"]["labels"])
+            else:
+                value["metadata"].pop("labels", None)
+
+    def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
+        """Everything about a new object."""
+        return [*self.rules.validate(value, context), *self.rules.validate_new(value, context)]
+
+    def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
+        """Everything about a changed object; the status endpoint changes nothing to check."""
+        if context.subresource == STATUS:
+            return []
+        return [
+            *self.rules.validate(value, context),
+            *self.rules.validate_change(value, old, context),
+        ]
+
+    def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
+        """One of the counted members changed."""
+        if self.rules.counts_annotations and context.subresource != STATUS:
+            before, after = (each["metadata"].get("annotations") or {} for each in (old, value))
+            if before != after:
+                return True
+        return any(value.get(member) != old.get(member) for member in self.rules.counted)
+
+    def warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
+        """What the kind warns of."""
+        return self.rules.warn(value, old, context)
+
+    def name_problems(self, name: str, *, is_prefix: bool) -> Sequence[str]:
+        """The kind's rule for names."""
+        return names.object_name(self.rules.name, name, is_prefix=is_prefix)
+
+    def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
+        """Writers of the object never own its status, and the other way around."""
+        if not self.has_status:
+            return ()
+        if subresource == STATUS:
+            if self.rules.status_may_label:
+                return (("spec",),)
+            return (("spec",), ("metadata", "labels"))
+        return ((STATUS,),)
+
+    # deletion ------------------------------------------------------------------------------------
+
+    def grace_period(self, value: Object, requested: int | None) -> int:
+        """Pods get time to end."""
+        return self.rules.grace_period(value, requested)
+
+    def begin_delete(self, value: Object, context: Context) -> bool:
+        """Namespaces become Terminating."""
+        return self.rules.begin_delete(value, context)
+
+    def is_kept(self, value: Object) -> bool:
+        """Namespaces wait for their contents."""
+        return self.rules.is_kept(value)
+
+    # reads ---------------------------------------------------------------------------------------
+
+    @property
+    def selectable(self) -> frozenset[str]:
+        """The kind's field selectors."""
+        return frozenset(self.rules.selectable)
+
+    def field_values(self, value: Object) -> Mapping[str, str]:
+        """The values of the field selectors."""
+        if self.rules.field_values is not None:
+            return self.rules.field_values(value)
+        return {
+            path: text_at(value, path, absent) for path, absent in self.rules.selectable.items()
+        }
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns kubectl shows."""
+        return self.rules.columns
+
+    def cells(self, value: Object, now: datetime) -> Sequence[object]:
+        """One row of them."""
+        return self.rules.cells(value, now)
+
+    # scale ---------------------------------------------------------------------------------------
+
+    def read_scale(self, value: Object) -> Scale | None:
+        """`spec.replicas`, where the kind scales."""
+        if not self.rules.scales:
+            return None
+        spec, status = value.get("spec") or {}, value.get(STATUS) or {}
+        return Scale(
+            spec.get("replicas") or 0, status.get("replicas") or 0, self.rules.scale_selector(value)
+        )
+
+    def write_scale(self, value: Object, replicas: int) -> None:
+        """Set `spec.replicas`."""
+        value.setdefault("spec", {})["replicas"] = replicas
+
+
+def text_at(value: Object, path: str, absent: str = "") -> str:
+    """A value as the text a field selector compares."""
+    place: object = value
+    for name in path.split("."):
+        if not isinstance(place, dict) or place.get(name) is None:
+            return absent
+        place = place[name]
+    match place:
+        case bool():
+            return "true" if place else "false"
+        case _:
+            return str(place)

@@ -1,0 +1,257 @@
+"""Checks that several kinds share, in Kubernetes' words."""
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from quarterdeck.kit.quantity import Quantity, QuantityError
+from quarterdeck.meta import names
+from quarterdeck.meta.field import (
+    Bare,
+    FieldError,
+    forbidden,
+    invalid,
+    not_supported,
+    quote,
+    required,
+)
+from quarterdeck.server.registry.metadata_validation import check_labels
+
+PORT_RANGE = "must be between 1 and 65535, inclusive"
+NON_NEGATIVE = "must be greater than or equal to 0"
+IMMUTABLE = "field is immutable"
+_ENOUGH_DIGITS = 20
+"""Of a number that is only compared."""
+
+
+def non_negative(path: str, value: Any) -> Iterator[FieldError]:
+    """A number that may not fall below zero."""
+    if isinstance(value, int) and value < 0:
+        yield invalid(path, value, NON_NEGATIVE)
+
+
+def port_number(path: str, value: Any) -> Iterator[FieldError]:
+    """A port."""
+    if not isinstance(value, int) or not 1 <= value <= 65535:
+        yield invalid(path, value or 0, PORT_RANGE)
+
+
+def port_or_name(path: str, value: Any) -> Iterator[FieldError]:
+    """A port by number or by name."""
+    if isinstance(value, str):
+        for problem in port_name(value):
+            yield invalid(path, value, problem)
+    else:
+        yield from port_number(path, value)
+
+
+def port_name(text: str) -> list[str]:
+    """The name of a port: up to 15 characters, at least one letter."""
+    problems = ["must be no more than 15 characters"] if len(text) > 15 else []
+    if not re.fullmatch(r"[-a-z0-9]+", text):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search(r"[a-z]", text):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in text:
+        problems.append("must not contain consecutive hyphens")
+    if text.startswith("-") or text.endswith("-"):
+        problems.append("must not begin or end with a hyphen")
+    return problems
+
+
+def one_of(path: str, value: Any, choices: Sequence[str]) -> Iterator[FieldError]:
+    """A word from a list; a missing one is another check's business."""
+    if value is not None and value not in choices:
+        yield not_supported(path, value, choices)
+
+
+def choice(path: str, value: Any, choices: Sequence[str]) -> Iterator[FieldError]:
+    """A word from a list that must be there."""
+    if not value:
+        yield required(path)
+    elif value not in choices:
+        yield not_supported(path, value, choices)
+
+
+def immutable(path: str, value: Any, old: Any) -> Iterator[FieldError]:
+    """A field that never changes."""
+    if value != old:
+        yield invalid(path, value, IMMUTABLE)
+
+
+_CONFIG_KEY = r"[-._a-zA-Z0-9]+"
+
+
+def config_key(text: str) -> list[str]:
+    """A key of a ConfigMap or Secret: what a file may be called."""
+    problems = ["must be no more than 253 characters"] if len(text) > 253 else []
+    if not re.fullmatch(_CONFIG_KEY, text):
+        problems.append(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g."
+            " 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is"
+            f" '{_CONFIG_KEY}')"
+        )
+    if text in (".", ".."):
+        problems.append(f"must not be '{text}'")
+    elif text.startswith(".."):
+        problems.append("must not start with '..'")
+    return problems
+
+
+def percent_or_number(path: str, value: Any) -> Iterator[FieldError]:
+    """A number of pods, or a share of them."""
+    if isinstance(value, str):
+        if not re.fullmatch(r"[0-9]+%", value):
+            text = (
+                "a valid percent string must be a numeric string followed by an ending '%' (e.g."
+                " '1%',  or '93%', regex used for validation is '[0-9]+%')"
+            )
+            yield invalid(path, int_or_string(value), text)
+    else:
+        yield from non_negative(path, value)
+
+
+def at_most_all(path: str, value: Any) -> Iterator[FieldError]:
+    """A share that is no more than all of them."""
+    if (percent_of(value) or 0) > 100:
+        yield invalid(path, int_or_string(value), "must not be greater than 100%")
+
+
+def percent_of(value: Any) -> int | None:
+    """The number in a percentage."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]+%", value):
+        return int(value[:-1].lstrip("0")[:_ENOUGH_DIGITS] or "0")
+    return None
+
+
+def is_some(value: Any) -> bool:
+    """Whether a number, a share, or text that happens to be a number is not zero."""
+    if isinstance(value, str):
+        return re.fullmatch(r"[-+]?0*[1-9][0-9]*|0*[1-9][0-9]*%", value) is not None
+    return bool(value)
+
+
+def int_or_string(value: Any) -> Bare:
+    """A number or text as Go shows its type."""
+    if isinstance(value, str):
+        return Bare(f"intstr.IntOrString{{Type:1, IntVal:0, StrVal:{quote(value)}}}")
+    return Bare(f'intstr.IntOrString{{Type:0, IntVal:{value}, StrVal:""}}')
+
+
+def is_network(text: str) -> bool:
+    """Whether a text is a network in CIDR notation, as Go reads it."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return "/" in text
+
+
+def quantity(path: str, value: Any) -> Iterator[FieldError]:
+    """An amount that may not be negative."""
+    try:
+        if Quantity.parse(str(value)).sign() < 0:
+            yield invalid(path, str(value), NON_NEGATIVE)
+    except QuantityError as error:
+        yield invalid(path, str(value), str(error))
+
+
+def label_selector(path: str, selector: Mapping[str, Any] | None) -> Iterator[FieldError]:
+    """A selector of labels: keys, operators, and values where they belong."""
+    if selector is None:
+        return
+    yield from check_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
+    for index, term in enumerate(selector.get("matchExpressions") or ()):
+        yield from _requirement(f"{path}.matchExpressions[{index}]", term)
+
+
+def _requirement(path: str, term: Mapping[str, Any]) -> Iterator[FieldError]:
+    operator, values = term.get("operator") or "", term.get("values") or ()
+    if operator in ("In", "NotIn"):
+        if not values:
+            text = "must be specified when `operator` is 'In' or 'NotIn'"
+            yield required(f"{path}.values", text)
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            yield forbidden(f"{path}.values", text)
+    else:
+        yield invalid(f"{path}.operator", operator, "not a valid selector operator")
+    key = term.get("key") or ""
+    for problem in names.qualified_name(key):
+        yield invalid(f"{path}.key", key, problem)
+    for index, value in enumerate(values):
+        for problem in names.label_value(value):
+            yield invalid(f"{path}.values[{index}]", value, problem)
+
+
+def selector_matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Whether a label selector selects a set of labels."""
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    return all(_term_matches(term, labels) for term in selector.get("matchExpressions") or ())
+
+
+def _term_matches(term: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    key, values = term.get("key") or "", term.get("values") or ()
+    match term.get("operator"):
+        case "In":
+            return labels.get(key) in values and key in labels
+        case "NotIn":
+            return key not in labels or labels[key] not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+        case _:
+            return False
+
+
+def selector_text(selector: Mapping[str, Any] | None) -> str:
+    """A selector as `kubectl` writes it: `app=web,tier in (a,b)`."""
+    if not selector:
+        return ""
+    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    for term in selector.get("matchExpressions") or ():
+        key, values = term.get("key"), ",".join(sorted(term.get("values") or ()))
+        parts.append(
+            {
+                "In": f"{key} in ({values})",
+                "NotIn": f"{key} notin ({values})",
+                "Exists": f"{key}",
+                "DoesNotExist": f"!{key}",
+            }.get(term.get("operator") or "", "")
+        )
+    return ",".join(sorted(part for part in parts if part))
+
+
+def go_strings(texts: Sequence[str]) -> Bare:
+    """A list of strings as Go prints it."""
+    return Bare("[]string{" + ", ".join(quote(text) for text in texts) + "}")
+
+
+def go_string_map(texts: Mapping[str, str]) -> Bare:
+    """A map of strings as Go prints it."""
+    members = (f"{quote(key)}:{quote(texts[key])}" for key in sorted(texts))
+    return Bare("map[string]string{" + ", ".join(members) + "}")
+
+
+def go_label_selector(selector: Mapping[str, Any] | None) -> Bare:
+    """A label selector as Go prints it."""
+    if selector is None:
+        return Bare("null")
+    labels, terms = selector.get("matchLabels"), selector.get("matchExpressions")
+    shown_labels = go_string_map(labels) if labels else "map[string]string(nil)"
+    kind = "[]v1.LabelSelectorRequirement"
+    shown_terms = f"{kind}{{{', '.join(map(_go_requirement, terms))}}}" if terms else f"{kind}(nil)"
+    return Bare(f"v1.LabelSelector{{MatchLabels:{shown_labels}, MatchExpressions:{shown_terms}}}")
+
+
+def _go_requirement(term: Mapping[str, Any]) -> str:
+    values = term.get("values")
+    shown = go_strings(values) if values else "[]string(nil)"
+    return (
+        f"v1.LabelSelectorRequirement{{Key:{quote(term.get('key') or '')},"
+        f" Operator:{quote(term.get('operator') or '')}, Values:{shown}}}"
+    )

@@ -1,0 +1,247 @@
+"""Where a Service leads to: Endpoints and EndpointSlices from the pods it selects."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from quarterdeck.server.lifecycle.engine.actions import Action, Create
+from quarterdeck.server.lifecycle.engine.controller import facts_around
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import (
+    controller_key,
+    delete,
+    is_controlled_by,
+    is_deleting,
+    is_true,
+    labels,
+    name,
+    namespace,
+    owner_reference,
+    spec,
+    status,
+    uid,
+    update,
+)
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import StoreEvent, StoreKey
+from quarterdeck.wire.labels import Selector
+
+SERVICES = "services"
+PODS = "pods"
+ENDPOINTS = "endpoints"
+SLICES = "endpointslices.discovery.k8s.io"
+_PER_SLICE = 100
+_SERVICE_NAME = "kubernetes.io/service-name"
+_MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+_MANAGER = "endpointslice-controller.k8s.io"
+_HEADLESS = "service.kubernetes.io/headless"
+
+
+class ServiceEndpoints:
+    """Follows the pods of every Service that has a selector."""
+
+    name = "endpoint-controller"
+    manager = "kube-controller-manager"
+    resources: frozenset[str] | None = frozenset({SERVICES, PODS, ENDPOINTS, SLICES})
+    initial: Sequence[StoreKey] = ()
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """The service itself, those that select a pod, and those whose endpoints went."""
+        key = event.key
+        if key.resource == SERVICES:
+            yield key
+        elif key.resource == PODS:
+            for facts in facts_around(event):
+                yield from index.selecting(SERVICES, key.namespace, facts.labels)
+        elif event.after is None:
+            if key.resource == ENDPOINTS:
+                yield StoreKey(SERVICES, key.namespace, key.name)
+                return
+            for facts in facts_around(event):
+                owner = controller_key(facts, "Service", SERVICES, key.namespace)
+                if owner is not None:
+                    yield owner
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """Bring the endpoints of one service up to date."""
+        service = view.get(key)
+        if service is None:
+            present = view.get(StoreKey(ENDPOINTS, key.namespace, key.name))
+            return [] if present is None or is_deleting(present) else [delete(ENDPOINTS, present)]
+        selector = spec(service).get("selector")
+        if not selector or spec(service).get("type") == "ExternalName" or is_deleting(service):
+            return ()
+        pods = view.select(PODS, key.namespace, Selector.of(selector))
+        places = [place for pod in pods if (place := _place(service, pod)) is not None]
+        return [*_plan_endpoints(view, service, places), *_plan_slices(view, service, places)]
+
+
+class _Place(NamedTuple):
+    """One pod behind a service."""
+
+    ports: tuple[tuple[str, int, str], ...]
+    address: str
+    node: str
+    target: Object
+    is_ready: bool
+    is_terminating: bool
+
+
+def _place(service: Object, pod: Object) -> _Place | None:
+    address = status(pod).get("podIP")
+    if not address or status(pod).get("phase") in ("Succeeded", "Failed"):
+        return None
+    target = {"kind": "Pod", "namespace": namespace(pod), "name": name(pod), "uid": uid(pod)}
+    is_ready = is_true(status(pod).get("conditions"), "Ready")
+    return _Place(
+        ports=tuple(_ports(service, pod)),
+        address=address,
+        node=spec(pod).get("nodeName") or "",
+        target=target,
+        is_ready=is_ready or bool(spec(service).get("publishNotReadyAddresses")),
+        is_terminating=is_deleting(pod),
+    )
+
+
+def _ports(service: Object, pod: Object) -> Iterator[tuple[str, int, str]]:
+    for port in spec(service).get("ports") or ():
+        protocol = port.get("protocol") or "TCP"
+        number = _number(port.get("targetPort") or port.get("port"), pod, protocol)
+        if number is not None:
+            yield (port.get("name") or "", number, protocol)
+
+
+def _number(target: int | str, pod: Object, protocol: str) -> int | None:
+    """A port by number, or by the name a container gives it."""
+    if isinstance(target, int):
+        return target
+    for container in spec(pod).get("containers") or ():
+        for port in container.get("ports") or ():
+            if port.get("name") == target and (port.get("protocol") or "TCP") == protocol:
+                return int(port["containerPort"])
+    return int(target) if target.isdigit() else None
+
+
+# Endpoints ---------------------------------------------------------------------------------------
+
+
+def _plan_endpoints(view: View, service: Object, places: list[_Place]) -> Iterator[Action]:
+    subsets = _subsets([place for place in places if not place.is_terminating])
+    carried = dict(labels(service)) | _headless(service)
+    present = view.get(StoreKey(ENDPOINTS, namespace(service), name(service)))
+    if present is None:
+        metadata: Object = {"name": name(service), "namespace": namespace(service)}
+        if carried:
+            metadata["labels"] = carried
+        value: Object = {"kind": "Endpoints", "apiVersion": "v1", "metadata": metadata}
+        yield Create(ENDPOINTS, value | ({"subsets": subsets} if subsets else {}))
+        return
+    if (present.get("subsets") or []) != subsets or labels(present) != carried:
+        yield update(ENDPOINTS, present, metadata={"labels": carried or None}, subsets=subsets)
+
+
+def _headless(service: Object) -> dict[str, str]:
+    return {_HEADLESS: ""} if spec(service).get("clusterIP") == "None" else {}
+
+
+def _subsets(places: list[_Place]) -> list[Object]:
+    by_ports: dict[tuple[tuple[str, int, str], ...], list[_Place]] = {}
+    for place in places:
+        by_ports.setdefault(place.ports, []).append(place)
+    return [_subset(ports, by_ports[ports]) for ports in sorted(by_ports)]
+
+
+def _subset(ports: tuple[tuple[str, int, str], ...], places: list[_Place]) -> Object:
+    subset: Object = {}
+    for member, is_ready in (("addresses", True), ("notReadyAddresses", False)):
+        chosen = [_address(place) for place in places if place.is_ready is is_ready]
+        if chosen:
+            subset[member] = sorted(chosen, key=lambda each: str(each["ip"]))
+    if ports:
+        subset["ports"] = [_port(each) for each in ports]
+    return subset
+
+
+def _address(place: _Place) -> Object:
+    node = {"nodeName": place.node} if place.node else {}
+    return {"ip": place.address, **node, "targetRef": place.target}
+
+
+def _port(port: tuple[str, int, str]) -> Object:
+    name_, number, protocol = port
+    return {**({"name": name_} if name_ else {}), "port": number, "protocol": protocol}
+
+
+# EndpointSlices ----------------------------------------------------------------------------------
+
+
+def _plan_slices(view: View, service: Object, places: list[_Place]) -> Iterator[Action]:
+    present = [
+        each
+        for each in view.owned(uid(service), SLICES)
+        if is_controlled_by(each, service) and labels(each).get(_MANAGED_BY) == _MANAGER
+    ]
+    wanted = _slices(places)
+    for index, content in enumerate(wanted):
+        if index >= len(present):
+            yield Create(SLICES, _new_slice(service, content))
+        elif any(present[index].get(member) != value for member, value in content.items()):
+            yield update(SLICES, present[index], **content)
+    for surplus in present[len(wanted) :]:
+        if not is_deleting(surplus):
+            yield delete(SLICES, surplus)
+
+
+def _slices(places: list[_Place]) -> list[Object]:
+    by_ports: dict[tuple[tuple[str, int, str], ...], list[_Place]] = {}
+    for place in places:
+        by_ports.setdefault(place.ports, []).append(place)
+    slices = []
+    for ports in sorted(by_ports):
+        chosen = by_ports[ports]
+        for start in range(0, len(chosen), _PER_SLICE):
+            part = chosen[start : start + _PER_SLICE]
+            slices.append(_content(ports, part))
+    return slices or [_content((), [])]
+
+
+def _content(ports: tuple[tuple[str, int, str], ...], places: list[_Place]) -> Object:
+    return {
+        "endpoints": [_endpoint(place) for place in places],
+        "ports": [{"name": "", **_port(each)} for each in ports],
+    }
+
+
+def _endpoint(place: _Place) -> Object:
+    conditions = {
+        "ready": place.is_ready and not place.is_terminating,
+        "serving": place.is_ready,
+        "terminating": place.is_terminating,
+    }
+    node = {"nodeName": place.node} if place.node else {}
+    return {
+        "addresses": [place.address],
+        "conditions": conditions,
+        "targetRef": place.target,
+        **node,
+    }
+
+
+def _new_slice(service: Object, content: Object) -> Object:
+    return {
+        "kind": "EndpointSlice",
+        "apiVersion": "discovery.k8s.io/v1",
+        "metadata": {
+            "generateName": f"{name(service)}-",
+            "namespace": namespace(service),
+            "labels": {
+                **labels(service),
+                **_headless(service),
+                _SERVICE_NAME: name(service),
+                _MANAGED_BY: _MANAGER,
+            },
+            "ownerReferences": [owner_reference(service)],
+        },
+        "addressType": "IPv4",
+        **content,
+    }

@@ -1,0 +1,58 @@
+"""Events are forgotten an hour after they were last written."""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.server.lifecycle.engine.actions import Action, Remove, Requeue
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import time_of
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.storage import StoreEvent, StoreKey
+
+EVENTS = "events"
+TTL = timedelta(hours=1)
+_AT_ONCE = 500
+_SWEEP = StoreKey(EVENTS, "", "")
+
+
+class EventExpiry:
+    """Removes events that are too old; one deadline for all of them."""
+
+    name = "event-expiry"
+    manager = "kube-apiserver"
+    resources: frozenset[str] | None = frozenset({EVENTS})
+    initial: Sequence[StoreKey] = ()
+
+    def __init__(self, clock: Clock, ttl: timedelta = TTL) -> None:
+        self._clock = clock
+        self._ttl = ttl
+        self._due: list[tuple[float, int, StoreKey]] = []
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """Note the deadline; only the first one needs to be looked at."""
+        if event.after is None:
+            return
+        is_first = not self._due
+        written = self._clock.now()
+        if event.before is None:  # may have been there before the server started
+            written = time_of(facts_of(event.after).creation_timestamp) or written
+        due = (written + self._ttl).timestamp()
+        heapq.heappush(self._due, (due, event.after.revision, event.key))
+        if is_first or self._due[0][1] == event.after.revision:
+            yield _SWEEP
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """Remove what is due and come back for the next."""
+        now = view.now.timestamp()
+        actions: list[Action] = []
+        while self._due and self._due[0][0] <= now and len(actions) < _AT_ONCE:
+            _, revision, each = heapq.heappop(self._due)
+            value = view.get(each)
+            if value is not None and value["metadata"].get("resourceVersion") == str(revision):
+                actions.append(Remove(key=each, revision=revision))
+        if self._due:
+            actions.append(Requeue(max(0.0, self._due[0][0] - now)))
+        return actions

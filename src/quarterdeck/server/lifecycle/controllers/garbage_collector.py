@@ -1,0 +1,242 @@
+"""Garbage collection: what nobody owns any more goes, as its owner went.
+
+An owner is *solid* if it is there, under the name and with the uid that its dependent says, and
+does not wait for its dependents in turn. An object whose owners are all gone is deleted; one with
+a solid owner loses the references to the others. A foreground deletion waits until every dependent
+that blocks it is gone; an orphaning one lets go of all of them first.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from quarterdeck.server.lifecycle.engine.actions import Action, Delete, Record, Update
+from quarterdeck.server.lifecycle.engine.index import Index, is_linked
+from quarterdeck.server.lifecycle.engine.objects import update
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.registry.deletion import FOREGROUND, ORPHAN
+from quarterdeck.server.registry.object_meta import Facts, Owner, facts_of
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import StoreEvent, StoreKey
+
+_COMPONENT = "garbage-collector-controller"
+
+
+class Collector:
+    """The garbage collector, one plan per object."""
+
+    name = "garbage-collector"
+    manager = "kube-controller-manager"
+    resources = None
+    initial: Sequence[StoreKey] = ()
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """The object if its owners are news, its dependents if it goes, owners that wait for it."""
+        if event.after is None:
+            if event.before is not None:
+                gone = facts_of(event.before)
+                yield from index.owned(gone.uid)
+                yield from _waiting(gone.owner_references, index)
+            return
+        if not is_linked(event.after) and (event.before is None or not is_linked(event.before)):
+            return
+        before = facts_of(event.before) if event.before is not None else None
+        after = facts_of(event.after)
+        owners = None if before is None else before.owner_references
+        if owners != after.owner_references:
+            yield event.key
+            yield from _waiting(owners, index)
+        if after.deletion_timestamp is not None and _is_held(after):
+            yield event.key
+            if before is None or not (_is_held(before) and before.deletion_timestamp):
+                yield from index.owned(after.uid)
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """What to do about one object, as an owner that ends or as a dependent."""
+        facts = view.facts(key)
+        if facts is None:
+            return ()
+        if facts.deletion_timestamp is None:
+            return list(_plan_dependent(view, key, facts))
+        finalizers = facts.finalizers or ()
+        if ORPHAN in finalizers:
+            return list(_plan_orphaning(view, key, facts))
+        if FOREGROUND in finalizers:
+            return list(_plan_foreground(view, key, facts))
+        return ()
+
+
+def _is_held(facts: Facts) -> bool:
+    finalizers = facts.finalizers or ()
+    return FOREGROUND in finalizers or ORPHAN in finalizers
+
+
+def _waiting(owners: Iterable[Owner] | None, index: Index) -> Iterator[StoreKey]:
+    for owner in owners or ():
+        if (key := index.ending(owner.uid)) is not None:
+            yield key
+
+
+# owners ------------------------------------------------------------------------------------------
+
+
+def _plan_foreground(view: View, key: StoreKey, facts: Facts) -> Iterator[Action]:
+    if not _is_blocked(view, key, facts):
+        yield from _without_finalizer(view, key, FOREGROUND)
+
+
+def _is_blocked(view: View, key: StoreKey, facts: Facts) -> bool:
+    """Whether an owner must wait for dependents; not if they all wait for it in turn."""
+    is_cycle = has_blockers = False
+    seen, open_ = {key}, [facts.uid]
+    while open_:
+        uid = open_.pop()
+        for dependent in view.index.owned(uid):
+            known = view.facts(dependent)
+            if known is None or not _blocks(known, uid):
+                continue
+            has_blockers = True
+            if dependent == key:
+                is_cycle = True
+            elif not _only_waits(known):
+                return True
+            elif dependent not in seen:
+                seen.add(dependent)
+                open_.append(known.uid)
+    return has_blockers and not is_cycle
+
+
+def _only_waits(facts: Facts) -> bool:
+    """Whether an object is kept by nothing but its own dependents."""
+    return _ends_in_foreground(facts) and facts.finalizers == (FOREGROUND,)
+
+
+def _blocks(dependent: Facts, uid: str) -> bool:
+    return any(
+        owner.uid == uid and owner.block_owner_deletion
+        for owner in dependent.owner_references or ()
+    )
+
+
+def _plan_orphaning(view: View, key: StoreKey, facts: Facts) -> Iterator[Action]:
+    for dependent in view.index.owned(facts.uid):
+        yield from _without_owners(view, dependent, {facts.uid})
+    yield from _without_finalizer(view, key, ORPHAN)
+
+
+def _without_finalizer(view: View, key: StoreKey, finalizer: str) -> Iterator[Update]:
+    value = view.get(key)
+    if value is not None:
+        kept = [each for each in value["metadata"].get("finalizers") or () if each != finalizer]
+        yield update(key.resource, value, metadata={"finalizers": kept or None})
+
+
+# dependents --------------------------------------------------------------------------------------
+
+
+class _Owners(NamedTuple):
+    solid: list[Owner]
+    dangling: list[Owner]
+    waiting: list[Owner]
+    unknown: list[Owner]
+    """Of a kind nobody knows, or that cannot own this: left alone, and so is the dependent."""
+
+
+def _plan_dependent(view: View, key: StoreKey, facts: Facts) -> Iterator[Action]:
+    if not facts.owner_references:
+        return
+    owners = _sort(view, key, facts.owner_references)
+    yield from _reports(view, key, owners)
+    if owners.solid:
+        if surplus := {each.uid for each in (*owners.dangling, *owners.waiting)}:
+            yield from _without_owners(view, key, surplus)
+        return
+    if owners.unknown:
+        return
+    if owners.waiting and view.index.owns(facts.uid):
+        if any(_ends_in_foreground(view.facts(each)) for each in view.index.owned(facts.uid)):
+            yield from _unblocked(view, key)
+        yield Delete(key=key, uid=facts.uid, policy="Foreground")
+        return
+    # keeps a policy that somebody asked for by a finalizer
+    yield Delete(key=key, uid=facts.uid, policy=None if _is_held(facts) else "Background")
+
+
+def _sort(view: View, key: StoreKey, references: Iterable[Owner]) -> _Owners:
+    owners = _Owners([], [], [], [])
+    for owner in references:
+        served = view.serves(owner.api_version, owner.kind) if owner.api_version else None
+        if served is None:
+            (owners.dangling if view.index.is_gone(owner.uid) else owners.unknown).append(owner)
+            continue
+        if served.namespaced and not key.namespace:
+            owners.unknown.append(owner)
+            continue
+        namespace = key.namespace if served.namespaced else ""
+        found = view.facts(StoreKey(served.resource, namespace, owner.name))
+        if found is None or found.uid != owner.uid:
+            owners.dangling.append(owner)
+        elif _ends_in_foreground(found):
+            owners.waiting.append(owner)
+        else:
+            owners.solid.append(owner)
+    return owners
+
+
+def _ends_in_foreground(facts: Facts | None) -> bool:
+    return (
+        facts is not None
+        and facts.deletion_timestamp is not None
+        and FOREGROUND in (facts.finalizers or ())
+    )
+
+
+def _without_owners(view: View, key: StoreKey, uids: set[str]) -> Iterator[Update]:
+    value = view.get(key)
+    if value is not None:
+        references = value["metadata"].get("ownerReferences") or ()
+        kept = [each for each in references if each.get("uid") not in uids]
+        yield update(key.resource, value, metadata={"ownerReferences": kept or None})
+
+
+def _unblocked(view: View, key: StoreKey) -> Iterator[Update]:
+    """Breaks a cycle: the object no longer keeps its owners waiting."""
+    value = view.get(key)
+    if value is not None:
+        references = value["metadata"].get("ownerReferences") or ()
+        if any(each.get("blockOwnerDeletion") for each in references):
+            free = [{**each, "blockOwnerDeletion": False} for each in references]
+            yield update(key.resource, value, metadata={"ownerReferences": free})
+
+
+def _reports(view: View, key: StoreKey, owners: _Owners) -> Iterator[Record]:
+    """Tell of references across namespaces, which are a mistake that costs the object."""
+    for owner in owners.unknown:
+        served = view.serves(owner.api_version, owner.kind) if owner.api_version else None
+        if served is not None:
+            yield from _report(view, key, owner)
+    for owner in owners.dangling:
+        if view.index.is_gone(owner.uid):
+            continue
+        served = view.serves(owner.api_version, owner.kind)
+        if served is not None and served.namespaced and _is_elsewhere(view, served[0], owner):
+            yield from _report(view, key, owner)
+
+
+def _is_elsewhere(view: View, resource: str, owner: Owner) -> bool:
+    return any(facts_of(entry).uid == owner.uid for entry in view.entries(resource))
+
+
+def _report(view: View, key: StoreKey, owner: Owner) -> Iterator[Record]:
+    value: Object | None = view.get(key)
+    if value is None:
+        return
+    shown = f"{owner.api_version}/{owner.kind}, namespace: {key.namespace}, name: {owner.name}"
+    yield Record(
+        about=value,
+        reason="OwnerRefInvalidNamespace",
+        message=(
+            f'ownerRef [{shown}, uid: {owner.uid}] does not exist in namespace "{key.namespace}"'
+        ),
+        component=_COMPONENT,
+        is_warning=True,
+    )

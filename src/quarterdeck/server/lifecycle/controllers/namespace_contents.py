@@ -1,0 +1,58 @@
+"""What every namespace has from its first moment: an account, and the certificate to trust."""
+
+from collections.abc import Iterator, Sequence
+
+from quarterdeck.server.lifecycle.controllers.namespace_termination import NAMESPACES
+from quarterdeck.server.lifecycle.engine.actions import Action, Create
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import is_deleting, update
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.storage import StoreEvent, StoreKey
+
+ACCOUNTS = "serviceaccounts"
+CONFIG_MAPS = "configmaps"
+ACCOUNT = "default"
+AUTHORITY = "kube-root-ca.crt"
+
+
+class NamespaceContents:
+    """Keeps `serviceaccount/default` and `configmap/kube-root-ca.crt` in every namespace."""
+
+    name = "namespace-contents"
+    manager = "kube-controller-manager"
+    resources: frozenset[str] | None = frozenset({NAMESPACES, ACCOUNTS, CONFIG_MAPS})
+    initial: Sequence[StoreKey] = ()
+
+    def __init__(self, authority: str) -> None:
+        self._data = {"ca.crt": authority}
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """Namespaces that are new, or lost one of the two."""
+        key = event.key
+        if key.resource == NAMESPACES:
+            if event.after is not None and facts_of(event.after).deletion_timestamp is None:
+                yield key
+        elif (key.resource, key.name) in ((ACCOUNTS, ACCOUNT), (CONFIG_MAPS, AUTHORITY)):
+            yield StoreKey(NAMESPACES, "", key.namespace)
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """Make what is missing, restore what was changed."""
+        namespace = view.get(key)
+        if namespace is None or is_deleting(namespace):
+            return ()
+        actions: list[Action] = []
+        if view.facts(StoreKey(ACCOUNTS, key.name, ACCOUNT)) is None:
+            actions.append(Create(ACCOUNTS, _named("ServiceAccount", ACCOUNT, key.name)))
+        present = view.get(StoreKey(CONFIG_MAPS, key.name, AUTHORITY))
+        if present is None:
+            new = _named("ConfigMap", AUTHORITY, key.name)
+            actions.append(Create(CONFIG_MAPS, new | {"data": self._data}))
+        elif present.get("data") != self._data and not is_deleting(present):
+            actions.append(update(CONFIG_MAPS, present, data=self._data))
+        return actions
+
+
+def _named(kind: str, name: str, namespace: str) -> dict[str, object]:
+    metadata = {"name": name, "namespace": namespace}
+    return {"kind": kind, "apiVersion": "v1", "metadata": metadata}

@@ -1,0 +1,56 @@
+"""Pods that were told to stop are gone when their time is up, where no kubelet says so."""
+
+from collections.abc import Iterator, Sequence
+
+from quarterdeck.server.lifecycle.engine.actions import Action, Requeue
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import annotations, remove, spec, time_of, update
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import StoreEvent, StoreKey
+
+PODS = "pods"
+NODES = "nodes"
+SIMULATED_NODE = "simulate.quarterdeck.dev/node"
+"""The annotation of nodes whose kubelet is this process."""
+
+
+class PodEnd:
+    """Removes pods of simulated and of absent nodes when their grace ends."""
+
+    name = "pod-end"
+    manager = "kubelet"
+    resources: frozenset[str] | None = frozenset({PODS})
+    initial: Sequence[StoreKey] = ()
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """Pods that are being deleted."""
+        if event.after is not None and facts_of(event.after).deletion_timestamp is not None:
+            yield event.key
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """Wait for the end of the grace, then remove it."""
+        pod = view.get(key)
+        if pod is None or has_kubelet(view, pod):
+            return ()
+        end = time_of(pod["metadata"].get("deletionTimestamp"))
+        if end is None:
+            return ()
+        left = (end - view.now).total_seconds()
+        return [Requeue(left)] if left > 0 else end_pod(pod)
+
+
+def has_kubelet(view: View, pod: Object) -> bool:
+    """Whether a pod runs on a node that somebody else looks after."""
+    node = view.get(StoreKey(NODES, "", spec(pod).get("nodeName") or ""))
+    return node is not None and SIMULATED_NODE not in annotations(node)
+
+
+def end_pod(pod: Object) -> Sequence[Action]:
+    """Remove a pod; one with finalizers only has no time left any more."""
+    if not pod["metadata"].get("finalizers"):
+        return [remove(PODS, pod)]
+    if pod["metadata"].get("deletionGracePeriodSeconds"):
+        return [update(PODS, pod, metadata={"deletionGracePeriodSeconds": 0})]
+    return ()

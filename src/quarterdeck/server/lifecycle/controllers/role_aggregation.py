@@ -1,0 +1,59 @@
+"""Cluster roles that consist of others."""
+
+from collections.abc import Iterator, Sequence
+
+from quarterdeck.server.lifecycle.engine.actions import Action
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import is_deleting, labels, update
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import StoreEvent, StoreKey
+from quarterdeck.wire.labels import Selector, SelectorError
+
+ROLES = "clusterroles.rbac.authorization.k8s.io"
+_ALL = StoreKey(ROLES, "", "")
+
+
+class RoleAggregation:
+    """Fills in the rules of roles that have an `aggregationRule`; there are few of them."""
+
+    name = "clusterrole-aggregation-controller"
+    manager = "clusterrole-aggregation-controller"
+    resources: frozenset[str] | None = frozenset({ROLES})
+    initial: Sequence[StoreKey] = ()
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """Any role may be part of any other: all are looked at together."""
+        yield _ALL
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """The roles whose rules are not what their parts add up to."""
+        roles = list(view.list(ROLES))
+        actions: list[Action] = []
+        for place, role in enumerate(roles):
+            if role.get("aggregationRule") is None or is_deleting(role):
+                continue
+            rules = _sum(role, roles)
+            if rules != (role.get("rules") or []):
+                actions.append(update(ROLES, role, rules=rules))
+                # the next ones build on it: two that contain each other come to an agreement
+                roles[place] = {**role, "rules": rules}
+        return actions
+
+
+def _sum(role: Object, roles: Sequence[Object]) -> list[Object]:
+    rules: list[Object] = []
+    for selector in _selectors(role):
+        for part in roles:
+            if part is role or not selector.matches(labels(part)):
+                continue
+            rules += [rule for rule in part.get("rules") or () if rule not in rules]
+    return rules
+
+
+def _selectors(role: Object) -> Iterator[Selector]:
+    for each in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        try:
+            yield Selector.from_label_selector(each)
+        except (SelectorError, ValueError):
+            continue

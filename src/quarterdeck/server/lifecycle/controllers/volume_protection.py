@@ -1,0 +1,69 @@
+"""Claims and volumes that are in use stay until they are not.
+
+Admission gives both a finalizer; here it is taken off again: from a claim when no running pod
+mounts it, from a volume when it is not bound.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.lifecycle.engine.actions import Action
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import is_deleting, spec, status, update
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import StoreEvent, StoreKey
+
+CLAIMS = "persistentvolumeclaims"
+VOLUMES = "persistentvolumes"
+PODS = "pods"
+_FINALIZERS = {CLAIMS: "kubernetes.io/pvc-protection", VOLUMES: "kubernetes.io/pv-protection"}
+
+
+class VolumeProtection:
+    """Lets claims and volumes go that nobody uses."""
+
+    name = "volume-protection"
+    manager = "kube-controller-manager"
+    resources: frozenset[str] | None = frozenset({CLAIMS, VOLUMES, PODS})
+    initial: Sequence[StoreKey] = ()
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """What is being deleted, and the claims of pods that are gone."""
+        if event.key.resource != PODS:
+            if event.after is not None and facts_of(event.after).deletion_timestamp is not None:
+                yield event.key
+        elif event.after is None and event.before is not None:
+            for name in _claims(kit_json.decode(event.before.value)):
+                yield StoreKey(CLAIMS, event.key.namespace, name)
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """Take the finalizer off what is not in use."""
+        value = view.get(key)
+        if value is None or not is_deleting(value):
+            return ()
+        finalizers = value["metadata"].get("finalizers") or []
+        kept = [each for each in finalizers if each != _FINALIZERS[key.resource]]
+        if kept == finalizers or _is_used(view, key, value):
+            return ()
+        return [update(key.resource, value, metadata={"finalizers": kept or None})]
+
+
+def _is_used(view: View, key: StoreKey, value: Object) -> bool:
+    if key.resource == VOLUMES:
+        return status(value).get("phase") == "Bound"
+    return any(key.name in _claims(pod) and _runs(pod) for pod in view.list(PODS, key.namespace))
+
+
+def _runs(pod: Object) -> bool:
+    finished = status(pod).get("phase") in ("Succeeded", "Failed")
+    return bool(spec(pod).get("nodeName")) and not finished
+
+
+def _claims(pod: Object) -> list[str]:
+    return [
+        volume["persistentVolumeClaim"].get("claimName", "")
+        for volume in spec(pod).get("volumes") or ()
+        if volume.get("persistentVolumeClaim")
+    ]

@@ -1,0 +1,76 @@
+"""The face of a controller, and its maps from writes to work."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from quarterdeck.server.lifecycle.engine.actions import Action
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import controller_key
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.registry.object_meta import Facts, facts_of
+from quarterdeck.storage import StoreEvent, StoreKey
+
+
+class Controller(Protocol):
+    """One thing a cluster does by itself."""
+
+    @property
+    def name(self) -> str:
+        """For reports."""
+        ...
+
+    @property
+    def manager(self) -> str:
+        """Who its writes are attributed to in `managedFields`."""
+        ...
+
+    @property
+    def resources(self) -> frozenset[str] | None:
+        """The resources whose writes concern it; None for all."""
+        ...
+
+    @property
+    def initial(self) -> Sequence[StoreKey]:
+        """What to look at once, when the server starts."""
+        ...
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterable[StoreKey]:
+        """Whose plan a committed write calls for; must be cheap, it is asked for every write."""
+        ...
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """What to do about one key. Pure: the same view gives the same answer."""
+        ...
+
+
+def newest(event: StoreEvent) -> Facts | None:
+    """What is known of the object a write is about; of a deleted one, what it last was."""
+    entry = event.after or event.before
+    return None if entry is None else facts_of(entry)
+
+
+def facts_around(event: StoreEvent) -> Iterator[Facts]:
+    """The facts after and before a write, where they differ in who may be concerned."""
+    after = facts_of(event.after) if event.after is not None else None
+    before = facts_of(event.before) if event.before is not None else None
+    if after is not None:
+        yield after
+    if before is not None and (
+        after is None
+        or before.labels != after.labels
+        or before.owner_references != after.owner_references
+    ):
+        yield before
+
+
+def keys_of_controller(
+    event: StoreEvent, index: Index, *, kind: str, resource: str
+) -> Iterator[StoreKey]:
+    """Whose object was written: its controller, or whoever may adopt it."""
+    namespace = event.key.namespace
+    for facts in facts_around(event):
+        owner = controller_key(facts, kind, resource, namespace)
+        if owner is not None:
+            yield owner
+        elif not any(each.controller for each in facts.owner_references or ()):
+            yield from index.selecting(resource, namespace, facts.labels)

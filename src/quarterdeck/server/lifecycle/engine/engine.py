@@ -1,0 +1,283 @@
+"""Runs plans when something they care about was written, or when they asked to be.
+
+One queue with one entry per controller and key. A round takes all that is queued, plans each entry
+on the committed state and decides its writes; then it waits until all of them are durable before
+the next round begins. So a plan never sees the world without its own last writes, a thousand
+entries share a commit, and nothing runs while nothing happens.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from quarterdeck.meta.identity import GVK, GroupVersion
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.core.durability import reached
+from quarterdeck.server.core.timers import Timer
+from quarterdeck.server.lifecycle.engine.actions import (
+    Action,
+    Create,
+    Delete,
+    Record,
+    Remove,
+    Requeue,
+    Update,
+)
+from quarterdeck.server.lifecycle.engine.controller import Controller
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.refusals import is_ending, refusal
+from quarterdeck.server.lifecycle.engine.view import Decoded, Served, StoreSource, View
+from quarterdeck.server.lifecycle.engine.writer import Stale, Writer
+from quarterdeck.storage import (
+    Closed,
+    Entry,
+    RevisionConflict,
+    StorageError,
+    StoreEvent,
+    StoreKey,
+    Ticket,
+)
+from quarterdeck.wire.status import ApiError
+
+_Item = tuple[int, StoreKey]
+"""The number of a controller, and what it is to look at."""
+
+FIRST_RETRY_S = 0.1
+LAST_RETRY_S = 60.0
+_LOADED_AT_ONCE = 500
+_BEHIND_S = 1.0
+
+
+class Engine:
+    """Keeps the controllers of one server going; `run` must be running."""
+
+    def __init__(self, core: Core, controllers: Sequence[Controller]) -> None:
+        self._core = core
+        self._controllers = tuple(controllers)
+        self._writer = Writer(core)
+        self._source = StoreSource(core.store)
+        self._index = Index()
+        self._decoded = Decoded()
+        self._queue: dict[_Item, None] = {}
+        self._timers: dict[_Item, Timer] = {}
+        self._failures: dict[_Item, int] = {}
+        self._wake = asyncio.Event()
+        self._quiet = asyncio.Event()
+        self._rounds = 0
+        self._is_behind = False
+        self._concerned: dict[str, tuple[int, ...]] = {}
+
+    async def run(self) -> None:
+        """Follow the store until cancelled."""
+        stop = self._core.store.subscribe(self._follow)
+        try:
+            await self._load()
+            while True:
+                self._wake.clear()
+                while self._queue:
+                    await self._round()
+                self._quiet.set()
+                await self._wake.wait()
+        except Closed:
+            return
+        finally:
+            stop()
+            for timer in self._timers.values():
+                timer.cancel()
+
+    async def settled(self) -> None:
+        """Wait until there is nothing to do but to wait for time to pass."""
+        await self._quiet.wait()
+
+    def view(self) -> View:
+        """The world as plans see it now."""
+        return View(
+            self._source,
+            self._index,
+            decoded=self._decoded,
+            serves=self._serves,
+            now=self._core.clock.now(),
+            rng=self._core.random,
+        )
+
+    def statistics(self) -> dict[str, int]:
+        """How much there is to do."""
+        return {
+            "queued": len(self._queue),
+            "waiting": len(self._timers),
+            "failing": len(self._failures),
+            "rounds": self._rounds,
+        }
+
+    # what happens --------------------------------------------------------------------------------
+
+    def _follow(self, events: Sequence[StoreEvent]) -> None:
+        for event in events:
+            self._index.apply(event)
+            if event.after is None:
+                self._decoded.forget(event.key)
+            self._notice(event)
+
+    def _notice(self, event: StoreEvent) -> None:
+        for number in self._whose(event.key.resource):
+            for key in self._controllers[number].keys(event, self._index):
+                self._enqueue((number, key))
+
+    def _whose(self, resource: str) -> tuple[int, ...]:
+        """The controllers that care about a resource."""
+        found = self._concerned.get(resource)
+        if found is None:
+            found = self._concerned[resource] = tuple(
+                number
+                for number, controller in enumerate(self._controllers)
+                if controller.resources is None or resource in controller.resources
+            )
+        return found
+
+    def _enqueue(self, item: _Item) -> None:
+        self._queue[item] = None
+        self._quiet.clear()
+        self._wake.set()
+
+    async def _load(self) -> None:
+        """Look once at everything that was there before."""
+        snapshot, store = self._core.store.snapshot(), self._core.store
+        fresh: list[Entry] = []
+        for resource in snapshot.resources():
+            fresh.extend(snapshot.range(resource))
+        for number, entry in enumerate(fresh):
+            if number % _LOADED_AT_ONCE == 0:
+                await self._core.clock.sleep(0)
+            if store.get(entry.key) is entry:
+                self._index.load(entry)
+        for number, entry in enumerate(fresh):
+            if number % _LOADED_AT_ONCE == 0:
+                await self._core.clock.sleep(0)
+            if store.get(entry.key) is entry:
+                self._notice(StoreEvent(entry.revision, entry.key, before=None, after=entry))
+        for number, controller in enumerate(self._controllers):
+            for key in controller.initial:
+                self._enqueue((number, key))
+
+    # what is done --------------------------------------------------------------------------------
+
+    async def _round(self) -> None:
+        self._rounds += 1
+        items, self._queue = self._queue, {}
+        clock, slice_s = self._core.clock, self._core.options.slice_s
+        tickets: list[tuple[_Item, Ticket]] = []
+        view, started = self.view(), clock.monotonic()
+        for item in items:
+            await self._look_at(item, view, tickets)
+            if clock.monotonic() - started > slice_s:
+                await clock.sleep(0)
+                view, started = self.view(), clock.monotonic()
+        for item, ticket in tickets:
+            try:
+                await ticket
+            except Closed:
+                raise
+            except StorageError as error:
+                self._retry(item, error)
+        if self._is_behind:
+            self._is_behind = False
+            await self._catch_up()
+
+    async def _look_at(self, item: _Item, view: View, tickets: list[tuple[_Item, Ticket]]) -> None:
+        number, key = item
+        controller = self._controllers[number]
+        later: float | None = None
+        try:
+            for action in controller.plan(view, key):
+                if isinstance(action, Requeue):
+                    later = action.seconds if later is None else min(later, action.seconds)
+                    continue
+                ticket = await self._write(action, controller.manager)
+                if ticket is not None:
+                    tickets.append((item, ticket))
+        except (Stale, RevisionConflict):
+            self._enqueue(item)
+            self._is_behind = True
+        except Closed:
+            raise
+        except (ApiError, StorageError) as error:
+            self._retry(item, error)
+        except Exception as error:
+            self._report(controller, key, error)
+            self._retry(item, error)
+        else:
+            self._failures.pop(item, None)
+            self._later(item, later)
+
+    async def _write(self, action: Action, manager: str) -> Ticket | None:
+        match action:
+            case Create():
+                return await self._create(action, manager)
+            case Update():
+                return self._writer.update(action, manager)
+            case Delete():
+                return self._writer.delete(action)
+            case Remove():
+                return self._writer.remove(action)
+            case Record():
+                return self._record(action, manager)
+            case Requeue():
+                return None
+
+    async def _create(self, action: Create, manager: str) -> Ticket | None:
+        try:
+            if self._core.admission.waits:
+                return await self._writer.create_waiting(action, manager)
+            return self._writer.create(action, manager)
+        except ApiError as error:
+            if (news := refusal(action, error)) is not None:
+                self._record(news, manager)
+            raise
+
+    def _record(self, action: Record, manager: str) -> Ticket | None:
+        """News are best effort: nothing else waits for them or fails with them."""
+        try:
+            return self._writer.record(action, manager)
+        except (ApiError, Stale):
+            return None
+
+    async def _catch_up(self) -> None:
+        """Let what was decided become visible, so that the next plan sees it."""
+        waiting = self._core.store.statistics().writes_waiting
+        target = self._core.store.revision + waiting
+        await reached(self._core, target, timeout_s=_BEHIND_S)
+        await self._core.clock.sleep(0)
+
+    def _later(self, item: _Item, seconds: float | None) -> None:
+        """Have at most one deadline per entry; None for none."""
+        timer = self._timers.get(item)
+        if timer is not None:
+            if seconds is not None and timer.due <= self._core.clock.monotonic() + seconds:
+                return  # comes early enough, and will ask again
+            timer.cancel()
+            del self._timers[item]
+        if seconds is None:
+            return
+        self._timers[item] = self._core.timers.after(seconds, lambda: self._wake_up(item))
+
+    def _wake_up(self, item: _Item) -> None:
+        self._timers.pop(item, None)
+        self._enqueue(item)
+
+    def _retry(self, item: _Item, error: Exception) -> None:
+        """Try again, later each time; what cannot be done in a namespace that ends is given up."""
+        if isinstance(error, ApiError) and (error.code == 404 or is_ending(error)):
+            return
+        failures = self._failures[item] = self._failures.get(item, 0) + 1
+        self._later(item, min(FIRST_RETRY_S * 2 ** (failures - 1), LAST_RETRY_S))
+
+    def _report(self, controller: Controller, key: StoreKey, error: Exception) -> None:
+        context = {"message": f"{controller.name} failed at {key}", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(context)
+
+    def _serves(self, api_version: str, kind: str) -> Served | None:
+        try:
+            group, version = GroupVersion.parse(api_version)
+        except ValueError:
+            return None  # people write references, and may write anything
+        resource = self._core.registry.by_kind(GVK(group, version, kind))
+        return None if resource is None else Served(resource.stored_name, resource.namespaced)

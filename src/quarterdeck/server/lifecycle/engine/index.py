@@ -1,0 +1,222 @@
+"""Who belongs to whom, kept up to date with every write.
+
+Three questions are answered without looking through the store: what does an object own, which pods
+carry a label, and whose selector selects a pod. Each write changes as many rows as the object has
+owners and labels.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.server.registry.object_meta import Facts, facts_of
+from quarterdeck.storage import Entry, StoreEvent, StoreKey
+from quarterdeck.wire.labels import Operator, Selector, SelectorError
+
+LABELLED = frozenset({"pods", "replicasets.apps"})
+"""Resources that are looked for by label."""
+
+LISTED = frozenset({"nodes", "resourcequotas", "persistentvolumes"})
+"""Resources with few objects that are asked for often, as a whole."""
+
+REMEMBERED = 10_000
+"""How many deleted objects are remembered as such."""
+
+_ANY = ("", "")
+"""Where a selector without a plain `key=value` is filed."""
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    selector: dict[str, Any] | None = None
+
+
+class _Selecting(msgspec.Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+_decode_selecting = msgspec.json.Decoder(_Selecting).decode
+
+
+def _by_labels(selector: Mapping[str, Any] | None) -> Selector | None:
+    """The selector of a Service; one that says nothing selects nothing."""
+    return Selector.of(selector) if selector else None
+
+
+def _by_label_selector(selector: Mapping[str, Any] | None) -> Selector | None:
+    if selector is None:
+        return None
+    try:
+        return Selector.from_label_selector(selector)
+    except (SelectorError, ValueError):
+        return None
+
+
+SELECTING: Mapping[str, Callable[[Mapping[str, Any] | None], Selector | None]] = {
+    "services": _by_labels,
+    "replicationcontrollers": _by_labels,
+    "replicasets.apps": _by_label_selector,
+    "deployments.apps": _by_label_selector,
+    "statefulsets.apps": _by_label_selector,
+    "daemonsets.apps": _by_label_selector,
+    "jobs.batch": _by_label_selector,
+    "poddisruptionbudgets.policy": _by_label_selector,
+}
+"""Resources that select others by label, and how they write it."""
+
+_Keys = dict[StoreKey, None]
+
+
+def is_linked(entry: Entry) -> bool:
+    """Whether an object may concern others: most have no owners, and cost nothing then.
+
+    Asked of the bytes, so that the facts of a hundred thousand plain objects are never made.
+    """
+    return (
+        entry.key.resource in LABELLED
+        or b'"ownerReferences"' in entry.value
+        or b'"deletionTimestamp"' in entry.value
+    )
+
+
+class Index:
+    """The rows behind `View`; fed with every committed write."""
+
+    def __init__(self) -> None:
+        self._owned: dict[str, _Keys] = {}
+        self._labelled: dict[tuple[str, str, str, str], _Keys] = {}
+        self._selecting: dict[tuple[str, str, str, str], dict[StoreKey, Selector]] = {}
+        self._filed: dict[StoreKey, tuple[object, tuple[str, str, str, str]]] = {}
+        self._ending: dict[str, StoreKey] = {}
+        self._gone: dict[str, None] = {}
+        self._listed: dict[tuple[str, str], _Keys] = {}
+
+    def apply(self, event: StoreEvent) -> None:
+        """Follow one committed write."""
+        if event.before is not None:
+            self._forget(event.before)
+        if event.after is not None:
+            self.add(event.after)
+        elif event.before is not None:
+            self._bury(facts_of(event.before).uid)
+            if event.key.resource in LISTED:
+                _drop(self._listed, (event.key.resource, event.key.namespace), event.key)
+        if event.key.resource in SELECTING:
+            self._file(event.key, event.after)
+
+    def add(self, entry: Entry) -> None:
+        """Know an object; selectors are filed by `apply` or `load`."""
+        key = entry.key
+        if key.resource in LISTED:
+            self._listed.setdefault((key.resource, key.namespace), {})[key] = None
+        if not is_linked(entry):
+            return
+        facts = facts_of(entry)
+        if facts.deletion_timestamp is not None:
+            self._ending[facts.uid] = key
+        for owner in facts.owner_references or ():
+            self._owned.setdefault(owner.uid, {})[key] = None
+        if key.resource in LABELLED:
+            for row in _label_rows(key, facts):
+                self._labelled.setdefault(row, {})[key] = None
+
+    def load(self, entry: Entry) -> None:
+        """Know an object that was there before the first event."""
+        self.add(entry)
+        if entry.key.resource in SELECTING:
+            self._file(entry.key, entry)
+
+    def owned(self, uid: str) -> Iterator[StoreKey]:
+        """Everything that names a uid as an owner."""
+        return iter(tuple(self._owned.get(uid, ())))
+
+    def owns(self, uid: str) -> bool:
+        """Whether anything names a uid as an owner."""
+        return uid in self._owned
+
+    def listed(self, resource: str, namespace: str) -> list[StoreKey]:
+        """All objects of one of the `LISTED` resources in a namespace."""
+        return sorted(self._listed.get((resource, namespace), ()))
+
+    def ending(self, uid: str) -> StoreKey | None:
+        """Where an object is stored that is being deleted; None for any other."""
+        return self._ending.get(uid)
+
+    def is_gone(self, uid: str) -> bool:
+        """Whether an object was deleted not long ago."""
+        return uid in self._gone
+
+    def candidates(self, resource: str, namespace: str, selector: Selector) -> _Keys | None:
+        """A few objects among which all are that a selector selects; none if it cannot say."""
+        best: _Keys | None = None
+        for requirement in selector.requirements:
+            if requirement.operator not in _PLAIN:
+                continue
+            (value,) = requirement.values
+            rows = self._labelled.get((resource, namespace, requirement.key, value), {})
+            if best is None or len(rows) < len(best):
+                best = rows
+        return best
+
+    def selecting(
+        self, resource: str, namespace: str, labels: Mapping[str, str] | None
+    ) -> Iterator[StoreKey]:
+        """The objects of a resource whose selector selects some labels."""
+        labels = labels or {}
+        for pair in (*labels.items(), _ANY):
+            for key, selector in self._selecting.get((resource, namespace, *pair), {}).items():
+                if selector.matches(labels):
+                    yield key
+
+    def _bury(self, uid: str) -> None:
+        self._ending.pop(uid, None)
+        self._gone[uid] = None
+        if len(self._gone) > REMEMBERED:
+            del self._gone[next(iter(self._gone))]
+
+    def _forget(self, entry: Entry) -> None:
+        if not is_linked(entry):
+            return
+        key, facts = entry.key, facts_of(entry)
+        for owner in facts.owner_references or ():
+            _drop(self._owned, owner.uid, key)
+        if key.resource in LABELLED:
+            for row in _label_rows(key, facts):
+                _drop(self._labelled, row, key)
+
+    def _file(self, key: StoreKey, entry: Entry | None) -> None:
+        """File a selector under its rarest plain pair, where a pod that matches will look."""
+        written = None if entry is None else _decode_selecting(entry.value).spec.selector
+        if (filed := self._filed.get(key)) is not None:
+            if filed[0] == written:
+                return
+            del self._filed[key]
+            _drop(self._selecting, filed[1], key)
+        selector = None if entry is None else SELECTING[key.resource](written)
+        if selector is None:
+            return
+        pairs = [
+            (each.key, next(iter(each.values)))
+            for each in selector.requirements
+            if each.operator in _PLAIN
+        ]
+        rows = [(key.resource, key.namespace, *pair) for pair in pairs or [_ANY]]
+        row = min(rows, key=lambda each: len(self._selecting.get(each, ())))
+        self._filed[key] = (written, row)
+        self._selecting.setdefault(row, {})[key] = selector
+
+
+_PLAIN = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS})
+
+
+def _label_rows(key: StoreKey, facts: Facts) -> Iterator[tuple[str, str, str, str]]:
+    for name, value in (facts.labels or {}).items():
+        yield (key.resource, key.namespace, name, value)
+
+
+def _drop(rows: dict[Any, Any], row: object, key: StoreKey) -> None:
+    keys = rows.get(row)
+    if keys is not None:
+        keys.pop(key, None)
+        if not keys:
+            del rows[row]

@@ -1,0 +1,35 @@
+"""What to make of objects that admission refused."""
+
+from quarterdeck.server.lifecycle.engine.actions import Create, Record
+from quarterdeck.server.lifecycle.engine.objects import controller_of
+from quarterdeck.wire.status import ApiError
+
+
+def is_ending(error: ApiError) -> bool:
+    """Whether a write was refused because its namespace ends."""
+    causes = error.details.causes if error.details is not None else ()
+    return any(cause.reason == "NamespaceTerminating" for cause in causes)
+
+
+def refusal(action: Create, error: ApiError) -> Record | None:
+    """What the owner of an object that was refused should tell."""
+    metadata = action.value["metadata"]
+    owner = controller_of(action.value)
+    if owner is None or is_ending(error):
+        return None
+    about = {
+        "apiVersion": owner.get("apiVersion"),
+        "kind": owner.get("kind"),
+        "metadata": {
+            "name": owner.get("name"),
+            "namespace": metadata.get("namespace"),
+            "uid": owner.get("uid"),
+        },
+    }
+    return Record(
+        about=about,
+        reason="FailedCreate",
+        message=f"Error creating: {error.message}",
+        component=f"{str(owner.get('kind')).lower()}-controller",
+        is_warning=True,
+    )

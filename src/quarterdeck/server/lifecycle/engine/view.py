@@ -1,0 +1,156 @@
+"""What a plan sees: what is stored, found through indexes, at one moment.
+
+Objects are shared between plans: they are only read. A plan that changes one makes a new dict.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.registry.object_meta import Facts, facts_of
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import Entry, Store, StoreKey
+from quarterdeck.wire.labels import Selector
+
+CACHED_OBJECTS = 1024
+"""Decoded objects that are kept; the others are decoded again when they are needed."""
+
+
+class Served(NamedTuple):
+    """What is known of a kind."""
+
+    resource: str
+    """Its name in storage."""
+    namespaced: bool
+
+
+class Source(Protocol):
+    """Where stored objects come from."""
+
+    def get(self, key: StoreKey) -> Entry | None:
+        """One entry."""
+        ...
+
+    def range(self, resource: str, namespace: str | None) -> Iterable[Entry]:
+        """The entries of a resource, in order."""
+        ...
+
+    def resources(self) -> Iterable[str]:
+        """The resources that have any entries."""
+        ...
+
+
+class StoreSource:
+    """The committed state of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.get = store.get
+
+    def range(self, resource: str, namespace: str | None) -> Iterable[Entry]:
+        """The entries of a resource, in order."""
+        return self._store.snapshot().range(resource, namespace)
+
+    def resources(self) -> Iterable[str]:
+        """The resources that have any entries."""
+        return self._store.snapshot().resources()
+
+
+class Decoded:
+    """Decoded objects by key, as long as they are the newest."""
+
+    def __init__(self, limit: int = CACHED_OBJECTS) -> None:
+        self._limit = limit
+        self._objects: dict[StoreKey, tuple[int, Object]] = {}
+
+    def get(self, entry: Entry) -> Object:
+        """The object of an entry."""
+        known = self._objects.get(entry.key)
+        if known is not None and known[0] == entry.revision:
+            return known[1]
+        value: Object = kit_json.decode(entry.value)
+        self._objects.pop(entry.key, None)
+        self._objects[entry.key] = (entry.revision, value)
+        if len(self._objects) > self._limit:
+            del self._objects[next(iter(self._objects))]
+        return value
+
+    def forget(self, key: StoreKey) -> None:
+        """Let go of an object that is gone."""
+        self._objects.pop(key, None)
+
+
+class View:
+    """The world of a plan."""
+
+    def __init__(
+        self,
+        source: Source,
+        index: Index,
+        *,
+        decoded: Decoded,
+        serves: Callable[[str, str], Served | None],
+        now: datetime,
+        rng: random.Random,
+    ) -> None:
+        self.now = now
+        self.random = rng
+        self.index = index
+        self._source = source
+        self._decoded = decoded
+        self._serves = serves
+
+    def get(self, key: StoreKey) -> Object | None:
+        """An object, if it is there."""
+        entry = self._source.get(key)
+        return None if entry is None else self._decoded.get(entry)
+
+    def facts(self, key: StoreKey) -> Facts | None:
+        """The metadata that matters, without decoding the object."""
+        entry = self._source.get(key)
+        return None if entry is None else facts_of(entry)
+
+    def serves(self, api_version: str, kind: str) -> Served | None:
+        """Where objects of a kind are; none for a kind nobody knows."""
+        return self._serves(api_version, kind)
+
+    def owned(self, uid: str, resource: str) -> list[Object]:
+        """The objects of a resource that name a uid as owner, by name."""
+        keys = sorted(key for key in self.index.owned(uid) if key.resource == resource)
+        return [value for key in keys if (value := self.get(key)) is not None]
+
+    def select(self, resource: str, namespace: str, selector: Selector) -> list[Object]:
+        """The objects that carry the labels a selector asks for, by name."""
+        keys = self.index.candidates(resource, namespace, selector)
+        if keys is None:
+            entries = list(self._source.range(resource, namespace))
+        else:
+            found = (self._source.get(key) for key in sorted(keys))
+            entries = [entry for entry in found if entry is not None]
+        return [
+            self._decoded.get(entry)
+            for entry in entries
+            if selector.matches(facts_of(entry).labels or {})
+        ]
+
+    def few(self, resource: str, namespace: str = "") -> Iterator[Object]:
+        """All objects of a resource of which there are few; see `index.LISTED`."""
+        for key in self.index.listed(resource, namespace):
+            if (value := self.get(key)) is not None:
+                yield value
+
+    def list(self, resource: str, namespace: str | None = None) -> Iterator[Object]:
+        """All objects of a resource."""
+        for entry in self._source.range(resource, namespace):
+            yield self._decoded.get(entry)
+
+    def entries(self, resource: str, namespace: str | None = None) -> Iterable[Entry]:
+        """All entries of a resource, not decoded."""
+        return self._source.range(resource, namespace)
+
+    def resources(self) -> Iterable[str]:
+        """The resources of which anything is stored."""
+        return self._source.resources()

@@ -1,0 +1,293 @@
+"""Carries out the actions of plans by the rules a request is written by.
+
+Revision, generation, field owners and finalizers behave as they do for a client's write; the rules
+of the kind are not asked whether the object is valid, and nobody is asked for permission. Each
+action is decided at once, without waiting, and is durable when its ticket is.
+"""
+
+import hashlib
+from collections.abc import Callable
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.meta.identity import GVK, GroupVersion
+from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.lifecycle.engine.actions import Create, Delete, Record, Remove, Update
+from quarterdeck.server.registry.deletion import begin, is_finished
+from quarterdeck.server.registry.resource import Object, Resource
+from quarterdeck.server.write import new_uid
+from quarterdeck.server.write.field_managers import only_times_differ
+from quarterdeck.storage import Entry, RevisionConflict, StoreKey, Ticket
+from quarterdeck.wire.query import DeleteOptions
+
+_NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_NAME_ATTEMPTS = 8
+_EVENTS = "events"
+SYSTEM = User(name="system:kube-controller-manager", groups=(MASTERS, AUTHENTICATED))
+"""Who writes."""
+
+
+class Stale(Exception):
+    """Raised when the object is not what the plan saw; the plan is to be made again."""
+
+
+class Writer:
+    """Writes for the life cycle of one server."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._resources: dict[str, Resource] = {}
+        self._generation = -1
+        self._event_fields: dict[tuple[str, ...], Object] = {}
+
+    # actions -------------------------------------------------------------------------------------
+
+    def create(self, action: Create, manager: str) -> Ticket | None:
+        """Store a new object; None if one of its name is there.
+
+        Raises:
+            ApiError: if admission refuses it.
+        """
+        attempt = self._prepared(action, manager)
+        return None if attempt is None else self._admitted(attempt)
+
+    async def create_waiting(self, action: Create, manager: str) -> Ticket | None:
+        """The same where admission has to ask somebody (webhooks)."""
+        attempt = self._prepared(action, manager)
+        if attempt is None:
+            return None
+        await self._core.admission.admit_waiting(attempt)
+        await self._core.admission.validate_waiting(attempt)
+        return self._admitted(attempt)
+
+    def _prepared(self, action: Create, manager: str) -> Attempt | None:
+        """A new object as it is shown to admission."""
+        core = self._core
+        resource = self._resource(action.resource)
+        if resource is None:
+            return None
+        value: Object = kit_json.decode(kit_json.encode(action.value))
+        namespace = value["metadata"].get("namespace") or ""
+        context = core.context(SYSTEM.name, namespace)
+        resource.strategy.default(value)
+        value = self._track(resource, value, None, manager=manager)
+        attempt = self._attempt(resource, value, namespace=namespace)
+        core.admission.admit(attempt)
+        metadata = value["metadata"]
+        metadata["uid"] = new_uid(core)
+        metadata["creationTimestamp"] = format_time(context.now)
+        if resource.strategy.has_generation:
+            metadata["generation"] = 1
+        resource.strategy.prepare_create(value, context)
+        return attempt
+
+    def _admitted(self, attempt: Attempt) -> Ticket | None:
+        self._core.admission.validate(attempt)
+        assert attempt.value is not None  # a creation always has one
+        return self._put_new(attempt.resource, attempt.value, attempt.namespace)
+
+    def update(self, action: Update, manager: str) -> Ticket | None:
+        """Replace an object; None if nothing changes.
+
+        Raises:
+            Stale: if the object has moved on.
+        """
+        entry = self._present(action.key, action.revision)
+        old: Object = kit_json.decode(entry.value)
+        value = {**action.value, "metadata": {**action.value["metadata"]}}
+        resource = self._resource_of(old)
+        if resource is None:
+            return self._core.store.put(entry.key, _encoder(None, value), expected=entry.revision)
+        context = self._core.context(SYSTEM.name, action.key.namespace, action.subresource)
+        if resource.strategy.bumps_generation(value, old, context):
+            value["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+        value = self._track(resource, value, old, manager=manager, subresource=action.subresource)
+        encode = _encoder(resource, value)
+        if is_finished(resource, value):
+            return self._core.store.delete(entry.key, encode, expected=entry.revision)
+        if only_times_differ(value, old):
+            return None
+        return self._core.store.put(entry.key, encode, expected=entry.revision)
+
+    def delete(self, action: Delete) -> Ticket | None:
+        """Begin to delete an object; None if there is nothing (more) to do."""
+        store = self._core.store
+        entry = store.get_pending(action.key)
+        if entry is None:
+            return None
+        value: Object = kit_json.decode(entry.value)
+        resource = self._resource_of(value) or self._resource(action.key.resource)
+        if resource is None or value["metadata"].get("uid") != action.uid:
+            return None
+        options = DeleteOptions(
+            propagation_policy=action.policy, grace_period_seconds=action.grace_s
+        )
+        context = self._core.context(SYSTEM.name, action.key.namespace)
+        is_kept, is_changed = begin(resource, value, options, context=context)
+        encode = _encoder(resource, value)
+        if not is_kept:
+            return store.delete(entry.key, encode, expected=entry.revision)
+        return store.put(entry.key, encode, expected=entry.revision) if is_changed else None
+
+    def remove(self, action: Remove) -> Ticket:
+        """End an object.
+
+        Raises:
+            Stale: if the object has moved on.
+        """
+        entry = self._present(action.key, action.revision)
+        value: Object = kit_json.decode(entry.value)
+        encode = _encoder(self._resource_of(value), value)
+        return self._core.store.delete(entry.key, encode, expected=entry.revision)
+
+    def record(self, action: Record, manager: str) -> Ticket | None:
+        """Store an Event, or count one that is there already."""
+        about, now = action.about, format_time(self._core.clock.now())
+        involved = _reference(about, action.field_path)
+        namespace = involved.get("namespace") or "default"
+        name = f"{about['metadata']['name']}.{_digest(action, involved)}"
+        key = StoreKey(_EVENTS, namespace, name)
+        entry = self._core.store.get_pending(key)
+        if entry is not None:
+            old: Object = kit_json.decode(entry.value)
+            value = {**old, "count": (old.get("count") or 1) + 1, "lastTimestamp": now}
+            return self.update(Update(key=key, revision=entry.revision, value=value), manager)
+        source = {"component": action.component}
+        if action.host:
+            source["host"] = action.host
+        event: Object = {
+            "kind": "Event",
+            "apiVersion": "v1",
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": involved,
+            "reason": action.reason,
+            "message": action.message,
+            "source": source,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+            "type": "Warning" if action.is_warning else "Normal",
+            "eventTime": None,
+            "reportingComponent": action.component,
+            "reportingInstance": action.host,
+        }
+        return self._put_event(event, manager)
+
+    # parts ---------------------------------------------------------------------------------------
+
+    def _put_event(self, event: Object, manager: str) -> Ticket | None:
+        """Store a new Event; who owns its fields depends on its shape only, and is remembered."""
+        shape = (manager, *event["involvedObject"], *event["source"])
+        entry = self._event_fields.get(shape)
+        resource = self._resource(_EVENTS)
+        if resource is None:
+            return None
+        if entry is None:
+            tracked = self._track(resource, event, None, manager=manager)
+            found = tracked["metadata"].get("managedFields") or [{}]
+            entry = self._event_fields[shape] = found[0]
+        metadata = event["metadata"]
+        now = format_time(self._core.clock.now())
+        attempt = self._attempt(resource, event, namespace=metadata["namespace"])
+        self._core.admission.admit(attempt)
+        metadata["uid"] = new_uid(self._core)
+        metadata["creationTimestamp"] = now
+        metadata["managedFields"] = [{**entry, "time": now}]
+        return self._put_new(resource, event, metadata["namespace"])
+
+    def _put_new(self, resource: Resource, value: Object, namespace: str) -> Ticket | None:
+        metadata, store = value["metadata"], self._core.store
+        base = "" if metadata.get("name") else metadata.get("generateName") or ""
+        for _ in range(_NAME_ATTEMPTS):
+            if base:
+                metadata["name"] = base[:58] + self._suffix()
+            key = StoreKey(resource.stored_name, namespace, metadata["name"])
+            try:
+                return store.put(key, _encoder(resource, value), expected=0)
+            except RevisionConflict:
+                if not base:
+                    return None
+        return None
+
+    def _suffix(self) -> str:
+        return "".join(self._core.random.choices(_NAME_ALPHABET, k=5))
+
+    def _present(self, key: StoreKey, revision: int) -> Entry:
+        entry = self._core.store.get_pending(key)
+        if entry is None or entry.revision != revision:
+            raise Stale(str(key))
+        return entry
+
+    def _track(
+        self,
+        resource: Resource,
+        value: Object,
+        old: Object | None,
+        *,
+        manager: str,
+        subresource: str = "",
+    ) -> Object:
+        core = self._core
+        if resource.strategy.stored(value) is not value:
+            return value
+        keeper = core.field_managers.get(core, resource, subresource)
+        return keeper.update(old, value, manager=manager, now=format_time(core.clock.now()))
+
+    def _attempt(self, resource: Resource, value: Object, *, namespace: str) -> Attempt:
+        return Attempt(
+            verb="create",
+            resource=resource,
+            namespace=namespace,
+            name=value["metadata"].get("name") or "",
+            user=SYSTEM,
+            value=value,
+        )
+
+    def _resource(self, stored_name: str) -> Resource | None:
+        """A resource that serves what is stored under a name."""
+        registry = self._core.registry
+        if self._generation != registry.generation:
+            self._generation = registry.generation
+            self._resources = {}
+            for each in registry:
+                if each.stored_name not in self._resources or each.strategy.stored_as_served:
+                    self._resources[each.stored_name] = each
+        return self._resources.get(stored_name)
+
+    def _resource_of(self, value: Object) -> Resource | None:
+        """The resource that serves an object in the version it is stored in."""
+        group, version = GroupVersion.parse(value.get("apiVersion") or "")
+        return self._core.registry.by_kind(GVK(group, version, value.get("kind") or ""))
+
+
+def _encoder(resource: Resource | None, value: Object) -> Callable[[int], bytes]:
+    """Makes the stored bytes of an object once its revision is known."""
+
+    def encode(revision: int) -> bytes:
+        value["metadata"]["resourceVersion"] = str(revision)
+        return kit_json.encode(value if resource is None else resource.strategy.stored(value))
+
+    return encode
+
+
+def _reference(about: Object, field_path: str) -> Object:
+    """What an event is about, as events name it."""
+    metadata = about["metadata"]
+    reference = {
+        "kind": about.get("kind"),
+        "namespace": metadata.get("namespace"),
+        "name": metadata.get("name"),
+        "uid": metadata.get("uid"),
+        "apiVersion": about.get("apiVersion"),
+        "resourceVersion": metadata.get("resourceVersion"),
+        "fieldPath": field_path,
+    }
+    return {name: text for name, text in reference.items() if text}
+
+
+def _digest(action: Record, involved: Object) -> str:
+    """The same for the same news, so that it is counted instead of repeated."""
+    parts = (involved.get("uid") or "", action.reason, action.message, action.component)
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()

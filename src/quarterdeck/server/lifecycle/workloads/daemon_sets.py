@@ -1,0 +1,232 @@
+"""DaemonSets: one pod on every node that may have it."""
+
+from collections.abc import Iterator, Sequence
+
+from quarterdeck.server.lifecycle.controllers.pod_termination import NODES
+from quarterdeck.server.lifecycle.engine.actions import Action, Requeue
+from quarterdeck.server.lifecycle.engine.controller import keys_of_controller
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import (
+    created_at,
+    is_deleting,
+    labels,
+    name,
+    spec,
+    status,
+    update,
+)
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.lifecycle.workloads.pods import (
+    PODS,
+    available_in,
+    claim,
+    create_pod,
+    delete_pod,
+    is_finished,
+    is_ready,
+    new_pod,
+    random_suffix,
+    selector_of,
+)
+from quarterdeck.server.lifecycle.workloads.revisions import (
+    HASH_LABEL,
+    forget_old,
+    hash_of,
+    history_of,
+)
+from quarterdeck.server.lifecycle.workloads.rollout import bounds
+from quarterdeck.server.lifecycle.workloads.scheduler import why_not
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import StoreEvent, StoreKey
+
+DAEMON_SETS = "daemonsets.apps"
+_COMPONENT = "daemonset-controller"
+_GENERATION = "pod-template-generation"
+_TOLERATED = (
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+)
+
+
+class DaemonSets:
+    """Makes and replaces the pods of daemon sets."""
+
+    name = _COMPONENT
+    manager = "kube-controller-manager"
+    resources: frozenset[str] | None = frozenset({DAEMON_SETS, PODS, NODES})
+    initial: Sequence[StoreKey] = ()
+
+    def __init__(self) -> None:
+        self._known: dict[StoreKey, None] = {}
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """The set itself, that of a pod; all of them when a node changes."""
+        if event.key.resource == DAEMON_SETS:
+            if event.after is None:
+                self._known.pop(event.key, None)
+            else:
+                self._known[event.key] = None
+            yield event.key
+        elif event.key.resource == NODES:
+            yield from tuple(self._known)
+        else:
+            yield from keys_of_controller(event, index, kind="DaemonSet", resource=DAEMON_SETS)
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """Make and delete pods, node by node; then say how they are."""
+        daemons = view.get(key)
+        selector = None if daemons is None else selector_of(daemons)
+        if daemons is None or selector is None:
+            return ()
+        pods, actions = claim(view, daemons, PODS, selector)
+        return actions or list(_Step(view, daemons, pods).plan())
+
+
+class _Step:
+    """One look at a daemon set, its pods and the nodes."""
+
+    def __init__(self, view: View, daemons: Object, pods: list[Object]) -> None:
+        self.view = view
+        self.daemons = daemons
+        self.history = history_of(view, daemons)
+        self.hash = hash_of(self.history.newest)
+        self.nodes = {name(node): node for node in view.few(NODES)}
+        self.placed: dict[str, list[Object]] = {}
+        for pod in pods:
+            self.placed.setdefault(_node_of(pod), []).append(pod)
+        self.wanted = [each for each, node in self.nodes.items() if not why_not(self._probe, node)]
+
+    @property
+    def _probe(self) -> Object:
+        """A pod that asks nodes whether they would have it."""
+        template = spec(self.daemons).get("template") or {}
+        return _tolerant(new_pod(self.daemons, template, "probe"))
+
+    def plan(self) -> Iterator[Action]:
+        yield from self.history.actions
+        changed = False
+        if not is_deleting(self.daemons):
+            for action in (*self._place(), *self._replace()):
+                changed = True
+                yield action
+        if not changed:
+            yield from self._say()
+            every = [pod for pods in self.placed.values() for pod in pods]
+            live = {f"{name(self.daemons)}-{labels(pod).get(HASH_LABEL)}" for pod in every}
+            yield from forget_old(self.daemons, self.history, live)
+
+    def _place(self) -> Iterator[Action]:
+        for node in self.wanted:
+            pods = self.placed.get(node, [])
+            for pod in pods:
+                if is_finished(pod) and not is_deleting(pod):
+                    yield from delete_pod(self.daemons, pod, _COMPONENT)
+            active = [pod for pod in pods if not is_finished(pod)]
+            if not active:
+                yield from self._make(node)
+            for pod in sorted(active, key=_age)[1:]:
+                if not is_deleting(pod):
+                    yield from delete_pod(self.daemons, pod, _COMPONENT)
+        for node, pods in self.placed.items():
+            if node not in self.wanted:
+                for pod in pods:
+                    if not is_deleting(pod):
+                        yield from delete_pod(self.daemons, pod, _COMPONENT)
+
+    def _make(self, node: str) -> Iterator[Action]:
+        template = spec(self.daemons).get("template") or {}
+        prefix = f"{name(self.daemons)}-"
+        pod_name = prefix[:58] + random_suffix(self.view.random)
+        pod = _tolerant(new_pod(self.daemons, template, pod_name, generateName=prefix))
+        number = self.daemons["metadata"].get("generation") or 1
+        pod["metadata"]["labels"] = {
+            **(pod["metadata"].get("labels") or {}),
+            HASH_LABEL: self.hash,
+            _GENERATION: str(number),
+        }
+        field = {"key": "metadata.name", "operator": "In", "values": [node]}
+        terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+        pod["spec"]["affinity"] = {
+            **(pod["spec"].get("affinity") or {}),
+            "nodeAffinity": required,
+        }
+        yield from create_pod(self.daemons, pod, _COMPONENT)
+
+    def _replace(self) -> Iterator[Action]:
+        """Pods of an older template, as many as may be away at once."""
+        strategy = spec(self.daemons).get("updateStrategy") or {}
+        if strategy.get("type") == "OnDelete":
+            return
+        rolling = strategy.get("rollingUpdate") or {}
+        most = bounds(len(self.wanted), 0, rolling.get("maxUnavailable", 1)).unavailable
+        away = 0
+        old: list[tuple[bool, Object]] = []
+        for node in self.wanted:
+            pods = [pod for pod in self.placed.get(node, ()) if not is_finished(pod)]
+            is_away = not any(self._is_available(pod) for pod in pods)
+            away += is_away
+            old += [(not is_away, pod) for pod in pods if self._is_old(pod)]
+        for counts, pod in sorted(old, key=lambda each: each[0]):
+            if counts and away >= most:
+                return
+            away += counts
+            yield from delete_pod(self.daemons, pod, _COMPONENT)
+
+    def _is_old(self, pod: Object) -> bool:
+        return labels(pod).get(HASH_LABEL) != self.hash and not is_deleting(pod)
+
+    def _is_available(self, pod: Object) -> bool:
+        seconds = spec(self.daemons).get("minReadySeconds") or 0
+        return not is_deleting(pod) and available_in(pod, seconds, self.view.now) == 0
+
+    def _say(self) -> Iterator[Action]:
+        seconds = spec(self.daemons).get("minReadySeconds") or 0
+        first = [min(self.placed[node], key=_age) for node in self.wanted if node in self.placed]
+        waits = [available_in(pod, seconds, self.view.now) for pod in first]
+        available = sum(wait == 0 for wait in waits)
+        updated = sum(labels(pod).get(HASH_LABEL) == self.hash for pod in first)
+        new = {
+            "currentNumberScheduled": len(first),
+            "numberMisscheduled": sum(node not in self.wanted for node in self.placed),
+            "desiredNumberScheduled": len(self.wanted),
+            "numberReady": sum(map(is_ready, first)),
+            "observedGeneration": self.daemons["metadata"].get("generation") or 0,
+            "updatedNumberScheduled": updated,
+            "numberAvailable": available,
+            "numberUnavailable": len(self.wanted) - available,
+        }
+        optional = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable")
+        new = {member: each for member, each in new.items() if each or member not in optional}
+        if new != status(self.daemons):
+            yield update(DAEMON_SETS, self.daemons, "status", status=new)
+        if pending := [wait for wait in waits if wait]:
+            yield Requeue(min(pending))
+
+
+def _age(pod: Object) -> tuple[bool, float, str]:
+    made = created_at(pod)
+    return (is_deleting(pod), made.timestamp() if made else 0.0, name(pod))
+
+
+def _tolerant(pod: Object) -> Object:
+    extra = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in _TOLERATED]
+    given = pod["spec"].get("tolerations") or []
+    return {**pod, "spec": {**pod["spec"], "tolerations": [*given, *extra]}}
+
+
+def _node_of(pod: Object) -> str:
+    """Where a pod is, or is meant to be."""
+    if host := spec(pod).get("nodeName"):
+        return str(host)
+    affinity = (spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            if field.get("key") == "metadata.name" and field.get("values"):
+                return str(field["values"][0])
+    return ""

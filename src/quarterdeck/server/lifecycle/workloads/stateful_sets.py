@@ -1,0 +1,242 @@
+"""StatefulSets: pods with names that stay, made and replaced in order."""
+
+from collections.abc import Iterator, Sequence
+
+from quarterdeck.server.lifecycle.engine.actions import Action, Create, Requeue
+from quarterdeck.server.lifecycle.engine.controller import keys_of_controller
+from quarterdeck.server.lifecycle.engine.index import Index
+from quarterdeck.server.lifecycle.engine.objects import (
+    is_deleting,
+    labels,
+    name,
+    namespace,
+    spec,
+    status,
+    update,
+)
+from quarterdeck.server.lifecycle.engine.view import View
+from quarterdeck.server.lifecycle.workloads.pods import (
+    PODS,
+    available_in,
+    claim,
+    create_pod,
+    delete_pod,
+    is_finished,
+    is_ready,
+    new_pod,
+    selector_of,
+)
+from quarterdeck.server.lifecycle.workloads.replica_sets import wanted
+from quarterdeck.server.lifecycle.workloads.revisions import (
+    HASH_LABEL,
+    forget_old,
+    history_of,
+)
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import StoreEvent, StoreKey
+
+STATEFUL_SETS = "statefulsets.apps"
+CLAIMS = "persistentvolumeclaims"
+_COMPONENT = "statefulset-controller"
+
+
+class StatefulSets:
+    """Makes and replaces the pods of stateful sets."""
+
+    name = _COMPONENT
+    manager = "kube-controller-manager"
+    resources: frozenset[str] | None = frozenset({STATEFUL_SETS, PODS})
+    initial: Sequence[StoreKey] = ()
+
+    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+        """The set itself, or that of a pod."""
+        if event.key.resource == STATEFUL_SETS:
+            yield event.key
+        else:
+            yield from keys_of_controller(event, index, kind="StatefulSet", resource=STATEFUL_SETS)
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        """The next step, and what is to be said."""
+        stateful = view.get(key)
+        selector = None if stateful is None else selector_of(stateful)
+        if stateful is None or selector is None:
+            return ()
+        pods, actions = claim(view, stateful, PODS, selector)
+        if actions:
+            return actions
+        return list(_Step(view, stateful, pods).plan())
+
+
+class _Step:
+    """One look at a stateful set and its pods."""
+
+    def __init__(self, view: View, stateful: Object, pods: list[Object]) -> None:
+        self.view = view
+        self.stateful = stateful
+        self.replicas = wanted(stateful)
+        self.start = int((spec(stateful).get("ordinals") or {}).get("start") or 0)
+        self.pods = {
+            ordinal: pod for pod in pods if (ordinal := _ordinal(stateful, pod)) is not None
+        }
+        self.is_ordered = spec(stateful).get("podManagementPolicy") != "Parallel"
+        self.history = history_of(view, stateful)
+        self.target = name(self.history.newest)
+        self.current = status(stateful).get("currentRevision") or self.target
+        if self.history.template(self.current) is None:
+            self.current = self.target
+        strategy = spec(stateful).get("updateStrategy") or {}
+        self.is_rolling = strategy.get("type") != "OnDelete"
+        self.partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+
+    def plan(self) -> Iterator[Action]:
+        yield from self.history.actions
+        if not is_deleting(self.stateful):
+            yield from self._step()
+        yield from self._say()
+        live = {self.current, self.target} | {_revision(pod) for pod in self.pods.values()}
+        yield from forget_old(self.stateful, self.history, live)
+
+    def _step(self) -> Iterator[Action]:
+        ordinals = range(self.start, self.start + self.replicas)
+        for ordinal in ordinals:
+            pod = self.pods.get(ordinal)
+            if pod is None:
+                yield from self._make(ordinal)
+            elif is_finished(pod) and not is_deleting(pod):
+                yield from delete_pod(self.stateful, pod, _COMPONENT)
+            elif self._is_healthy(pod):
+                continue
+            if self.is_ordered:
+                return
+        yield from self._condemn(ordinals)
+
+    def _condemn(self, ordinals: range) -> Iterator[Action]:
+        """Pods beyond the number, last first."""
+        condemned = sorted((each for each in self.pods if each not in ordinals), reverse=True)
+        for ordinal in condemned:
+            pod = self.pods[ordinal]
+            if not is_deleting(pod):
+                yield from delete_pod(self.stateful, pod, _COMPONENT)
+            if self.is_ordered:
+                return
+        if self.is_rolling and not condemned:
+            yield from self._replace(ordinals)
+
+    def _replace(self, ordinals: range) -> Iterator[Action]:
+        """One pod of an older template at a time, last first, down to the partition."""
+        for ordinal in reversed(ordinals):
+            if ordinal < self.start + self.partition:
+                return
+            pod = self.pods.get(ordinal)
+            if pod is None:
+                return
+            if not self._is_new(pod) and not is_deleting(pod):
+                yield from delete_pod(self.stateful, pod, _COMPONENT)
+                return
+            if not self._is_healthy(pod):
+                return
+
+    def _is_healthy(self, pod: Object) -> bool:
+        seconds = spec(self.stateful).get("minReadySeconds") or 0
+        wait = available_in(pod, seconds, self.view.now)
+        return not is_deleting(pod) and wait == 0
+
+    def _is_new(self, pod: Object) -> bool:
+        return _revision(pod) == self.target
+
+    def _make(self, ordinal: int) -> Iterator[Action]:
+        revision = self.target
+        if self.is_rolling and ordinal < self.start + self.partition:
+            revision = self.current
+        pod_name = f"{name(self.stateful)}-{ordinal}"
+        for template in spec(self.stateful).get("volumeClaimTemplates") or ():
+            yield from self._make_claim(template, pod_name)
+        template = self.history.template(revision) or {}
+        yield from create_pod(
+            self.stateful, self._pod(template, pod_name, ordinal, revision), _COMPONENT
+        )
+
+    def _pod(self, template: Object, pod_name: str, ordinal: int, revision: str) -> Object:
+        template = {member: each for member, each in template.items() if member != "$patch"}
+        pod = new_pod(self.stateful, template, pod_name, generateName=f"{name(self.stateful)}-")
+        pod["metadata"]["labels"] = {
+            **(pod["metadata"].get("labels") or {}),
+            "apps.kubernetes.io/pod-index": str(ordinal),
+            HASH_LABEL: revision,
+            "statefulset.kubernetes.io/pod-name": pod_name,
+        }
+        volumes = [
+            {"name": name(each), "persistentVolumeClaim": {"claimName": f"{name(each)}-{pod_name}"}}
+            for each in spec(self.stateful).get("volumeClaimTemplates") or ()
+        ]
+        claimed = {each["name"] for each in volumes}
+        volumes += [
+            each for each in pod["spec"].get("volumes") or () if each["name"] not in claimed
+        ]
+        pod["spec"] = {
+            **pod["spec"],
+            "hostname": pod_name,
+            "subdomain": spec(self.stateful).get("serviceName") or "",
+        }
+        if volumes:
+            pod["spec"]["volumes"] = volumes
+        return pod
+
+    def _make_claim(self, template: Object, pod_name: str) -> Iterator[Action]:
+        claim_name = f"{name(template)}-{pod_name}"
+        home = namespace(self.stateful)
+        if self.view.facts(StoreKey(CLAIMS, home, claim_name)) is not None:
+            return
+        matched = (spec(self.stateful).get("selector") or {}).get("matchLabels") or {}
+        yield Create(
+            CLAIMS,
+            {
+                "kind": "PersistentVolumeClaim",
+                "apiVersion": "v1",
+                "metadata": {
+                    "name": claim_name,
+                    "namespace": home,
+                    "labels": {**labels(template), **matched},
+                },
+                "spec": spec(template),
+            },
+        )
+
+    def _say(self) -> Iterator[Action]:
+        pods = [pod for pod in self.pods.values() if not is_finished(pod)]
+        alive = [pod for pod in pods if not is_deleting(pod)]
+        seconds = spec(self.stateful).get("minReadySeconds") or 0
+        waits = [available_in(pod, seconds, self.view.now) for pod in alive]
+        current = sum(_revision(pod) == self.current for pod in alive)
+        updated = sum(map(self._is_new, alive))
+        ready = sum(map(is_ready, alive))
+        is_done = updated == self.replicas == ready == len(pods)
+        new = {
+            "observedGeneration": self.stateful["metadata"].get("generation") or 0,
+            "replicas": len(pods),
+            "readyReplicas": ready,
+            "currentReplicas": updated if is_done else current,
+            "updatedReplicas": updated,
+            "currentRevision": self.target if is_done else self.current,
+            "updateRevision": self.target,
+            "collisionCount": status(self.stateful).get("collisionCount") or 0,
+            "availableReplicas": sum(wait == 0 for wait in waits),
+        }
+        always = ("replicas", "availableReplicas", "collisionCount", "observedGeneration")
+        new = {member: each for member, each in new.items() if each or member in always}
+        if new != status(self.stateful):
+            yield update(STATEFUL_SETS, self.stateful, "status", status=new)
+        if pending := [wait for wait in waits if wait]:
+            yield Requeue(min(pending))
+
+
+def _ordinal(stateful: Object, pod: Object) -> int | None:
+    """The number at the end of a pod's name, if it is a member of the set."""
+    parent, _, number = name(pod).rpartition("-")
+    if parent != name(stateful) or not number.isdigit():
+        return None
+    return int(number)
+
+
+def _revision(pod: Object) -> str:
+    return labels(pod).get(HASH_LABEL, "")

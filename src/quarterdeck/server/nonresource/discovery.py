@@ -1,0 +1,253 @@
+"""Discovery: which groups, versions and resources there are, in all three shapes.
+
+Legacy documents for the root paths and each group version, and the aggregated ones (v2, v2beta1)
+that save modern clients a request per group. Documents are built when first asked for and kept
+until the registry changes.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.identity import GVK
+from quarterdeck.server.registry.registry import Registry
+from quarterdeck.server.registry.resource import Resource, Subresource
+from quarterdeck.server.request.negotiation import Discovery
+
+Document = dict[str, Any]
+_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+_GROUPS = (
+    "",
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+)
+"""The groups of Kubernetes in the order its discovery lists them."""
+_STORED_AS = {
+    GVK("events.k8s.io", "v1", "Event"): GVK("", "v1", "Event"),
+    GVK("autoscaling", "v1", "HorizontalPodAutoscaler"): GVK(
+        "autoscaling", "v2", "HorizontalPodAutoscaler"
+    ),
+}
+"""Kinds that Kubernetes stores as another one."""
+_STAGES = {"alpha": 0, "beta": 1, None: 2}
+
+
+class DiscoveryDocuments:
+    """The discovery documents of one server, as bytes."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._generation = -1
+        self._cache: dict[tuple[str, str], bytes] = {}
+
+    def core_versions(self, address: str) -> bytes:
+        """`/api` in its legacy form; `address` is where this server can be reached."""
+        return self._cached("api", address, lambda: self._core(address))
+
+    def groups(self) -> bytes:
+        """`/apis` in its legacy form."""
+        return self._cached("apis", "", self._groups)
+
+    def group(self, name: str) -> bytes | None:
+        """`/apis/GROUP`; None if there is no such group."""
+        if not name or name not in self._versions_by_group():
+            return None
+        return self._cached("group", name, lambda: self._group(name, in_list=False))
+
+    def resources(self, group: str, version: str) -> bytes | None:
+        """`/api/v1` or `/apis/GROUP/VERSION`; None if it is not served."""
+        if not self._registry.serves_version(group, version):
+            return None
+        return self._cached(
+            "resources", f"{group}/{version}", lambda: self._resources(group, version)
+        )
+
+    def aggregated(self, kind: Discovery, *, core: bool) -> bytes:
+        """Everything about the core group or about all others, in one document."""
+        place = "core" if core else "groups"
+        return self._cached(
+            f"aggregated {kind.value}", place, lambda: self._aggregated(kind, core=core)
+        )
+
+    def _cached(self, shape: str, name: str, make: Callable[[], Document]) -> bytes:
+        if self._generation != self._registry.generation:
+            self._cache.clear()
+            self._generation = self._registry.generation
+        key = (shape, name)
+        body = self._cache.get(key)
+        if body is None:
+            body = self._cache[key] = kit_json.encode(make())
+        return body
+
+    def _versions_by_group(self) -> dict[str, list[str]]:
+        """Kubernetes' groups in its order, others as registered; versions by preference."""
+        groups: dict[str, list[str]] = {group: [] for group in _GROUPS}
+        for group, version in self._registry.versions():
+            groups.setdefault(group, []).append(version)
+        return {
+            group: sorted(versions, key=version_priority, reverse=True)
+            for group, versions in groups.items()
+            if versions
+        }
+
+    def _core(self, address: str) -> Document:
+        versions = self._versions_by_group().get("", [])
+        servers = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
+        return {
+            "kind": "APIVersions",
+            "versions": versions,
+            "serverAddressByClientCIDRs": servers,
+        }
+
+    def _groups(self) -> Document:
+        groups = [self._group(name, in_list=True) for name in self._versions_by_group() if name]
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+    def _group(self, name: str, *, in_list: bool) -> Document:
+        versions = [
+            {"groupVersion": f"{name}/{version}", "version": version}
+            for version in self._versions_by_group()[name]
+        ]
+        head: Document = {} if in_list else {"kind": "APIGroup", "apiVersion": "v1"}
+        return head | {"name": name, "versions": versions, "preferredVersion": versions[0]}
+
+    def _served(self, group: str, version: str) -> list[Resource]:
+        found = [
+            each
+            for each in self._registry
+            if each.gvr.group == group and each.gvr.version == version
+        ]
+        return sorted(found, key=lambda each: each.gvr.resource)
+
+    def _resources(self, group: str, version: str) -> Document:
+        head: Document = {"kind": "APIResourceList"}
+        if group:
+            head["apiVersion"] = "v1"
+        entries = [entry for each in self._served(group, version) for entry in legacy_entries(each)]
+        full = f"{group}/{version}" if group else version
+        return head | {"groupVersion": full, "resources": entries}
+
+    def _aggregated(self, kind: Discovery, *, core: bool) -> Document:
+        items = [
+            self._aggregated_group(group, versions)
+            for group, versions in self._versions_by_group().items()
+            if (not group) is core
+        ]
+        return {
+            "kind": "APIGroupDiscoveryList",
+            "apiVersion": f"apidiscovery.k8s.io/{kind.value}",
+            "metadata": {},
+            "items": items,
+        }
+
+    def _aggregated_group(self, group: str, versions: Iterable[str]) -> Document:
+        metadata: Document = {"name": group} if group else {}
+        return {
+            "metadata": metadata | {"creationTimestamp": None},
+            "versions": [
+                {
+                    "version": version,
+                    "resources": [aggregated_entry(each) for each in self._served(group, version)],
+                    "freshness": "Current",
+                }
+                for version in versions
+            ],
+        }
+
+
+def legacy_entries(resource: Resource) -> list[Document]:
+    """A resource and its subresources as `APIResourceList` has them."""
+    name = resource.gvr.resource
+    entry: Document = {
+        "name": name,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    if "watch" in resource.verbs:
+        entry["storageVersionHash"] = resource.storage_version_hash or storage_hash(resource.gvk)
+    return [entry, *(_legacy_sub(resource, each) for each in resource.subresources.values())]
+
+
+def _legacy_sub(resource: Resource, sub: Subresource) -> Document:
+    entry: Document = {
+        "name": f"{resource.gvr.resource}/{sub.name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+    }
+    if (sub.gvk.group, sub.gvk.version) != (resource.gvr.group, resource.gvr.version):
+        entry |= {"group": sub.gvk.group, "version": sub.gvk.version}
+    return entry | {"kind": sub.gvk.kind, "verbs": list(sub.verbs)}
+
+
+def aggregated_entry(resource: Resource) -> Document:
+    """A resource with its subresources as `APIGroupDiscovery` has them."""
+    entry: Document = {
+        "resource": resource.gvr.resource,
+        "responseKind": _response_kind(resource, resource.gvk),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    if resource.subresources:
+        entry["subresources"] = [
+            {
+                "subresource": each.name,
+                "responseKind": _response_kind(resource, each.gvk),
+                "verbs": list(each.verbs),
+            }
+            for each in resource.subresources.values()
+        ]
+    return entry
+
+
+def _response_kind(resource: Resource, gvk: GVK) -> Document:
+    """Built-in kinds leave out group and version where they are the endpoint's own."""
+    if not resource.is_custom and gvk[:2] == resource.gvk[:2]:
+        return {"group": "", "version": "", "kind": gvk.kind}
+    return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
+
+
+def storage_hash(gvk: GVK) -> str:
+    """The hash that tells clients whether two resources are stored as the same kind."""
+    gvk = _STORED_AS.get(gvk, gvk)
+    digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
+
+
+def version_priority(version: str) -> tuple[int, int, int, str]:
+    """Sorts versions: stable before beta before alpha, then by number; others by name, last."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (-1, 0, 0, version)
+    major, stage, minor = match.groups()
+    return (_STAGES[stage], int(major), int(minor or 0), "")

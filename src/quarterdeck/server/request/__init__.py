@@ -1,0 +1,1 @@
+"""One request to a resource: the call, content negotiation and decoding of the body."""

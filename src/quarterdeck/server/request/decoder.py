@@ -1,0 +1,295 @@
+"""From the bytes of a body to an object of the resource's kind.
+
+Media type, JSON or YAML, `kind` and `apiVersion`, unknown and duplicate fields: everything that can
+be wrong before the rules of the kind are asked.
+"""
+
+from typing import Any
+
+import msgspec
+
+from quarterdeck.kit import http
+from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.field import invalid, not_supported
+from quarterdeck.meta.identity import GVK
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.json_errors import syntax_error
+from quarterdeck.wire.media import JSON, PROTOBUF, YAML, parse_media_type
+from quarterdeck.wire.status import (
+    BadRequest,
+    Invalid,
+    RequestEntityTooLarge,
+    UnsupportedMediaType,
+)
+
+_ACCEPTED = (JSON, YAML, PROTOBUF)
+_SHOWN_BYTES = 30
+_YAML_TYPES = frozenset({YAML, "application/x-yaml", "text/yaml"})
+_VALIDATIONS = ("Ignore", "Strict", "Warn")
+
+
+async def read_body(call: Call, limit: int) -> bytes:
+    """The body of a request.
+
+    Raises:
+        RequestEntityTooLarge: naming the limit.
+    """
+    try:
+        return await call.request.read(limit)
+    except http.BodyTooLarge as error:
+        raise RequestEntityTooLarge(f"Request entity too large: limit is {limit}") from error
+
+
+def content_type(call: Call) -> str:
+    """The media type of the body; a body without one is JSON."""
+    header = call.request.headers.get("content-type")
+    return parse_media_type(header).type if header else JSON
+
+
+def unsupported(*accepted: str) -> UnsupportedMediaType:
+    """The 415 that names what would be read."""
+    return UnsupportedMediaType(
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(accepted)
+    )
+
+
+def decode_document(body: bytes, media: str) -> Any:
+    """Read JSON or YAML, without any idea of what it is.
+
+    Raises:
+        UnsupportedMediaType: for other media types.
+        BadRequest: with Kubernetes' words for what is wrong.
+    """
+    if media == JSON:
+        try:
+            return kit_json.decode(body)
+        except kit_json.JsonError as error:
+            raise BadRequest(_json_problem(body, error)) from error
+    if media in _YAML_TYPES:
+        return decode_yaml(body)
+    if media == PROTOBUF:
+        return _decode_protobuf(body)
+    raise unsupported(*_ACCEPTED)
+
+
+def _decode_protobuf(body: bytes) -> Any:
+    from quarterdeck.meta import builtins
+
+    try:
+        return builtins.decode_protobuf(body)
+    except ValueError as error:
+        raise BadRequest(f"the protobuf body cannot be read: {error}") from error
+
+
+def decode_yaml(body: bytes) -> Any:
+    """Read YAML (or JSON, which is YAML).
+
+    Raises:
+        BadRequest: naming line and problem.
+    """
+    from quarterdeck.kit import yaml
+
+    try:
+        return yaml.load(body)
+    except yaml.YamlError as error:
+        raise BadRequest(f"error converting YAML to JSON: {error}") from error
+
+
+def _json_problem(body: bytes, error: Exception) -> str:
+    text = body.decode("utf-8", "replace")
+    return f"json parse error: {syntax_error(text) or error}"
+
+
+def decode_object(call: Call, body: bytes, gvk: GVK, field_validation: str) -> Object:
+    """Read a body as an object of a kind, in the shape of that kind.
+
+    Raises:
+        BadRequest, Invalid, UnsupportedMediaType: in Kubernetes' words.
+    """
+    media = content_type(call)
+    try:
+        value = decode_document(body, media)
+    except BadRequest as error:
+        raise _unrecognized(f"couldn't get version/kind; {error.message}", gvk, body) from error
+    if not isinstance(value, dict):
+        problem = _not_an_object(value)
+        raise _unrecognized(f"couldn't get version/kind; json parse error: {problem}", gvk, body)
+    check_type(call, value, gvk, body=body)
+    duplicates = duplicate_fields(body, value, field_validation) if media == JSON else []
+    return shape(call, value, gvk, field_validation=field_validation, duplicates=duplicates)
+
+
+def shape(
+    call: Call,
+    value: Object,
+    gvk: GVK,
+    *,
+    field_validation: str,
+    duplicates: list[str] | tuple[str, ...] = (),
+) -> Object:
+    """Drop what the kind does not know, and report it as the client wants it reported.
+
+    Raises:
+        BadRequest: for unknown and duplicate fields if validation is strict.
+    """
+    check_metadata(value, gvk)
+    shaped, unknown = call.resource.strategy.normalise(value)
+    if (unknown or duplicates) and field_validation != "Ignore":
+        problems = [f'duplicate field "{path}"' for path in duplicates]
+        problems += [f'unknown field "{path}"' for path in unknown]
+        if field_validation == "Strict":
+            raise BadRequest(
+                f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: strict'
+                f" decoding error: {', '.join(problems)}"
+            )
+        for problem in problems:
+            call.warn(problem)
+    return _in_order(call, shaped)
+
+
+def _in_order(call: Call, value: Object) -> Object:
+    """The members that name the object first, as Kubernetes writes them."""
+    first, second = ("apiVersion", "kind") if call.resource.is_custom else ("kind", "apiVersion")
+    metadata = value.get("metadata") or {}
+    return {first: value.get(first), second: value.get(second)} | value | {"metadata": metadata}
+
+
+def check_type(call: Call, value: Object, gvk: GVK, *, body: bytes) -> None:
+    """Compare `kind` and `apiVersion` with the endpoint's; built-in kinds may leave them out.
+
+    Raises:
+        BadRequest, Invalid: as Kubernetes does, which differs between built-in and custom kinds.
+    """
+    kind, api_version = value.get("kind"), value.get("apiVersion")
+    expected = gvk.api_version
+    if kind == gvk.kind and api_version == expected:
+        return
+    if not call.resource.strategy.needs_type_meta:
+        if not kind and not api_version:
+            value["kind"], value["apiVersion"] = gvk.kind, expected
+            return
+        _check_builtin_type(kind or gvk.kind, api_version or expected, gvk)
+        value["kind"], value["apiVersion"] = gvk.kind, expected
+        return
+    if not kind:
+        raise _unrecognized(f"Object 'Kind' is missing in '{_text(body)}'", gvk, body)
+    if not api_version:
+        raise _unrecognized(f"Object 'apiVersion' is missing in '{_text(body)}'", gvk, body)
+    if api_version != expected:
+        raise BadRequest(
+            f"the API version in the data ({api_version}) does not match the expected API version"
+            f" ({expected})"
+        )
+    metadata = value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else ""
+    group = call.resource.gvr.group
+    problem = invalid("kind", kind, f"must be {gvk.kind}")
+    raise Invalid.of(str(kind), name or "", [problem], group=group)
+
+
+def _check_builtin_type(kind: object, api_version: object, gvk: GVK) -> None:
+    expected = gvk.api_version
+    if kind == gvk.kind and api_version != expected:
+        raise BadRequest(
+            f"the API version in the data ({api_version}) does not match the expected API version"
+            f" ({expected})"
+        )
+    if kind != gvk.kind:
+        group, _, version = str(api_version).rpartition("/")
+        raise BadRequest(
+            f"{kind} in version {version!s} cannot be handled as a {gvk.kind}: converting"
+            f" ({group}/{version}.{kind}) to ({gvk.group}/{gvk.version}.{gvk.kind}): unknown"
+            " conversion"
+        )
+
+
+class _Metadata(msgspec.Struct):
+    """The types of the metadata members the server itself reads."""
+
+    name: str | None = None
+    generateName: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resourceVersion: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    ownerReferences: list["_Owner"] | None = None
+    managedFields: list[dict[str, Any]] | None = None
+    generation: int | None = None
+    deletionTimestamp: str | None = None
+    creationTimestamp: str | None = None
+
+
+class _Owner(msgspec.Struct):
+    apiVersion: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    blockOwnerDeletion: bool | None = None
+
+
+def check_metadata(value: Object, gvk: GVK) -> None:
+    """Make sure `metadata` is an object whose members have their types; nulls are dropped.
+
+    Raises:
+        BadRequest: naming the member.
+    """
+    metadata = value.get("metadata")
+    if metadata is None:
+        value["metadata"] = {}
+        return
+    try:
+        msgspec.convert(metadata, _Metadata)
+    except msgspec.ValidationError as error:
+        raise BadRequest(
+            f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}:'
+            f" metadata: {error}"
+        ) from error
+    value["metadata"] = {name: each for name, each in metadata.items() if each is not None}
+
+
+def duplicate_fields(body: bytes, value: Object, field_validation: str) -> list[str]:
+    """The paths of keys that came twice.
+
+    A fast reader keeps the last one silently. Writing the value again and counting quotes tells
+    cheaply that nothing was lost; only where the counts differ is the body scanned properly.
+    """
+    if field_validation == "Ignore":
+        return []
+    if kit_json.encode(value).count(b'"') == body.count(b'"'):
+        return []
+    return kit_json.duplicate_keys(body)
+
+
+def check_field_validation(kind: str, text: str) -> str:
+    """The mode of field validation; the server's default is to warn.
+
+    Raises:
+        Invalid: for an unknown mode; `kind` is the kind of the options.
+    """
+    if text and text not in _VALIDATIONS:
+        problem = not_supported("fieldValidation", text, _VALIDATIONS)
+        raise Invalid.of(kind, "", [problem], group="meta.k8s.io")
+    return text or "Warn"
+
+
+def _unrecognized(problem: str, gvk: GVK, body: bytes) -> BadRequest:
+    shown = _text(body[:_SHOWN_BYTES]) + " ..." if len(body) > _SHOWN_BYTES else _text(body)
+    return BadRequest(
+        f"the object provided is unrecognized (must be of type {gvk.kind}): {problem}"
+        f" ({shown or '<empty>'})"
+    )
+
+
+def _not_an_object(value: object) -> str:
+    names = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+    shown = names.get(type(value), "null")
+    return f"json: cannot unmarshal {shown} into Go value of type struct"
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "replace")

@@ -1,0 +1,111 @@
+"""Watch frames, encoded once for all watchers that want the same.
+
+With a thousand watchers on one resource each event is encoded once and then only copied to
+sockets. The cache is small: watchers read the newest events at about the same time.
+"""
+
+from collections.abc import Callable
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.registry.resource import Resource
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.negotiation import Choice, Form
+from quarterdeck.server.response import responses
+from quarterdeck.wire.frame import EventType, encode_event
+
+Encoder = Callable[[EventType, bytes, int], bytes]
+"""The frame of an event of an object at a revision; revision 0 is never shared."""
+
+_LIMIT = 1024
+
+
+class FrameCache:
+    """The frames of the newest events, by revision, type and form."""
+
+    def __init__(self, limit: int = _LIMIT) -> None:
+        self._limit = limit
+        self._frames: dict[tuple[int, str, str], bytes] = {}
+
+    def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
+        """The frame, made now if nobody has asked for it yet."""
+        key = (revision, kind._value_, form)  # without the descriptor: this is asked per watcher
+        frame = self._frames.get(key)
+        if frame is None:
+            frame = self._frames[key] = make()
+            if len(self._frames) > self._limit:
+                del self._frames[next(iter(self._frames))]
+        return frame
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+
+def encoder(core: Core, call: Call) -> Encoder:
+    """How the events of one watch become bytes."""
+    if call.choice.form is Form.TABLE:
+        return _table_encoder(core, call)
+    resource, choice = call.resource, call.choice
+    form = f"{resource.api_version} {choice.form.value} {choice.version}"
+    cache = core.frames
+
+    def encode(kind: EventType, value: bytes, revision: int) -> bytes:
+        if not revision:
+            return encode_event(kind, _body(core, resource, choice, value=value))
+        return cache.get(
+            revision,
+            kind,
+            form,
+            make=lambda: encode_event(kind, _body(core, resource, choice, value=value)),
+        )
+
+    return encode
+
+
+def _body(core: Core, resource: Resource, choice: Choice, *, value: bytes) -> bytes:
+    if choice.form is Form.OBJECT:
+        return responses.encode_served(resource, value)
+    return responses.encode_form(core, resource, responses.decode_stored(resource, value), choice)
+
+
+def _table_encoder(core: Core, call: Call) -> Encoder:
+    """Tables of one row; only the first frame of a stream says what the columns are."""
+    resource, choice = call.resource, call.choice
+    is_first = True
+
+    def encode(kind: EventType, value: bytes, revision: int) -> bytes:
+        nonlocal is_first
+        decoded = responses.decode_stored(resource, value)
+        rows = [responses.row(core, resource, decoded, choice=choice)]
+        metadata = {"resourceVersion": decoded["metadata"].get("resourceVersion", "")}
+        body = responses.table(
+            resource, rows, metadata, version=choice.version, with_columns=is_first
+        )
+        is_first = False
+        return encode_event(kind, kit_json.encode(body))
+
+    return encode
+
+
+def encode_bookmark(call: Call, value: bytes) -> bytes:
+    """The frame of a bookmark: the kind and a version, in the form of the stream."""
+    choice = call.choice
+    if choice.form is Form.OBJECT:
+        return encode_event(EventType.BOOKMARK, value)
+    decoded = kit_json.decode(value)
+    body = responses.partial(decoded, choice.version)
+    if choice.form is Form.TABLE:
+        row = {"cells": [""] * len(call.resource.strategy.columns), "object": body}
+        body = responses.table(
+            call.resource, [row], decoded["metadata"], version=choice.version, with_columns=False
+        )
+    return encode_event(EventType.BOOKMARK, kit_json.encode(body))
+
+
+def with_version(value: bytes, revision: int) -> bytes:
+    """A stored object with another resource version: what a watcher sees last of an object that
+    no longer matches its selector.
+    """
+    decoded = kit_json.decode(value)
+    decoded["metadata"]["resourceVersion"] = str(revision)
+    return kit_json.encode(decoded)

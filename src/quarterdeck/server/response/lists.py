@@ -1,0 +1,150 @@
+"""How a list is written: the frame around the items, and the items in pieces."""
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+
+from quarterdeck.kit import http
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.read.reader import Turns
+from quarterdeck.server.registry.resource import Resource
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.negotiation import Form
+from quarterdeck.server.response import responses
+from quarterdeck.storage import Entry
+from quarterdeck.wire.media import YAML
+
+Metadata = dict[str, object]
+_PIECE_BYTES = 64 * 1024
+_BATCH = 64
+
+
+async def respond(
+    core: Core,
+    call: Call,
+    entries: Sequence[Entry],
+    *,
+    size: int,
+    metadata: Metadata,
+    include: str = "Metadata",
+) -> responses.Answer:
+    """The answer with a list of entries of about `size` bytes, in the client's form."""
+    head, tail = _frame(call, metadata)
+    encode = _item_encoder(core, call, include)
+    if size > core.options.stream_bytes and call.choice.media != YAML:
+        return _stream(core, call, head + b"[", entries, encode=encode, tail=b"]" + tail)
+    turns = Turns(core)
+    parts: list[bytes] = []
+    for index, entry in enumerate(entries):
+        parts.append(encode(entry))
+        if not index % _BATCH:
+            await turns.take()
+    body = b"".join((head, b"[", b",".join(parts), b"]", tail))
+    return responses.document(core, call, body)
+
+
+def _frame(call: Call, metadata: Metadata) -> tuple[bytes, bytes]:
+    """What stands before and behind the items."""
+    resource, choice = call.resource, call.choice
+    match choice.form:
+        case Form.OBJECT if resource.is_custom:
+            metadata = {"continue": "", **metadata}
+            kind, api_version, items = resource.list_kind, resource.api_version, "items"
+        case Form.OBJECT:
+            kind, api_version, items = resource.list_kind, resource.api_version, "items"
+        case Form.METADATA:
+            kind, items = "PartialObjectMetadataList", "items"
+            api_version = f"meta.k8s.io/{choice.version}"
+        case Form.TABLE:
+            kind, api_version, items = "Table", f"meta.k8s.io/{choice.version}", "rows"
+    document: dict[str, object] = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
+    if choice.form is Form.TABLE:
+        document["columnDefinitions"] = responses.columns_of(resource)
+    head = kit_json.encode(document)[:-1] + f',"{items}":'.encode()
+    return head, b"}"
+
+
+def _item_encoder(core: Core, call: Call, include: str) -> Callable[[Entry], bytes]:
+    resource, choice = call.resource, call.choice
+    match choice.form:
+        case Form.OBJECT:
+            return _object_encoder(resource)
+        case Form.METADATA:
+            return lambda entry: kit_json.encode(
+                responses.partial(responses.decode_stored(resource, entry.value), choice.version)
+            )
+        case Form.TABLE:
+            return lambda entry: kit_json.encode(
+                responses.row(
+                    core,
+                    resource,
+                    responses.decode_stored(resource, entry.value),
+                    choice=choice,
+                    include=include,
+                )
+            )
+
+
+def _object_encoder(resource: Resource) -> Callable[[Entry], bytes]:
+    """Items of lists of built-in kinds leave out `kind` and `apiVersion`, as the list says them."""
+    as_stored = resource.strategy.stored_as_served
+    if resource.is_custom:
+        if as_stored:
+            return operator.attrgetter("value")
+        return lambda entry: responses.encode_served(resource, entry.value)
+    prefix = type_prefix(resource)
+    cut = len(prefix)
+
+    def encode(entry: Entry) -> bytes:
+        value = entry.value if as_stored else responses.encode_served(resource, entry.value)
+        return b"{" + value[cut:] if value.startswith(prefix) else value
+
+    return encode
+
+
+def type_prefix(resource: Resource) -> bytes:
+    """How the JSON of every stored object of a built-in kind begins."""
+    return f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode()
+
+
+def _stream(
+    core: Core,
+    call: Call,
+    head: bytes,
+    entries: Sequence[Entry],
+    *,
+    encode: Callable[[Entry], bytes],
+    tail: bytes,
+) -> http.StreamResponse:
+    headers = responses.headers_of(call)
+    compressor = None
+    if responses.accepts_gzip(call.request):
+        compressor = responses.gzip_compressor()
+        headers = [*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
+
+    async def run(writer: http.BodyWriter) -> None:
+        turns = Turns(core)
+        for piece in _pieces(head, entries, encode=encode, tail=tail):
+            await writer.write(piece if compressor is None else compressor.compress(piece))
+            await turns.take()
+        if compressor is not None:
+            await writer.write(compressor.flush())
+
+    return http.StreamResponse(200, headers, run)
+
+
+def _pieces(
+    head: bytes, entries: Sequence[Entry], *, encode: Callable[[Entry], bytes], tail: bytes
+) -> Iterator[bytes]:
+    parts, size = [head], len(head)
+    for index, entry in enumerate(entries):
+        item = encode(entry)
+        if index:
+            parts.append(b",")
+        parts.append(item)
+        size += len(item) + 1
+        if size >= _PIECE_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
+    parts.append(tail)
+    yield b"".join(parts)

@@ -1,0 +1,182 @@
+"""From a request to what answers it: the verb of a resource, or one of the other paths.
+
+The order of the pipeline is here to read: guard -> authn -> authz -> negotiate -> verb.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from quarterdeck.kit import http
+from quarterdeck.meta.identity import GVR
+from quarterdeck.server.authentication.user import User
+from quarterdeck.server.authorization import authorization
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.handlers import (
+    create,
+    delete,
+    delete_collection,
+    eviction,
+    get,
+    patch,
+    review,
+    scale,
+    token,
+    update,
+    watch,
+)
+from quarterdeck.server.handlers import list as listing
+from quarterdeck.server.registry.resource import SCALE, STATUS, Resource
+from quarterdeck.server.request import negotiation
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.response import responses
+from quarterdeck.wire import path as paths
+from quarterdeck.wire.query import ListOptions
+from quarterdeck.wire.status import MethodNotAllowed, NotFound
+
+PARTS = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
+"""Subresources that are the object itself with rules of their own about what may change."""
+
+Verb = Callable[[Core, Call], Awaitable[responses.Answer]]
+
+_VERBS: dict[str, Verb] = {
+    "create": create.handle,
+    "delete": delete.handle,
+    "deletecollection": delete_collection.handle,
+    "get": get.handle,
+    "patch": patch.handle,
+    "update": update.handle,
+}
+_SCALE_VERBS: dict[str, Verb] = {
+    "get": scale.get,
+    "patch": scale.patch,
+    "update": scale.update,
+}
+_MADE: dict[str, Verb] = {"eviction": eviction.handle, token.TOKEN: token.handle}
+"""Subresources that are only ever created."""
+_OBJECT_METHODS = {
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+_COLLECTION_METHODS = {
+    "GET": "list",
+    "HEAD": "list",
+    "POST": "create",
+    "DELETE": "deletecollection",
+}
+
+
+def find_resource(core: Core, path: paths.ResourcePath) -> Resource | None:
+    """The resource a path names; None if the whole group version is not served.
+
+    Raises:
+        NotFound: if the group version is served and has no such resource there.
+    """
+    resource = core.registry.get(GVR(path.group, path.version, path.resource))
+    if resource is None:
+        if core.registry.serves_version(path.group, path.version):
+            raise NotFound.resource()
+        return None
+    if bool(path.namespace) and not resource.namespaced:
+        raise NotFound.resource()
+    return resource
+
+
+def verb_of(method: str, path: paths.ResourcePath, options: ListOptions | None) -> str:
+    """What a request wants; empty if the method makes no sense there."""
+    if path.subresource and method == "POST":
+        return "create"
+    if path.name and not path.legacy_watch:
+        verb = _OBJECT_METHODS.get(method, "")
+        return "watch" if verb == "get" and options is not None and options.watch else verb
+    verb = _COLLECTION_METHODS.get(method, "")
+    if verb == "list" and (path.legacy_watch or (options is not None and options.watch)):
+        return "watch"
+    return verb
+
+
+async def answer(
+    core: Core, request: http.Request, path: paths.ResourcePath, *, user: User, resource: Resource
+) -> tuple[responses.Answer, str]:
+    """Authorize and run the verb of a request to a resource; the verb is told for the metrics.
+
+    Raises:
+        ApiError: for everything that is refused.
+    """
+    options = None
+    if request.method in ("GET", "HEAD") and (not path.name or "watch=" in request.query):
+        options = ListOptions.parse(request.query)
+        if path.legacy_watch and not options.watch:
+            options = ListOptions.parse(f"{request.query}&watch=true")
+    verb = verb_of(request.method, path, options)
+    if not verb:
+        raise MethodNotAllowed
+    authorization.check(core.authorizer, user, _attributes(verb, path))
+    _check_served(resource, path, verb)
+    call = Call(
+        request=request,
+        verb=verb,
+        path=path,
+        resource=resource,
+        user=user,
+        choice=negotiation.choose(request.headers.get("accept")),
+        warnings=[],
+    )
+    if options is not None and verb == "watch":
+        return await watch.handle(core, call, options), verb
+    if options is not None and verb == "list":
+        return await listing.handle(core, call, options), verb
+    return await _handler(resource, path, verb)(core, call), verb
+
+
+def _handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
+    if path.subresource == SCALE:
+        return _SCALE_VERBS[verb]
+    if path.subresource and path.subresource not in PARTS and path.subresource not in _MADE:
+        raise _not_served(path)
+    if verb != "create":
+        return _VERBS[verb]
+    if not path.subresource:
+        return review.handle if resource.kind in review.REVIEWS else create.handle
+    if path.subresource in _MADE:
+        return _MADE[path.subresource]
+    raise NotFound.resource()
+
+
+def _not_served(path: paths.ResourcePath) -> NotFound:
+    """What needs a kubelet; said plainly, so that nobody searches for long."""
+    full = f"{path.resource}/{path.subresource}"
+    return NotFound(f"{full} is not served here: no container runs behind this API")
+
+
+def _attributes(verb: str, path: paths.ResourcePath) -> authorization.Attributes:
+    return authorization.Attributes(
+        verb=verb,
+        group=path.group,
+        version=path.version,
+        resource=path.resource,
+        subresource=path.subresource,
+        namespace=path.namespace,
+        name=path.name,
+    )
+
+
+def _check_served(resource: Resource, path: paths.ResourcePath, verb: str) -> None:
+    if not path.subresource:
+        if verb not in resource.verbs or _needs_namespace(resource, path, verb):
+            raise MethodNotAllowed
+        return
+    sub = resource.subresources.get(path.subresource)
+    if sub is None:
+        if resource.is_custom:
+            gvr = resource.gvr
+            raise NotFound.of(gvr.resource, path.name, group=gvr.group)
+        raise NotFound.resource()
+    if verb not in sub.verbs:
+        raise MethodNotAllowed
+
+
+def _needs_namespace(resource: Resource, path: paths.ResourcePath, verb: str) -> bool:
+    """Only lists and watches go over all namespaces."""
+    return resource.namespaced and not path.namespace and verb not in ("list", "watch")

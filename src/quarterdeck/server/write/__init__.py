@@ -1,0 +1,36 @@
+"""The road of every write, from a shaped object to a durable one.
+
+Between reading an object and deciding its new state nothing waits, so no two writers can be decided
+against the same state; only plugins that must wait (webhooks) open that gap, and then the decision
+is made again. The answer is given after the commit. `creation` and `change` are the two roads,
+`outcome` is what they share.
+"""
+
+from quarterdeck.server.write.change import update
+from quarterdeck.server.write.creation import create, new_uid
+from quarterdeck.server.write.result import (
+    MODIFIED,
+    Change,
+    Intent,
+    Written,
+    check_namespace,
+    conflict,
+    encoder,
+    missing,
+    present,
+)
+
+__all__ = [
+    "MODIFIED",
+    "Change",
+    "Intent",
+    "Written",
+    "check_namespace",
+    "conflict",
+    "create",
+    "encoder",
+    "missing",
+    "new_uid",
+    "present",
+    "update",
+]

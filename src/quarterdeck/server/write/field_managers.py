@@ -1,0 +1,113 @@
+"""Who owns which fields: the server's use of `wire.apply`.
+
+One field manager per resource and endpoint, made when first needed and made anew when the resource
+changes (a definition with another schema is another resource).
+"""
+
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.registry.resource import SCALE, Object, Resource
+from quarterdeck.server.request.call import Call
+from quarterdeck.wire.status import InternalError
+
+if TYPE_CHECKING:
+    from quarterdeck.wire.apply import FieldManager
+
+
+class FieldManagers:
+    """The field managers of one server."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, str], tuple[Resource, FieldManager]] = {}
+
+    def get(self, core: Core, resource: Resource, subresource: str) -> "FieldManager":
+        """The field manager of an endpoint."""
+        key = (resource.gvr.group_resource, resource.gvr.version, subresource)
+        known = self._known.get(key)
+        if known is not None and known[0] is resource:
+            return known[1]
+        manager = _manager(core, resource, subresource)
+        self._known[key] = (resource, manager)
+        return manager
+
+
+def _manager(core: Core, resource: Resource, subresource: str) -> "FieldManager":
+    from quarterdeck.wire.apply import FieldManager  # loaded by the first write
+
+    relatives = {
+        each.api_version: each for each in core.registry if each.stored_name == resource.stored_name
+    }
+
+    def convert(value: Object, api_version: str) -> Object | None:
+        if api_version == resource.api_version:
+            return value
+        other = relatives.get(api_version)
+        return None if other is None else other.strategy.served(resource.strategy.stored(value))
+
+    return FieldManager(
+        resource.node,
+        resource.api_version,
+        subresource=subresource,
+        reset=[".".join(path) for path in resource.strategy.reset_fields(subresource)],
+        versions={version: each.node for version, each in relatives.items()},
+        convert=convert if len(relatives) > 1 else None,
+    )
+
+
+def track(core: Core, call: Call, value: Object, old: Object | None, *, manager: str) -> Object:
+    """The new object with what its writer changed recorded as the writer's."""
+    subresource = call.path.subresource
+    keeper = core.field_managers.get(core, call.resource, subresource)
+    # Kubernetes notes no time for what was written through `scale`
+    now = "" if subresource == SCALE else format_time(core.clock.now())
+    tracked = keeper.update(old, value, manager=manager, now=now)
+    if not now:
+        for entry in tracked["metadata"].get("managedFields") or ():
+            if not entry.get("time"):
+                entry.pop("time", None)
+    return tracked
+
+
+def apply(
+    core: Core, call: Call, config: Object, live: Object | None, *, manager: str, force: bool
+) -> Object:
+    """Merge an applied configuration into an object, or make one of it.
+
+    Raises:
+        Conflict: if others own what would change and `force` is not set.
+        ApiError: if the configuration does not fit.
+    """
+    from quarterdeck.wire.apply import ItemError
+
+    keeper = core.field_managers.get(core, call.resource, call.path.subresource)
+    now = format_time(core.clock.now())
+    try:
+        return keeper.apply(live, config, manager=manager, force=force, now=now)
+    except ItemError as error:
+        # what is stored has lists whose items cannot be told apart; Kubernetes fails there too
+        raise InternalError(f"failed to create typed live object: {error}") from error
+
+
+def only_times_differ(value: Object, old: Object) -> bool:
+    """Whether two objects are the same but for the times in `managedFields`."""
+    new_metadata, old_metadata = value["metadata"], old["metadata"]
+    if any(
+        value.get(name) != old.get(name) for name in value.keys() | old.keys() if name != "metadata"
+    ):
+        return False
+    entries = new_metadata.get("managedFields"), old_metadata.get("managedFields")
+    if _without_times(entries[0]) != _without_times(entries[1]):
+        return False
+    return _without_entries(new_metadata) == _without_entries(old_metadata)
+
+
+def _without_times(entries: list[Object] | None) -> list[Object]:
+    return [
+        {name: each for name, each in entry.items() if name != "time"} for entry in entries or ()
+    ]
+
+
+def _without_entries(metadata: Object) -> Object:
+    return {name: each for name, each in metadata.items() if name != "managedFields"}

@@ -1,0 +1,55 @@
+"""Query options of writes, checked as Kubernetes checks them."""
+
+from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, quote, too_long
+from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.decoder import check_field_validation
+from quarterdeck.server.write import Intent
+from quarterdeck.wire.query import CreateOptions
+from quarterdeck.wire.status import Invalid
+
+_MANAGER_LIMIT = 128
+_DRY_RUN_ALL = ("All",)
+
+
+def intent_of(call: Call, options: CreateOptions, kind: str, *, subresource: str = "") -> Intent:
+    """What the options of a write mean.
+
+    Raises:
+        Invalid: naming the option; `kind` is CreateOptions, UpdateOptions or PatchOptions.
+    """
+    errors = [*_check_manager(options.field_manager), *check_dry_run(options.dry_run)]
+    if errors:
+        raise Invalid.of(kind, "", errors, group="meta.k8s.io")
+    return Intent(
+        manager=options.field_manager or call.manager,
+        is_dry_run=bool(options.dry_run),
+        subresource=subresource,
+    )
+
+
+def validation_of(options: CreateOptions, kind: str) -> str:
+    """The mode of field validation."""
+    return check_field_validation(kind, options.field_validation)
+
+
+def check_dry_run(dry_run: tuple[str, ...]) -> list[FieldError]:
+    """Only `All` means anything."""
+    if not dry_run or set(dry_run) == set(_DRY_RUN_ALL):
+        return []
+    shown = Bare("[]string{" + ", ".join(quote(each) for each in dry_run) + "}")
+    return [not_supported("dryRun", shown, _DRY_RUN_ALL)]
+
+
+def _check_manager(manager: str) -> list[FieldError]:
+    if len(manager) > _MANAGER_LIMIT:
+        return [too_long("fieldManager", manager, _MANAGER_LIMIT)]
+    for position, character in enumerate(manager):
+        if not character.isprintable():
+            return [
+                invalid(
+                    "fieldManager",
+                    manager,
+                    f"invalid character {character!r} (at position {position})",
+                )
+            ]
+    return []

@@ -1,0 +1,147 @@
+"""What creation and change share: what a write is told, what it leaves, and how it fails."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.field import FieldError
+from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.core.core import Core
+from quarterdeck.server.core.durability import settled
+from quarterdeck.server.registry.metadata_validation import finalizer_problems
+from quarterdeck.server.registry.resource import Context, Object
+from quarterdeck.server.request.call import Call
+from quarterdeck.storage import Entry
+from quarterdeck.wire.status import BadRequest, Conflict, NotFound
+
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+class Intent(NamedTuple):
+    """What a write is told besides its object."""
+
+    manager: str
+    is_dry_run: bool = False
+    subresource: str = ""
+
+
+class Written(NamedTuple):
+    """What a write left behind: the object as served, and its stored bytes if they are it."""
+
+    value: Object
+    body: bytes | None
+    created: bool = False
+    deleted: bool = False
+
+
+Change = Callable[[Object], Object]
+"""From the present object (only read) to the shaped new one; may raise an ApiError."""
+
+
+def present(core: Core, call: Call) -> Entry:
+    """The newest decided state of the object a call names.
+
+    Raises:
+        NotFound: if there is none.
+    """
+    entry = core.store.get_pending(call.key)
+    if entry is None:
+        raise missing(call)
+    return entry
+
+
+def missing(call: Call) -> NotFound:
+    """The 404 for the object a call names."""
+    gvr = call.resource.gvr
+    return NotFound.of(gvr.resource, call.path.name, group=gvr.group)
+
+
+def conflict(call: Call, why: str) -> Conflict:
+    """The 409 for the object a call names."""
+    gvr = call.resource.gvr
+    return Conflict.of(gvr.resource, call.path.name, why, group=gvr.group)
+
+
+def check_namespace(call: Call, metadata: Object) -> None:
+    """Compare the object's namespace with the path's, and fill it in.
+
+    Raises:
+        BadRequest: if they differ.
+    """
+    named = metadata.get("namespace") or ""
+    if not call.resource.namespaced:
+        metadata.pop("namespace", None)
+        if not named:
+            return
+    elif not named or named == call.path.namespace:
+        metadata["namespace"] = call.path.namespace
+        return
+    raise BadRequest(
+        "the namespace of the provided object does not match the namespace sent on the request"
+    )
+
+
+def encoder(call: Call, value: Object) -> Callable[[int], bytes]:
+    """Makes the stored bytes of an object once its revision is known."""
+    strategy, metadata = call.resource.strategy, value["metadata"]
+
+    def encode(revision: int) -> bytes:
+        metadata["resourceVersion"] = str(revision)
+        return kit_json.encode(strategy.stored(value))
+
+    return encode
+
+
+async def completed(core: Core, call: Call, entry: Entry | None) -> None:
+    """Wait for the write by which the server completes one of a client, if the kind has such."""
+    if call.resource.is_completed and entry is not None:
+        follower = core.store.get_pending(entry.key)
+        if follower is not None:
+            await settled(core, follower)
+
+
+def written(call: Call, value: Object, entry: Entry | None, *, created: bool = False) -> Written:
+    """What a stored entry means for the answer."""
+    body = entry.value if entry and call.resource.strategy.stored_as_served else None
+    return Written(value, body, created=created)
+
+
+def attempt_of(
+    call: Call, verb: str, intent: Intent, *, value: Object, old: Object | None = None
+) -> Attempt:
+    """What admission is told about a write."""
+    return Attempt(
+        verb=verb,
+        resource=call.resource,
+        namespace=call.path.namespace,
+        name=value["metadata"].get("name") or "",
+        user=call.user,
+        subresource=intent.subresource,
+        value=value,
+        old=old,
+        is_dry_run=intent.is_dry_run,
+        warnings=call.warnings,
+    )
+
+
+def finalizer_errors(call: Call, metadata: Object) -> list[FieldError]:
+    """What is wrong with finalizers; custom resources are only warned of it."""
+    if call.resource.is_custom or call.resource.gvr.group == "apiextensions.k8s.io":
+        return []
+    return finalizer_problems(metadata)
+
+
+def told(context: Context, problems: list[FieldError]) -> Context:
+    """The context with what is wrong with the metadata; nearly always the same one."""
+    if not problems:
+        return context
+    return Context(
+        now=context.now,
+        random=context.random,
+        user=context.user,
+        namespace=context.namespace,
+        subresource=context.subresource,
+        metadata_errors=tuple(problems),
+    )
