@@ -10,6 +10,7 @@ from quarterdeck.meta.scheme import Scheme
 
 OURS = {
     GroupVersion("cloudnative.elide.dev", "v1"): "quarterdeck.apis.applications.v1",
+    GroupVersion("clusterpulse.io", "v1alpha1"): "quarterdeck.apis.clusterpulse.v1alpha1",
     GroupVersion("fleetmanagement.grafana.com", "v1alpha1"): (
         "quarterdeck.apis.fleetmanagement.v1alpha1"
     ),

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from quarterdeck.app import manifests
-from quarterdeck.app.parts import PARTS
+from quarterdeck.app import cluster_samples, manifests
+from quarterdeck.app.parts import PARTS, Part
 from quarterdeck.codegen import roles
 from quarterdeck.codegen.files import File
 from quarterdeck.kit import yaml
@@ -74,16 +74,24 @@ def _component(
 
 
 def _samples() -> Iterator[File]:
-    names = []
-    for part in PARTS:
-        for sample in part.samples():
-            group, _, version = sample["apiVersion"].partition("/")
-            kind, name = sample["kind"].lower(), sample["metadata"]["name"]
-            default = f"{group.partition('.')[0]}_{version}_{kind}_{name}.yaml"
-            names.append(part.sample_files().get(name, default))
-            yield _file(f"config/samples/{names[-1]}", sample)
-    listing = {"apiVersion": _KUSTOMIZE, "kind": "Kustomization", "resources": names}
+    found = {name: sample for part in PARTS for name, sample in _named(part)}
+    found |= {_sample_name(sample): sample for sample in cluster_samples.SAMPLES}
+    for name, sample in found.items():
+        yield _file(f"config/samples/{name}", sample)
+    listing = {"apiVersion": _KUSTOMIZE, "kind": "Kustomization", "resources": list(found)}
     yield _file("config/samples/kustomization.yaml", listing)
+
+
+def _named(part: Part) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for sample in part.samples():
+        name = part.sample_files().get(sample["metadata"]["name"], _sample_name(sample))
+        yield name, sample
+
+
+def _sample_name(sample: Mapping[str, Any]) -> str:
+    group, _, version = sample["apiVersion"].partition("/")
+    kind, name = sample["kind"].lower(), sample["metadata"]["name"]
+    return f"{group.partition('.')[0]}_{version}_{kind}_{name}.yaml"
 
 
 def _file(path: str, document: Mapping[str, Any]) -> File:

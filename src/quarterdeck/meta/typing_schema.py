@@ -111,8 +111,14 @@ def _check_default(node: Node, field: msgspec.structs.FieldInfo, path: str) -> N
     default = field.default
     if default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
         default = field.default_factory()
-    if default is msgspec.NODEFAULT or msgspec.to_builtins(default) != node.default:
+    if default is msgspec.NODEFAULT or _plain_json(default) != node.default:
         raise SchemaError(f"{path}: the schema's default is {node.default!r}, the type's is not")
+
+
+def _plain_json(value: object) -> object:
+    """The value as JSON has it: tuples are lists there."""
+    plain: object = msgspec.json.decode(msgspec.json.encode(value))
+    return plain
 
 
 def _mark(node: Node, marker: Schema, path: str) -> None:

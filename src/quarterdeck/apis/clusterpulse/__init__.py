@@ -1,0 +1,1 @@
+"""`clusterpulse.io`: clusters and registries to watch, metrics to compute, who may see them."""
