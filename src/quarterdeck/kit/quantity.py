@@ -73,11 +73,6 @@ class Quantity:
         """A whole number of units."""
         return cls(amount * _NANO, notation)
 
-    @classmethod
-    def milli(cls, amount: int) -> Self:
-        """A whole number of thousandths."""
-        return cls(amount * (_NANO // 1000))
-
     def __str__(self) -> str:
         if self.nano == 0:
             return "0"

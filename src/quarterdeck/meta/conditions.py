@@ -87,14 +87,6 @@ def set_condition(conditions: Sequence[C], new: C, *, now: datetime) -> tuple[C,
     return tuple(settled if entry.type == new.type else entry for entry in conditions)
 
 
-def set_conditions(conditions: Sequence[C], news: Iterable[C], *, now: datetime) -> tuple[C, ...]:
-    """`set_condition` for several at once."""
-    result = tuple(conditions)
-    for new in news:
-        result = set_condition(result, new, now=now)
-    return result
-
-
 def _settle(old: C | None, new: C, now: datetime) -> C:
     if old is not None and old.status == new.status and old.last_transition_time:
         time = old.last_transition_time

@@ -46,12 +46,6 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
     items: "Schema | None" = None
 
 
-class Description(msgspec.Struct, frozen=True):
-    """A description for a field whose docstring lies out of reach; docstrings win elsewhere."""
-
-    text: str
-
-
 QUANTITY_PATTERN = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?"
     r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"

@@ -7,7 +7,7 @@ between what we read and what we hold over the original bytes.
 
 import functools
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -169,15 +169,6 @@ class Object(Struct, frozen=True, kw_only=True, dict=True, gc=True):
 T = TypeVar("T", bound=Object)
 
 
-class ObjectList(Struct, Generic[T], frozen=True, kw_only=True):
-    """A list of one kind as it was at one resource version."""
-
-    api_version: str = ""
-    kind: str = ""
-    metadata: ListMeta = ListMeta()
-    items: tuple[T, ...] = ()
-
-
 class DecodeError(ValueError):
     """Raised when bytes are not an object of the kind they should be; names the field."""
 
@@ -217,34 +208,6 @@ def _decode_leniently(kind: type[T], data: bytes) -> T:
 def decoder(kind: type[T]) -> "msgspec.json.Decoder[T]":
     """The compiled decoder of a kind, made once."""
     return msgspec.json.Decoder(kind)
-
-
-class _Envelope(Struct, frozen=True, kw_only=True):
-    api_version: str = ""
-    kind: str = ""
-    metadata: ListMeta = ListMeta()
-    items: tuple[msgspec.Raw, ...] | None = ()
-
-
-_ENVELOPE: "msgspec.json.Decoder[_Envelope]" = msgspec.json.Decoder(_Envelope)
-
-
-def decode_list(kind: type[T], data: bytes) -> ObjectList[T]:
-    """Read a list; each item remembers its own bytes.
-
-    Raises:
-        DecodeError: if the list or one of its items does not fit.
-    """
-    try:
-        envelope = _ENVELOPE.decode(data)
-    except msgspec.DecodeError as error:
-        raise DecodeError(f"{kind.__name__}List: {error}") from error
-    return ObjectList(
-        api_version=envelope.api_version,
-        kind=envelope.kind,
-        metadata=envelope.metadata,
-        items=tuple(decode(kind, bytes(item)) for item in envelope.items or ()),
-    )
 
 
 def encode(obj: msgspec.Struct) -> bytes:
@@ -307,17 +270,3 @@ def owner_reference(owner: Object, *, controller: bool = True) -> OwnerReference
 def controller_of(obj: Object) -> OwnerReference | None:
     """The one owner that manages the object."""
     return next((ref for ref in obj.metadata.owner_references if ref.controller), None)
-
-
-class PartialObject(Object, frozen=True, kw_only=True):
-    """Any object seen by its metadata alone: apiVersion and kind are whatever came."""
-
-    KIND = KindInfo(
-        group="meta.k8s.io",
-        version="v1",
-        kind="PartialObjectMetadata",
-        plural="",
-    )
-
-    def __post_init__(self) -> None:
-        """Accept every kind."""

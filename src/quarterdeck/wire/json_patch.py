@@ -14,8 +14,6 @@ from quarterdeck.wire.merge_patch import same
 _MAX_DIGITS = 18
 """Of an index; no list is that long."""
 
-MAX_OPERATIONS = 10_000
-
 
 class JsonPatchError(ValueError):
     """Raised when a patch cannot be read, or an operation fails on the document."""

@@ -129,7 +129,7 @@ def test_a_quantity_cannot_be_changed() -> None:
 
 def test_quantities_are_values() -> None:
     half, zero = Quantity.parse("500m"), Quantity.parse("0")
-    assert Quantity.milli(500) == half and {half: 1}[Quantity.parse("0.5")] == 1
+    assert Quantity.parse("0.50") == half and {half: 1}[Quantity.parse("0.5")] == 1
     assert (repr(half), bool(half), bool(zero)) == ("Quantity('500m')", True, False)
     assert [each.sign() for each in (-half, zero, half)] == [-1, 0, 1]
     with pytest.raises(QuantityError):

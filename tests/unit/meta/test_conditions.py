@@ -12,7 +12,6 @@ from quarterdeck.meta.conditions import (
     is_true,
     remove_condition,
     set_condition,
-    set_conditions,
 )
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
@@ -65,9 +64,9 @@ def test_nothing_changes_when_nothing_changes() -> None:
     assert set_condition(first, ready("True"), now=LATER)[0] is first[0]
 
 
-def test_several_are_set_at_once_and_one_is_removed() -> None:
+def test_of_several_one_is_removed() -> None:
     synced = Condition(type="Synced", status="True", reason="Synced")
-    both = set_conditions((), [ready("True"), synced], now=NOON)
+    both = set_condition(set_condition((), ready("True"), now=NOON), synced, now=NOON)
     assert [condition.type for condition in both] == ["Ready", "Synced"]
     assert [condition.type for condition in remove_condition(both, "Ready")] == ["Synced"]
 

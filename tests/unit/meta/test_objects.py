@@ -16,11 +16,9 @@ from quarterdeck.meta.objects import (
     DecodeError,
     Object,
     ObjectMeta,
-    PartialObject,
     Struct,
     controller_of,
     decode,
-    decode_list,
     document,
     encode,
     owner_reference,
@@ -154,31 +152,6 @@ def test_what_does_not_fit_is_refused_by_name(data: bytes, text: str) -> None:
     assert text in str(caught.value)
 
 
-def test_lists_give_each_item_its_own_bytes() -> None:
-    data = body(
-        {
-            "apiVersion": "v1",
-            "kind": "PodList",
-            "metadata": {"resourceVersion": "7", "continue": "next", "remainingItemCount": 3},
-            "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}, "x": 1}],
-        }
-    )
-    pods = decode_list(Pod, data)
-    assert [pod.metadata.name for pod in pods.items] == ["a", "b"]
-    assert pods.metadata.continue_ == "next"
-    assert pods.metadata.resource_version == "7"
-    assert json.loads(raw(pods.items[1]) or b"") == {"metadata": {"name": "b"}, "x": 1}
-
-
-def test_a_list_of_nothing_may_be_null() -> None:
-    assert decode_list(Pod, b'{"items":null}').items == ()
-
-
-def test_a_broken_list_is_refused() -> None:
-    with pytest.raises(DecodeError, match="PodList"):
-        decode_list(Pod, b'{"items":{}}')
-
-
 def test_wire_names_are_kubernetes_own() -> None:
     names = to_builtins(
         decode(
@@ -209,12 +182,6 @@ def test_owners_are_referred_to_and_found() -> None:
 DEPLOYMENT = (
     b'{"metadata":{"name":"web","uid":"d-1"},"spec":{"selector":{},"template":{"spec":{}}}}'
 )
-
-
-def test_metadata_can_be_read_of_any_kind() -> None:
-    partial = decode(PartialObject, body(POD))
-    assert partial.kind == "Pod"
-    assert partial.metadata.labels == {"app": "web"}
 
 
 def test_printing_a_secret_shows_no_value() -> None:

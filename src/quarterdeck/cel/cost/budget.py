@@ -6,8 +6,6 @@ PER_CALL_LIMIT = 1_000_000
 """The most one evaluation of one expression may cost."""
 PER_OBJECT_LIMIT = 10_000_000
 """The most all rules on one object may cost together."""
-MATCH_CONDITIONS_LIMIT = 2_500_000
-"""The most all match conditions of one webhook or policy may cost together."""
 
 _CHEAP = 100_000
 _CAPS = (256, 1024, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20)

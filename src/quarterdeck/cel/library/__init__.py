@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import Any
 
 Implementation = Callable[..., Any]
-Functions = Mapping[str, Mapping[type, Implementation]]
 
 
 def _modules() -> tuple[ModuleType, ...]:

@@ -77,18 +77,6 @@ class ClientResponse:
         finally:
             self._source.abandon(self)
 
-    async def line_batches(self, limit: int | None = None) -> AsyncIterator[list[bytes]]:
-        """Like `lines`, all complete lines of one arrival together: cheaper for busy streams."""
-        try:
-            splitter = LineSplitter(limit)
-            while data := await self._inflow.take():
-                if lines := splitter.feed(data):
-                    yield lines
-            if lines := splitter.end():
-                yield lines
-        finally:
-            self._source.abandon(self)
-
     async def aclose(self) -> None:
         """Drop the rest of the body; a connection that still carries it is closed."""
         if not self._inflow.ended:

@@ -25,7 +25,6 @@ __all__ = [
     "is_builtin",
     "node",
     "resources",
-    "type_errors",
     "unknown_fields",
     "verify",
     "zero",
@@ -70,11 +69,6 @@ def decode(document: object, gvk: GVK) -> Decoded:
 def decode_type(document: object, type_name: str) -> Decoded:
     """`decode` for the type behind a node (its `type_name`)."""
     return _decode(document, table.short_name(type_name))
-
-
-def type_errors(document: object, gvk: GVK) -> str | None:
-    """Go's message for the first value of a wrong type, or `None`."""
-    return decode(document, gvk).error
 
 
 def unknown_fields(document: object, gvk: GVK) -> list[str]:

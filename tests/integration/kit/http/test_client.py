@@ -455,13 +455,11 @@ async def test_a_header_that_breaks_out_is_refused(headers: list[tuple[str, str]
         assert server.statistics().connections_total == 0
 
 
-async def test_lines_come_in_batches_too() -> None:
+async def test_the_last_line_needs_no_end() -> None:
     async def handler(request: Request) -> Answer:
         return Response(200, [], b"a\nb\nc")
 
     async with pair(handler) as (client, url, _):
-        response = await client.request("GET", url)
-        assert [batch async for batch in response.line_batches()] == [[b"a", b"b"], [b"c"]]
         response = await client.request("GET", url)
         assert [line async for line in response.lines()] == [b"a", b"b", b"c"]
         assert repr(response) == "<ClientResponse 200>"

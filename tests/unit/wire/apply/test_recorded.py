@@ -11,7 +11,6 @@ from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK, GroupVersion
 from quarterdeck.meta.schema import Node, from_openapi
 from quarterdeck.wire.apply import FieldManager
-from quarterdeck.wire.apply.scale import from_scale, to_scale
 from quarterdeck.wire.status import ApiError
 
 GOLDEN = Path(__file__).parents[3] / "golden"
@@ -223,31 +222,3 @@ def test_managed_fields_in_an_applied_configuration_are_refused_as_recorded() ->
             now="",
         )
     assert caught.value.to_status() == case["body"]
-
-
-def test_scaling_moves_the_replicas_to_an_entry_of_the_scale() -> None:
-    """The recorded server wrote the entry without a time."""
-    parent = BY_TITLE["scale set"]["body"]
-    paths = {WIDGET_VERSION: "spec.replicas"}
-    scale = builtins.node(GVK("autoscaling", "v1", "Scale"))
-    assert scale is not None
-    before = BY_TITLE["scale get"]["body"]
-    before = {
-        **before,
-        "metadata": {**before["metadata"], "managedFields": to_scale(entries(parent), paths)},
-    }
-    after = FieldManager(scale, "autoscaling/v1", subresource="scale").update(
-        before, BY_TITLE["scale patch"]["body"], manager="replay", now="2026-11-15T02:26:58Z"
-    )
-    result = from_scale(entries(parent), entries(after), api_version=WIDGET_VERSION, paths=paths)
-    expected = [
-        entry
-        for entry in entries(BY_TITLE["finalizer"]["body"])
-        if entry.get("subresource") == "scale"
-    ]
-    assert [entry for entry in result if entry.get("subresource") == "scale"] == expected
-    assert not any(
-        "f:replicas" in entry["fieldsV1"].get("f:spec", {})
-        for entry in result
-        if not entry.get("subresource")
-    )
