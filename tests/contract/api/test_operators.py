@@ -151,7 +151,7 @@ async def test_resting_objects_are_left_alone(place: Places) -> None:
         second = manager(at)
         async with second.running():
             await eventually(lambda: bool(second.journals[0].recent()))
-            writes = second.metrics.registry.value("quarterdeck_writes_total", "plan")
+            writes = second.metrics.registry.get_value("quarterdeck_writes_total", "plan")
         assert writes == 0
         again = await at.client.get(Plan, "p", at.namespace)
         assert again.resource_version == first.resource_version

@@ -122,7 +122,7 @@ async def test_status_follows_the_spec_with_one_write_each() -> None:
             await at.resize(4)
             widget = await at.becomes(lambda w: w.status.seen == 4)
             await manager.informers.wait_settled()
-            value = manager.metrics.registry.value
+            value = manager.metrics.registry.get_value
             assert value("quarterdeck_writes_total", "widget") == 2
             assert value("controller_runtime_reconcile_total", "widget", "success") == 2
 
@@ -134,7 +134,7 @@ async def test_a_second_reconcile_without_a_change_writes_nothing() -> None:
             manager = at.manager(Controller(reconcile=count_size, for_=Widget))
             async with manager.running():
                 await eventually(lambda m=manager: m.journals[0].recent() != [])  # type: ignore[misc]
-                value = manager.metrics.registry.value
+                value = manager.metrics.registry.get_value
                 assert value("quarterdeck_writes_total", "widget") == (1 if round_ == 0 else 0)
 
 
@@ -205,7 +205,7 @@ async def test_a_crash_is_isolated_reported_and_retried() -> None:
             await at.create("good")
             await at.becomes(lambda w: w.status.seen == 1, "good")
             await at.becomes(lambda w: w.status.seen == 1, "bad")
-            value = manager.metrics.registry.value
+            value = manager.metrics.registry.get_value
             assert value("controller_runtime_reconcile_errors_total", "widget") == 2
             detail = " ".join(record.detail for record in manager.journals[0].recent())
             assert "exploded" in detail
@@ -226,7 +226,7 @@ async def test_a_reconcile_over_its_time_limit_is_cut_and_counted() -> None:
         async with manager.running():
             await at.create()
             await at.becomes(lambda w: reason(w) == "Reconciled")
-            value = manager.metrics.registry.value
+            value = manager.metrics.registry.get_value
             assert value("controller_runtime_reconcile_timeouts_total", "widget") == 1
 
 
@@ -271,7 +271,7 @@ async def test_children_are_applied_pruned_and_restored() -> None:
             assert child.metadata.owner_references[0].name == "a"
             await at.client.delete(ConfigMap, "part-z", "default")
             await eventually(lambda: _exists(at.client, "part-z"))
-            errors = manager.metrics.registry.value(
+            errors = manager.metrics.registry.get_value(
                 "controller_runtime_reconcile_errors_total", "widget"
             )
             assert errors == 0
@@ -291,7 +291,7 @@ async def test_own_child_writes_do_not_wake_the_writer() -> None:
         async with manager.running():
             await at.create(parts=("x", "y", "z"))
             await at.becomes(lambda w: w.status.seen == 3)
-            value = manager.metrics.registry.value
+            value = manager.metrics.registry.get_value
 
             def done() -> float:
                 return value("controller_runtime_reconcile_total", "widget", "success")
@@ -492,5 +492,5 @@ async def test_a_storm_of_changes_ends_in_the_last_state(seed: int) -> None:
                 widget = await at.get(name)
                 child = await at.client.get(ConfigMap, f"size-{name}", "default")
                 assert child.data["size"] == str(widget.spec.size)
-            value = manager.metrics.registry.value
+            value = manager.metrics.registry.get_value
             assert value("controller_runtime_reconcile_panics_total", "widget") == 0

@@ -156,7 +156,7 @@ async def test_reads_are_never_older_than_own_writes(seed: int) -> None:
                 return server == {k: c.resource_version for k, c in held.items() if c}
 
             await eventually(agrees, within_s=15)
-            errors = manager.metrics.registry.value(
+            errors = manager.metrics.registry.get_value(
                 "controller_runtime_reconcile_errors_total", "configmap"
             )
     assert history.violations == []

@@ -70,7 +70,7 @@ async def test_a_manager_answers_over_a_certificate_made_here() -> None:
         async with http.Client() as client:
             answer = await client.request("GET", f"{manager.health_url}/readyz/webhooks")
             assert answer.status == 200
-        value = manager.metrics.registry.value
+        value = manager.metrics.registry.get_value
         assert value("controller_runtime_webhook_requests_total", PATH, "200") == 2
         with pytest.raises(ValueError, match="before they are served"):
             webhooks.mutate(ConfigMap, lambda review: review.object)

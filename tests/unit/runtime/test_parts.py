@@ -12,6 +12,7 @@ import pytest
 from quarterdeck.client.errors import ConnectionFailed
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.http import Response
+from quarterdeck.kit.metrics import Histogram
 from quarterdeck.meta.conditions import FALSE, TRUE, Condition, Conditions
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.kinds import KindInfo
@@ -23,7 +24,6 @@ from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.endpoints import health
 from quarterdeck.runtime.observability import logging, tracing
 from quarterdeck.runtime.observability.metrics import ControllerMetrics, Metrics, QueueMetrics
-from quarterdeck.runtime.observability.registry import Histogram, Registry
 from quarterdeck.runtime.observability.watchdog import LoopWatchdog
 from quarterdeck.runtime.reconcile import outcome
 from quarterdeck.runtime.reconcile.apply import is_noop
@@ -255,23 +255,6 @@ def test_outcomes_follow_from_results_and_errors(
     assert (ended.result, ended.after_s, ended.is_retry) == expected
 
 
-def test_metrics_have_the_text_format_of_prometheus() -> None:
-    registry = Registry()
-    registry.counter("c_total", "Counts", ("a",)).labels('x"\n').inc(2)
-    registry.gauge("g", "A gauge").labels().ask(lambda: 1.5)
-    histogram = registry.histogram("h", "Times", buckets=(0.1, 1.0)).labels()
-    for value in (0.1, 0.5, 3.0):
-        histogram.observe(value)
-    assert registry.render().decode() == (
-        '# HELP c_total Counts\n# TYPE c_total counter\nc_total{a="x\\"\\n"} 2\n'
-        "# HELP g A gauge\n# TYPE g gauge\ng 1.5\n"
-        "# HELP h Times\n# TYPE h histogram\n"
-        'h_bucket{le="0.1"} 1\nh_bucket{le="1"} 2\nh_bucket{le="+Inf"} 3\nh_sum 3.6\nh_count 3\n'
-    )
-    with pytest.raises(ValueError, match="declared twice"):
-        registry.gauge("g", "again")
-
-
 def test_controller_metrics_start_at_zero_with_the_names_of_controller_runtime() -> None:
     metrics = Metrics()
     ControllerMetrics(metrics, "thing", workers=4)
@@ -293,7 +276,7 @@ def test_many_priorities_share_one_label() -> None:
     queue = QueueMetrics(metrics, "q")
     for priority in range(40):
         queue.added(priority)
-    labels = {values[2] for values in metrics.depth.children()}
+    labels = {values[2] for values in metrics.depth.series()}
     assert len(labels) == 26
     assert "exceeded_cardinality_limit" in labels
 

@@ -1,6 +1,6 @@
 """Every metric of the operator, declared once."""
 
-from quarterdeck.runtime.observability.registry import Registry
+from quarterdeck.kit.metrics import Registry
 
 WAIT_BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 CALL_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -8,12 +8,11 @@ from typing import NamedTuple
 from quarterdeck.client.interfaces import Api
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.metrics import CONTENT_TYPE, Registry
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.endpoints.certificate import CertificateFiles, PageCertificate
 from quarterdeck.runtime.endpoints.health import HealthPages
-from quarterdeck.runtime.observability import registry
 from quarterdeck.runtime.observability.logging import Logger
-from quarterdeck.runtime.observability.registry import Registry
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -102,7 +101,7 @@ class Endpoints:
     async def _show_metrics(self, request: http.Request) -> http.Response:
         if request.path.rstrip("/") != "/metrics":
             return http.Response(404, [("content-type", "text/plain")], b"ask for /metrics\n")
-        headers = [("content-type", registry.CONTENT_TYPE)]
+        headers = [("content-type", CONTENT_TYPE)]
         return http.Response(200, headers, self._registry.render())
 
     @staticmethod

@@ -143,7 +143,7 @@ class Manager:
         self._elected = asyncio.Event()
         self._working: Supervisor | None = None
         self._dog = self._make_watchdog() if watch_loop else None
-        self.metrics.registry.refresh(
+        self.metrics.registry.add_collector(
             lambda: summary.refresh(self.metrics, self.informers, self._runners.values())
         )
 

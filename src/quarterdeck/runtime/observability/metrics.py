@@ -7,7 +7,7 @@ Dashboards and alerts written for Go operators work unchanged. What is our own h
 from typing import TYPE_CHECKING, NamedTuple
 
 from quarterdeck.client.interfaces import Exchange
-from quarterdeck.runtime.observability.registry import Counter, Gauge, Histogram, Registry
+from quarterdeck.kit.metrics import OVERFLOW, Counter, Gauge, Histogram, Registry
 from quarterdeck.wire.path import ResourcePath
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class QueueMetrics:
         gauge = self._depths.get(priority)
         if gauge is None:
             is_known = len(self._depths) < MAX_PRIORITIES
-            label = str(priority) if is_known else "exceeded_cardinality_limit"
+            label = str(priority) if is_known else OVERFLOW
             gauge = self._depth.labels(self._name, self._name, label)
             if is_known:
                 self._depths[priority] = gauge

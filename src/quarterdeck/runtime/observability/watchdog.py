@@ -10,8 +10,8 @@ import threading
 import traceback
 
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.metrics import Histogram
 from quarterdeck.runtime.observability.logging import Logger
-from quarterdeck.runtime.observability.registry import Histogram
 
 _BEAT_S = 0.1
 

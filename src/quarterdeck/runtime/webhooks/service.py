@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.metrics import Counter, Gauge, Histogram
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.endpoints.certificate import CertificateFiles, PageCertificate
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.observability.metrics import Metrics
-from quarterdeck.runtime.observability.registry import Counter, Gauge, Histogram
 from quarterdeck.runtime.webhooks import answers, envelope
 from quarterdeck.runtime.webhooks.envelope import MAX_BYTES, MalformedReview
 from quarterdeck.runtime.webhooks.hooks import Change, Check, Hook, Mutation, Validation, path_for

@@ -301,7 +301,7 @@ class World:
     def writes(self) -> float:
         """How many writes the Pipeline controller has made."""
         assert self.manager is not None
-        return self.manager.metrics.registry.value("quarterdeck_writes_total", "pipeline")
+        return self.manager.metrics.registry.get_value("quarterdeck_writes_total", "pipeline")
 
 
 def condition(pipeline: Pipeline, type_: str = "Ready") -> Condition:

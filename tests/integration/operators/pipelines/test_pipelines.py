@@ -267,7 +267,7 @@ async def test_what_happens_is_counted(world: Any) -> None:
         at.fleet.put("web", OTHER, matchers=["env=prod"])
         await at.advance(70)
         assert at.manager is not None
-        value = at.manager.metrics.registry.value
+        value = at.manager.metrics.registry.get_value
         assert value("fleet_api_requests_total", "CreatePipeline") == 2
         assert value("fleet_api_errors_total", "CreatePipeline", "unavailable") == 1
         assert value("fleet_api_request_duration_seconds", "CreatePipeline") == 2

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 from quarterdeck.kit import yaml
+from quarterdeck.kit.metrics import Registry
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.lint import lint
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
-from quarterdeck.runtime.observability.registry import Registry
 
 DOCS = Path(__file__).parents[4] / "docs"
 EVENTS_ONLY = {

@@ -260,7 +260,7 @@ async def test_a_broken_handler_is_refused_counted_and_says_nothing_it_should_no
         assert answer["status"]["code"] == 500
         assert name in answer["status"]["message"]
         assert "s3cret" not in answer["status"]["message"]
-    value = metrics.registry.value
+    value = metrics.registry.get_value
     assert value("controller_runtime_webhook_panics_total") == 2
     assert value("controller_runtime_webhook_requests_total", MUTATE, "200") == 1
     assert value("controller_runtime_webhook_requests_in_flight", MUTATE) == 0
