@@ -14,6 +14,7 @@ OURS = {
     GroupVersion("fleetmanagement.grafana.com", "v1alpha1"): (
         "quarterdeck.apis.fleetmanagement.v1alpha1"
     ),
+    GroupVersion("experiments.illm.io", "v1alpha1"): "quarterdeck.apis.experiments.v1alpha1",
 }
 """The groups whose CRDs we ship."""
 

@@ -1,0 +1,1 @@
+"""The kinds of the group `experiments.illm.io`: Experiment and Component."""
