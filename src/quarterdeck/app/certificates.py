@@ -7,26 +7,29 @@ only when something has to be made, because it costs more start-up time than the
 import base64
 import os
 import ssl
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
-if TYPE_CHECKING:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from quarterdeck.kit.certificate import (
+    CertificateRequest,
+    encode_key,
+    generate_key,
+    issue_certificate,
+)
 
 _NAMES = ("authority", "server", "administrator")
 _LIFE = timedelta(days=3650)
-_DNS_NAMES = (
+_HOSTS = (
     "localhost",
     "kubernetes",
     "kubernetes.default",
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
+    "127.0.0.1",
+    "::1",
 )
-_ADDRESSES = ("127.0.0.1", "::1")
 
 
 class Certificates(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,128 +79,23 @@ def ensure(folder: Path, now: datetime) -> Certificates:
 
 def make_key(path: Path) -> None:
     """Make a private key in a file that only its owner reads."""
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    _write_key(path, ec.generate_private_key(ec.SECP256R1()))
+    _write(path, encode_key(generate_key()), 0o600)
 
 
 def _make(target: Certificates, now: datetime) -> None:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    keys = {name: ec.generate_private_key(ec.SECP256R1()) for name in _NAMES}
-    authority = _name("quarterdeck-ca")
-    certificates = {
-        "authority": _sign(authority, keys["authority"], authority, keys["authority"], now=now),
-        "server": _sign(
-            _name("quarterdeck"), keys["server"], authority, keys["authority"], now=now
-        ),
-        "administrator": _sign(
-            _name("kubernetes-admin", organization="system:masters"),
-            keys["administrator"],
-            authority,
-            keys["authority"],
-            now=now,
-        ),
+    authority = issue_certificate(
+        CertificateRequest("quarterdeck-ca", _LIFE, is_authority=True), now=now
+    )
+    server = CertificateRequest("quarterdeck", _LIFE, _HOSTS)
+    administrator = CertificateRequest("kubernetes-admin", _LIFE, organization="system:masters")
+    issued = {
+        "authority": authority,
+        "server": issue_certificate(server, now=now, issuer=authority),
+        "administrator": issue_certificate(administrator, now=now, issuer=authority),
     }
-    assert isinstance(certificates["server"], x509.Certificate)
     for name in _NAMES:
-        _write_key(target.key(name), keys[name])
-        _write(target.certificate(name), _pem(certificates[name]), 0o644)
-
-
-def _name(common_name: str, organization: str = "") -> "x509.Name":
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
-    parts = [x509.NameAttribute(NameOID.COMMON_NAME, common_name)]
-    if organization:
-        parts.insert(0, x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
-    return x509.Name(parts)
-
-
-def _sign(
-    subject: "x509.Name",
-    key: "EllipticCurvePrivateKey",
-    issuer: "x509.Name",
-    issuer_key: "EllipticCurvePrivateKey",
-    *,
-    now: datetime,
-) -> "x509.Certificate":
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-
-    is_authority = subject == issuer
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now.astimezone(UTC) - timedelta(hours=1))
-        .not_valid_after(now.astimezone(UTC) + _LIFE)
-        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
-        .add_extension(_usage(is_authority=is_authority), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()),
-            critical=False,
-        )
-    )
-    if not is_authority:
-        builder = builder.add_extension(_purposes(), critical=False)
-        builder = builder.add_extension(_alternatives(), critical=False)
-    return builder.sign(issuer_key, hashes.SHA256())
-
-
-def _usage(*, is_authority: bool) -> "x509.KeyUsage":
-    from cryptography import x509
-
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=is_authority,
-        crl_sign=is_authority,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _purposes() -> "x509.ExtendedKeyUsage":
-    from cryptography import x509
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
-    return x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
-
-
-def _alternatives() -> "x509.SubjectAlternativeName":
-    from ipaddress import ip_address
-
-    from cryptography import x509
-
-    names: list[x509.GeneralName] = [x509.DNSName(name) for name in _DNS_NAMES]
-    names += [x509.IPAddress(ip_address(address)) for address in _ADDRESSES]
-    return x509.SubjectAlternativeName(names)
-
-
-def _pem(certificate: "x509.Certificate") -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding
-
-    return certificate.public_bytes(Encoding.PEM)
-
-
-def _write_key(path: Path, key: "EllipticCurvePrivateKey") -> None:
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-    )
-
-    data = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    _write(path, data, 0o600)
+        _write(target.key(name), issued[name].encode_key(), 0o600)
+        _write(target.certificate(name), issued[name].encode_certificate(), 0o644)
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:

@@ -9,14 +9,12 @@ import socket
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from quarterdeck.kit.certificate import CertificateRequest, issue_certificate
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.pem import load_identity
 from quarterdeck.runtime.observability.logging import Logger
-
-if TYPE_CHECKING:
-    from cryptography import x509
 
 POLL_S = 10.0
 _LIFE = timedelta(days=365)
@@ -105,43 +103,9 @@ class PageCertificate:
 
 def make(now: datetime) -> tuple[bytes, bytes]:
     """A certificate of this host signed by itself, and its key, both in PEM."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "quarterdeck")])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + _LIFE)
-        .add_extension(x509.SubjectAlternativeName(_names()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    return (
-        certificate.public_bytes(serialization.Encoding.PEM),
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        ),
-    )
-
-
-def _names() -> "list[x509.GeneralName]":
-    from ipaddress import ip_address
-
-    from cryptography import x509
-
-    names: list[x509.GeneralName] = [
-        x509.DNSName(name) for name in dict.fromkeys(("localhost", socket.gethostname()))
-    ]
-    return names + [x509.IPAddress(ip_address(address)) for address in ("127.0.0.1", "::1")]
+    hosts = tuple(dict.fromkeys(("localhost", socket.gethostname(), "127.0.0.1", "::1")))
+    issued = issue_certificate(CertificateRequest("quarterdeck", _LIFE, hosts), now=now)
+    return issued.encode_certificate(), issued.encode_key()
 
 
 def _state(path: Path) -> tuple[int, int, int]:
