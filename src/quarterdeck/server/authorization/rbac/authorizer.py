@@ -1,0 +1,54 @@
+"""The authorizer that reads roles: follows the store, and asks `grants`."""
+
+from collections.abc import Sequence
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.authentication.user import MASTERS, User
+from quarterdeck.server.authorization.authorization import Attributes
+from quarterdeck.server.authorization.rbac.grants import Grants, Permissions, Question, Source
+from quarterdeck.server.authorization.rbac.policy import GROUP
+from quarterdeck.storage import Store, StoreEvent
+
+_SOURCES = {f"{source.value}.{GROUP}": source for source in Source}
+
+
+class RbacAuthorizer:
+    """Allows what roles allow; members of `system:masters` may do everything."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.grants = Grants()
+
+    def start(self) -> None:
+        """Read all roles and bindings, and follow their changes from now on."""
+        snapshot = self._store.snapshot()
+        for stored_name, source in _SOURCES.items():
+            for entry in snapshot.range(stored_name):
+                self.grants.put(source, kit_json.decode(entry.value))
+        self._store.subscribe(self._follow)
+
+    def allows(self, user: User, attributes: Attributes) -> bool:
+        """Whether a rule that the user holds there, or everywhere, allows it."""
+        if MASTERS in user.groups:
+            return True
+        permissions = self.permissions(user, attributes.namespace)
+        if attributes.path:
+            return permissions.allows_path(attributes.verb, attributes.path)
+        question = Question(
+            attributes.verb, attributes.group, attributes.resource, attributes.subresource
+        )
+        return permissions.allows(question, attributes.name)
+
+    def permissions(self, user: User, namespace: str) -> Permissions:
+        """All rules a user holds in a namespace, or with an empty one outside of all."""
+        return self.grants.permissions(user.name, user.groups, namespace)
+
+    def _follow(self, events: Sequence[StoreEvent]) -> None:
+        for event in events:
+            source = _SOURCES.get(event.key.resource)
+            if source is None:
+                continue
+            if event.after is None:
+                self.grants.remove(source, event.key.namespace, event.key.name)
+            else:
+                self.grants.put(source, kit_json.decode(event.after.value))

@@ -1,0 +1,83 @@
+"""Nobody grants what they do not hold: checks of writes to roles and bindings.
+
+Whoever writes a role must hold all its rules, or have the verb `escalate` on it; whoever writes a
+binding must hold all rules of its role, or have the verb `bind` on that role.
+"""
+
+from typing import Any
+
+from quarterdeck.meta.field import quote
+from quarterdeck.server.authentication.user import MASTERS, User
+from quarterdeck.server.authorization.authorization import Attributes
+from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
+from quarterdeck.server.authorization.rbac.coverage import describe_rules, find_missing
+from quarterdeck.server.authorization.rbac.grants import resolve_role
+from quarterdeck.server.authorization.rbac.policy import GROUP
+from quarterdeck.server.authorization.rbac.rule import ALL, PolicyRule, parse_rules
+from quarterdeck.wire.status import Forbidden, NotFound
+
+ROLES = ("roles", "clusterroles")
+BINDINGS = ("rolebindings", "clusterrolebindings")
+_EVERYTHING = (
+    PolicyRule(verbs=(ALL,), api_groups=(ALL,), resources=(ALL,)),
+    PolicyRule(verbs=(ALL,), non_resource_urls=(ALL,)),
+)
+
+Object = dict[str, Any]
+
+
+def check_role(authorizer: RbacAuthorizer, user: User, resource: str, value: Object) -> None:
+    """Refuse a role with rules its writer does not hold.
+
+    Raises:
+        Forbidden: listing the rules that are missing.
+    """
+    namespace, name = _place(value)
+    asked = Attributes(
+        verb="escalate", group=GROUP, resource=resource, namespace=namespace, name=name
+    )
+    if MASTERS in user.groups or authorizer.allows(user, asked):
+        return
+    held = authorizer.permissions(user, namespace).rules
+    if missing := find_missing(held, parse_rules(value.get("rules"))):
+        raise Forbidden.of(resource, name, _describe(user, missing), group=GROUP)
+    if value.get("aggregationRule") is not None and find_missing(held, _EVERYTHING):
+        text = "must have cluster-admin privileges to use the aggregationRule"
+        raise Forbidden.of(resource, name, text, group=GROUP)
+
+
+def check_binding(authorizer: RbacAuthorizer, user: User, resource: str, value: Object) -> None:
+    """Refuse a binding to a role with rules its writer does not hold.
+
+    Raises:
+        NotFound: if there is no such role, so that nobody can tell what it will allow.
+        Forbidden: listing the rules that are missing.
+    """
+    if MASTERS in user.groups:
+        return
+    namespace, name = _place(value)
+    source, home, role = resolve_role(value)
+    asked = Attributes(
+        verb="bind", group=GROUP, resource=source.value, namespace=namespace, name=role
+    )
+    if authorizer.allows(user, asked):
+        return
+    rules = authorizer.grants.role(source, home, role)
+    if rules is None:
+        raise NotFound.of(resource, role, group=GROUP)
+    held = authorizer.permissions(user, namespace).rules
+    if missing := find_missing(held, rules):
+        raise Forbidden.of(resource, name, _describe(user, missing), group=GROUP)
+
+
+def _place(value: Object) -> tuple[str, str]:
+    metadata = value["metadata"]
+    return metadata.get("namespace") or "", metadata.get("name") or ""
+
+
+def _describe(user: User, missing: list[PolicyRule]) -> str:
+    groups = " ".join(quote(group) for group in user.groups)
+    return (
+        f"user {quote(user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not"
+        f" currently held:\n{describe_rules(missing)}"
+    )

@@ -1,0 +1,202 @@
+"""From roles and bindings to what a user may do. Pure: it is told about objects, and asked.
+
+Bindings are indexed by their subjects, so a question costs the same with ten bindings and with ten
+thousand. What a user may do in a namespace is merged once and kept until a role or a binding
+changes; then a repeated question is two look-ups.
+"""
+
+import enum
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quarterdeck.server.authorization.rbac.rule import (
+    PolicyRule,
+    matches_group,
+    matches_path,
+    matches_resource,
+    matches_verb,
+    parse_rules,
+)
+
+ACCOUNT_PREFIX = "system:serviceaccount:"
+_KEPT_USERS = 1024
+_KEPT_ANSWERS = 4096
+
+
+class Source(enum.Enum):
+    """The four kinds that grants come from, by their resource."""
+
+    ROLES = "roles"
+    CLUSTER_ROLES = "clusterroles"
+    ROLE_BINDINGS = "rolebindings"
+    CLUSTER_ROLE_BINDINGS = "clusterrolebindings"
+
+
+class Subject(NamedTuple):
+    """Whom a binding names: a user or a group. A service account is a user of a known name."""
+
+    is_group: bool
+    name: str
+
+
+class Binding(msgspec.Struct, frozen=True):
+    """A role given to subjects, in one namespace or, with an empty one, everywhere."""
+
+    namespace: str
+    name: str
+    role: tuple[Source, str, str]
+    """Kind, namespace and name of the role; the namespace of a ClusterRole is empty."""
+    subjects: tuple[Subject, ...]
+
+
+class Question(NamedTuple):
+    """What somebody wants to do to a resource; names are asked apart."""
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str
+
+
+class Permissions:
+    """What one user may do in one namespace, or outside of all."""
+
+    def __init__(self, rules: Iterable[PolicyRule]) -> None:
+        self.rules = tuple(rules)
+        self._answers: dict[Question, frozenset[str] | None] = {}
+
+    def allows(self, question: Question, name: str) -> bool:
+        """Whether a rule allows it for an object of that name; empty for no name."""
+        if question not in self._answers:
+            if len(self._answers) >= _KEPT_ANSWERS:
+                self._answers.clear()
+            self._answers[question] = self._names(question)
+        names = self._answers[question]
+        return names is None or name in names
+
+    def allows_path(self, verb: str, path: str) -> bool:
+        """Whether a rule allows a verb on a path that names no resource."""
+        return any(matches_verb(rule, verb) and matches_path(rule, path) for rule in self.rules)
+
+    def _names(self, question: Question) -> frozenset[str] | None:
+        """The names for which it is allowed; None for all."""
+        names: set[str] = set()
+        for rule in self.rules:
+            if (
+                matches_verb(rule, question.verb)
+                and matches_group(rule, question.group)
+                and matches_resource(rule, question.resource, question.subresource)
+            ):
+                if not rule.resource_names:
+                    return None
+                names.update(rule.resource_names)
+        return frozenset(names)
+
+
+class Grants:
+    """All roles and bindings of a cluster."""
+
+    def __init__(self) -> None:
+        self._roles: dict[tuple[Source, str, str], tuple[PolicyRule, ...]] = {}
+        self._bindings: dict[tuple[Source, str, str], Binding] = {}
+        self._by_subject: dict[Subject, dict[tuple[Source, str, str], Binding]] = {}
+        self._permissions: OrderedDict[tuple[str, tuple[str, ...], str], Permissions] = (
+            OrderedDict()
+        )
+
+    def put(self, source: Source, value: Mapping[str, Any]) -> None:
+        """Learn of a role or binding, or of its new content."""
+        metadata = value["metadata"]
+        key = (source, metadata.get("namespace") or "", metadata["name"])
+        self._permissions.clear()
+        if source in (Source.ROLES, Source.CLUSTER_ROLES):
+            self._roles[key] = parse_rules(value.get("rules"))
+            return
+        self._unbind(key)
+        binding = _parse_binding(key, value)
+        self._bindings[key] = binding
+        for subject in binding.subjects:
+            self._by_subject.setdefault(subject, {})[key] = binding
+
+    def remove(self, source: Source, namespace: str, name: str) -> None:
+        """Forget a role or binding; an unknown one is fine."""
+        key = (source, namespace, name)
+        self._permissions.clear()
+        if source in (Source.ROLES, Source.CLUSTER_ROLES):
+            self._roles.pop(key, None)
+        else:
+            self._unbind(key)
+
+    def role(self, source: Source, namespace: str, name: str) -> tuple[PolicyRule, ...] | None:
+        """The rules of a role; None if there is no such role."""
+        return self._roles.get((source, namespace, name))
+
+    def permissions(self, user: str, groups: tuple[str, ...], namespace: str) -> Permissions:
+        """What a user may do in a namespace, or with an empty one outside of all."""
+        key = (user, groups, namespace)
+        found = self._permissions.get(key)
+        if found is None:
+            found = Permissions(self._collect(user, groups, namespace))
+            self._permissions[key] = found
+            if len(self._permissions) > _KEPT_USERS:
+                self._permissions.popitem(last=False)
+        else:
+            self._permissions.move_to_end(key)
+        return found
+
+    def _collect(self, user: str, groups: tuple[str, ...], namespace: str) -> Iterator[PolicyRule]:
+        """Rules of bindings for everywhere come first, then those for the namespace."""
+        subjects = [Subject(is_group=False, name=user)]
+        subjects.extend(Subject(is_group=True, name=group) for group in groups)
+        found = {
+            binding.namespace + "/" + binding.name: binding
+            for subject in subjects
+            for binding in self._by_subject.get(subject, {}).values()
+            if binding.namespace in ("", namespace)
+        }
+        for binding in sorted(found.values(), key=lambda each: (each.namespace, each.name)):
+            yield from self._roles.get(binding.role, ())
+
+    def _unbind(self, key: tuple[Source, str, str]) -> None:
+        binding = self._bindings.pop(key, None)
+        for subject in binding.subjects if binding is not None else ():
+            bound = self._by_subject.get(subject, {})
+            bound.pop(key, None)
+            if not bound:
+                self._by_subject.pop(subject, None)
+
+
+def resolve_role(value: Mapping[str, Any]) -> tuple[Source, str, str]:
+    """The role a binding refers to: kind, namespace and name."""
+    reference = value.get("roleRef") or {}
+    name = reference.get("name") or ""
+    if reference.get("kind") == "ClusterRole":
+        return (Source.CLUSTER_ROLES, "", name)
+    return (Source.ROLES, (value.get("metadata") or {}).get("namespace") or "", name)
+
+
+def _parse_binding(key: tuple[Source, str, str], value: Mapping[str, Any]) -> Binding:
+    _, namespace, name = key
+    return Binding(
+        namespace=namespace,
+        name=name,
+        role=resolve_role(value),
+        subjects=tuple(dict.fromkeys(_parse_subjects(value.get("subjects") or (), namespace))),
+    )
+
+
+def _parse_subjects(subjects: Iterable[Mapping[str, Any]], namespace: str) -> Iterator[Subject]:
+    for subject in subjects:
+        name = subject.get("name") or ""
+        match subject.get("kind"):
+            case "User":
+                yield Subject(is_group=False, name=name)
+            case "Group":
+                yield Subject(is_group=True, name=name)
+            case "ServiceAccount":
+                home = subject.get("namespace") or namespace
+                if home:
+                    yield Subject(is_group=False, name=f"{ACCOUNT_PREFIX}{home}:{name}")

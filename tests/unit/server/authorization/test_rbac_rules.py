@@ -1,0 +1,223 @@
+"""Rules of roles: what they allow, which include others, who holds them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.server.authorization.rbac.coverage import describe_rules, find_missing
+from quarterdeck.server.authorization.rbac.grants import Grants, Question, Source
+from quarterdeck.server.authorization.rbac.policy import (
+    AUTOUPDATE,
+    default_objects,
+    merge_binding,
+    merge_role,
+)
+from quarterdeck.server.authorization.rbac.rule import (
+    PolicyRule,
+    covers_path,
+    matches_group,
+    matches_resource,
+    matches_verb,
+    parse_rules,
+    to_json,
+)
+
+VERBS = ("get", "list", "*")
+GROUPS = ("", "apps", "*")
+RESOURCES = ("pods", "pods/status", "deployments", "*/status", "*")
+NAMES = ("a", "b")
+
+
+def rules() -> st.SearchStrategy[PolicyRule]:
+    def some(values: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
+        return st.lists(st.sampled_from(values), min_size=1, max_size=2, unique=True).map(tuple)
+
+    return st.builds(
+        PolicyRule,
+        verbs=some(VERBS),
+        api_groups=some(GROUPS),
+        resources=some(RESOURCES),
+        resource_names=st.one_of(st.just(()), some(NAMES)),
+    )
+
+
+def allows(rule: PolicyRule, question: Question, name: str) -> bool:
+    return (
+        matches_verb(rule, question.verb)
+        and matches_group(rule, question.group)
+        and matches_resource(rule, question.resource, question.subresource)
+        and (not rule.resource_names or name in rule.resource_names)
+    )
+
+
+QUESTIONS = [
+    (Question(verb, group, resource, subresource), name)
+    for verb in ("get", "list", "watch")
+    for group in ("", "apps", "batch")
+    for resource in ("pods", "deployments", "jobs")
+    for subresource in ("", "status", "scale")
+    for name in ("", "a", "b", "c")
+]
+
+
+@given(st.lists(rules(), max_size=3), st.lists(rules(), max_size=3))
+def test_rules_without_missing_ones_allow_no_more(
+    held: list[PolicyRule], wanted: list[PolicyRule]
+) -> None:
+    if find_missing(held, wanted):
+        return
+    for question, name in QUESTIONS:
+        if any(allows(rule, question, name) for rule in wanted):
+            assert any(allows(rule, question, name) for rule in held)
+
+
+@given(st.lists(rules(), max_size=3))
+def test_rules_include_themselves(held: list[PolicyRule]) -> None:
+    assert find_missing(held, held) == []
+
+
+@given(st.lists(rules(), max_size=4))
+def test_permissions_answer_as_the_rules_do(given_rules: list[PolicyRule]) -> None:
+    grants = Grants()
+    grants.put(Source.CLUSTER_ROLES, role("r", given_rules))
+    grants.put(Source.CLUSTER_ROLE_BINDINGS, binding("b", "r", user("alice")))
+    permissions = grants.permissions("alice", (), "")
+    for question, name in QUESTIONS:
+        expected = any(allows(rule, question, name) for rule in given_rules)
+        assert permissions.allows(question, name) is expected
+
+
+def test_missing_rules_are_described_as_kubernetes_does() -> None:
+    held = [PolicyRule(verbs=("get", "list"), api_groups=("",), resources=("pods",))]
+    wanted = [
+        PolicyRule(verbs=("get", "delete"), api_groups=("",), resources=("pods",)),
+        PolicyRule(
+            verbs=("list",), api_groups=("",), resources=("secrets",), resource_names=("a", "b")
+        ),
+        PolicyRule(verbs=("*",), api_groups=("apps",), resources=("deployments",)),
+        PolicyRule(verbs=("get",), non_resource_urls=("/logs",)),
+    ]
+    assert describe_rules(find_missing(held, wanted)).splitlines() == [
+        '{APIGroups:[""], Resources:["pods"], Verbs:["delete"]}',
+        '{APIGroups:[""], Resources:["secrets"], ResourceNames:["a"], Verbs:["list"]}',
+        '{APIGroups:[""], Resources:["secrets"], ResourceNames:["b"], Verbs:["list"]}',
+        '{APIGroups:["apps"], Resources:["deployments"], Verbs:["*"]}',
+        '{NonResourceURLs:["/logs"], Verbs:["get"]}',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("/healthz", "/healthz", True),
+        ("/healthz", "/healthz/ping", False),
+        ("/healthz/*", "/healthz/ping", True),
+        ("/healthz/*", "/healthz", False),
+        ("*", "/anything", True),
+    ],
+)
+def test_paths_match_exactly_or_by_prefix(pattern: str, path: str, *, expected: bool) -> None:
+    assert covers_path(pattern, path) is expected
+
+
+READ = [PolicyRule(verbs=("get",), api_groups=("",), resources=("pods",))]
+GET_PODS = Question("get", "", "pods", "")
+
+
+def user(name: str) -> dict[str, str]:
+    return {"kind": "User", "name": name}
+
+
+def role(name: str, given_rules: list[PolicyRule], namespace: str = "") -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "namespace": namespace},
+        "rules": [to_json(rule) for rule in given_rules],
+    }
+
+
+def binding(
+    name: str, role_name: str, *subjects: dict[str, str], namespace: str = "", kind: str = ""
+) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "namespace": namespace},
+        "roleRef": {"kind": kind or "ClusterRole", "name": role_name},
+        "subjects": list(subjects),
+    }
+
+
+def test_role_binding_grants_in_its_namespace_only() -> None:
+    grants = Grants()
+    grants.put(Source.ROLES, role("r", READ, "team"))
+    grants.put(
+        Source.ROLE_BINDINGS, binding("b", "r", user("alice"), namespace="team", kind="Role")
+    )
+    assert grants.permissions("alice", (), "team").allows(GET_PODS, "x")
+    assert not grants.permissions("alice", (), "other").allows(GET_PODS, "x")
+    assert not grants.permissions("alice", (), "").allows(GET_PODS, "x")
+
+
+def test_service_account_of_the_binding_namespace_is_a_subject() -> None:
+    grants = Grants()
+    grants.put(Source.CLUSTER_ROLES, role("r", READ))
+    subject = {"kind": "ServiceAccount", "name": "robot"}
+    grants.put(Source.ROLE_BINDINGS, binding("b", "r", subject, namespace="team"))
+    assert grants.permissions("system:serviceaccount:team:robot", (), "team").allows(GET_PODS, "")
+    assert not grants.permissions("robot", (), "team").allows(GET_PODS, "")
+
+
+def test_user_named_like_a_group_is_not_the_group() -> None:
+    grants = Grants()
+    grants.put(Source.CLUSTER_ROLES, role("r", READ))
+    grants.put(Source.CLUSTER_ROLE_BINDINGS, binding("b", "r", {"kind": "Group", "name": "devs"}))
+    assert grants.permissions("alice", ("devs",), "").allows(GET_PODS, "")
+    assert not grants.permissions("devs", (), "").allows(GET_PODS, "")
+
+
+def test_changes_take_effect_at_once() -> None:
+    grants = Grants()
+    grants.put(Source.CLUSTER_ROLE_BINDINGS, binding("b", "r", user("alice")))
+    assert not grants.permissions("alice", (), "").allows(GET_PODS, "")
+    grants.put(Source.CLUSTER_ROLES, role("r", READ))
+    assert grants.permissions("alice", (), "").allows(GET_PODS, "")
+    grants.put(Source.CLUSTER_ROLE_BINDINGS, binding("b", "r", user("bob")))
+    assert not grants.permissions("alice", (), "").allows(GET_PODS, "")
+    assert grants.permissions("bob", (), "").allows(GET_PODS, "")
+    grants.remove(Source.CLUSTER_ROLE_BINDINGS, "", "b")
+    assert not grants.permissions("bob", (), "").allows(GET_PODS, "")
+
+
+def test_default_policy_has_the_roles_clients_look_for() -> None:
+    names = {(each["kind"], each["metadata"]["name"]) for each in default_objects()}
+    for name in ("cluster-admin", "admin", "edit", "view", "system:discovery", "system:node"):
+        assert ("ClusterRole", name) in names
+    for name in ("cluster-admin", "system:public-info-viewer", "system:basic-user"):
+        assert ("ClusterRoleBinding", name) in names
+
+
+def test_missing_default_rules_are_added_and_others_kept() -> None:
+    default = next(
+        each for each in default_objects() if each["metadata"]["name"] == "system:basic-user"
+    )
+    assert merge_role(default, default) is None
+    own = {"verbs": ["get"], "apiGroups": ["x"], "resources": ["y"]}
+    changed = {**default, "rules": [own]}
+    merged = merge_role(changed, default)
+    assert merged is not None
+    assert merged["rules"][0] == own
+    assert find_missing(parse_rules(merged["rules"]), parse_rules(default["rules"])) == []
+
+
+def test_objects_that_refuse_updates_are_left_alone() -> None:
+    default = next(each for each in default_objects() if each["kind"] == "ClusterRoleBinding")
+    frozen = {
+        **default,
+        "metadata": {**default["metadata"], "annotations": {AUTOUPDATE: "false"}},
+        "subjects": [],
+    }
+    assert merge_binding(frozen, default) is None
+    emptied = {**default, "subjects": []}
+    merged = merge_binding(emptied, default)
+    assert merged is not None
+    assert merged["subjects"] == default["subjects"]
