@@ -30,8 +30,10 @@ from quarterdeck.kit.collector import settle_memory
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.manager.manager import Manager
-from quarterdeck.server.authentication import authentication
+from quarterdeck.server.authentication.bearer_token import Tokens
+from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.authentication.x509 import Certificates
 from quarterdeck.server.options import ServerOptions
 
 TOKEN_FILE = "token"
@@ -105,9 +107,9 @@ async def _start_server(
         stack,
         clock=clock,
         authenticators=(
-            authentication.Certificates(),
-            authentication.Tokens({token: _ADMINISTRATOR}),
-            authentication.PlainPort(),
+            Certificates(),
+            Tokens({token: _ADMINISTRATOR}),
+            PlainPort(),
         ),
     )
     _write_private(server.folder / TOKEN_FILE, token)

@@ -23,7 +23,7 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.authentication import authentication
+from quarterdeck.server.authentication.authenticator import Authenticator
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.registry.object_meta import derive
 from quarterdeck.storage import Store
@@ -73,7 +73,7 @@ async def start(
     stack: contextlib.AsyncExitStack,
     *,
     clock: Clock,
-    authenticators: Iterable[authentication.Authenticator] | None = None,
+    authenticators: Iterable[Authenticator] | None = None,
 ) -> Embedded:
     """Open the store, start the server, listen on HTTPS and write the kubeconfig.
 

@@ -9,30 +9,32 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quarterdeck.kit import http
-from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.server import router
-from quarterdeck.server.admission.chain import Admission, NamespaceLifecycle, Plugin
-from quarterdeck.server.admission.plugins.defaults import ServiceAccounts, default_plugins
+from quarterdeck.server.admission.chain import Admission
+from quarterdeck.server.admission.plugin import Plugin
+from quarterdeck.server.admission.plugins.defaults import default_plugins
+from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from quarterdeck.server.admission.plugins.service_account import ServiceAccounts
 from quarterdeck.server.admission.quota.plugin import ResourceQuotas
-from quarterdeck.server.authentication import authentication
-from quarterdeck.server.authentication.service_accounts.claims import ISSUER
+from quarterdeck.server.authentication.authenticator import Authenticator, authenticate
+from quarterdeck.server.authentication.bearer_token import Tokens, with_accounts
+from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.service_accounts.signing_key import SigningKey
 from quarterdeck.server.authentication.service_accounts.tokens import AccountTokens
-from quarterdeck.server.authentication.user import User
-from quarterdeck.server.authorization import authorization
+from quarterdeck.server.authentication.x509 import Certificates
+from quarterdeck.server.authorization.administrators import AdministratorsOnly
+from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.bootstrap import bootstrap
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
 from quarterdeck.server.core.metrics import Metrics
 from quarterdeck.server.core.timers import Timers
 from quarterdeck.server.filters import cross_origin
 from quarterdeck.server.filters.impersonation import impersonate
-from quarterdeck.server.nonresource import version
-from quarterdeck.server.nonresource.discovery import DiscoveryDocuments
-from quarterdeck.server.nonresource.health import ENDPOINTS, Health
+from quarterdeck.server.nonresource.health import Health
+from quarterdeck.server.nonresource.router import NonResourceRouter
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.registry.registry import Registry
-from quarterdeck.server.request import negotiation
 from quarterdeck.server.response import responses
 from quarterdeck.server.response.frames import FrameCache
 from quarterdeck.server.write.field_managers import FieldManagers
@@ -49,7 +51,6 @@ from quarterdeck.wire.status import (
 
 if TYPE_CHECKING:
     from quarterdeck.server.lifecycle import Lifecycle
-    from quarterdeck.server.openapi.documents import OpenApiDocuments
 
 _NO_RESOURCE = ("", "", "", "", "")
 
@@ -68,8 +69,8 @@ class ApiServer:
         clock: Clock | None = None,
         rng: random.Random | None = None,
         registry: Registry | None = None,
-        authenticators: Sequence[authentication.Authenticator] | None = None,
-        authorizer: authorization.Authorizer | None = None,
+        authenticators: Sequence[Authenticator] | None = None,
+        authorizer: Authorizer | None = None,
         plugins: Sequence[Plugin] = (),
     ) -> None:
         clock = clock or SystemClock()
@@ -78,9 +79,9 @@ class ApiServer:
         accounts = AccountTokens(store, SigningKey(options.signing_key), clock=clock, rng=rng)
         if authenticators is None:
             authenticators = (
-                authentication.Certificates(),
-                authentication.Tokens(),
-                authentication.PlainPort(),
+                Certificates(),
+                Tokens(),
+                PlainPort(),
             )
         own = [
             plugin
@@ -94,9 +95,9 @@ class ApiServer:
             clock=clock,
             random=rng,
             timers=Timers(clock),
-            authenticators=authentication.with_accounts(authenticators, accounts),
+            authenticators=with_accounts(authenticators, accounts),
             accounts=accounts,
-            authorizer=authorizer or authorization.AdministratorsOnly(),
+            authorizer=authorizer or AdministratorsOnly(),
             admission=Admission((NamespaceLifecycle(store), *own, *plugins, ResourceQuotas(store))),
             metrics=Metrics(),
             frames=FrameCache(),
@@ -107,13 +108,11 @@ class ApiServer:
         """What happens by itself; there once the server has started, unless switched off."""
         self._is_ready = False
         self._is_stopping = False
-        self._discovery = DiscoveryDocuments(self.core.registry)
-        self._openapi: OpenApiDocuments | None = None
-        self._version = version.document(self.core.options.git_version)
-        self._health = Health(
+        health = Health(
             {"ping": lambda: None, "storage": self._check_storage, "start": self._check_start},
             only_ready=frozenset({"start"}),
         )
+        self._nonresource = NonResourceRouter(self.core, health, self._metrics_text)
 
     async def start(self) -> None:
         """Register what is served and make the objects every cluster has."""
@@ -166,78 +165,13 @@ class ApiServer:
         core = self.core
         if not request.peer.secure:
             cross_origin.check(request)
-        user = authentication.authenticate(request, core.authenticators)
+        user = authenticate(request, core.authenticators)
         user = impersonate(request, user, core.authorizer)
         if path is not None:
             resource = router.find_resource(core, path)
             if resource is not None:
                 return await router.answer(core, request, path, user=user, resource=resource)
-        return self._other(request, user), request.method.lower()
-
-    def _other(self, request: http.Request, user: User) -> http.Response:
-        """Everything that is not a resource."""
-        path = "/" + request.path.strip("/")
-        verb = "get" if request.method in ("GET", "HEAD") else request.method.lower()
-        authorization.check(
-            self.core.authorizer, user, authorization.Attributes(verb=verb, path=path)
-        )
-        if verb != "get":
-            return _not_found()
-        first, *rest = path[1:].split("/")
-        if first in ENDPOINTS:
-            return self._health.answer(path, request.query) or _not_found()
-        if first in ("api", "apis"):
-            return self._discover(request, first, rest)
-        if first == "openapi":
-            return self._describe(request, path) or _not_found()
-        match path:
-            case "/version":
-                return http.Response(200, responses.JSON_HEADERS, self._version)
-            case "/.well-known/openid-configuration":
-                return _json(request, self.core, kit_json.encode(_issuer_document(request)))
-            case "/openid/v1/jwks":
-                keys = kit_json.encode(self.core.accounts.key.public_set())
-                return _json(request, self.core, keys, media="application/jwk-set+json")
-            case "/metrics":
-                return http.Response(200, responses.METRICS_HEADERS, self._metrics_text())
-            case _:
-                return _not_found()
-
-    def _describe(self, request: http.Request, path: str) -> http.Response | None:
-        """OpenAPI, loaded when first asked for."""
-        from quarterdeck.server.openapi import documents, serve
-
-        if self._openapi is None:
-            self._openapi = documents.OpenApiDocuments(
-                self.core.registry, self.core.options.git_version
-            )
-        return serve.answer(self._openapi, request, path, self.core.clock)
-
-    def _discover(self, request: http.Request, root: str, rest: list[str]) -> http.Response:
-        documents = self._discovery
-        body: bytes | None
-        if not rest:
-            return self._discover_root(request, root)
-        if root == "api":
-            body = documents.resources("", rest[0]) if len(rest) == 1 else None
-        elif len(rest) == 1:
-            body = documents.group(rest[0])
-        else:
-            body = documents.resources(rest[0], rest[1]) if len(rest) == 2 else None
-        return _not_found() if body is None else _json(request, self.core, body)
-
-    def _discover_root(self, request: http.Request, root: str) -> http.Response:
-        chosen = negotiation.choose_discovery(request.headers.get("accept"))
-        if chosen is not negotiation.Discovery.LEGACY:
-            body = self._discovery.aggregated(chosen, core=root == "api")
-            media = (
-                f"application/json;g=apidiscovery.k8s.io;v={chosen.value};as=APIGroupDiscoveryList"
-            )
-            return _json(request, self.core, body, media=media)
-        if root == "apis":
-            return _json(request, self.core, self._discovery.groups())
-        address = self.core.options.advertise_address or request.headers.get("host") or ""
-        return _json(request, self.core, self._discovery.core_versions(address))
+        return self._nonresource.handle(request, user), request.method.lower()
 
     def _metrics_text(self) -> bytes:
         store = self.core.store.statistics()
@@ -276,18 +210,6 @@ class ApiServer:
         asyncio.get_running_loop().call_exception_handler(context)
 
 
-def _issuer_document(request: http.Request) -> dict[str, object]:
-    """How others find the keys that verify tokens of service accounts."""
-    scheme = "https" if request.peer.secure else "http"
-    return {
-        "issuer": ISSUER,
-        "jwks_uri": f"{scheme}://{request.headers.get('host') or ''}/openid/v1/jwks",
-        "response_types_supported": ["id_token"],
-        "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": ["ES256"],
-    }
-
-
 def _translated(error: StorageError) -> ApiError:
     match error:
         case DiskFull():
@@ -300,17 +222,3 @@ def _translated(error: StorageError) -> ApiError:
             return InternalError.of("the disk refused the write; nothing was written")
         case _:
             return InternalError.of(str(error))
-
-
-def _not_found() -> http.Response:
-    return http.Response(404, responses.TEXT_HEADERS, b"404 page not found\n")
-
-
-def _json(
-    request: http.Request, core: Core, body: bytes, *, media: str = "application/json"
-) -> http.Response:
-    headers = [responses.JSON_HEADERS[0], ("Content-Type", media), ("Vary", "Accept")]
-    if len(body) > core.options.gzip_bytes and responses.accepts_gzip(request):
-        body = responses.gzip(body)
-        headers.append(("Content-Encoding", "gzip"))
-    return http.Response(200, headers, body)

@@ -7,8 +7,8 @@ from typing import Any
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.server.admission.chain import IMMORTAL_NAMESPACES
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.admission.plugins.namespace_lifecycle import IMMORTAL_NAMESPACES
+from quarterdeck.server.core import Core
 from quarterdeck.server.custom import custom_resources, definition_resources
 from quarterdeck.server.custom.definition import KIND, bundle_name
 from quarterdeck.server.custom.establishment import MANAGER, Establishing

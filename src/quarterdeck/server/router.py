@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from quarterdeck.kit import http
 from quarterdeck.meta.identity import GVR
 from quarterdeck.server.authentication.user import User
-from quarterdeck.server.authorization import authorization
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.authorization.authorizer import Attributes, check
+from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import (
     create,
     delete,
@@ -24,6 +24,7 @@ from quarterdeck.server.handlers import (
     watch,
 )
 from quarterdeck.server.handlers import list as listing
+from quarterdeck.server.kinds.reviews import REVIEW_KINDS
 from quarterdeck.server.registry.resource import SCALE, STATUS, Resource
 from quarterdeck.server.request import negotiation
 from quarterdeck.server.request.call import Call
@@ -112,7 +113,7 @@ async def answer(
     verb = verb_of(request.method, path, options)
     if not verb:
         raise MethodNotAllowed
-    authorization.check(core.authorizer, user, _attributes(verb, path))
+    check(core.authorizer, user, _attributes(verb, path))
     _check_served(resource, path, verb)
     call = Call(
         request=request,
@@ -138,7 +139,8 @@ def _handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
     if verb != "create":
         return _VERBS[verb]
     if not path.subresource:
-        return review.handle if resource.kind in review.REVIEWS else create.handle
+        is_review = resource.kind in REVIEW_KINDS and not resource.is_custom
+        return review.handle if is_review else create.handle
     if path.subresource in _MADE:
         return _MADE[path.subresource]
     raise NotFound.resource()
@@ -150,8 +152,8 @@ def _not_served(path: paths.ResourcePath) -> NotFound:
     return NotFound(f"{full} is not served here: no container runs behind this API")
 
 
-def _attributes(verb: str, path: paths.ResourcePath) -> authorization.Attributes:
-    return authorization.Attributes(
+def _attributes(verb: str, path: paths.ResourcePath) -> Attributes:
+    return Attributes(
         verb=verb,
         group=path.group,
         version=path.version,

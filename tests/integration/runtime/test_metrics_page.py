@@ -24,8 +24,10 @@ from quarterdeck.runtime.endpoints.certificate import (
     make,
 )
 from quarterdeck.runtime.observability.logging import get_logger
-from quarterdeck.server.authentication import authentication
+from quarterdeck.server.authentication.bearer_token import Tokens
+from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.authentication.x509 import Certificates
 
 ACCOUNTS = GVR("", "v1", "serviceaccounts")
 TOKENS = {
@@ -60,9 +62,9 @@ async def read(url: str, token: str = "", tls: ssl.SSLContext | None = None) -> 
 @contextlib.asynccontextmanager
 async def serving(page: MetricsPage) -> AsyncIterator[tuple[Manager, Cluster]]:
     authenticators = (
-        authentication.Certificates(),
-        authentication.Tokens(TOKENS),
-        authentication.PlainPort(),
+        Certificates(),
+        Tokens(TOKENS),
+        PlainPort(),
     )
     async with Cluster(authenticators=authenticators) as cluster:
         config = ClusterConfig(server=cluster.url, token=Secret("operator-token"))

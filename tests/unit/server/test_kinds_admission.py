@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.admission.attributes import Attempt
 from quarterdeck.server.admission.plugins.defaults import default_plugins
 from quarterdeck.server.admission.plugins.service_addresses import NETWORK, ServiceAddresses
 from quarterdeck.server.authentication.user import User

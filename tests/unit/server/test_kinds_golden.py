@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from quarterdeck.meta.field import FieldError
-from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.admission.attributes import Attempt
 from quarterdeck.server.admission.plugins.defaults import default_plugins
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.kinds import builtin_resources

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.server.authentication.user import ANONYMOUS, LOCAL, User
-from quarterdeck.server.authorization import authorization
+from quarterdeck.server.authorization.administrators import AdministratorsOnly
+from quarterdeck.server.authorization.authorizer import Attributes, refusal
 from quarterdeck.server.core.metrics import Metrics
 from quarterdeck.server.kinds import builtin_resources
 from quarterdeck.server.nonresource import discovery
@@ -196,44 +197,30 @@ def test_versions_are_ordered_as_kubernetes_orders_them() -> None:
 @pytest.mark.parametrize(
     ("user", "attributes", "allowed"),
     [
-        pytest.param(LOCAL, authorization.Attributes("delete", resource="pods"), True, id="local"),
-        pytest.param(
-            ANONYMOUS, authorization.Attributes("get", path="/version"), True, id="version"
-        ),
-        pytest.param(
-            ANONYMOUS, authorization.Attributes("get", path="/api/v1"), True, id="discovery"
-        ),
-        pytest.param(
-            ANONYMOUS, authorization.Attributes("get", path="/metrics"), False, id="metrics"
-        ),
-        pytest.param(
-            ANONYMOUS, authorization.Attributes("post", path="/version"), False, id="post"
-        ),
-        pytest.param(
-            ANONYMOUS, authorization.Attributes("list", resource="pods"), False, id="nobody"
-        ),
+        pytest.param(LOCAL, Attributes("delete", resource="pods"), True, id="local"),
+        pytest.param(ANONYMOUS, Attributes("get", path="/version"), True, id="version"),
+        pytest.param(ANONYMOUS, Attributes("get", path="/api/v1"), True, id="discovery"),
+        pytest.param(ANONYMOUS, Attributes("get", path="/metrics"), False, id="metrics"),
+        pytest.param(ANONYMOUS, Attributes("post", path="/version"), False, id="post"),
+        pytest.param(ANONYMOUS, Attributes("list", resource="pods"), False, id="nobody"),
         pytest.param(
             User(name="alice", groups=("system:authenticated",)),
-            authorization.Attributes(
-                "create", group="authorization.k8s.io", resource="selfsubjectaccessreviews"
-            ),
+            Attributes("create", group="authorization.k8s.io", resource="selfsubjectaccessreviews"),
             True,
             id="asks about herself",
         ),
     ],
 )
-def test_only_administrators_may(
-    user: User, attributes: authorization.Attributes, allowed: bool
-) -> None:
-    assert authorization.AdministratorsOnly().allows(user, attributes) is allowed
+def test_only_administrators_may(user: User, attributes: Attributes, allowed: bool) -> None:
+    assert AdministratorsOnly().allows(user, attributes) is allowed
 
 
 def test_refusal_names_user_verb_and_place() -> None:
     alice = User(name="alice")
-    attributes = authorization.Attributes(
+    attributes = Attributes(
         "update", group="apps", resource="deployments", subresource="scale", namespace="n", name="d"
     )
-    assert authorization.refusal(alice, attributes).message == (
+    assert refusal(alice, attributes).message == (
         'deployments.apps "d" is forbidden: User "alice" cannot update resource'
         ' "deployments/scale" in API group "apps" in the namespace "n"'
     )

@@ -10,7 +10,8 @@ import pytest
 
 from quarterdeck.app.certificates import make_key
 from quarterdeck.kit.clock import VirtualClock
-from quarterdeck.server.authentication import authentication
+from quarterdeck.server.authentication.bearer_token import Tokens, authenticate_token, with_accounts
+from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.service_accounts.claims import Bound, parse
 from quarterdeck.server.authentication.service_accounts.signing_key import (
     BadToken,
@@ -183,11 +184,9 @@ def test_static_tokens_stay_beside_those_of_accounts() -> None:
         def user_of(self, token: str, audiences: object = ()) -> User | None:
             return None
 
-    chain = authentication.with_accounts(
-        (authentication.Tokens({"secret": admin}), authentication.PlainPort()), Nobody()
-    )
-    assert authentication.authenticate_token("secret", chain, AUDIENCES) is admin
+    chain = with_accounts((Tokens({"secret": admin}), PlainPort()), Nobody())
+    assert authenticate_token("secret", chain, AUDIENCES) is admin
     with pytest.raises(Unauthorized):
-        authentication.authenticate_token("other", chain, AUDIENCES)
+        authenticate_token("other", chain, AUDIENCES)
     with pytest.raises(Unauthorized):
-        authentication.authenticate_token("secret", (authentication.PlainPort(),), AUDIENCES)
+        authenticate_token("secret", (PlainPort(),), AUDIENCES)

@@ -7,65 +7,9 @@ loop between reading and writing an object, and so never meets a conflict of its
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
 
-import msgspec
-
-from quarterdeck.server.authentication.user import User
-from quarterdeck.server.registry.object_meta import facts_of
-from quarterdeck.server.registry.resource import Object, Resource
-from quarterdeck.storage import Store, StoreKey
-from quarterdeck.wire.status import Cause, Details, Forbidden, NotFound
-
-IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
-
-
-class Attempt(msgspec.Struct, kw_only=True, eq=False):
-    """A write that is about to happen."""
-
-    verb: str
-    resource: Resource
-    namespace: str
-    name: str
-    user: User
-    subresource: str = ""
-    value: Object | None = None
-    old: Object | None = None
-    options: dict[str, Any] = {}
-    is_dry_run: bool = False
-    warnings: list[str] = []
-
-
-class Plugin(Protocol):
-    """One rule about writes that can decide at once."""
-
-    def admit(self, attempt: Attempt) -> None:
-        """Change or refuse the write.
-
-        Raises:
-            ApiError: to refuse it.
-        """
-        ...
-
-    def validate(self, attempt: Attempt) -> None:
-        """Refuse the write as it will be stored.
-
-        Raises:
-            ApiError: to refuse it.
-        """
-        ...
-
-
-class AsyncPlugin(Protocol):
-    """One rule about writes that has to ask somebody."""
-
-    async def admit(self, attempt: Attempt) -> None:
-        """As `Plugin.admit`."""
-        ...
-
-    async def validate(self, attempt: Attempt) -> None:
-        """As `Plugin.validate`."""
-        ...
+from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.plugin import AsyncPlugin, Plugin
 
 
 class Admission:
@@ -101,45 +45,3 @@ class Admission:
         """Ask those who have to ask somebody, with the final object."""
         for plugin in self._async_plugins:
             await plugin.validate(attempt)
-
-
-class NamespaceLifecycle:
-    """Objects are created in namespaces that exist and stay; four of them stay for ever."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def admit(self, attempt: Attempt) -> None:
-        """Check the namespace of a new object, or that a namespace may go."""
-        if attempt.verb == "create" and attempt.resource.namespaced:
-            self._check_home(attempt)
-        elif (
-            attempt.verb == "delete"
-            and attempt.resource.gvr.group_resource == "namespaces"
-            and attempt.name in IMMORTAL_NAMESPACES
-        ):
-            raise Forbidden.of("namespaces", attempt.name, "this namespace may not be deleted")
-
-    def validate(self, attempt: Attempt) -> None:
-        """Nothing more to say."""
-
-    def _check_home(self, attempt: Attempt) -> None:
-        home = self._store.get_pending(StoreKey("namespaces", "", attempt.namespace))
-        if home is None:
-            raise NotFound.of("namespaces", attempt.namespace)
-        if facts_of(home).deletion_timestamp is None:
-            return
-        gvr = attempt.resource.gvr
-        why = (
-            f"unable to create new content in namespace {attempt.namespace} because it is being"
-            " terminated"
-        )
-        refusal = Forbidden.of(gvr.resource, attempt.name, why, group=gvr.group)
-        cause = Cause(
-            reason="NamespaceTerminating",
-            message=f"namespace {attempt.namespace} is being terminated",
-            field="metadata.namespace",
-        )
-        details = refusal.details or Details()
-        refusal.details = msgspec.structs.replace(details, causes=(cause,))
-        raise refusal

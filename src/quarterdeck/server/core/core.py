@@ -8,9 +8,9 @@ import msgspec
 
 from quarterdeck.kit.clock import Clock
 from quarterdeck.server.admission.chain import Admission
-from quarterdeck.server.authentication.authentication import Authenticator
+from quarterdeck.server.authentication.authenticator import Authenticator
 from quarterdeck.server.authentication.service_accounts.tokens import AccountTokens
-from quarterdeck.server.authorization.authorization import Authorizer
+from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.core.metrics import Metrics
 from quarterdeck.server.core.timers import Timers
 from quarterdeck.server.options import ServerOptions

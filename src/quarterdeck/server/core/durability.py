@@ -2,7 +2,7 @@
 
 import asyncio
 
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
 from quarterdeck.storage import Entry
 from quarterdeck.wire.status import Timeout
 

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from quarterdeck.kit import http
 from quarterdeck.server.authentication.user import ANONYMOUS, AUTHENTICATED, User
-from quarterdeck.server.authorization import authorization
+from quarterdeck.server.authorization.authorizer import Attributes, Authorizer, check
 from quarterdeck.wire.status import BadRequest
 
 _USER, _GROUP, _UID, _EXTRA = (
@@ -20,7 +20,7 @@ _PREFIX = "impersonate-"
 _ACCOUNT = "system:serviceaccount:"
 
 
-def impersonate(request: http.Request, user: User, authorizer: authorization.Authorizer) -> User:
+def impersonate(request: http.Request, user: User, authorizer: Authorizer) -> User:
     """Whom a request acts as; the caller itself without such headers.
 
     Raises:
@@ -52,38 +52,30 @@ def _extra(request: http.Request) -> dict[str, tuple[str, ...]]:
 
 def _check(
     user: User,
-    authorizer: authorization.Authorizer,
+    authorizer: Authorizer,
     *,
     name: str,
     groups: tuple[str, ...],
     uid: str,
     extra: dict[str, tuple[str, ...]],
 ) -> None:
-    wanted = [authorization.Attributes("impersonate", resource="users", name=name)]
+    wanted = [Attributes("impersonate", resource="users", name=name)]
     if name.startswith(_ACCOUNT) and name.count(":") == 3:
         _, _, namespace, account = name.split(":")
         wanted = [
-            authorization.Attributes(
-                "impersonate", resource="serviceaccounts", namespace=namespace, name=account
-            )
+            Attributes("impersonate", resource="serviceaccounts", namespace=namespace, name=account)
         ]
-    wanted += [
-        authorization.Attributes("impersonate", resource="groups", name=each) for each in groups
-    ]
+    wanted += [Attributes("impersonate", resource="groups", name=each) for each in groups]
     group = "authentication.k8s.io"
     if uid:
-        wanted.append(
-            authorization.Attributes("impersonate", group=group, resource="uids", name=uid)
-        )
+        wanted.append(Attributes("impersonate", group=group, resource="uids", name=uid))
     wanted += [
-        authorization.Attributes(
-            "impersonate", group=group, resource="userextras", subresource=key, name=value
-        )
+        Attributes("impersonate", group=group, resource="userextras", subresource=key, name=value)
         for key, values in extra.items()
         for value in values
     ]
     for attributes in wanted:
-        authorization.check(authorizer, user, attributes)
+        check(authorizer, user, attributes)
 
 
 def _all_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:

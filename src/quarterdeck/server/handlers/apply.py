@@ -3,12 +3,13 @@
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import required
 from quarterdeck.server import write
-from quarterdeck.server.authorization import authorization
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.authorization.authorizer import check
+from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import create, update
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import intent_of, validation_of
@@ -30,14 +31,14 @@ async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> 
             core, call, config, live, manager=intent.manager, force=bool(options.force)
         )
         shaped = decoder.shape(call, value, call.resource.gvk, field_validation=validation)
-        update.check_name(call, shaped["metadata"])
-        write.check_namespace(call, shaped["metadata"])
+        check_name(call, shaped["metadata"])
+        check_namespace(call, shaped["metadata"])
         return shaped
 
     if core.store.get_pending(call.key) is not None or call.path.subresource:
         written = await write.update(core, call, merged, intent, track=False)
     else:
-        authorization.check(core.authorizer, call.user, update.creation(call))
+        check(core.authorizer, call.user, update.creation(call))
         _check_absent(call, config)
         written = await write.create(core, call, merged(None), intent, track=False)
     return create.answer(core, call, written)
@@ -62,7 +63,7 @@ def read_config(call: Call, body: bytes) -> Object:
             f" ({gvk.kind})"
         )
     decoder.check_metadata(config, gvk)
-    update.check_name(call, config["metadata"])
+    check_name(call, config["metadata"])
     return config
 
 

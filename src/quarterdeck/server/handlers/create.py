@@ -1,7 +1,7 @@
 """POST of a new object."""
 
 from quarterdeck.server import write
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import responses

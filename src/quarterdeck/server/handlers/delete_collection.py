@@ -2,10 +2,12 @@
 
 import msgspec
 
-from quarterdeck.server.core.core import Core
-from quarterdeck.server.handlers import delete
-from quarterdeck.server.handlers.list import collect
-from quarterdeck.server.read import reader
+from quarterdeck.server import write
+from quarterdeck.server.core import Core
+from quarterdeck.server.core.time_slice import Turns
+from quarterdeck.server.handlers.delete import read_options
+from quarterdeck.server.read.page import collect
+from quarterdeck.server.read.selection import select
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import lists, responses
 from quarterdeck.storage import Entry
@@ -16,17 +18,17 @@ from quarterdeck.wire.status import NotFound
 async def handle(core: Core, call: Call) -> responses.Answer:
     """Delete each object on its own; the answer lists them as they were."""
     selector = ListOptions.parse(call.request.query)
-    options = await delete.read_options(core, call)
-    selection = reader.select(call, selector)
+    options = await read_options(core, call)
+    selection = select(call, selector)
     snapshot = core.store.snapshot()
     page = await collect(core, snapshot, selection, limit=selector.limit)
-    turns = reader.Turns(core)
+    turns = Turns(core)
     deleted: list[Entry] = []
     for entry in page.entries:
         path = call.path._replace(namespace=entry.key.namespace, name=entry.key.name)
         one = msgspec.structs.replace(call, path=path)
         try:
-            await delete.delete(core, one, options)
+            await write.delete(core, one, options)
         except NotFound:
             continue
         deleted.append(entry)

@@ -5,13 +5,13 @@ from collections.abc import Awaitable
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server import write
-from quarterdeck.server.core.core import Core
-from quarterdeck.server.handlers import delete
-from quarterdeck.server.handlers.update import check_name
+from quarterdeck.server.core import Core
 from quarterdeck.server.kinds import eviction_budget
+from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.object_key import check_name
 from quarterdeck.server.response import responses
 from quarterdeck.storage import RevisionConflict, StoreKey
 from quarterdeck.wire.query import CreateOptions, DeleteOptions
@@ -29,10 +29,10 @@ async def handle(core: Core, call: Call) -> responses.Answer:
     check_name(call, value.setdefault("metadata", {}))
     dry_run = list(CreateOptions.parse(call.request.query).dry_run)
     options = DeleteOptions.from_body({"dryRun": dry_run} | (value.get("deleteOptions") or {}))
-    pod = responses.decode_stored(call.resource, write.present(core, call).value)
+    pod = decode_stored(call.resource, write.present(core, call).value)
     # decided together with the deletion: nobody counts the budget anew between the two
     spent = _spend(core, call, pod, is_dry_run=bool(options.dry_run))
-    await delete.delete(core, call, options)
+    await write.delete(core, call, options)
     if spent is not None:
         await spent
     document = {

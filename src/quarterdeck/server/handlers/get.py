@@ -1,8 +1,8 @@
 """GET of one object, or of its status."""
 
 from quarterdeck.server import write
-from quarterdeck.server.core.core import Core
-from quarterdeck.server.read.reader import wait_for_version
+from quarterdeck.server.core import Core
+from quarterdeck.server.read.resource_version import wait_for_version
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import responses
 from quarterdeck.wire.query import GetOptions

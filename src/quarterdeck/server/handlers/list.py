@@ -4,14 +4,15 @@ Stored bytes are joined, never encoded again. A long list is walked in slices an
 so that others get their turns; all of it is read from one snapshot.
 """
 
-import itertools
-from typing import NamedTuple
-
-from quarterdeck.server.core.core import Core
-from quarterdeck.server.read import continue_token, reader
+from quarterdeck.server.core import Core
+from quarterdeck.server.read import continue_token
+from quarterdeck.server.read.options import EXACT, check_options
+from quarterdeck.server.read.page import Page, collect
+from quarterdeck.server.read.resource_version import parse_version, wait_for_version
+from quarterdeck.server.read.selection import Selection, select
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import lists, responses
-from quarterdeck.storage import Compacted, Entry, Snapshot, StoreKey
+from quarterdeck.storage import Compacted, Snapshot
 from quarterdeck.wire.query import ListOptions, parse_query
 from quarterdeck.wire.status import BadRequest, Expired
 
@@ -22,14 +23,15 @@ _CONTINUE_EXPIRED = (
     " inconsistent list - objects that were created, modified, or deleted between the time the"
     " first chunk was returned and now may show up in the list."
 )
+
+
 _VERSION_EXPIRED = "The resourceVersion for the provided list is too old."
-_BATCH = 256
 
 
 async def handle(core: Core, call: Call, options: ListOptions) -> responses.Answer:
     """One page of the objects a request selects."""
-    reader.check_options(options)
-    selection = reader.select(call, options)
+    check_options(options)
+    selection = select(call, options)
     snapshot, after = await _snapshot(core, options, selection)
     page = await collect(core, snapshot, selection, after=after, limit=options.limit)
     metadata = _metadata(call, snapshot, selection, page)
@@ -39,55 +41,18 @@ async def handle(core: Core, call: Call, options: ListOptions) -> responses.Answ
     )
 
 
-class Page(NamedTuple):
-    """The entries of a page; `after` is set if there may be more."""
-
-    entries: list[Entry]
-    after: tuple[str, str] | None = None
-    bytes: int = 0
-
-
-async def collect(
-    core: Core,
-    snapshot: Snapshot,
-    selection: reader.Selection,
-    *,
-    after: tuple[str, str] | None = None,
-    limit: int = 0,
-) -> Page:
-    """The entries of a snapshot that are selected, at most `limit` of them (0 for all)."""
-    resource, namespace = selection.resource.stored_name, selection.namespace
-    if selection.name is not None and (namespace or not selection.resource.namespaced):
-        entry = snapshot.get(StoreKey(resource, namespace or "", selection.name))
-        return Page([entry] if entry and selection.matches(entry) else [])
-    turns = reader.Turns(core)
-    entries = snapshot.range(resource, namespace, after=after)
-    everything = selection.is_everything
-    found: list[Entry] = []
-    size = 0
-    while batch := list(itertools.islice(entries, _BATCH)):
-        chosen = batch if everything else [each for each in batch if selection.matches(each)]
-        found += chosen
-        size += sum([len(each.value) for each in chosen])
-        if 0 < limit < len(found):
-            last = found[limit - 1].key
-            return Page(found[:limit], (last.namespace, last.name), size)
-        await turns.take()
-    return Page(found, bytes=size)
-
-
 async def _snapshot(
-    core: Core, options: ListOptions, selection: reader.Selection
+    core: Core, options: ListOptions, selection: Selection
 ) -> tuple[Snapshot, tuple[str, str] | None]:
     if options.continue_:
         return await _continued(core, options, selection)
-    version = reader.parse_version(options.resource_version)
+    version = parse_version(options.resource_version)
     if not version:
         return core.store.snapshot(), None
-    is_exact = options.resource_version_match == reader.EXACT or (
+    is_exact = options.resource_version_match == EXACT or (
         not options.resource_version_match and options.limit > 0
     )
-    await reader.wait_for_version(core, options.resource_version)
+    await wait_for_version(core, options.resource_version)
     if not is_exact:
         return core.store.snapshot(), None
     try:
@@ -97,7 +62,7 @@ async def _snapshot(
 
 
 async def _continued(
-    core: Core, options: ListOptions, selection: reader.Selection
+    core: Core, options: ListOptions, selection: Selection
 ) -> tuple[Snapshot, tuple[str, str] | None]:
     if options.resource_version not in ("", "0"):
         raise BadRequest("specifying resource version is not allowed when using continue")
@@ -118,7 +83,7 @@ async def _continued(
 
 
 def _metadata(
-    call: Call, snapshot: Snapshot, selection: reader.Selection, page: Page
+    call: Call, snapshot: Snapshot, selection: Selection, page: Page
 ) -> dict[str, object]:
     metadata: dict[str, object] = {"resourceVersion": str(snapshot.revision)}
     if page.after is not None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server import write
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import create
-from quarterdeck.server.handlers.update import check_name
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import intent_of, validation_of
 from quarterdeck.wire import json_patch, merge_patch
@@ -77,7 +77,7 @@ def reshape(call: Call, value: Any, validation: str) -> Object:
     decoder.check_type(call, value, gvk, body=b"")
     shaped = decoder.shape(call, value, gvk, field_validation=validation)
     check_name(call, shaped["metadata"])
-    write.check_namespace(call, shaped["metadata"])
+    check_namespace(call, shaped["metadata"])
     return shaped
 
 

@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import invalid
-from quarterdeck.server import write
-from quarterdeck.server.authentication.authentication import authenticate_token
+from quarterdeck.server.authentication.bearer_token import authenticate_token
 from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES
 from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
-from quarterdeck.server.authorization.authorization import Attributes
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.authorization.authorizer import Attributes
+from quarterdeck.server.core import Core
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.object_key import check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import intent_of, validation_of
@@ -50,11 +50,11 @@ async def handle(core: Core, call: Call) -> responses.Answer:
     body = await decoder.read_body(call, core.options.max_body_bytes)
     value = decoder.decode_object(call, body, call.resource.gvk, validation)
     if call.resource.namespaced:
-        write.check_namespace(call, value["metadata"])
+        check_namespace(call, value["metadata"])
     value.pop("status", None)
     value = field_managers.track(core, call, value, None, manager=intent.manager)
     value["metadata"].setdefault("creationTimestamp", None)
-    REVIEWS[call.resource.kind](core, call, value)
+    _REVIEWS[call.resource.kind](core, call, value)
     return responses.served(core, call, value, 201)
 
 
@@ -159,7 +159,7 @@ def _decision(core: Core, call: Call, user: User, spec: Object) -> Object:
     return {"allowed": core.authorizer.allows(user, attributes)}
 
 
-REVIEWS: dict[str, Review] = {
+_REVIEWS: dict[str, Review] = {
     "SelfSubjectReview": _self,
     "SelfSubjectAccessReview": _self_access,
     "SubjectAccessReview": _access,

@@ -6,15 +6,17 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import invalid
 from quarterdeck.meta.identity import GVK
 from quarterdeck.server import write
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import patch as patching
-from quarterdeck.server.handlers.update import check_name
+from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.printer import AGE, NAME, column, created
 from quarterdeck.server.registry.resource import SCALE, Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form
+from quarterdeck.server.request.object_key import check_name
 from quarterdeck.server.response import responses
+from quarterdeck.server.response.forms import partial
 from quarterdeck.server.write.options import intent_of
 from quarterdeck.wire.media import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions, UpdateOptions
@@ -34,7 +36,7 @@ async def get(core: Core, call: Call) -> responses.Answer:
     entry = core.store.get(call.key)
     if entry is None:
         raise write.missing(call)
-    value = responses.decode_stored(call.resource, entry.value)
+    value = decode_stored(call.resource, entry.value)
     return _answer(core, call, to_scale(call, value))
 
 
@@ -71,7 +73,7 @@ def _answer(core: Core, call: Call, scale: Object) -> responses.Answer:
         case Form.OBJECT:
             shown = scale
         case Form.METADATA:
-            shown = responses.partial(scale, call.choice.version)
+            shown = partial(scale, call.choice.version)
         case Form.TABLE:
             shown = _table(core, call, scale)
     return responses.document(core, call, kit_json.encode(shown))
@@ -90,7 +92,7 @@ def _table(core: Core, call: Call, scale: Object) -> Object:
         "apiVersion": f"meta.k8s.io/{call.choice.version}",
         "metadata": {"resourceVersion": metadata.get("resourceVersion", "")},
         "columnDefinitions": [msgspec.to_builtins(each) for each in _COLUMNS],
-        "rows": [{"cells": cells, "object": responses.partial(scale, call.choice.version)}],
+        "rows": [{"cells": cells, "object": partial(scale, call.choice.version)}],
     }
 
 

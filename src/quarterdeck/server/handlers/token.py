@@ -11,14 +11,14 @@ from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.server import write
 from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES, Bound
-from quarterdeck.server.core.core import Core
-from quarterdeck.server.handlers.update import check_name
+from quarterdeck.server.core import Core
 from quarterdeck.server.kinds.catalog import home_of
 from quarterdeck.server.kinds.strategy import BuiltinStrategy
 from quarterdeck.server.registry.object_meta import facts_of
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import intent_of, validation_of
@@ -45,7 +45,7 @@ async def handle(core: Core, call: Call) -> responses.Answer:
     account = write.present(core, call)
     metadata = value["metadata"]
     check_name(call, metadata)
-    write.check_namespace(call, metadata)
+    check_namespace(call, metadata)
     value.pop("status", None)
     value = field_managers.track(core, asked, value, None, manager=intent.manager)
     value["metadata"]["creationTimestamp"] = format_time(core.clock.now())

@@ -1,16 +1,16 @@
 """PUT of an object, or of its status."""
 
 from quarterdeck.server import write
-from quarterdeck.server.authorization import authorization
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.authorization.authorizer import Attributes, check
+from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import create
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import intent_of, validation_of
 from quarterdeck.wire.query import UpdateOptions
-from quarterdeck.wire.status import BadRequest
 
 
 async def handle(core: Core, call: Call) -> responses.Answer:
@@ -23,12 +23,12 @@ async def handle(core: Core, call: Call) -> responses.Answer:
     def read() -> Object:
         value = decoder.decode_object(call, body, call.resource.gvk, validation)
         check_name(call, value["metadata"])
-        write.check_namespace(call, value["metadata"])
+        check_namespace(call, value["metadata"])
         return value
 
     value = read()
     if core.store.get_pending(call.key) is None and _may_create(call):
-        authorization.check(core.authorizer, call.user, creation(call))
+        check(core.authorizer, call.user, creation(call))
         value["metadata"].pop("resourceVersion", None)
         written = await write.create(core, call, value, intent)
     else:
@@ -39,27 +39,14 @@ async def handle(core: Core, call: Call) -> responses.Answer:
     return create.answer(core, call, written)
 
 
-def check_name(call: Call, metadata: Object) -> None:
-    """Compare the object's name with the path's, and fill it in.
-
-    Raises:
-        BadRequest: if they differ.
-    """
-    name = metadata.setdefault("name", call.path.name)
-    if name != call.path.name:
-        raise BadRequest(
-            f"the name of the object ({name}) does not match the name on the URL ({call.path.name})"
-        )
-
-
 def _may_create(call: Call) -> bool:
     return call.resource.strategy.allow_create_on_update and not call.path.subresource
 
 
-def creation(call: Call) -> authorization.Attributes:
+def creation(call: Call) -> Attributes:
     """What a write that turns out to create has to be allowed."""
     gvr, path = call.resource.gvr, call.path
-    return authorization.Attributes(
+    return Attributes(
         verb="create",
         group=gvr.group,
         version=gvr.version,

@@ -8,10 +8,13 @@ reads too slowly is dropped by the store and resumes from the last version it sa
 
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
+from quarterdeck.server.core.time_slice import Turns
 from quarterdeck.server.core.timers import Timer
-from quarterdeck.server.handlers.list import collect
-from quarterdeck.server.read import reader
+from quarterdeck.server.read.options import check_options
+from quarterdeck.server.read.page import collect
+from quarterdeck.server.read.resource_version import parse_version, wait_for_version
+from quarterdeck.server.read.selection import Selection, select
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import frames, responses
 from quarterdeck.storage import Closed, Compacted, Entry, SlowWatcher, StoreEvent, Watcher
@@ -25,12 +28,12 @@ _INITIAL_BATCH = 128
 
 async def handle(core: Core, call: Call, options: ListOptions) -> responses.Answer:
     """Open the stream; what is wrong with the request is answered before it begins."""
-    reader.check_options(options)
-    selection = reader.select(call, options)
-    version = reader.parse_version(options.resource_version)
+    check_options(options)
+    selection = select(call, options)
+    version = parse_version(options.resource_version)
     wants_state = _wants_state(options, version)
     if wants_state and version:
-        await reader.wait_for_version(core, options.resource_version)
+        await wait_for_version(core, options.resource_version)
     initial: list[Entry] = []
     after = version or core.store.revision
     if wants_state:
@@ -55,7 +58,7 @@ class WatchStream:
         self,
         core: Core,
         call: Call,
-        selection: reader.Selection,
+        selection: Selection,
         *,
         options: ListOptions,
         after: int,
@@ -113,7 +116,7 @@ class WatchStream:
         self._core.streams.discard(self)
 
     async def _write_initial(self, writer: http.BodyWriter) -> None:
-        turns = reader.Turns(self._core)
+        turns = Turns(self._core)
         entries, self._initial = self._initial, []
         for start in range(0, len(entries), _INITIAL_BATCH):
             batch = entries[start : start + _INITIAL_BATCH]

@@ -1,18 +1,29 @@
-"""The resources that are asked and never stored: access, subject and token reviews."""
+"""Resources of reviews: access, subject and token reviews, which are answered and never stored."""
 
 from collections.abc import Iterator
 
 from quarterdeck.meta import builtins
-from quarterdeck.server.handlers.review import REVIEWS
 from quarterdeck.server.kinds.catalog import home_of
 from quarterdeck.server.kinds.strategy import BuiltinStrategy
 from quarterdeck.server.registry.resource import Resource
+
+REVIEW_KINDS = frozenset(
+    {
+        "LocalSubjectAccessReview",
+        "SelfSubjectAccessReview",
+        "SelfSubjectReview",
+        "SelfSubjectRulesReview",
+        "SubjectAccessReview",
+        "TokenReview",
+    }
+)
+"""The kinds that `server.handlers.review` answers."""
 
 
 def review_resources() -> Iterator[Resource]:
     """Every kind of review; all they have is a shape and the verb `create`."""
     for declared in builtins.resources():
-        if declared.kind.kind in REVIEWS and builtins.is_builtin(declared.kind):
+        if declared.kind.kind in REVIEW_KINDS and builtins.is_builtin(declared.kind):
             yield Resource(
                 gvr=declared.gvr,
                 kind=declared.kind.kind,

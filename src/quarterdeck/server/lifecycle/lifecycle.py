@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
 from quarterdeck.server.lifecycle.controllers.endpoints import ServiceEndpoints
 from quarterdeck.server.lifecycle.controllers.event_expiry import EventExpiry
 from quarterdeck.server.lifecycle.controllers.garbage_collector import Collector

@@ -7,11 +7,12 @@ sockets. The cache is small: watchers read the newest events at about the same t
 from collections.abc import Callable
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
+from quarterdeck.server.registry.codec import decode_stored, encode_served
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Choice, Form
-from quarterdeck.server.response import responses
+from quarterdeck.server.response.forms import encode_form, partial, row, table
 from quarterdeck.wire.frame import EventType, encode_event
 
 Encoder = Callable[[EventType, bytes, int], bytes]
@@ -64,8 +65,8 @@ def encoder(core: Core, call: Call) -> Encoder:
 
 def _body(core: Core, resource: Resource, choice: Choice, *, value: bytes) -> bytes:
     if choice.form is Form.OBJECT:
-        return responses.encode_served(resource, value)
-    return responses.encode_form(core, resource, responses.decode_stored(resource, value), choice)
+        return encode_served(resource, value)
+    return encode_form(core, resource, decode_stored(resource, value), choice)
 
 
 def _table_encoder(core: Core, call: Call) -> Encoder:
@@ -75,12 +76,10 @@ def _table_encoder(core: Core, call: Call) -> Encoder:
 
     def encode(kind: EventType, value: bytes, revision: int) -> bytes:
         nonlocal is_first
-        decoded = responses.decode_stored(resource, value)
-        rows = [responses.row(core, resource, decoded, choice=choice)]
+        decoded = decode_stored(resource, value)
+        rows = [row(core, resource, decoded, choice=choice)]
         metadata = {"resourceVersion": decoded["metadata"].get("resourceVersion", "")}
-        body = responses.table(
-            resource, rows, metadata, version=choice.version, with_columns=is_first
-        )
+        body = table(resource, rows, metadata, version=choice.version, with_columns=is_first)
         is_first = False
         return encode_event(kind, kit_json.encode(body))
 
@@ -93,10 +92,10 @@ def encode_bookmark(call: Call, value: bytes) -> bytes:
     if choice.form is Form.OBJECT:
         return encode_event(EventType.BOOKMARK, value)
     decoded = kit_json.decode(value)
-    body = responses.partial(decoded, choice.version)
+    body = partial(decoded, choice.version)
     if choice.form is Form.TABLE:
         row = {"cells": [""] * len(call.resource.strategy.columns), "object": body}
-        body = responses.table(
+        body = table(
             call.resource, [row], decoded["metadata"], version=choice.version, with_columns=False
         )
     return encode_event(EventType.BOOKMARK, kit_json.encode(body))

@@ -5,12 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.core.core import Core
-from quarterdeck.server.read.reader import Turns
+from quarterdeck.server.core import Core
+from quarterdeck.server.core.time_slice import Turns
+from quarterdeck.server.registry.codec import decode_stored, encode_served
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.response import responses
+from quarterdeck.server.response.compression import accepts_gzip, gzip_compressor
+from quarterdeck.server.response.forms import columns_of, partial, row
 from quarterdeck.storage import Entry
 from quarterdeck.wire.media import YAML
 
@@ -59,7 +62,7 @@ def _frame(call: Call, metadata: Metadata) -> tuple[bytes, bytes]:
             kind, api_version, items = "Table", f"meta.k8s.io/{choice.version}", "rows"
     document: dict[str, object] = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
     if choice.form is Form.TABLE:
-        document["columnDefinitions"] = responses.columns_of(resource)
+        document["columnDefinitions"] = columns_of(resource)
     head = kit_json.encode(document)[:-1] + f',"{items}":'.encode()
     return head, b"}"
 
@@ -71,14 +74,14 @@ def _item_encoder(core: Core, call: Call, include: str) -> Callable[[Entry], byt
             return _object_encoder(resource)
         case Form.METADATA:
             return lambda entry: kit_json.encode(
-                responses.partial(responses.decode_stored(resource, entry.value), choice.version)
+                partial(decode_stored(resource, entry.value), choice.version)
             )
         case Form.TABLE:
             return lambda entry: kit_json.encode(
-                responses.row(
+                row(
                     core,
                     resource,
-                    responses.decode_stored(resource, entry.value),
+                    decode_stored(resource, entry.value),
                     choice=choice,
                     include=include,
                 )
@@ -91,12 +94,12 @@ def _object_encoder(resource: Resource) -> Callable[[Entry], bytes]:
     if resource.is_custom:
         if as_stored:
             return operator.attrgetter("value")
-        return lambda entry: responses.encode_served(resource, entry.value)
+        return lambda entry: encode_served(resource, entry.value)
     prefix = type_prefix(resource)
     cut = len(prefix)
 
     def encode(entry: Entry) -> bytes:
-        value = entry.value if as_stored else responses.encode_served(resource, entry.value)
+        value = entry.value if as_stored else encode_served(resource, entry.value)
         return b"{" + value[cut:] if value.startswith(prefix) else value
 
     return encode
@@ -118,8 +121,8 @@ def _stream(
 ) -> http.StreamResponse:
     headers = responses.headers_of(call)
     compressor = None
-    if responses.accepts_gzip(call.request):
-        compressor = responses.gzip_compressor()
+    if accepts_gzip(call.request):
+        compressor = gzip_compressor()
         headers = [*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
 
     async def run(writer: http.BodyWriter) -> None:

@@ -3,33 +3,43 @@
 GET writes the stored bytes untouched. Tables and metadata are built from the decoded object.
 """
 
-import zlib
 from typing import Any
-
-import msgspec
 
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.core.core import Core
-from quarterdeck.server.registry.resource import Object, Resource
+from quarterdeck.server.core import Core
+from quarterdeck.server.registry.codec import decode_stored
+from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.negotiation import Choice, Form
+from quarterdeck.server.request.negotiation import Form
+from quarterdeck.server.response.compression import accepts_gzip, gzip
+from quarterdeck.server.response.forms import encode_form
 from quarterdeck.wire.media import YAML
 from quarterdeck.wire.query import parse_query, truth
 from quarterdeck.wire.status import ApiError
 
 Headers = list[tuple[str, str]]
+
+
 Answer = http.Response | http.StreamResponse
 
+
 _NO_CACHE = ("Cache-Control", "no-cache, private")
+
+
 _JSON_TYPE = ("Content-Type", "application/json")
+
+
 JSON_HEADERS: Headers = [_NO_CACHE, _JSON_TYPE]
+
+
 METRICS_HEADERS: Headers = [
     _NO_CACHE,
     ("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),
 ]
+
+
 TEXT_HEADERS: Headers = [_NO_CACHE, ("Content-Type", "text/plain; charset=utf-8")]
-_GZIP_LEVEL = 1
 
 
 def stored(core: Core, call: Call, value: bytes, status: int = 200) -> http.Response:
@@ -93,81 +103,6 @@ def _warning(text: str) -> tuple[str, str]:
     return ("Warning", f'299 - "{clean}"')
 
 
-def decode_stored(resource: Resource, value: bytes) -> Object:
-    """A stored object in the version of a resource."""
-    decoded: Object = kit_json.decode(value)
-    strategy = resource.strategy
-    return decoded if strategy.stored_as_served else strategy.served(decoded)
-
-
-def encode_served(resource: Resource, value: bytes) -> bytes:
-    """Stored bytes in the version of a resource."""
-    if resource.strategy.stored_as_served:
-        return value
-    return kit_json.encode(resource.strategy.served(kit_json.decode(value)))
-
-
-def encode_form(core: Core, resource: Resource, value: Object, choice: Choice) -> bytes:
-    """One object in the form the client chose."""
-    match choice.form:
-        case Form.OBJECT:
-            return kit_json.encode(value)
-        case Form.METADATA:
-            return kit_json.encode(partial(value, choice.version))
-        case Form.TABLE:
-            metadata = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
-            rows = [row(core, resource, value, choice=choice)]
-            return kit_json.encode(table(resource, rows, metadata, version=choice.version))
-
-
-def partial(value: Object, version: str = "v1") -> Object:
-    """The metadata of an object and nothing else."""
-    return {
-        "kind": "PartialObjectMetadata",
-        "apiVersion": f"meta.k8s.io/{version}",
-        "metadata": value["metadata"],
-    }
-
-
-def row(
-    core: Core, resource: Resource, value: Object, *, choice: Choice, include: str = "Metadata"
-) -> dict[str, Any]:
-    """One row of a Table; `include` is the client's `includeObject`."""
-    result: dict[str, Any] = {"cells": list(resource.strategy.cells(value, core.clock.now()))}
-    match include:
-        case "None":
-            result["object"] = None
-        case "Object":
-            result["object"] = value
-        case _:
-            result["object"] = partial(value, choice.version)
-    return result
-
-
-def table(
-    resource: Resource,
-    rows: list[dict[str, Any]],
-    metadata: dict[str, Any],
-    *,
-    version: str,
-    with_columns: bool = True,
-) -> dict[str, Any]:
-    """A Table of rows."""
-    columns = columns_of(resource) if with_columns else None
-    return {
-        "kind": "Table",
-        "apiVersion": f"meta.k8s.io/{version}",
-        "metadata": metadata,
-        "columnDefinitions": columns,
-        "rows": rows,
-    }
-
-
-def columns_of(resource: Resource) -> list[Any]:
-    """The column definitions of a Table."""
-    return [msgspec.to_builtins(column) for column in resource.strategy.columns]
-
-
 def as_yaml(body: bytes, headers: Headers) -> tuple[bytes, Headers]:
     """A JSON body as YAML."""
     from quarterdeck.kit import yaml
@@ -175,21 +110,3 @@ def as_yaml(body: bytes, headers: Headers) -> tuple[bytes, Headers]:
     text = yaml.dump(kit_json.decode(body))
     rest = [each for each in headers if each != _JSON_TYPE]
     return text.encode(), [*rest, ("Content-Type", YAML)]
-
-
-def accepts_gzip(request: http.Request) -> bool:
-    """Whether the client can read gzip."""
-    header = request.headers.get("accept-encoding")
-    return header is not None and "gzip" in header and "gzip;q=0" not in header.replace(" ", "")
-
-
-def gzip_compressor() -> Any:
-    """A compressor that writes the gzip format."""
-    return zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
-
-
-def gzip(body: bytes) -> bytes:
-    """A whole body compressed."""
-    compressor = gzip_compressor()
-    compressed: bytes = compressor.compress(body) + compressor.flush()
-    return compressed

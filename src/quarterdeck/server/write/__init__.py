@@ -8,12 +8,12 @@ is made again. The answer is given after the commit. `creation` and `change` are
 
 from quarterdeck.server.write.change import update
 from quarterdeck.server.write.creation import create, new_uid
+from quarterdeck.server.write.deletion import delete
 from quarterdeck.server.write.result import (
     MODIFIED,
     Change,
     Intent,
     Written,
-    check_namespace,
     conflict,
     encoder,
     missing,
@@ -25,9 +25,9 @@ __all__ = [
     "Change",
     "Intent",
     "Written",
-    "check_namespace",
     "conflict",
     "create",
+    "delete",
     "encoder",
     "missing",
     "new_uid",

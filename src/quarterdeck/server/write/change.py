@@ -1,13 +1,13 @@
 """Changes of objects: from what is there to what shall be, decided against the newest state."""
 
 from quarterdeck.meta.field import Bare, invalid
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import settled
 from quarterdeck.server.registry import metadata_validation as rules
+from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.deletion import is_finished
 from quarterdeck.server.registry.resource import Context, Object
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.response.responses import decode_stored
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.result import (
     MODIFIED,

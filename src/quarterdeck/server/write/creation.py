@@ -3,17 +3,17 @@
 import uuid
 
 from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.server.admission.chain import Attempt
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.core import Core
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.resource import Context, Object, Strategy
 from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.object_key import check_namespace
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.result import (
     Intent,
     Written,
     attempt_of,
-    check_namespace,
     completed,
     encoder,
     finalizer_errors,

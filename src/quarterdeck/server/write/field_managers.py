@@ -7,7 +7,7 @@ changes (a definition with another schema is another resource).
 from typing import TYPE_CHECKING
 
 from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
 from quarterdeck.server.registry.resource import SCALE, Object, Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.wire.status import InternalError

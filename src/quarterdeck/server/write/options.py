@@ -3,7 +3,7 @@
 from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, quote, too_long
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.decoder import check_field_validation
-from quarterdeck.server.write import Intent
+from quarterdeck.server.write.result import Intent
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import Invalid
 

@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import FieldError
-from quarterdeck.server.admission.chain import Attempt
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import settled
 from quarterdeck.server.registry.metadata_validation import finalizer_problems
 from quarterdeck.server.registry.resource import Context, Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.storage import Entry
-from quarterdeck.wire.status import BadRequest, Conflict, NotFound
+from quarterdeck.wire.status import Conflict, NotFound
 
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -62,25 +62,6 @@ def conflict(call: Call, why: str) -> Conflict:
     """The 409 for the object a call names."""
     gvr = call.resource.gvr
     return Conflict.of(gvr.resource, call.path.name, why, group=gvr.group)
-
-
-def check_namespace(call: Call, metadata: Object) -> None:
-    """Compare the object's namespace with the path's, and fill it in.
-
-    Raises:
-        BadRequest: if they differ.
-    """
-    named = metadata.get("namespace") or ""
-    if not call.resource.namespaced:
-        metadata.pop("namespace", None)
-        if not named:
-            return
-    elif not named or named == call.path.namespace:
-        metadata["namespace"] = call.path.namespace
-        return
-    raise BadRequest(
-        "the namespace of the provided object does not match the namespace sent on the request"
-    )
 
 
 def encoder(call: Call, value: Object) -> Callable[[int], bytes]:

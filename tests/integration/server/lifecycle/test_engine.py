@@ -13,7 +13,8 @@ from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.server.admission.chain import Admission, Attempt
+from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.chain import Admission
 from quarterdeck.server.lifecycle.engine.actions import Action, Create
 from quarterdeck.server.lifecycle.engine.engine import Engine
 from quarterdeck.server.lifecycle.engine.index import Index

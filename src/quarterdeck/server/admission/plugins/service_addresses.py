@@ -13,7 +13,7 @@ from typing import Any
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import FieldError, invalid
-from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.admission.attributes import Attempt
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import items, mapping
 from quarterdeck.server.registry.resource import Object

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.admission.attributes import Attempt
 from quarterdeck.server.admission.quota.check import Charge, QuotaExceeded, charges
 from quarterdeck.server.admission.quota.usage import is_charged
 from quarterdeck.server.registry.resource import Object

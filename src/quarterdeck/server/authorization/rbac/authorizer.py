@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.authentication.user import MASTERS, User
-from quarterdeck.server.authorization.authorization import Attributes
+from quarterdeck.server.authorization.authorizer import Attributes
 from quarterdeck.server.authorization.rbac.grants import Grants, Permissions, Question, Source
 from quarterdeck.server.authorization.rbac.policy import GROUP
 from quarterdeck.storage import Store, StoreEvent

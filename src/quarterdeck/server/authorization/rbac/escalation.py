@@ -8,7 +8,7 @@ from typing import Any
 
 from quarterdeck.meta.field import quote
 from quarterdeck.server.authentication.user import MASTERS, User
-from quarterdeck.server.authorization.authorization import Attributes
+from quarterdeck.server.authorization.authorizer import Attributes
 from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
 from quarterdeck.server.authorization.rbac.coverage import describe_rules, find_missing
 from quarterdeck.server.authorization.rbac.grants import resolve_role

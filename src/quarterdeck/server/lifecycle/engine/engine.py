@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 
 from quarterdeck.meta.identity import GVK, GroupVersion
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import reached
 from quarterdeck.server.core.timers import Timer
 from quarterdeck.server.lifecycle.engine.actions import (

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.identity import GVK, GroupVersion
-from quarterdeck.server.admission.chain import Attempt
+from quarterdeck.server.admission.attributes import Attempt
 from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
-from quarterdeck.server.core.core import Core
+from quarterdeck.server.core import Core
 from quarterdeck.server.lifecycle.engine.actions import Create, Delete, Record, Remove, Update
 from quarterdeck.server.registry.deletion import begin, is_finished
 from quarterdeck.server.registry.resource import Object, Resource

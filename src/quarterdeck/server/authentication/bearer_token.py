@@ -1,33 +1,13 @@
-"""Who is it: the first seam of the pipeline.
+"""Bearer tokens: static ones, and tokens of other sources such as service accounts."""
 
-Authenticators are asked in order; the first that recognises credentials decides. A request without
-credentials is anonymous, a request with credentials nobody accepts is refused.
-"""
-
-import functools
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from quarterdeck.kit import http
-from quarterdeck.server.authentication.certificate import CertificateError, subject
+from quarterdeck.server.authentication.authenticator import Authenticator
 from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES
-from quarterdeck.server.authentication.user import ANONYMOUS, AUTHENTICATED, LOCAL, User
+from quarterdeck.server.authentication.user import User
 from quarterdeck.wire.status import Unauthorized
-
-_CREDENTIAL = "authentication.kubernetes.io/credential-id"
-
-
-class Authenticator(Protocol):
-    """Recognises one kind of credentials."""
-
-    def authenticate(self, request: http.Request) -> User | None:
-        """The user, or None if the request carries no credentials of this kind.
-
-        Raises:
-            Unauthorized: if it does and they are not good.
-        """
-        ...
 
 
 class TokenSource(Protocol):
@@ -40,35 +20,6 @@ class TokenSource(Protocol):
             Unauthorized: if it is and is not good.
         """
         ...
-
-
-class Certificates:
-    """Client certificates that TLS has verified: CN is the name, O are the groups."""
-
-    def authenticate(self, request: http.Request) -> User | None:
-        """Read the peer's certificate."""
-        der = request.peer.certificate
-        return None if der is None else _user_of(der)
-
-
-@functools.lru_cache(maxsize=1024)
-def _user_of(der: bytes) -> User:
-    try:
-        name, groups = subject(der)
-    except CertificateError as error:
-        raise Unauthorized from error
-    digest = hashlib.sha256(der).hexdigest()
-    return User(
-        name=name, groups=(*groups, AUTHENTICATED), extra={_CREDENTIAL: (f"X509SHA256={digest}",)}
-    )
-
-
-class PlainPort:
-    """The plain port acts as one local user: it is opened by the owner of the machine."""
-
-    def authenticate(self, request: http.Request) -> User | None:
-        """Everybody who comes without TLS and without a token."""
-        return None if request.peer.secure else LOCAL
 
 
 class Tokens:
@@ -129,12 +80,3 @@ def authenticate_token(
         if isinstance(authenticator, Tokens):
             return authenticator.user_of(token, audiences)
     raise Unauthorized
-
-
-def authenticate(request: http.Request, authenticators: Sequence[Authenticator]) -> User:
-    """Ask all in order; nobody's request is anonymous."""
-    for authenticator in authenticators:
-        user = authenticator.authenticate(request)
-        if user is not None:
-            return user
-    return ANONYMOUS

@@ -1,0 +1,41 @@
+"""What an admission plugin is told about a write."""
+
+from typing import Any
+
+import msgspec
+
+from quarterdeck.server.authentication.user import User
+from quarterdeck.server.registry.resource import Object, Resource
+from quarterdeck.wire.status import Forbidden
+
+
+class Attempt(msgspec.Struct, kw_only=True, eq=False):
+    """A write that is about to happen."""
+
+    verb: str
+    resource: Resource
+    namespace: str
+    name: str
+    user: User
+    subresource: str = ""
+    value: Object | None = None
+    old: Object | None = None
+    options: dict[str, Any] = {}
+    is_dry_run: bool = False
+    warnings: list[str] = []
+
+
+def is_new(attempt: Attempt, resource: str) -> bool:
+    """Whether an attempt creates an object of a built-in resource."""
+    return (
+        attempt.verb == "create"
+        and not attempt.subresource
+        and attempt.resource.gvr.group_resource == resource
+        and attempt.value is not None
+    )
+
+
+def refusal(attempt: Attempt, why: str) -> Forbidden:
+    """A 403 for the object that was to be written."""
+    gvr = attempt.resource.gvr
+    return Forbidden.of(gvr.resource, attempt.name, why, group=gvr.group)

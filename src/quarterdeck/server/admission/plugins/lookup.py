@@ -1,0 +1,19 @@
+"""Stored objects that plugins look up."""
+
+from collections.abc import Iterator
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.storage import Store, StoreKey
+
+
+def stored(store: Store, resource: str, namespace: str, name: str) -> Object | None:
+    """An object as it is decided now."""
+    entry = store.get_pending(StoreKey(resource, namespace, name))
+    return kit_json.decode(entry.value) if entry is not None else None
+
+
+def all_stored(store: Store, resource: str) -> Iterator[Object]:
+    """Every object of a resource that has few of them."""
+    for entry in store.snapshot().range(resource, None, after=None, limit=None):
+        yield kit_json.decode(entry.value)

@@ -1,0 +1,32 @@
+"""The port of authenticators, and the order in which they are asked.
+
+The first authenticator that recognises credentials decides. A request without credentials is
+anonymous; a request with credentials that nobody accepts is refused.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from quarterdeck.kit import http
+from quarterdeck.server.authentication.user import ANONYMOUS, User
+
+
+class Authenticator(Protocol):
+    """Recognises one kind of credentials."""
+
+    def authenticate(self, request: http.Request) -> User | None:
+        """The user, or None if the request carries no credentials of this kind.
+
+        Raises:
+            Unauthorized: if it does and they are not good.
+        """
+        ...
+
+
+def authenticate(request: http.Request, authenticators: Sequence[Authenticator]) -> User:
+    """Ask all in order; nobody's request is anonymous."""
+    for authenticator in authenticators:
+        user = authenticator.authenticate(request)
+        if user is not None:
+            return user
+    return ANONYMOUS

@@ -1,0 +1,32 @@
+"""Client certificates that TLS has verified."""
+
+import functools
+import hashlib
+
+from quarterdeck.kit import http
+from quarterdeck.server.authentication.certificate import CertificateError, subject
+from quarterdeck.server.authentication.user import AUTHENTICATED, User
+from quarterdeck.wire.status import Unauthorized
+
+_CREDENTIAL = "authentication.kubernetes.io/credential-id"
+
+
+class Certificates:
+    """Client certificates that TLS has verified: CN is the name, O are the groups."""
+
+    def authenticate(self, request: http.Request) -> User | None:
+        """Read the peer's certificate."""
+        der = request.peer.certificate
+        return None if der is None else _user_of(der)
+
+
+@functools.lru_cache(maxsize=1024)
+def _user_of(der: bytes) -> User:
+    try:
+        name, groups = subject(der)
+    except CertificateError as error:
+        raise Unauthorized from error
+    digest = hashlib.sha256(der).hexdigest()
+    return User(
+        name=name, groups=(*groups, AUTHENTICATED), extra={_CREDENTIAL: (f"X509SHA256={digest}",)}
+    )

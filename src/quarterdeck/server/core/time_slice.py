@@ -1,0 +1,20 @@
+"""Time slices: long computations on the event loop yield to other requests."""
+
+from quarterdeck.server.core import Core
+
+
+class Turns:
+    """Gives the other requests a turn when this one has computed long enough."""
+
+    __slots__ = ("_clock", "_slice_s", "_started")
+
+    def __init__(self, core: Core) -> None:
+        self._clock = core.clock
+        self._slice_s = core.options.slice_s
+        self._started = core.clock.monotonic()
+
+    async def take(self) -> None:
+        """Call now and then in a long computation."""
+        if self._clock.monotonic() - self._started > self._slice_s:
+            await self._clock.sleep(0)
+            self._started = self._clock.monotonic()

@@ -1,0 +1,125 @@
+"""Requests that name no resource: health, discovery, OpenAPI, version, token issuer, metrics."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit import http
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.authentication.service_accounts.claims import ISSUER
+from quarterdeck.server.authentication.user import User
+from quarterdeck.server.authorization.authorizer import Attributes, check
+from quarterdeck.server.core import Core
+from quarterdeck.server.nonresource import version
+from quarterdeck.server.nonresource.discovery import DiscoveryDocuments
+from quarterdeck.server.nonresource.health import ENDPOINTS, Health
+from quarterdeck.server.request import negotiation
+from quarterdeck.server.response import responses
+from quarterdeck.server.response.compression import accepts_gzip, gzip
+
+if TYPE_CHECKING:
+    from quarterdeck.server.openapi.documents import OpenApiDocuments
+
+
+class NonResourceRouter:
+    """Answers the requests of one server that name no resource."""
+
+    def __init__(self, core: Core, health: Health, metrics: Callable[[], bytes]) -> None:
+        self._core = core
+        self._health = health
+        self._metrics = metrics
+        self._discovery = DiscoveryDocuments(core.registry)
+        self._openapi: OpenApiDocuments | None = None
+        self._version = version.document(core.options.git_version)
+
+    def handle(self, request: http.Request, user: User) -> http.Response:
+        """Authorize and answer a request.
+
+        Raises:
+            Forbidden: if the user may not read the path.
+        """
+        path = "/" + request.path.strip("/")
+        verb = "get" if request.method in ("GET", "HEAD") else request.method.lower()
+        check(self._core.authorizer, user, Attributes(verb=verb, path=path))
+        if verb != "get":
+            return _not_found()
+        first, *rest = path[1:].split("/")
+        if first in ENDPOINTS:
+            return self._health.answer(path, request.query) or _not_found()
+        if first in ("api", "apis"):
+            return self._discover(request, first, rest)
+        if first == "openapi":
+            return self._describe(request, path) or _not_found()
+        match path:
+            case "/version":
+                return http.Response(200, responses.JSON_HEADERS, self._version)
+            case "/.well-known/openid-configuration":
+                return _json(request, self._core, kit_json.encode(_issuer_document(request)))
+            case "/openid/v1/jwks":
+                keys = kit_json.encode(self._core.accounts.key.public_set())
+                return _json(request, self._core, keys, media="application/jwk-set+json")
+            case "/metrics":
+                return http.Response(200, responses.METRICS_HEADERS, self._metrics())
+            case _:
+                return _not_found()
+
+    def _describe(self, request: http.Request, path: str) -> http.Response | None:
+        """Answer for OpenAPI, which is loaded by the first request for it."""
+        from quarterdeck.server.openapi import documents, serve
+
+        if self._openapi is None:
+            self._openapi = documents.OpenApiDocuments(
+                self._core.registry, self._core.options.git_version
+            )
+        return serve.answer(self._openapi, request, path, self._core.clock)
+
+    def _discover(self, request: http.Request, root: str, rest: list[str]) -> http.Response:
+        documents = self._discovery
+        body: bytes | None
+        if not rest:
+            return self._discover_root(request, root)
+        if root == "api":
+            body = documents.resources("", rest[0]) if len(rest) == 1 else None
+        elif len(rest) == 1:
+            body = documents.group(rest[0])
+        else:
+            body = documents.resources(rest[0], rest[1]) if len(rest) == 2 else None
+        return _not_found() if body is None else _json(request, self._core, body)
+
+    def _discover_root(self, request: http.Request, root: str) -> http.Response:
+        chosen = negotiation.choose_discovery(request.headers.get("accept"))
+        if chosen is not negotiation.Discovery.LEGACY:
+            body = self._discovery.aggregated(chosen, core=root == "api")
+            media = (
+                f"application/json;g=apidiscovery.k8s.io;v={chosen.value};as=APIGroupDiscoveryList"
+            )
+            return _json(request, self._core, body, media=media)
+        if root == "apis":
+            return _json(request, self._core, self._discovery.groups())
+        address = self._core.options.advertise_address or request.headers.get("host") or ""
+        return _json(request, self._core, self._discovery.core_versions(address))
+
+
+def _issuer_document(request: http.Request) -> dict[str, object]:
+    """Where others find the keys that verify tokens of service accounts."""
+    scheme = "https" if request.peer.secure else "http"
+    return {
+        "issuer": ISSUER,
+        "jwks_uri": f"{scheme}://{request.headers.get('host') or ''}/openid/v1/jwks",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    }
+
+
+def _not_found() -> http.Response:
+    return http.Response(404, responses.TEXT_HEADERS, b"404 page not found\n")
+
+
+def _json(
+    request: http.Request, core: Core, body: bytes, *, media: str = "application/json"
+) -> http.Response:
+    headers = [responses.JSON_HEADERS[0], ("Content-Type", media), ("Vary", "Accept")]
+    if len(body) > core.options.gzip_bytes and accepts_gzip(request):
+        body = gzip(body)
+        headers.append(("Content-Encoding", "gzip"))
+    return http.Response(200, headers, body)

@@ -1,0 +1,58 @@
+"""Query options of lists and watches, checked as Kubernetes checks them."""
+
+from quarterdeck.meta.field import FieldError, forbidden, not_supported
+from quarterdeck.wire.query import ListOptions
+from quarterdeck.wire.status import Invalid
+
+EXACT = "Exact"
+
+
+NOT_OLDER = "NotOlderThan"
+
+
+def check_options(options: ListOptions) -> None:
+    """Refuse combinations of options that have no meaning.
+
+    Raises:
+        Invalid: naming each of them.
+    """
+    errors = _watch_errors(options) if options.watch else _list_errors(options)
+    if errors:
+        raise Invalid.of("ListOptions", "", errors, group="meta.k8s.io")
+
+
+def _list_errors(options: ListOptions) -> list[FieldError]:
+    if options.send_initial_events is not None:
+        return [forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")]
+    match, version = options.resource_version_match, options.resource_version
+    if not match:
+        return []
+    field = "resourceVersionMatch"
+    errors: list[FieldError] = []
+    if not version:
+        errors.append(forbidden(field, f"{field} is forbidden unless resourceVersion is provided"))
+    if options.continue_:
+        errors.append(forbidden(field, f"{field} is forbidden when continue is provided"))
+    if match not in (EXACT, NOT_OLDER):
+        errors.append(not_supported(field, match, (EXACT, NOT_OLDER, "")))
+    elif match == EXACT and version == "0":
+        errors.append(forbidden(field, f'{field} "Exact" is forbidden for resourceVersion "0"'))
+    return errors
+
+
+def _watch_errors(options: ListOptions) -> list[FieldError]:
+    field, initial = "resourceVersionMatch", "sendInitialEvents"
+    match = options.resource_version_match
+    errors: list[FieldError] = []
+    if options.send_initial_events is not None:
+        if match != NOT_OLDER:
+            errors.append(forbidden(field, f"{initial} requires setting {field} to {NOT_OLDER}"))
+            if match:
+                errors.append(not_supported(field, match, (NOT_OLDER,)))
+    elif match:
+        errors.append(
+            forbidden(field, f"{field} is forbidden for watch unless {initial} is provided")
+        )
+    if options.continue_:
+        errors.append(forbidden("continue", "continue is forbidden for watch"))
+    return errors

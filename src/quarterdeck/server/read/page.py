@@ -1,0 +1,48 @@
+"""Pages: the selected entries of a snapshot, up to a limit."""
+
+import itertools
+from typing import NamedTuple
+
+from quarterdeck.server.core import Core
+from quarterdeck.server.core.time_slice import Turns
+from quarterdeck.server.read.selection import Selection
+from quarterdeck.storage import Entry, Snapshot, StoreKey
+
+_BATCH = 256
+
+
+class Page(NamedTuple):
+    """The entries of a page; `after` is set if there may be more."""
+
+    entries: list[Entry]
+    after: tuple[str, str] | None = None
+    bytes: int = 0
+
+
+async def collect(
+    core: Core,
+    snapshot: Snapshot,
+    selection: Selection,
+    *,
+    after: tuple[str, str] | None = None,
+    limit: int = 0,
+) -> Page:
+    """The entries of a snapshot that are selected, at most `limit` of them (0 for all)."""
+    resource, namespace = selection.resource.stored_name, selection.namespace
+    if selection.name is not None and (namespace or not selection.resource.namespaced):
+        entry = snapshot.get(StoreKey(resource, namespace or "", selection.name))
+        return Page([entry] if entry and selection.matches(entry) else [])
+    turns = Turns(core)
+    entries = snapshot.range(resource, namespace, after=after)
+    everything = selection.is_everything
+    found: list[Entry] = []
+    size = 0
+    while batch := list(itertools.islice(entries, _BATCH)):
+        chosen = batch if everything else [each for each in batch if selection.matches(each)]
+        found += chosen
+        size += sum([len(each.value) for each in chosen])
+        if 0 < limit < len(found):
+            last = found[limit - 1].key
+            return Page(found[:limit], (last.namespace, last.name), size)
+        await turns.take()
+    return Page(found, bytes=size)

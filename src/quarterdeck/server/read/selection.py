@@ -1,0 +1,101 @@
+"""Selection of objects by namespace, name, labels and fields."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from quarterdeck.server.registry.codec import decode_stored
+from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.registry.resource import Resource
+from quarterdeck.server.request.call import Call
+from quarterdeck.storage import Entry
+from quarterdeck.wire.fields import FieldSelector
+from quarterdeck.wire.labels import Selector, SelectorError
+from quarterdeck.wire.query import ListOptions
+from quarterdeck.wire.status import BadRequest
+
+_ALWAYS_SELECTABLE = frozenset({"metadata.name", "metadata.namespace"})
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Which objects of a resource are meant."""
+
+    resource: Resource
+    namespace: str | None
+    """None for all namespaces."""
+    name: str | None = None
+    """Set if only one object can match."""
+    labels: Selector | None = None
+    fields: FieldSelector | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is left out, so that counting is counting entries."""
+        return self.name is None and self.labels is None and self.fields is None
+
+    def matches(self, entry: Entry) -> bool:
+        """Whether an entry of the resource and namespace is meant."""
+        if self.name is not None and entry.key.name != self.name:
+            return False
+        if self.labels is not None and not self.labels.matches(facts_of(entry).labels or {}):
+            return False
+        return self.fields is None or self.fields.matches(self._field_getter(entry))
+
+    def _field_getter(self, entry: Entry) -> Callable[[str], str]:
+        if not self.resource.strategy.selectable:
+            return {
+                "metadata.name": entry.key.name,
+                "metadata.namespace": entry.key.namespace,
+            }.__getitem__
+        values = {
+            **self.resource.strategy.field_values(decode_stored(self.resource, entry.value)),
+            "metadata.name": entry.key.name,
+            "metadata.namespace": entry.key.namespace,
+        }
+        return lambda field: values.get(field, "")
+
+
+def select(call: Call, options: ListOptions) -> Selection:
+    """Read the selectors of a request.
+
+    Raises:
+        BadRequest: with the parser's words, or naming a field that cannot be selected by.
+    """
+    resource = call.resource
+    labels = fields = None
+    try:
+        if options.label_selector:
+            labels = Selector.parse(options.label_selector)
+        if options.field_selector:
+            fields = FieldSelector.parse(options.field_selector)
+    except SelectorError as error:
+        raise BadRequest(str(error)) from error
+    name: str | None = call.path.name or None
+    namespace: str | None = call.path.namespace or None
+    if fields is not None:
+        _check_fields(resource, fields)
+        name = name or fields.exact("metadata.name")
+        if namespace is None and resource.namespaced:
+            namespace = fields.exact("metadata.namespace") or None
+        if name is not None and all(
+            each.field == "metadata.name" and each.matches(name) for each in fields.requirements
+        ):
+            fields = None
+    if not resource.namespaced:
+        namespace = None
+    return Selection(
+        resource=resource, namespace=namespace, name=name, labels=labels, fields=fields
+    )
+
+
+def _check_fields(resource: Resource, fields: FieldSelector) -> None:
+    selectable = resource.strategy.selectable
+    for each in fields.requirements:
+        if each.field in _ALWAYS_SELECTABLE or each.field in selectable:
+            continue
+        if resource.is_custom or selectable:
+            raise BadRequest(f"field label not supported: {each.field}")
+        raise BadRequest(
+            f'"{each.field}" is not a known field selector: only "metadata.name",'
+            ' "metadata.namespace"'
+        )

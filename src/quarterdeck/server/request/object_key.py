@@ -1,0 +1,37 @@
+"""The name and namespace of a decoded object, compared with the path of the request."""
+
+from quarterdeck.server.registry.resource import Object
+from quarterdeck.server.request.call import Call
+from quarterdeck.wire.status import BadRequest
+
+
+def check_name(call: Call, metadata: Object) -> None:
+    """Compare the object's name with the path's, and fill it in.
+
+    Raises:
+        BadRequest: if they differ.
+    """
+    name = metadata.setdefault("name", call.path.name)
+    if name != call.path.name:
+        raise BadRequest(
+            f"the name of the object ({name}) does not match the name on the URL ({call.path.name})"
+        )
+
+
+def check_namespace(call: Call, metadata: Object) -> None:
+    """Compare the object's namespace with the path's, and fill it in.
+
+    Raises:
+        BadRequest: if they differ.
+    """
+    named = metadata.get("namespace") or ""
+    if not call.resource.namespaced:
+        metadata.pop("namespace", None)
+        if not named:
+            return
+    elif not named or named == call.path.namespace:
+        metadata["namespace"] = call.path.namespace
+        return
+    raise BadRequest(
+        "the namespace of the provided object does not match the namespace sent on the request"
+    )

@@ -1,0 +1,26 @@
+"""Compression of responses with gzip."""
+
+import zlib
+from typing import Any
+
+from quarterdeck.kit import http
+
+_GZIP_LEVEL = 1
+
+
+def accepts_gzip(request: http.Request) -> bool:
+    """Whether the client can read gzip."""
+    header = request.headers.get("accept-encoding")
+    return header is not None and "gzip" in header and "gzip;q=0" not in header.replace(" ", "")
+
+
+def gzip_compressor() -> Any:
+    """A compressor that writes the gzip format."""
+    return zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+
+
+def gzip(body: bytes) -> bytes:
+    """A whole body compressed."""
+    compressor = gzip_compressor()
+    compressed: bytes = compressor.compress(body) + compressor.flush()
+    return compressed

@@ -1,0 +1,71 @@
+"""Objects in the forms a client may ask for: Tables and PartialObjectMetadata."""
+
+from typing import Any
+
+import msgspec
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.core import Core
+from quarterdeck.server.registry.resource import Object, Resource
+from quarterdeck.server.request.negotiation import Choice, Form
+
+
+def encode_form(core: Core, resource: Resource, value: Object, choice: Choice) -> bytes:
+    """One object in the form the client chose."""
+    match choice.form:
+        case Form.OBJECT:
+            return kit_json.encode(value)
+        case Form.METADATA:
+            return kit_json.encode(partial(value, choice.version))
+        case Form.TABLE:
+            metadata = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
+            rows = [row(core, resource, value, choice=choice)]
+            return kit_json.encode(table(resource, rows, metadata, version=choice.version))
+
+
+def partial(value: Object, version: str = "v1") -> Object:
+    """The metadata of an object and nothing else."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"meta.k8s.io/{version}",
+        "metadata": value["metadata"],
+    }
+
+
+def row(
+    core: Core, resource: Resource, value: Object, *, choice: Choice, include: str = "Metadata"
+) -> dict[str, Any]:
+    """One row of a Table; `include` is the client's `includeObject`."""
+    result: dict[str, Any] = {"cells": list(resource.strategy.cells(value, core.clock.now()))}
+    match include:
+        case "None":
+            result["object"] = None
+        case "Object":
+            result["object"] = value
+        case _:
+            result["object"] = partial(value, choice.version)
+    return result
+
+
+def table(
+    resource: Resource,
+    rows: list[dict[str, Any]],
+    metadata: dict[str, Any],
+    *,
+    version: str,
+    with_columns: bool = True,
+) -> dict[str, Any]:
+    """A Table of rows."""
+    columns = columns_of(resource) if with_columns else None
+    return {
+        "kind": "Table",
+        "apiVersion": f"meta.k8s.io/{version}",
+        "metadata": metadata,
+        "columnDefinitions": columns,
+        "rows": rows,
+    }
+
+
+def columns_of(resource: Resource) -> list[Any]:
+    """The column definitions of a Table."""
+    return [msgspec.to_builtins(column) for column in resource.strategy.columns]
