@@ -25,9 +25,28 @@ from quarterdeck.runtime.endpoints import health
 from quarterdeck.runtime.observability import logging, tracing
 from quarterdeck.runtime.observability.metrics import ControllerMetrics, Metrics, QueueMetrics
 from quarterdeck.runtime.observability.watchdog import LoopWatchdog
-from quarterdeck.runtime.reconcile import outcome
 from quarterdeck.runtime.reconcile.apply import is_noop
-from quarterdeck.runtime.reconcile.result import Done, RequeueAfter, Stalled, WaitFor, Waiting
+from quarterdeck.runtime.reconcile.outcome import (
+    AwaitingObject,
+    Conflicted,
+    Deferred,
+    Failed,
+    Outcome,
+    Requeued,
+    StalledOutcome,
+    Succeeded,
+    TimedOut,
+    classify_error,
+    classify_result,
+)
+from quarterdeck.runtime.reconcile.result import (
+    Done,
+    RequeueAfter,
+    Result,
+    Stalled,
+    WaitFor,
+    Waiting,
+)
 from quarterdeck.runtime.reconcile.status import StatusDraft
 from quarterdeck.runtime.source import predicate
 from quarterdeck.runtime.source.handler import for_owner
@@ -132,9 +151,9 @@ def test_a_draft_that_changes_nothing_is_not_written() -> None:
     draft = StatusDraft(thing, now=NOW, owned=["Ready"])
     draft.set(size=1)
     draft.set_condition("Ready", TRUE, "Fine")
-    assert draft.to_apply() is None
+    assert draft.build_apply_configuration() is None
     draft.set_condition("Ready", FALSE, "Broken", "why")
-    body = draft.to_apply()
+    body = draft.build_apply_configuration()
     assert body is not None
     sent = msgspec.json.decode(body)
     assert sent["metadata"] == {"name": "a", "namespace": "ns"}
@@ -147,9 +166,9 @@ def test_foreign_conditions_are_neither_sent_nor_missed() -> None:
     )
     thing = Thing(metadata=ObjectMeta(name="a"), status=ThingStatus(conditions=(foreign,)))
     draft = StatusDraft(thing, now=NOW, owned=["Ready"])
-    assert draft.to_apply() is None
+    assert draft.build_apply_configuration() is None
     draft.set(size=2)
-    body = draft.to_apply()
+    body = draft.build_apply_configuration()
     assert body is not None
     sent = msgspec.json.decode(body)
     assert "conditions" not in sent["status"]
@@ -158,7 +177,7 @@ def test_foreign_conditions_are_neither_sent_nor_missed() -> None:
 
 def test_a_kind_without_status_says_so() -> None:
     draft = StatusDraft(Bare(metadata=ObjectMeta(name="a")), now=NOW, owned=[])
-    assert draft.to_apply() is None
+    assert draft.build_apply_configuration() is None
     with pytest.raises(TypeError, match="Bare has no status"):
         draft.set(size=1)
 
@@ -221,38 +240,67 @@ def test_owners_are_found_in_the_old_and_the_new_state_whatever_their_version() 
     assert Key("", "friend") in set(everybody(modified(old, new)))
 
 
+WAIT = WaitFor(Thing, Key("", "a"), timeout_s=9)
+
+
 @pytest.mark.parametrize(
-    ("ended", "expected"),
+    ("result", "expected"),
     [
-        pytest.param(outcome.of_result(None), ("success", None, False), id="none"),
-        pytest.param(outcome.of_result(Done()), ("success", None, False), id="done"),
-        pytest.param(outcome.of_result(RequeueAfter(3)), ("requeue_after", 3, False), id="after"),
-        pytest.param(
-            outcome.of_result(WaitFor(Thing, Key("", "a"), timeout_s=9)),
-            ("requeue_after", 9, False),
-            id="wait",
-        ),
-        pytest.param(outcome.of_error(Stalled("No")), ("error", None, False), id="stalled"),
-        pytest.param(
-            outcome.of_error(Waiting("Not", after_s=5)), ("requeue_after", 5, False), id="waiting"
-        ),
-        pytest.param(outcome.of_error(Conflict("x")), ("error", None, True), id="conflict"),
-        pytest.param(
-            outcome.of_error(TooManyRequests("x", retry_after_s=7)), ("error", 7, True), id="429"
-        ),
-        pytest.param(
-            outcome.of_error(TimeoutError(), is_timeout=True), ("error", None, True), id="timeout"
-        ),
-        pytest.param(outcome.of_error(KeyError("x")), ("error", None, True), id="crash"),
-        pytest.param(
-            outcome.of_error(ConnectionFailed("x")), ("error", None, True), id="unreachable"
-        ),
+        pytest.param(None, Succeeded(), id="none"),
+        pytest.param(Done(), Succeeded(), id="done"),
+        pytest.param(RequeueAfter(3), Requeued(3), id="after"),
+        pytest.param(RequeueAfter(3, priority=7), Requeued(3, 7), id="with a priority"),
+        pytest.param(WAIT, AwaitingObject(WAIT), id="wait for an object"),
     ],
 )
-def test_outcomes_follow_from_results_and_errors(
-    ended: outcome.Outcome, expected: tuple[str, float | None, bool]
-) -> None:
-    assert (ended.result, ended.after_s, ended.is_retry) == expected
+def test_outcomes_follow_from_results(result: Result | None, expected: Outcome) -> None:
+    assert classify_result(result) == expected
+
+
+def test_a_requeue_without_a_positive_time_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"RequeueAfter\.seconds must be positive, got 0"):
+        classify_result(RequeueAfter(0))
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "label"),
+    [
+        pytest.param(Stalled("No", "x"), StalledOutcome("No", "x"), "error", id="stalled"),
+        pytest.param(
+            Waiting("Not", "x", after_s=5), Deferred("Not", "x", 5), "requeue_after", id="waiting"
+        ),
+        pytest.param(Conflict("x"), Conflicted("Conflict", "x"), "error", id="conflict"),
+        pytest.param(
+            TooManyRequests("x", retry_after_s=7),
+            Failed("TooManyRequests", "x", 7.0),
+            "error",
+            id="429",
+        ),
+        pytest.param(
+            KeyError("x"),
+            Failed("ReconcileFailed", "KeyError: 'x'", is_unexpected=True),
+            "error",
+            id="crash",
+        ),
+        pytest.param(
+            TimeoutError("x"),
+            Failed("ReconcileFailed", "TimeoutError: x", is_unexpected=True),
+            "error",
+            id="a time-out of its own",
+        ),
+        pytest.param(ConnectionFailed("x"), Failed("Unreachable", "x"), "error", id="unreachable"),
+    ],
+)
+def test_outcomes_follow_from_errors(error: Exception, expected: Outcome, label: str) -> None:
+    found = classify_error(error)
+    assert found == expected
+    assert label == found.RESULT
+
+
+def test_a_reconcile_beyond_its_time_limit_timed_out() -> None:
+    found = classify_error(TimeoutError(), is_timeout=True)
+    assert isinstance(found, TimedOut)
+    assert found.detail == "TimedOut: the reconcile exceeded its time limit and was cancelled"
 
 
 def test_controller_metrics_start_at_zero_with_the_names_of_controller_runtime() -> None:

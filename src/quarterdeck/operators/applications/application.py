@@ -116,7 +116,7 @@ def report(app: Application, verdict: Verdict, ctx: Context[Application]) -> Non
         Reason.UPDATING if updating else Reason.AVAILABLE,
         verdict.progress,
     )
-    before, after = ctx.status.transition(READY)
+    before, after = ctx.status.get_transition(READY)
     is_news = after is not None and (before is None or before.reason != after.reason)
     if is_news and verdict.phase != "Pending":
         ctx.event(verdict.reason, verdict.message, warning=verdict.phase == "Failed")
@@ -132,7 +132,7 @@ def report_error(ctx: Context[Application], error: Exception) -> None:
     ctx.status.set(phase="Failed")
     put_condition(ctx, READY, FALSE, reason, message)
     put_condition(ctx, PROGRESSING, FALSE, reason, message)
-    before, after = ctx.status.transition(READY)
+    before, after = ctx.status.get_transition(READY)
     if after is not None and (before is None or before.message != after.message):
         ctx.event(reason, message, warning=True)
 

@@ -57,7 +57,7 @@ class Connections:
         ctx.status.set(pipelines=users, last_sync_time=rfc3339.format_time(ctx.now()))
         text = f"{fleet.address.url} answers and accepts the credentials"
         ctx.status.set_condition(READY, TRUE, Reason.CONNECTED, text)
-        before, _ = ctx.status.transition(READY)
+        before, _ = ctx.status.get_transition(READY)
         if before is None or before.status != TRUE:
             ctx.event(Reason.CONNECTED, text)
         return RequeueAfter(self._soon(fleet.address.interval_s))
@@ -111,6 +111,6 @@ def report_error(ctx: Context[FleetConnection], error: Exception) -> None:
     if isinstance(error, Stalled | Waiting):
         reason, message = error.reason, error.message
     ctx.status.set_condition(READY, FALSE, reason, message)
-    before, _ = ctx.status.transition(READY)
+    before, _ = ctx.status.get_transition(READY)
     if before is None or (before.reason, before.message) != (reason, message):
         ctx.event(reason, message, warning=True)

@@ -51,7 +51,7 @@ def drifted(fields: tuple[str, ...], ctx: Context[Pipeline]) -> None:
     """It was changed on the server and stays so."""
     text = f"changed on the server: {', '.join(fields)}; driftPolicy Warn leaves it so"
     ctx.status.set_condition(DRIFTED, TRUE, Reason.DRIFTED, text)
-    before, _ = ctx.status.transition(DRIFTED)
+    before, _ = ctx.status.get_transition(DRIFTED)
     if before is None or before.status != TRUE:
         ctx.event(Reason.DRIFTED, text, warning=True)
 
@@ -99,7 +99,7 @@ def failed(ctx: Context[Pipeline], error: Exception) -> str:
     ctx.status.set_condition(SYNCED, FALSE, reason, message)
     if reason == Reason.VALIDATION_ERROR and find(ctx.status.conditions, VALID) is not None:
         ctx.status.set_condition(VALID, FALSE, reason, message)
-    before, _ = ctx.status.transition(SYNCED)
+    before, _ = ctx.status.get_transition(SYNCED)
     if before is None or (before.reason, before.message) != (reason, message):
         ctx.event(reason, message, warning=True)
     return reason

@@ -1,48 +1,64 @@
-"""How a reconcile ended, told to people: the ready condition, events, and one status write."""
+"""Writes how a reconcile ended into the object: the ready condition, events, one status write."""
 
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.reconcile.context import Context
-from quarterdeck.runtime.reconcile.outcome import Outcome
+from quarterdeck.runtime.reconcile.outcome import (
+    AwaitingObject,
+    Conflicted,
+    Deferred,
+    Failed,
+    Outcome,
+    Requeued,
+    StalledOutcome,
+    Succeeded,
+    TimedOut,
+)
 
 T = TypeVar("T", bound=Object)
 
 
-async def report(ctx: Context[T], ended: Outcome, controller: Controller[T]) -> None:
-    """Complete the draft and apply it, if anything of ours changed."""
-    if ended.kind == "conflict":
-        return  # nothing is wrong with the object: the retry reads anew
+async def update_status(ctx: Context[T], outcome: Outcome, controller: Controller[T]) -> None:
+    """Complete the status and apply it, if anything of ours changed."""
+    if isinstance(outcome, Conflicted):
+        return  # nothing is wrong with the object: the retry reads the newer version
     draft, ready = ctx.status, controller.ready
     if ready and draft.has_conditions:
-        _summarise(ctx, ended, ready)
+        _set_ready(ctx, outcome, ready)
     draft.set_observed_generation()
-    body = draft.to_apply()
+    body = draft.build_apply_configuration()
     if body is not None:
         kind = controller.for_
         subresource = "status" if kind.KIND.subresource_status else ""
         await ctx.api.apply_bytes(kind, ctx.key, body, subresource=subresource)
 
 
-def _summarise(ctx: Context[T], ended: Outcome, ready: str) -> None:
-    """Set the ready condition, and make a failure that is new an event."""
-    draft, is_said = ctx.status, ctx.status.was_set(ready)
-    match ended.kind:
-        case "stalled" | "timeout" | "error":
-            draft.set_condition(ready, FALSE, ended.reason, ended.message)
-        case "waiting" if not is_said:
-            draft.set_condition(ready, FALSE, ended.reason, ended.message)
-        case "wait" if not is_said:
-            wait = ended.wait
-            assert wait is not None
-            draft.set_condition(
-                ready, FALSE, "Waiting", f"waiting for {wait.kind.KIND.kind} {wait.key}"
-            )
-        case "done" | "requeue" if not is_said:
-            draft.set_condition(ready, TRUE, "Reconciled", "")
-    if ended.kind in ("stalled", "error", "timeout"):
-        before, after = draft.transition(ready)
-        if after is not None and (before is None or before.reason != after.reason):
-            ctx.event(after.reason, after.message, warning=True)
+def _set_ready(ctx: Context[T], outcome: Outcome, ready: str) -> None:
+    """Set the ready condition, unless a reconcile without a failure has set it itself."""
+    draft, is_set = ctx.status, ctx.status.is_condition_set(ready)
+    match outcome:
+        case StalledOutcome() | TimedOut() | Failed() | Conflicted():
+            draft.set_condition(ready, FALSE, outcome.reason, outcome.message)
+            _record_new_failure(ctx, ready)
+        case Deferred(reason, message):
+            if not is_set:
+                draft.set_condition(ready, FALSE, reason, message)
+        case AwaitingObject(wait):
+            if not is_set:
+                text = f"waiting for {wait.kind.KIND.kind} {wait.key}"
+                draft.set_condition(ready, FALSE, "Waiting", text)
+        case Succeeded() | Requeued():
+            if not is_set:
+                draft.set_condition(ready, TRUE, "Reconciled", "")
+        case _:
+            assert_never(outcome)
+
+
+def _record_new_failure(ctx: Context[T], ready: str) -> None:
+    """Make a failure an event when its reason is another than before."""
+    before, after = ctx.status.get_transition(ready)
+    if after is not None and (before is None or before.reason != after.reason):
+        ctx.event(after.reason, after.message, warning=True)

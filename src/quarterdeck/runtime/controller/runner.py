@@ -6,7 +6,7 @@ every exception becomes an outcome, and only cancellation ends a worker.
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, assert_never
 
 from quarterdeck.client.interfaces import Api
 from quarterdeck.kit.clock import Clock
@@ -16,18 +16,31 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.event import Author, Event
 from quarterdeck.runtime.controller.controller import Controller
-from quarterdeck.runtime.controller.report import report
+from quarterdeck.runtime.controller.report import update_status
 from quarterdeck.runtime.informer.factory import Informers
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.observability.metrics import ControllerMetrics, Metrics
 from quarterdeck.runtime.observability.tracing import Tracer
 from quarterdeck.runtime.queue.dispatcher import Dispatcher
 from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY, Taken, WorkQueue
-from quarterdeck.runtime.reconcile import finalizer, outcome
+from quarterdeck.runtime.reconcile import finalizer
 from quarterdeck.runtime.reconcile.client import Access, Shared
 from quarterdeck.runtime.reconcile.context import Context, EventSink
 from quarterdeck.runtime.reconcile.journal import Cause, Journal, Record
-from quarterdeck.runtime.reconcile.outcome import Outcome
+from quarterdeck.runtime.reconcile.outcome import (
+    AwaitingObject,
+    Conflicted,
+    Deferred,
+    Failed,
+    Outcome,
+    Requeued,
+    Retried,
+    StalledOutcome,
+    Succeeded,
+    TimedOut,
+    classify_error,
+    classify_result,
+)
 from quarterdeck.runtime.reconcile.result import Result
 from quarterdeck.runtime.reconcile.wait_list import Awaited
 from quarterdeck.runtime.source import handler
@@ -228,13 +241,13 @@ class Runner(Generic[T]):
         )
         tracer = self._env.tracer
         if tracer is None:
-            ended = await self._attempt(ctx, limit)
+            outcome = await self._attempt(ctx, limit)
         else:
             with tracer.reconcile(self.name, obj, ctx.reconcile_id, taken.waited_s):
-                ended = await self._attempt(ctx, limit)
+                outcome = await self._attempt(ctx, limit)
         took_s = self._clock.monotonic() - started
-        self._count(ended, took_s)
-        next_s = self._schedule(taken, ended)
+        self._count(outcome, took_s)
+        next_s = self._schedule(taken, outcome)
         self.journal.add(
             Record(
                 ctx.reconcile_id,
@@ -245,35 +258,37 @@ class Runner(Generic[T]):
                 took_s,
                 tuple(access.reads),
                 tuple(access.writes),
-                ended.kind,
-                f"{ended.reason}: {ended.message}" if ended.reason else "",
+                outcome.NAME,
+                outcome.detail,
                 next_s,
             )
         )
 
     async def _attempt(self, ctx: Context[T], limit: TimeLimit) -> Outcome:
-        """Run the steps within the time limit, then report; a failed report is a failure."""
+        """Run the steps within the time limit, then write the status; both may fail."""
         is_final = False
+        outcome: Outcome
         try:
             with limit:
-                result, is_final = await self._steps(ctx)
-                ended = outcome.of_result(result)
+                result, is_final = await self._run_steps(ctx)
+                outcome = classify_result(result)
         except Exception as error:
-            ended = outcome.of_error(error, is_timeout=limit.expired)
-            self._tell_error(ctx, error, ended)
+            outcome = classify_error(error, is_timeout=limit.expired)
+            self._call_on_error(ctx, error)
+            self._log_failure(ctx, error, outcome)
         if is_final:
-            return ended
+            return outcome
         try:
-            await report(ctx, ended, self.controller)
+            await update_status(ctx, outcome, self.controller)
         except NotFound:
-            pass  # deleted meanwhile: there is nobody to report to
+            pass  # deleted meanwhile: there is no status to write
         except Exception as error:
-            if not ended.is_failure:
-                ended = outcome.of_error(error)
-            self._log_failure(ctx, error, ended)
-        return ended
+            if outcome.RESULT != "error":
+                outcome = classify_error(error)
+            self._log_failure(ctx, error, outcome)
+        return outcome
 
-    async def _steps(self, ctx: Context[T]) -> tuple[Result | None, bool]:
+    async def _run_steps(self, ctx: Context[T]) -> tuple[Result | None, bool]:
         """Finalize or reconcile; True with the result when the object may be gone now."""
         if ctx.obj.is_deleting:
             return await self._finalize(ctx)
@@ -317,53 +332,77 @@ class Runner(Generic[T]):
 
     # --- outcome to next visit
 
-    def _tell_error(self, ctx: Context[T], error: Exception, ended: Outcome) -> None:
+    def _call_on_error(self, ctx: Context[T], error: Exception) -> None:
         if self.controller.on_error is not None:
             try:
                 self.controller.on_error(ctx, error)
             except Exception as second:
-                self._log.error("on_error failed", error=second)
-        self._log_failure(ctx, error, ended)
+                self._log.error("on_error failed", error=second, object=str(ctx.key))
 
-    def _log_failure(self, ctx: Context[T], error: Exception, ended: Outcome) -> None:
-        fields: dict[str, Any] = {"reason": ended.reason, "detail": ended.message}
-        match ended.kind:
-            case "waiting" | "conflict":
-                ctx.log.debug("not finished yet", **fields)
-            case "stalled":
-                ctx.log.warning("the object needs its author", **fields)
-            case "error" if ended.reason == "ReconcileFailed":
+    def _log_failure(self, ctx: Context[T], error: Exception, outcome: Outcome) -> None:
+        match outcome:
+            case Deferred(reason, message) | Conflicted(reason, message):
+                ctx.log.debug("reconcile will run again", reason=reason, detail=message)
+            case StalledOutcome(reason, message):
+                ctx.log.warning(
+                    "stalled: waiting for a change of the spec", reason=reason, detail=message
+                )
+            case Failed(reason, message, is_unexpected=True):
                 self._metrics.panics.value += not isinstance(error, OSError)
-                ctx.log.error("the reconcile failed", error=error, **fields)
+                ctx.log.error("reconcile failed", error=error, reason=reason, detail=message)
+            case TimedOut(reason, message) | Failed(reason, message):
+                ctx.log.warning("reconcile failed", reason=reason, detail=message)
+            case Succeeded() | Requeued() | AwaitingObject():
+                pass  # only what was raised becomes a failure
             case _:
-                ctx.log.warning("the reconcile failed", **fields)
+                assert_never(outcome)
 
-    def _count(self, ended: Outcome, took_s: float) -> None:
+    def _count(self, outcome: Outcome, took_s: float) -> None:
         metrics = self._metrics
         metrics.time.observe(took_s)
-        metrics.results[ended.result].value += 1
-        if ended.is_failure:
+        metrics.results[outcome.RESULT].value += 1
+        if outcome.RESULT == "error":
             metrics.errors.value += 1
-            metrics.terminal_errors.value += ended.kind == "stalled"
-            metrics.timeouts.value += ended.kind == "timeout"
+            metrics.terminal_errors.value += isinstance(outcome, StalledOutcome)
+            metrics.timeouts.value += isinstance(outcome, TimedOut)
 
-    def _schedule(self, taken: Taken[Key], ended: Outcome) -> float | None:
-        """Put the key back if it has to come back; returns in how many seconds."""
+    def _schedule(self, taken: Taken[Key], outcome: Outcome) -> float | None:
+        """Put the key back if it has to run again; returns in how many seconds."""
         key = taken.key
-        priority = taken.priority if ended.priority is None else ended.priority
         self._awaited.drop(key)
-        if ended.is_retry:
-            after_s = ended.after_s or 0.0
-            if after_s > 0:  # the server asked for more patience than the limiter has
-                self.queue.limiter.when(key, self._clock.monotonic())
-                self._dispatch.add(key, after_s=after_s, priority=priority, cause="retry")
-            else:
-                self._dispatch.add(key, rate_limited=True, priority=priority, cause="retry")
-        else:
-            self.queue.forget(key)
-            if ended.after_s is not None:
-                self._dispatch.add(key, after_s=ended.after_s, priority=priority, cause=ended.kind)
-            if ended.wait is not None:
-                self._awaited.add(key, ended.wait)
+        match outcome:
+            case Conflicted() | TimedOut() | Failed():
+                self._retry(taken, outcome)
+            case Succeeded() | StalledOutcome():
+                self.queue.forget(key)
+            case Requeued(after_s, priority):
+                self._requeue(taken, outcome, after_s, priority=priority)
+            case Deferred(after_s=after_s):
+                self._requeue(taken, outcome, after_s)
+            case AwaitingObject(wait):
+                self._requeue(taken, outcome, wait.timeout_s)
+                self._awaited.add(key, wait)
+            case _:
+                assert_never(outcome)
         due_at = self.queue.due_at(key)
         return None if due_at is None else max(0.0, due_at - self._clock.monotonic())
+
+    def _requeue(
+        self, taken: Taken[Key], outcome: Outcome, after_s: float, *, priority: int | None = None
+    ) -> None:
+        self.queue.forget(taken.key)
+        self._dispatch.add(
+            taken.key,
+            after_s=after_s,
+            priority=taken.priority if priority is None else priority,
+            cause=outcome.NAME,
+        )
+
+    def _retry(self, taken: Taken[Key], outcome: Retried) -> None:
+        key, priority = taken.key, taken.priority
+        after_s = outcome.retry_after_s if isinstance(outcome, Failed) else None
+        if after_s:  # the server asked for a longer delay than the limiter's
+            self.queue.limiter.when(key, self._clock.monotonic())
+            self._dispatch.add(key, after_s=after_s, priority=priority, cause="retry")
+        else:
+            self._dispatch.add(key, rate_limited=True, priority=priority, cause="retry")

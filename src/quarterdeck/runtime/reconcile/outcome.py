@@ -1,6 +1,17 @@
-"""How a reconcile ended and what follows from it: the retry policy on one screen."""
+"""How a reconcile ended and what follows from it: the retry policy on one screen.
 
-from typing import NamedTuple, assert_never
+Succeeded        forgotten until an event wakes it
+Requeued         runs again after a time, which the reconciler chose
+AwaitingObject   runs again when another object changes, or after a time-out
+Deferred         runs again after a time, because something outside is not ready
+StalledOutcome   runs again only when something changes: the user has to act
+Conflicted, TimedOut, Failed
+                 run again after the delay of the rate limiter
+"""
+
+from typing import ClassVar, assert_never
+
+import msgspec
 
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.redaction import redact
@@ -15,66 +26,135 @@ from quarterdeck.runtime.reconcile.result import (
 from quarterdeck.wire.status import ApiError, Conflict
 
 
-class Outcome(NamedTuple):
-    """What is reported and what happens next."""
+class _Ending(msgspec.Struct, frozen=True, gc=False):
+    """What all outcomes have."""
 
-    result: str
-    """The `result` label of `controller_runtime_reconcile_total`."""
-    kind: str
-    """Shown by explain: done, requeue, wait, stalled, waiting, conflict, timeout, error."""
-    reason: str = ""
-    message: str = ""
-    after_s: float | None = None
-    """Come back after this long."""
-    is_retry: bool = False
-    """Come back after the limiter's delay."""
-    priority: int | None = None
-    wait: WaitFor | None = None
+    NAME: ClassVar[str]
+    """Shown by explain."""
+    RESULT: ClassVar[str]
+    """The label `result` of `controller_runtime_reconcile_total`."""
 
     @property
-    def is_failure(self) -> bool:
-        """Whether it counts as an error."""
-        return self.result == "error"
+    def detail(self) -> str:
+        """Reason and message for people; empty if there is nothing to say."""
+        return ""
 
 
-_DONE = Outcome("success", "done")
+class _Explained(_Ending, frozen=True, gc=False):
+    """An outcome with a reason for conditions and events, and a message for people."""
+
+    reason: str
+    message: str
+
+    @property
+    def detail(self) -> str:
+        """Reason and message."""
+        return f"{self.reason}: {self.message}"
 
 
-def of_result(result: Result | None) -> Outcome:
-    """The consequence of a reconcile that returned."""
+class Succeeded(_Ending, frozen=True, gc=False):
+    """The object is as desired."""
+
+    NAME: ClassVar[str] = "done"
+    RESULT: ClassVar[str] = "success"
+
+
+class Requeued(_Ending, frozen=True, gc=False):
+    """The reconciler asked to run again after a time."""
+
+    NAME: ClassVar[str] = "requeue"
+    RESULT: ClassVar[str] = "requeue_after"
+    after_s: float
+    priority: int | None = None
+
+
+class AwaitingObject(_Ending, frozen=True, gc=False):
+    """The reconciler asked to run again when another object changes."""
+
+    NAME: ClassVar[str] = "wait for object"
+    RESULT: ClassVar[str] = "requeue_after"
+    wait: WaitFor
+
+
+class Deferred(_Explained, frozen=True, gc=False):
+    """Something outside is not ready yet."""
+
+    NAME: ClassVar[str] = "waiting"
+    RESULT: ClassVar[str] = "requeue_after"
+    after_s: float
+
+
+class StalledOutcome(_Explained, frozen=True, gc=False):
+    """The user has to change something first."""
+
+    NAME: ClassVar[str] = "stalled"
+    RESULT: ClassVar[str] = "error"
+
+
+class Conflicted(_Explained, frozen=True, gc=False):
+    """A write met a newer version of its object."""
+
+    NAME: ClassVar[str] = "conflict"
+    RESULT: ClassVar[str] = "error"
+
+
+class TimedOut(_Explained, frozen=True, gc=False):
+    """The reconcile took longer than its time limit and was cancelled."""
+
+    NAME: ClassVar[str] = "timeout"
+    RESULT: ClassVar[str] = "error"
+
+
+class Failed(_Explained, frozen=True, gc=False):
+    """The reconcile raised an error."""
+
+    NAME: ClassVar[str] = "error"
+    RESULT: ClassVar[str] = "error"
+    retry_after_s: float | None = None
+    """What the server asked for, which wins over the rate limiter."""
+    is_unexpected: bool = False
+    """Neither the API server nor the connection failed: probably a bug of the reconciler."""
+
+
+Retried = Conflicted | TimedOut | Failed
+"""The outcomes that are tried again with the delay of the rate limiter."""
+Outcome = Succeeded | Requeued | AwaitingObject | Deferred | StalledOutcome | Retried
+
+_SUCCEEDED = Succeeded()
+
+
+def classify_result(result: Result | None) -> Outcome:
+    """The outcome of a reconcile that returned."""
     match result:
         case None | Done():
-            return _DONE
+            return _SUCCEEDED
         case RequeueAfter(seconds, priority):
             if seconds <= 0:
-                raise ValueError(f"RequeueAfter needs a positive time, got {seconds}")
-            return Outcome("requeue_after", "requeue", after_s=seconds, priority=priority)
+                raise ValueError(f"RequeueAfter.seconds must be positive, got {seconds}")
+            return Requeued(seconds, priority)
         case WaitFor():
-            return Outcome("requeue_after", "wait", after_s=result.timeout_s, wait=result)
+            return AwaitingObject(result)
         case _:
             assert_never(result)
 
 
-def of_error(error: Exception, *, is_timeout: bool = False) -> Outcome:
-    """The consequence of a reconcile that raised."""
+def classify_error(error: Exception, *, is_timeout: bool = False) -> Outcome:
+    """The outcome of a reconcile that raised."""
     message = redact(str(error))
     match error:
         case Stalled():
-            return Outcome("error", "stalled", error.reason, redact(error.message))
+            return StalledOutcome(error.reason, redact(error.message))
         case Waiting():
-            reason, text = error.reason, redact(error.message)
-            return Outcome("requeue_after", "waiting", reason, text, after_s=error.after_s)
+            return Deferred(error.reason, redact(error.message), error.after_s)
         case TimeoutError() if is_timeout:
-            text = "the reconcile took longer than its time limit"
-            return Outcome("error", "timeout", "TimedOut", text, is_retry=True)
+            return TimedOut("TimedOut", "the reconcile exceeded its time limit and was cancelled")
         case Conflict():
-            return Outcome("error", "conflict", "Conflict", message, is_retry=True)
+            return Conflicted("Conflict", message)
         case ApiError():
-            reason = error.reason or "ApiError"
             after_s = float(error.retry_after_s) if error.retry_after_s else None
-            return Outcome("error", "error", reason, message, after_s=after_s, is_retry=True)
+            return Failed(error.reason or "ApiError", message, after_s)
         case ClientError():
-            return Outcome("error", "error", "Unreachable", message, is_retry=True)
+            return Failed("Unreachable", message)
         case _:
             text = f"{type(error).__name__}: {message}"
-            return Outcome("error", "error", "ReconcileFailed", text, is_retry=True)
+            return Failed("ReconcileFailed", text, is_unexpected=True)

@@ -78,8 +78,8 @@ class StatusDraft(Generic[T]):
         """All conditions of the draft, also those of others."""
         return tuple(getattr(self.current, "conditions", None) or ())
 
-    def was_set(self, type_: str) -> bool:
-        """Whether this reconcile has spoken of a condition."""
+    def is_condition_set(self, type_: str) -> bool:
+        """Whether this reconcile has set or removed a condition."""
         return type_ in self._touched
 
     @property
@@ -92,12 +92,12 @@ class StatusDraft(Generic[T]):
         if self._type is not None and "observed_generation" in self._type.__struct_fields__:
             self.set(observed_generation=self._obj.metadata.generation)
 
-    def transition(self, type_: str) -> tuple[Condition | None, Condition | None]:
+    def get_transition(self, type_: str) -> tuple[Condition | None, Condition | None]:
         """A condition before and after."""
         before = tuple(getattr(self._before, "conditions", None) or ())
         return conditions.find(before, type_), conditions.find(self.conditions, type_)
 
-    def to_apply(self) -> bytes | None:
+    def build_apply_configuration(self) -> bytes | None:
         """The encoded apply configuration of `/status`; None when nothing of ours changed."""
         if self._type is None:
             return None
