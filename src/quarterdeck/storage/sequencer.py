@@ -8,7 +8,8 @@ revision is undone; revisions already handed out are not used again.
 """
 
 import asyncio
-from collections.abc import Callable, Generator, Sequence
+import contextlib
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 from quarterdeck.storage.errors import (
     Closed,
@@ -40,11 +41,13 @@ class Ticket:
     was undone. Cancelling an await does not cancel the write.
     """
 
-    __slots__ = ("_error", "_is_done", "_waiters", "event")
+    __slots__ = ("_error", "_is_done", "_waiters", "event", "unit")
 
-    def __init__(self, event: StoreEvent) -> None:
+    def __init__(self, event: StoreEvent, unit: int = 0) -> None:
         self.event = event
         """The write itself; not yet public."""
+        self.unit = unit
+        """Writes of one unit other than 0 become durable together."""
         self._is_done = False
         self._error: StorageError | None = None
         self._waiters: list[asyncio.Future[None]] | None = None
@@ -103,6 +106,8 @@ class Sequencer:
         self._bytes = 0
         self._is_scheduled = False
         self._is_closed = False
+        self._units = 0
+        self._unit = 0
         self._idle: list[asyncio.Future[None]] = []
 
     @property
@@ -137,6 +142,16 @@ class Sequencer:
         event = StoreEvent(self._next, key, before=before, after=None, tombstone=tombstone)
         return self._decide(event)
 
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Make the writes decided inside, without a wait between them, durable all or none."""
+        self._units += 1
+        self._unit = self._units
+        try:
+            yield
+        finally:
+            self._unit = 0
+
     async def drain(self) -> None:
         """Wait until all that was decided is durable or failed."""
         while self.waiting:
@@ -163,7 +178,7 @@ class Sequencer:
 
     def _decide(self, event: StoreEvent) -> Ticket:
         # `encode` ran before this line: if it failed, no revision was used.
-        ticket = Ticket(event)
+        ticket = Ticket(event, self._unit)
         self._next = event.revision + 1
         self._pending[event.key] = event
         self._gathering.append(ticket)
@@ -187,8 +202,15 @@ class Sequencer:
         for number, ticket in enumerate(self._gathering[:MAX_BATCH], start=1):
             size += ticket.event.size
             if size >= MAX_BATCH_BYTES:
-                return number
-        return min(MAX_BATCH, len(self._gathering))
+                return self._unit_end(number)
+        return self._unit_end(min(MAX_BATCH, len(self._gathering)))
+
+    def _unit_end(self, count: int) -> int:
+        """The length of a batch that does not cut through a unit."""
+        unit = self._gathering[count - 1].unit
+        while unit and count < len(self._gathering) and self._gathering[count].unit == unit:
+            count += 1
+        return count
 
     def _committed(self, error: StorageError | None) -> None:
         batch = self._committing

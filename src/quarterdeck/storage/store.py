@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from quarterdeck.storage.compaction import Compactor
@@ -113,6 +114,10 @@ class Store:
             Overloaded: if too many writes wait already.
         """
         return self._sequencer.delete(key, encode, expected=expected)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Make the writes decided inside durable all or none; nothing may be awaited inside."""
+        return self._sequencer.together()
 
     def snapshot(self, revision: int | None = None) -> Snapshot:
         """The state now, in O(1), or at a revision whose later events are still in memory.
