@@ -1,0 +1,1 @@
+"""The embedded drivers: state and history in the data directory, for one process."""

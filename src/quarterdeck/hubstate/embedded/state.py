@@ -1,0 +1,220 @@
+"""The state store in the data directory: Redis' data model on the revisioned store.
+
+One key is one entry. The writes of one commit become durable together and are seen together.
+Expired keys read as absent at once and are deleted by the next commit.
+"""
+
+import heapq
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from quarterdeck.hubstate.embedded import values
+from quarterdeck.hubstate.embedded.broker import Broker
+from quarterdeck.hubstate.embedded.values import Hash, Items, Members, Scored, Text, Value
+from quarterdeck.hubstate.errors import HubStateError, StoreRefused, StoreUnavailable
+from quarterdeck.hubstate.ports import Message
+from quarterdeck.hubstate.writes import DeleteKeys, Publish, Write
+from quarterdeck.kit.clock import Clock
+from quarterdeck.storage import (
+    Closed,
+    CommitFailed,
+    OpenFailed,
+    StorageError,
+    Store,
+    StoreKey,
+    Ticket,
+    open_memory,
+    open_sqlite,
+)
+
+_RESOURCE = "hub"
+_RETAIN = 16
+"""Past writes kept: nobody watches or reads at a revision here."""
+
+
+def open_embedded(
+    path: Path | None, *, clock: Clock, max_bytes: int | None = None
+) -> "EmbeddedState":
+    """Open the store in a file, or one that keeps nothing; blocks while it loads.
+
+    Raises:
+        StoreUnavailable: if the file cannot be used.
+    """
+    if path is None:
+        return EmbeddedState(open_memory(derive=_derive, history_events=_RETAIN), clock=clock)
+    try:
+        store = open_sqlite(
+            path, derive=_derive, retain=_RETAIN, history_events=_RETAIN, max_bytes=max_bytes
+        )
+    except OpenFailed as error:
+        raise StoreUnavailable(f"the hub's state cannot be opened: {error}") from error
+    return EmbeddedState(store, clock=clock)
+
+
+def _derive(_: str, data: bytes) -> object:
+    return values.decode(data)
+
+
+class EmbeddedState:
+    """Implements `StateStore` on a store of our own."""
+
+    def __init__(self, store: Store, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._broker = Broker()
+        self._deadlines: list[tuple[float, str]] = []
+        for entry in store.snapshot().range(_RESOURCE):
+            self._note_deadline(entry.key.name, _value(entry.facts))
+
+    async def get(self, key: str) -> bytes | None:
+        """A string value."""
+        found = values.expect(self._read(key), Text, key)
+        return found.value if found else None
+
+    async def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """String values in the order of the keys; a key of another type reads as absent."""
+        found = [self._read(key) for key in keys]
+        return [each.value if isinstance(each, Text) else None for each in found]
+
+    async def fields(self, key: str) -> Mapping[str, str]:
+        """All fields of a hash."""
+        found = values.expect(self._read(key), Hash, key)
+        return found.fields if found else {}
+
+    async def members(self, key: str) -> frozenset[str]:
+        """All members of a set."""
+        found = values.expect(self._read(key), Members, key)
+        return found.members if found else frozenset()
+
+    async def scored(
+        self, key: str, *, lowest: float | None = None, highest: float | None = None
+    ) -> list[tuple[str, float]]:
+        """Members of a sorted set with a score in the range, lowest first."""
+        found = values.expect(self._read(key), Scored, key)
+        low = float("-inf") if lowest is None else lowest
+        high = float("inf") if highest is None else highest
+        chosen = [
+            each for each in (found.members if found else {}).items() if low <= each[1] <= high
+        ]
+        return sorted(chosen, key=lambda each: (each[1], each[0]))
+
+    async def items(self, key: str, *, limit: int) -> list[bytes]:
+        """The newest items of a list."""
+        found = values.expect(self._read(key), Items, key)
+        return list(found.items[:limit]) if found else []
+
+    async def keys(self, prefix: str) -> list[str]:
+        """Names of all keys that begin with `prefix`, sorted."""
+        now = self._now()
+        return [name for name, value in self._range(prefix) if values.alive(value, now)]
+
+    async def commit(self, writes: Sequence[Write]) -> None:
+        """Carry out all writes, or none."""
+        tickets = self._decide(self._plan(writes))
+        try:
+            for ticket in tickets:
+                await ticket
+        except StorageError as error:
+            raise _translate(error) from error
+        for write in writes:
+            if isinstance(write, Publish):
+                self._broker.publish(Message(write.channel, write.message))
+
+    async def ping(self) -> None:
+        """The store is in this process: it answers while it is open."""
+
+    def subscribe(self, *channels: str) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
+        """Messages published on the channels from now on."""
+        return self._broker.subscribe(*channels)
+
+    async def aclose(self) -> None:
+        """Let decided writes become durable and close the file."""
+        self._broker.close()
+        await self._store.close()
+
+    # --- how a commit is planned and decided
+
+    def _plan(self, writes: Sequence[Write]) -> dict[str, Value | None]:
+        """The value of every key that changes, after all writes; None where it goes."""
+        now = self._now()
+        planned: dict[str, Value | None] = dict.fromkeys(self._expired(now))
+        for write in writes:
+            match write:
+                case Publish():
+                    continue
+                case DeleteKeys():
+                    planned.update(dict.fromkeys(write.keys))
+                case _:
+                    key = write.key
+                    before = planned[key] if key in planned else self._pending(key, now)
+                    planned[key] = values.change(before, write, now)
+        return planned
+
+    def _decide(self, planned: Mapping[str, Value | None]) -> list[Ticket]:
+        try:
+            with self._store.together():
+                return list(self._put(planned))
+        except StorageError as error:
+            raise _translate(error) from error
+
+    def _put(self, planned: Mapping[str, Value | None]) -> Iterator[Ticket]:
+        for key, value in planned.items():
+            where = StoreKey(_RESOURCE, "", key)
+            if value is not None:
+                data = values.encode(value)
+                yield self._store.put(where, _always(data), facts=value)
+                self._note_deadline(key, value)
+            elif self._store.get_pending(where) is not None:
+                yield self._store.delete(where, lambda _: b"")
+
+    def _expired(self, now: float) -> Iterator[str]:
+        while self._deadlines and self._deadlines[0][0] <= now:
+            _, key = heapq.heappop(self._deadlines)
+            entry = self._store.get_pending(StoreKey(_RESOURCE, "", key))
+            if entry is not None and values.alive(_value(entry.facts), now) is None:
+                yield key
+
+    def _note_deadline(self, key: str, value: Value) -> None:
+        if value.expires_at is not None:
+            heapq.heappush(self._deadlines, (value.expires_at, key))
+
+    # --- reads
+
+    def _pending(self, key: str, now: float) -> Value | None:
+        entry = self._store.get_pending(StoreKey(_RESOURCE, "", key))
+        return values.alive(_value(entry.facts), now) if entry is not None else None
+
+    def _read(self, key: str) -> Value | None:
+        entry = self._store.get(StoreKey(_RESOURCE, "", key))
+        return values.alive(_value(entry.facts), self._now()) if entry is not None else None
+
+    def _range(self, prefix: str) -> Iterator[tuple[str, Value]]:
+        snapshot = self._store.snapshot()
+        first = snapshot.get(StoreKey(_RESOURCE, "", prefix))
+        if first is not None:
+            yield prefix, _value(first.facts)
+        for entry in snapshot.range(_RESOURCE, after=("", prefix)):
+            if not entry.key.name.startswith(prefix):
+                return
+            yield entry.key.name, _value(entry.facts)
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+
+def _always(data: bytes) -> Callable[[int], bytes]:
+    return lambda _: data
+
+
+def _value(facts: object) -> Value:
+    assert isinstance(facts, Text | Hash | Members | Scored | Items)
+    return facts
+
+
+def _translate(error: StorageError) -> HubStateError:
+    if isinstance(error, CommitFailed):
+        return StoreRefused(f"the hub's state cannot be written: {error}")
+    if isinstance(error, Closed):
+        return StoreUnavailable("the hub's state is closed")
+    return StoreUnavailable(f"the hub's state cannot be written now: {error}")

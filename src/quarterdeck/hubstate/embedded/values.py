@@ -1,0 +1,162 @@
+"""Redis' types as immutable values, and what a write makes of one: pure.
+
+A key without members does not exist, an expired one neither; a write that meets a value of another
+type is refused, as Redis refuses it.
+"""
+
+from collections.abc import Mapping
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from quarterdeck.hubstate.errors import StoreRefused
+from quarterdeck.hubstate.writes import (
+    AddMembers,
+    AddScored,
+    PushItem,
+    RemoveMembers,
+    RemoveScored,
+    ReplaceMembers,
+    SetFields,
+    SetValue,
+)
+
+
+class Text(msgspec.Struct, frozen=True, tag="s", array_like=True):
+    """A string."""
+
+    expires_at: float | None
+    value: bytes
+
+
+class Hash(msgspec.Struct, frozen=True, tag="h", array_like=True):
+    """Fields with text values."""
+
+    expires_at: float | None
+    fields: Mapping[str, str]
+
+
+class Members(msgspec.Struct, frozen=True, tag="m", array_like=True):
+    """A set."""
+
+    expires_at: float | None
+    members: frozenset[str]
+
+
+class Scored(msgspec.Struct, frozen=True, tag="z", array_like=True):
+    """A sorted set."""
+
+    expires_at: float | None
+    members: Mapping[str, float]
+
+
+class Items(msgspec.Struct, frozen=True, tag="l", array_like=True):
+    """A list, newest first."""
+
+    expires_at: float | None
+    items: tuple[bytes, ...]
+
+
+Value: TypeAlias = Text | Hash | Members | Scored | Items
+KeyWrite: TypeAlias = (
+    SetValue
+    | SetFields
+    | AddMembers
+    | RemoveMembers
+    | ReplaceMembers
+    | AddScored
+    | RemoveScored
+    | PushItem
+)
+V = TypeVar("V", Text, Hash, Members, Scored, Items)
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Value)
+
+
+def encode(value: Value) -> bytes:
+    """A value as it is kept on disk."""
+    return _encoder.encode(value)
+
+
+def decode(data: bytes) -> Value:
+    """The value that was kept."""
+    value: Value = _decoder.decode(data)
+    return value
+
+
+def alive(value: Value | None, now: float) -> Value | None:
+    """The value, unless it has expired."""
+    if value is None or (value.expires_at is not None and value.expires_at <= now):
+        return None
+    return value
+
+
+def expect(value: Value | None, kind: type[V], key: str) -> V | None:
+    """The value as one of a type.
+
+    Raises:
+        StoreRefused: if it is of another.
+    """
+    if value is None or isinstance(value, kind):
+        return value
+    raise StoreRefused(
+        f"{key} holds a {type(value).__name__.lower()}, not a {kind.__name__.lower()}"
+    )
+
+
+def change(value: Value | None, write: KeyWrite, now: float) -> Value | None:
+    """What a key holds after a write; None if it is gone.
+
+    Raises:
+        StoreRefused: if the key holds another type.
+    """
+    match write:
+        case SetValue():
+            return Text(_deadline(write.ttl_s, now, None), write.value)
+        case SetFields():
+            before = expect(value, Hash, write.key)
+            fields = {**(before.fields if before else {}), **write.fields}
+            return Hash(_deadline(write.ttl_s, now, before), fields) if fields else None
+        case AddMembers() | RemoveMembers():
+            return _change_members(value, write)
+        case ReplaceMembers():
+            deadline = _deadline(write.ttl_s, now, None)
+            return Members(deadline, frozenset(write.members)) if write.members else None
+        case AddScored() | RemoveScored():
+            return _change_scored(value, write, now)
+        case PushItem():
+            held = expect(value, Items, write.key)
+            items = (write.value, *(held.items if held else ()))[: write.keep]
+            return Items(_deadline(write.ttl_s, now, held), items)
+
+
+def _change_members(value: Value | None, write: AddMembers | RemoveMembers) -> Members | None:
+    before = expect(value, Members, write.key)
+    members = before.members if before else frozenset()
+    added = isinstance(write, AddMembers)
+    members = members.union(write.members) if added else members.difference(write.members)
+    return Members(before.expires_at if before else None, members) if members else None
+
+
+def _change_scored(
+    value: Value | None, write: AddScored | RemoveScored, now: float
+) -> Scored | None:
+    before = expect(value, Scored, write.key)
+    members = dict(before.members) if before else {}
+    if isinstance(write, RemoveScored):
+        for member in write.members:
+            members.pop(member, None)
+        deadline = before.expires_at if before else None
+    else:
+        members.update(write.members)
+        if write.keep_from is not None:
+            members = {each: score for each, score in members.items() if score >= write.keep_from}
+        deadline = _deadline(write.ttl_s, now, before)
+    return Scored(deadline, members) if members else None
+
+
+def _deadline(ttl_s: int | None, now: float, before: Value | None) -> float | None:
+    if ttl_s is not None:
+        return now + ttl_s
+    return before.expires_at if before is not None else None

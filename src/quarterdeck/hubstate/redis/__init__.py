@@ -1,0 +1,1 @@
+"""The Redis and Valkey driver of the state store; needs the extra `quarterdeck[redis]`."""

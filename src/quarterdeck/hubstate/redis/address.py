@@ -1,0 +1,132 @@
+"""Where Redis is: one server, Sentinel, or Cluster, written as a URL; pure.
+
+    redis://[user:password@]host[:6379][/db]
+    redis+sentinel://[user:password@]host[:26379],host.../master[/db]
+    redis+cluster://[user:password@]host[:6379],host...
+
+`rediss` instead of `redis` means TLS; `?ca=FILE`, `?cert=FILE`, `?key=FILE` and `?verify=false`
+say how.
+"""
+
+import enum
+from collections.abc import Mapping
+from typing import Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+
+from quarterdeck.kit.redaction import Secret
+
+DEFAULT_PORT = 6379
+SENTINEL_PORT = 26379
+_OPTIONS = ("ca", "cert", "key", "verify")
+
+
+class Mode(enum.StrEnum):
+    """How the servers stand to each other."""
+
+    SINGLE = "single"
+    SENTINEL = "sentinel"
+    CLUSTER = "cluster"
+
+
+class BadAddress(ValueError):
+    """Raised when a URL does not say where Redis is; the message never contains the password."""
+
+
+class Tls(msgspec.Struct, frozen=True, kw_only=True):
+    """How the server's certificate is checked, and which one we show."""
+
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+    verify: bool = True
+
+
+class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything needed to connect."""
+
+    hosts: tuple[tuple[str, int], ...]
+    mode: Mode = Mode.SINGLE
+    db: int = 0
+    master: str = ""
+    username: str = ""
+    password: Secret[str] = Secret("")
+    tls: Tls | None = None
+
+    def __str__(self) -> str:
+        """The address without its credentials."""
+        hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
+        scheme = "rediss" if self.tls else "redis"
+        mode = "" if self.mode is Mode.SINGLE else f"+{self.mode}"
+        master = f"/{self.master}" if self.master else ""
+        return f"{scheme}{mode}://{hosts}{master}/{self.db}"
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Read a URL.
+
+        Raises:
+            BadAddress: saying what is wrong with it.
+        """
+        scheme, _, rest = url.partition("://")
+        base, _, mode = scheme.partition("+")
+        if base not in ("redis", "rediss") or mode not in ("", "sentinel", "cluster") or not rest:
+            raise BadAddress(
+                "a Redis URL begins with redis://, redis+sentinel:// or redis+cluster://, "
+                "or rediss… for TLS"
+            )
+        parts = urlsplit(f"redis://{rest}")
+        user, _, place = parts.netloc.rpartition("@")
+        name, _, password = user.partition(":")
+        chosen = Mode(mode) if mode else Mode.SINGLE
+        options = dict(parse_qsl(parts.query))
+        if unknown := set(options) - set(_OPTIONS):
+            raise BadAddress(f"a Redis URL has no option {sorted(unknown)[0]!r}")
+        path = [unquote(part) for part in parts.path.split("/") if part]
+        master = path.pop(0) if chosen is Mode.SENTINEL and path else ""
+        if chosen is Mode.SENTINEL and not master:
+            raise BadAddress("a redis+sentinel URL names the master: redis+sentinel://host/master")
+        return cls(
+            hosts=_hosts(place, SENTINEL_PORT if chosen is Mode.SENTINEL else DEFAULT_PORT),
+            mode=chosen,
+            db=_database(path, chosen),
+            master=master,
+            username=unquote(name),
+            password=Secret(unquote(password)),
+            tls=_tls(options) if base == "rediss" else None,
+        )
+
+
+def _hosts(text: str, default: int) -> tuple[tuple[str, int], ...]:
+    found = []
+    for part in text.split(","):
+        try:
+            where = urlsplit(f"//{part}")
+            host, port = where.hostname, where.port
+        except ValueError as error:
+            raise BadAddress(f"{part!r} in the Redis URL is no host and port: {error}") from error
+        if not host:
+            raise BadAddress(f"the Redis URL names no host in {part!r}")
+        found.append((host, port or default))
+    return tuple(found)
+
+
+def _database(path: list[str], mode: Mode) -> int:
+    if not path:
+        return 0
+    if len(path) > 1 or not path[0].isdigit():
+        raise BadAddress(f"the path of the Redis URL must be a database number, not {path!r}")
+    if mode is Mode.CLUSTER and path[0] != "0":
+        raise BadAddress("Redis Cluster has database 0 only")
+    return int(path[0])
+
+
+def _tls(options: Mapping[str, str]) -> Tls:
+    verify = options.get("verify", "true").lower() not in ("false", "0", "no")
+    return Tls(
+        ca=options.get("ca", ""),
+        cert=options.get("cert", ""),
+        key=options.get("key", ""),
+        verify=verify,
+    )

@@ -1,0 +1,80 @@
+"""Writes as Redis commands: pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias, assert_never
+
+from quarterdeck.hubstate.writes import (
+    AddMembers,
+    AddScored,
+    DeleteKeys,
+    Publish,
+    PushItem,
+    RemoveMembers,
+    RemoveScored,
+    ReplaceMembers,
+    SetFields,
+    SetValue,
+    Write,
+)
+
+Argument: TypeAlias = str | bytes | int | float
+Command: TypeAlias = tuple[Argument, ...]
+
+
+def commands(writes: Sequence[Write]) -> Iterator[Command]:
+    """The commands that carry out the writes, in their order."""
+    for write in writes:
+        yield from _commands(write)
+
+
+def _commands(write: Write) -> Iterator[Command]:
+    match write:
+        case SetValue():
+            ttl = () if write.ttl_s is None else ("EX", write.ttl_s)
+            yield ("SET", write.key, write.value, *ttl)
+        case SetFields():
+            if write.fields:
+                pairs = (part for pair in write.fields.items() for part in pair)
+                yield ("HSET", write.key, *pairs)
+            yield from _expire(write.key, write.ttl_s)
+        case AddMembers():
+            if write.members:
+                yield ("SADD", write.key, *write.members)
+        case RemoveMembers():
+            if write.members:
+                yield ("SREM", write.key, *write.members)
+        case ReplaceMembers():
+            yield ("DEL", write.key)
+            if write.members:
+                yield ("SADD", write.key, *write.members)
+                yield from _expire(write.key, write.ttl_s)
+        case AddScored():
+            yield from _add_scored(write)
+        case RemoveScored():
+            if write.members:
+                yield ("ZREM", write.key, *write.members)
+        case PushItem():
+            yield ("LPUSH", write.key, write.value)
+            yield ("LTRIM", write.key, 0, write.keep - 1)
+            yield from _expire(write.key, write.ttl_s)
+        case DeleteKeys():
+            for key in write.keys:  # one each: on a cluster keys live on different servers
+                yield ("DEL", key)
+        case Publish():
+            yield ("PUBLISH", write.channel, write.message)
+        case _:
+            assert_never(write)
+
+
+def _add_scored(write: AddScored) -> Iterator[Command]:
+    if write.members:
+        pairs = (part for member, score in write.members.items() for part in (score, member))
+        yield ("ZADD", write.key, *pairs)
+    if write.keep_from is not None:
+        yield ("ZREMRANGEBYSCORE", write.key, "-inf", f"({write.keep_from!r}")
+    yield from _expire(write.key, write.ttl_s)
+
+
+def _expire(key: str, ttl_s: int | None) -> Iterator[Command]:
+    if ttl_s is not None:
+        yield ("EXPIRE", key, ttl_s)

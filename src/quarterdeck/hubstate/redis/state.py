@@ -1,0 +1,191 @@
+"""The state store in Redis or Valkey: MULTI on one server and behind Sentinel, per key on Cluster.
+
+The library reconnects and tries again; what still fails is `StoreUnavailable` when nobody
+answered, `StoreRefused` when Redis answered with an error: out of memory, read-only, wrong type.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
+from quarterdeck.hubstate.ports import Message
+from quarterdeck.hubstate.redis.address import Mode, RedisAddress
+from quarterdeck.hubstate.redis.commands import commands
+from quarterdeck.hubstate.redis.connect import POOL, close, connect
+from quarterdeck.hubstate.writes import Write
+
+_SCAN = 1000
+_POLL_S = 1.0
+
+
+class RedisState:
+    """Implements `StateStore` on a Redis client."""
+
+    def __init__(self, address: RedisAddress) -> None:
+        """Nothing is sent yet.
+
+        Raises:
+            StoreUnavailable: if the library is not installed.
+        """
+        self.address = address
+        self._redis = connect(address)
+        self._slots = asyncio.Semaphore(POOL)
+
+    async def get(self, key: str) -> bytes | None:
+        """A string value."""
+        async with self._call():
+            value: bytes | None = await self._redis.get(key)
+        return value
+
+    async def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """String values in the order of the keys, in one round trip."""
+        if not keys:
+            return []
+        read = self._redis.mget_nonatomic if self._is_cluster else self._redis.mget
+        async with self._call():
+            values: list[bytes | None] = await read(list(keys))
+        return values
+
+    async def fields(self, key: str) -> Mapping[str, str]:
+        """All fields of a hash."""
+        async with self._call():
+            found = await self._redis.hgetall(key)
+        return {name.decode(): value.decode() for name, value in found.items()}
+
+    async def members(self, key: str) -> frozenset[str]:
+        """All members of a set."""
+        async with self._call():
+            found = await self._redis.smembers(key)
+        return frozenset(member.decode() for member in found)
+
+    async def scored(
+        self, key: str, *, lowest: float | None = None, highest: float | None = None
+    ) -> list[tuple[str, float]]:
+        """Members of a sorted set with a score in the range, lowest first."""
+        low = "-inf" if lowest is None else lowest
+        high = "+inf" if highest is None else highest
+        async with self._call():
+            found = await self._redis.zrangebyscore(key, low, high, withscores=True)
+        return [(member.decode(), float(score)) for member, score in found]
+
+    async def items(self, key: str, *, limit: int) -> list[bytes]:
+        """The newest items of a list."""
+        if limit <= 0:
+            return []
+        async with self._call():
+            found: list[bytes] = await self._redis.lrange(key, 0, limit - 1)
+        return found
+
+    async def keys(self, prefix: str) -> list[str]:
+        """Names of all keys that begin with `prefix`, sorted."""
+        pattern = f"{_escape(prefix)}*"
+        async with self._call():
+            found = {key async for key in self._redis.scan_iter(match=pattern, count=_SCAN)}
+        return sorted(key.decode() for key in found)
+
+    async def commit(self, writes: Sequence[Write]) -> None:
+        """Carry out all writes, or none; on a cluster each key for itself."""
+        planned = list(commands(writes))
+        if not planned:
+            return
+        async with self._call():
+            if self._is_cluster:
+                await self._send_by_key(planned)
+                return
+            async with self._redis.pipeline(transaction=True) as pipe:
+                for command in planned:
+                    pipe.execute_command(*command)
+                await pipe.execute()
+
+    async def ping(self) -> None:
+        """Find out whether the store answers."""
+        async with self._call():
+            await self._redis.ping()
+
+    def subscribe(self, *channels: str) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
+        """Messages published on the channels from now on."""
+        return self._subscribe(channels)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await close(self._redis)
+
+    @property
+    def _is_cluster(self) -> bool:
+        return self.address.mode is Mode.CLUSTER
+
+    async def _send_by_key(self, planned: Sequence[tuple[Any, ...]]) -> None:
+        pipe = self._redis.pipeline()
+        messages = [command for command in planned if command[0] == "PUBLISH"]
+        for command in planned:
+            if command[0] != "PUBLISH":
+                pipe.execute_command(*command)
+        await pipe.execute()
+        for command in messages:  # after the writes they speak of
+            await self._redis.execute_command(*command)
+
+    @contextlib.asynccontextmanager
+    async def _subscribe(self, channels: Sequence[str]) -> AsyncIterator[AsyncIterator[Message]]:
+        client = await self._subscriber()
+        pubsub = client.pubsub()
+        try:
+            with self._translated():
+                await pubsub.subscribe(*channels)
+            async with contextlib.aclosing(self._messages(pubsub)) as messages:
+                yield messages
+        finally:
+            await pubsub.aclose()
+            if client is not self._redis:
+                await close(client)
+
+    async def _subscriber(self) -> Any:
+        """A client that can subscribe: on a cluster one of its servers, which hears them all."""
+        if not self._is_cluster:
+            return self._redis
+        with self._translated():
+            await self._redis.initialize()
+            node = self._redis.get_random_node()
+        single = RedisAddress(
+            hosts=((node.host, node.port),),
+            username=self.address.username,
+            password=self.address.password,
+            tls=self.address.tls,
+        )
+        return connect(single)
+
+    async def _messages(self, pubsub: Any) -> AsyncGenerator[Message, None]:
+        while True:
+            with self._translated():
+                found = await pubsub.get_message(ignore_subscribe_messages=True, timeout=_POLL_S)
+            if found is not None and found["type"] == "message":
+                yield Message(found["channel"].decode(), found["data"])
+
+    @contextlib.asynccontextmanager
+    async def _call(self) -> AsyncIterator[None]:
+        """Wait for a connection to be free: the library would fail instead."""
+        async with self._slots:
+            with self._translated():
+                yield
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        """No exception of the library leaves this module."""
+        from redis import exceptions
+
+        try:
+            yield
+        except (exceptions.AuthenticationError, exceptions.AuthorizationError) as error:
+            raise StoreRefused(f"{self.address} refuses the credentials: {error}") from error
+        except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
+            raise StoreUnavailable(f"{self.address} cannot be reached: {error}") from error
+        except exceptions.RedisClusterException as error:
+            raise StoreUnavailable(f"{self.address} cannot be used: {error}") from error
+        except exceptions.RedisError as error:
+            raise StoreRefused(f"{self.address} refuses: {error}") from error
+
+
+def _escape(prefix: str) -> str:
+    return "".join(f"\\{each}" if each in "*?[]\\" else each for each in prefix)
