@@ -18,8 +18,8 @@ ComponentType = Literal["app", "workflow", "config"]
 ParameterType = Literal["string", "int", "bool"]
 
 ONE_LOCATION = Rule(
-    rule="[has(self.path), has(self.chart), has(self.ref)].filter(x, x).size() == 1",
-    message="exactly one of path, chart and ref must be set",
+    rule="[has(self.path), has(self.chart), has(self.ref)].filter(x, x).size() <= 1",
+    message="at most one of path, chart and ref may be set",
 )
 CHART_NEEDS_VERSION = Rule(
     rule="!has(self.chart) || (has(self.targetRevision) && self.targetRevision != 'HEAD')",

@@ -33,6 +33,8 @@ from quarterdeck.meta.markers import Int32, Int64, Schema
 from quarterdeck.meta.objects import Object, Struct
 from quarterdeck.meta.schema import Rule
 
+__all__ = ["Component", "Experiment", "ExperimentSpec", "ExperimentStatus", "Target"]
+
 GROUP = "experiments.illm.io"
 FINALIZER = "experiments.illm.io/finalizer"
 RESUME = "experiments.illm.io/resume"

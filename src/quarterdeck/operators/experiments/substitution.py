@@ -1,0 +1,156 @@
+"""`${...}` in parameters: the grammar, and its evaluation. Pure.
+
+    text := (literal | '$$' | '${' expr '}')*      a lone '$' is literal, so $values/ stays
+    expr := ref | ref ':-' default | ref ':?' message
+    ref  := 'params.' NAME | NAME
+          | 'experiment.' ('name' | 'namespace' | 'uid')
+          | 'target.' ('name' | 'cluster' | 'endpoint' | 'server' | 'namespace' | 'tenant')
+          | 'targets.' NAME '.' ('name' | 'cluster' | 'endpoint' | 'server' | 'outputs.' NAME)
+
+One pass: a substituted value is never expanded again. A default is used when the value is unset or
+empty; `:?` makes that an error. A value of another target is known late, when that target is
+ready, and only to targets that depend on it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+_TOKEN = re.compile(r"\$\$|\$\{([^{}]*)\}|\$\{")
+_NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
+_EXPRESSION = re.compile(rf"({_NAME}(?:\[\d+\][A-Za-z0-9_.\[\]-]*)?)(?:(:-|:\?)(.*))?", re.DOTALL)
+_EXPERIMENT = frozenset({"name", "namespace", "uid"})
+_TARGET = frozenset({"name", "cluster", "endpoint", "server", "namespace", "tenant"})
+_OTHER = frozenset({"name", "cluster", "endpoint", "server"})
+
+
+class SubstitutionError(ValueError):
+    """Raised when a reference cannot be replaced; says which and why."""
+
+
+class Unknown(SubstitutionError):
+    """Raised when a reference names nothing."""
+
+
+class NotYet(SubstitutionError):
+    """Raised when a reference names something that is known later."""
+
+    def __init__(self, reference: str, target: str) -> None:
+        super().__init__(f"${{{reference}}} is known when target {target} is ready")
+        self.reference = reference
+        self.target = target
+
+
+class Reference(NamedTuple):
+    """One `${...}`."""
+
+    name: str
+    operator: str = ""
+    """':-', ':?' or nothing."""
+    operand: str = ""
+
+
+class Scope(NamedTuple):
+    """What references stand for at one place."""
+
+    params: Mapping[str, str] = {}
+    experiment: Mapping[str, str] = {}
+    target: Mapping[str, str] = {}
+    """Of the target that the text belongs to; empty for workflow parameters."""
+    targets: Mapping[str, Mapping[str, str]] = {}
+    """Other targets that may be named; those that are not ready yet have no endpoint."""
+    pending: frozenset[str] = frozenset()
+    """Those of `targets` that are not ready yet."""
+
+
+def substitute(text: str, scope: Scope) -> str:
+    """The text with every reference replaced.
+
+    Raises:
+        Unknown: if a reference names nothing.
+        NotYet: if it names something of a target that is not ready.
+        SubstitutionError: if it is malformed, or `:?` found no value.
+    """
+    return _replace(text, lambda reference: evaluate(reference, scope))
+
+
+def references(text: str) -> Iterator[Reference]:
+    """Every reference in a text. Raises `SubstitutionError` for a malformed one."""
+    for match in _TOKEN.finditer(text):
+        if match[0] != "$$":
+            yield _parse(match, text)
+
+
+def evaluate(reference: Reference, scope: Scope) -> str:
+    """What one reference stands for."""
+    value = _look_up(reference, scope)
+    if value:
+        return value
+    match reference.operator:
+        case ":-":
+            return reference.operand
+        case ":?":
+            raise SubstitutionError(reference.operand or f"{reference.name} must be set")
+        case _ if value is None:
+            raise Unknown(f"${{{reference.name}}} is not defined here{_suggest(reference, scope)}")
+        case _:
+            return value
+
+
+def _replace(text: str, value: Callable[[Reference], str]) -> str:
+    if "$" not in text:
+        return text
+    return _TOKEN.sub(
+        lambda match: "$" if match[0] == "$$" else value(_parse(match, text)),
+        text,
+    )
+
+
+def _parse(match: re.Match[str], text: str) -> Reference:
+    body = match[1]
+    if body is None:
+        raise SubstitutionError(f"${{ at position {match.start()} of {text!r} is not closed by }}")
+    found = _EXPRESSION.fullmatch(body)
+    if found is None:
+        raise SubstitutionError(
+            f"${{{body}}} is not a reference; write ${{name}}, ${{name:-default}} or "
+            "${name:?message}, and $$ for a dollar sign"
+        )
+    return Reference(found[1], found[2] or "", found[3] or "")
+
+
+def _look_up(reference: Reference, scope: Scope) -> str | None:
+    """The value; None if there is no such thing, an empty string if it is known and empty."""
+    name = reference.name
+    head, _, rest = name.partition(".")
+    match head:
+        case "params" if rest:
+            return scope.params.get(rest)
+        case "experiment" if rest in _EXPERIMENT:
+            return scope.experiment.get(rest, "")
+        case "target" if rest in _TARGET and scope.target:
+            return scope.target.get(rest, "")
+        case "targets" if rest:
+            return _look_up_target(reference, rest, scope)
+        case _:
+            return scope.params.get(name)
+
+
+def _look_up_target(reference: Reference, rest: str, scope: Scope) -> str | None:
+    target, _, member = rest.partition(".")
+    if target not in scope.targets:
+        raise Unknown(
+            f"${{{reference.name}}} names target {target}, which is not among the targets that "
+            "this one depends on; add it to depends"
+        )
+    if member not in _OTHER and not member.startswith("outputs."):
+        return None
+    value = scope.targets[target].get(member)
+    if not value and target in scope.pending:
+        raise NotYet(reference.name, target)
+    return value if value is not None or member not in _OTHER else ""
+
+
+def _suggest(reference: Reference, scope: Scope) -> str:
+    known = ", ".join(sorted(scope.params)) or "none"
+    return f"; parameters: {known}"
