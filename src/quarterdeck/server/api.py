@@ -22,12 +22,14 @@ from quarterdeck.server.authentication.bearer_token import Tokens, with_accounts
 from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.service_accounts.signing_key import SigningKey
 from quarterdeck.server.authentication.service_accounts.tokens import AccountTokens
+from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authentication.x509 import Certificates
 from quarterdeck.server.authorization.administrators import AdministratorsOnly
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.bootstrap import bootstrap
 from quarterdeck.server.core import Core
-from quarterdeck.server.core.metrics import Metrics
+from quarterdeck.server.core.core import Stream
+from quarterdeck.server.core.metrics import NON_RESOURCE, UNRESOLVED, Metrics
 from quarterdeck.server.core.timers import Timers
 from quarterdeck.server.filters import cross_origin
 from quarterdeck.server.filters.impersonation import impersonate
@@ -40,7 +42,6 @@ from quarterdeck.server.response.frames import FrameCache
 from quarterdeck.server.write.field_managers import FieldManagers
 from quarterdeck.storage import StorageError, Store
 from quarterdeck.storage.errors import Closed, CommitFailed, DiskFull, Overloaded
-from quarterdeck.wire import path as paths
 from quarterdeck.wire.status import (
     ApiError,
     InsufficientStorage,
@@ -52,7 +53,7 @@ from quarterdeck.wire.status import (
 if TYPE_CHECKING:
     from quarterdeck.server.lifecycle import Lifecycle
 
-_NO_RESOURCE = ("", "", "", "", "")
+_READ_METHODS = ("GET", "HEAD")
 
 
 class ApiServer:
@@ -88,6 +89,7 @@ class ApiServer:
             for plugin in default_plugins(store, rng)
             if options.service_accounts or not isinstance(plugin, ServiceAccounts)
         ]
+        streams: set[Stream] = set()
         self.core = Core(
             store=store,
             registry=registry or Registry(),
@@ -99,10 +101,10 @@ class ApiServer:
             accounts=accounts,
             authorizer=authorizer or AdministratorsOnly(),
             admission=Admission((NamespaceLifecycle(store), *own, *plugins, ResourceQuotas(store))),
-            metrics=Metrics(),
+            metrics=Metrics(store, streams),
             frames=FrameCache(),
             field_managers=FieldManagers(),
-            streams=set(),
+            streams=streams,
         )
         self.lifecycle: Lifecycle | None = None
         """What happens by itself; there once the server has started, unless switched off."""
@@ -112,7 +114,7 @@ class ApiServer:
             {"ping": lambda: None, "storage": self._check_storage, "start": self._check_start},
             only_ready=frozenset({"start"}),
         )
-        self._nonresource = NonResourceRouter(self.core, health, self._metrics_text)
+        self._nonresource = NonResourceRouter(self.core, health)
 
     async def start(self) -> None:
         """Register what is served and make the objects every cluster has."""
@@ -140,12 +142,16 @@ class ApiServer:
     async def handle(self, request: http.Request) -> responses.Answer:
         """Answer one request; never raises what a client could cause."""
         started = self.core.clock.monotonic()
-        verb, resource = request.method.lower(), _NO_RESOURCE
+        labels = UNRESOLVED
         try:
-            path = paths.parse(request.path)
-            if path is not None:
-                resource = (path.group, path.version, path.resource, path.subresource, "")
-            response, verb = await self._answer(request, path)
+            user = self._authenticate(request)
+            route = router.resolve(self.core, request)
+            if route is None:
+                labels = NON_RESOURCE if request.method in _READ_METHODS else UNRESOLVED
+                response: responses.Answer = self._nonresource.handle(request, user)
+            else:
+                labels = route.get_labels()
+                response = await router.handle(self.core, request, route, user=user)
         except ApiError as error:
             response = responses.failure(error)
         except StorageError as error:
@@ -156,40 +162,16 @@ class ApiServer:
             self._report(request, error)
             response = responses.failure(InternalError.of("the server failed; see its log"))
         duration = self.core.clock.monotonic() - started
-        self.core.metrics.observe((verb, *resource), response.status, duration)
+        self.core.metrics.observe(labels, response.status, duration)
         return response
 
-    async def _answer(
-        self, request: http.Request, path: paths.ResourcePath | None
-    ) -> tuple[responses.Answer, str]:
+    def _authenticate(self, request: http.Request) -> User:
+        """Find out whom a request acts as; requests of foreign web pages are refused."""
         core = self.core
         if not request.peer.secure:
             cross_origin.check(request)
         user = authenticate(request, core.authenticators)
-        user = impersonate(request, user, core.authorizer)
-        if path is not None:
-            resource = router.find_resource(core, path)
-            if resource is not None:
-                return await router.answer(core, request, path, user=user, resource=resource)
-        return self._nonresource.handle(request, user), request.method.lower()
-
-    def _metrics_text(self) -> bytes:
-        store = self.core.store.statistics()
-        return self.core.metrics.text(
-            {
-                "apiserver_longrunning_requests": ("Open watches.", len(self.core.streams)),
-                "apiserver_terminated_watchers_total": (
-                    "Watches ended because the client was too slow.",
-                    store.watchers_dropped,
-                ),
-                "apiserver_storage_watchers": ("Watchers of the store.", store.watchers),
-                "apiserver_storage_revision": ("The newest revision.", store.revision),
-                "apiserver_storage_writes_waiting": (
-                    "Writes that wait for the disk.",
-                    store.writes_waiting,
-                ),
-            }
-        )
+        return impersonate(request, user, core.authorizer)
 
     def _check_storage(self) -> str | None:
         try:

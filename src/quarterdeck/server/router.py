@@ -4,12 +4,14 @@ The order of the pipeline is here to read: guard -> authn -> authz -> negotiate 
 """
 
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from quarterdeck.kit import http
 from quarterdeck.meta.identity import GVR
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authorization.authorizer import Attributes, check
 from quarterdeck.server.core import Core
+from quarterdeck.server.core.metrics import RequestLabels
 from quarterdeck.server.handlers import (
     create,
     delete,
@@ -23,7 +25,7 @@ from quarterdeck.server.handlers import (
     update,
     watch,
 )
-from quarterdeck.server.handlers import list as listing
+from quarterdeck.server.handlers import list as list_handler
 from quarterdeck.server.kinds.reviews import REVIEW_KINDS
 from quarterdeck.server.registry.resource import SCALE, STATUS, Resource
 from quarterdeck.server.request import negotiation
@@ -33,7 +35,7 @@ from quarterdeck.wire import path as paths
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import MethodNotAllowed, NotFound
 
-PARTS = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
+OBJECT_SUBRESOURCES = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
 """Subresources that are the object itself with rules of their own about what may change."""
 
 Verb = Callable[[Core, Call], Awaitable[responses.Answer]]
@@ -51,7 +53,7 @@ _SCALE_VERBS: dict[str, Verb] = {
     "patch": scale.patch,
     "update": scale.update,
 }
-_MADE: dict[str, Verb] = {"eviction": eviction.handle, token.TOKEN: token.handle}
+_CREATED_SUBRESOURCES: dict[str, Verb] = {"eviction": eviction.handle, token.TOKEN: token.handle}
 """Subresources that are only ever created."""
 _OBJECT_METHODS = {
     "GET": "get",
@@ -97,14 +99,37 @@ def verb_of(method: str, path: paths.ResourcePath, options: ListOptions | None) 
     return verb
 
 
-async def answer(
-    core: Core, request: http.Request, path: paths.ResourcePath, *, user: User, resource: Resource
-) -> tuple[responses.Answer, str]:
-    """Authorize and run the verb of a request to a resource; the verb is told for the metrics.
+class Route(NamedTuple):
+    """What a request asks of a resource."""
+
+    resource: Resource
+    path: paths.ResourcePath
+    verb: str
+    options: ListOptions | None
+    """The query of a list or watch."""
+
+    def get_labels(self) -> RequestLabels:
+        """The labels of the request in metrics."""
+        path, gvr = self.path, self.resource.gvr
+        if path.name or self.verb == "create":
+            scope = "resource"
+        else:
+            scope = "namespace" if path.namespace else "cluster"
+        known = path.subresource if path.subresource in self.resource.subresources else ""
+        return RequestLabels(self.verb, gvr.group, gvr.version, gvr.resource, known, scope)
+
+
+def resolve(core: Core, request: http.Request) -> Route | None:
+    """Find the resource and the verb of a request; None if its path names no served resource.
 
     Raises:
-        ApiError: for everything that is refused.
+        NotFound: if the group version is served and has no such resource.
+        MethodNotAllowed: if the method has no meaning there.
     """
+    path = paths.parse(request.path)
+    resource = None if path is None else find_resource(core, path)
+    if path is None or resource is None:
+        return None
     options = None
     if request.method in ("GET", "HEAD") and (not path.name or "watch=" in request.query):
         options = ListOptions.parse(request.query)
@@ -113,6 +138,18 @@ async def answer(
     verb = verb_of(request.method, path, options)
     if not verb:
         raise MethodNotAllowed
+    return Route(resource, path, verb, options)
+
+
+async def handle(
+    core: Core, request: http.Request, route: Route, *, user: User
+) -> responses.Answer:
+    """Authorize and run the verb of a request to a resource.
+
+    Raises:
+        ApiError: for everything that is refused.
+    """
+    resource, path, verb, options = route
     check(core.authorizer, user, _attributes(verb, path))
     _check_served(resource, path, verb)
     call = Call(
@@ -125,24 +162,28 @@ async def answer(
         warnings=[],
     )
     if options is not None and verb == "watch":
-        return await watch.handle(core, call, options), verb
+        return await watch.handle(core, call, options)
     if options is not None and verb == "list":
-        return await listing.handle(core, call, options), verb
-    return await _handler(resource, path, verb)(core, call), verb
+        return await list_handler.handle(core, call, options)
+    return await _handler(resource, path, verb)(core, call)
 
 
 def _handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
     if path.subresource == SCALE:
         return _SCALE_VERBS[verb]
-    if path.subresource and path.subresource not in PARTS and path.subresource not in _MADE:
+    if (
+        path.subresource
+        and path.subresource not in OBJECT_SUBRESOURCES
+        and path.subresource not in _CREATED_SUBRESOURCES
+    ):
         raise _not_served(path)
     if verb != "create":
         return _VERBS[verb]
     if not path.subresource:
         is_review = resource.kind in REVIEW_KINDS and not resource.is_custom
         return review.handle if is_review else create.handle
-    if path.subresource in _MADE:
-        return _MADE[path.subresource]
+    if path.subresource in _CREATED_SUBRESOURCES:
+        return _CREATED_SUBRESOURCES[path.subresource]
     raise NotFound.resource()
 
 

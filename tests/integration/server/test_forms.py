@@ -73,15 +73,6 @@ async def test_group_document_names_its_versions(serving: Any) -> None:
         assert [each["version"] for each in group["versions"]] == ["v2", "v1"]
 
 
-async def test_requests_are_counted(serving: Any) -> None:
-    async with serving() as api:
-        for _ in range(3):
-            await api("GET", f"{MAPS}/none")
-        text = (await api("GET", "/metrics")).body.decode()
-        line = 'apiserver_request_total{verb="get",group="",version="v1",resource="configmaps",'
-        assert any(each.startswith(line) and each.endswith(" 3") for each in text.splitlines())
-
-
 async def test_unserved_subresource_says_so(serving: Any) -> None:
     async with serving() as api:
         pods = "/api/v1/namespaces/default/pods"

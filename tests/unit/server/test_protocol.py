@@ -1,4 +1,4 @@
-"""The server's pure parts: negotiation, continue tokens, JSON problems, discovery, metrics."""
+"""The server's pure parts: negotiation, continue tokens, JSON problems, discovery."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from quarterdeck.server.authentication.user import ANONYMOUS, LOCAL, User
 from quarterdeck.server.authorization.administrators import AdministratorsOnly
 from quarterdeck.server.authorization.authorizer import Attributes, refusal
-from quarterdeck.server.core.metrics import Metrics
 from quarterdeck.server.kinds import builtin_resources
 from quarterdeck.server.nonresource import discovery
 from quarterdeck.server.nonresource.health import Health
@@ -238,19 +237,3 @@ def test_health_tells_which_check_failed() -> None:
     one = health.answer("/readyz/ping", "")
     assert one is not None and one.status == 200
     assert health.answer("/readyz/nope", "") is None
-
-
-def test_metrics_are_prometheus_text() -> None:
-    metrics = Metrics()
-    key = ("get", "", "v1", "pods", "", "")
-    metrics.observe(key, 200, 0.01)
-    metrics.observe(key, 200, 20.0)
-    metrics.observe(("post", 'a"b', "", "", "", ""), 404, 0.0)
-    text = metrics.text({"one": ("A gauge.", 1.5)}).decode()
-    labels = 'verb="get",group="",version="v1",resource="pods",subresource="",scope=""'
-    assert f'apiserver_request_total{{{labels},code="200"}} 2' in text
-    assert f'apiserver_request_duration_seconds_bucket{{{labels},le="0.025"}} 1' in text
-    assert f'apiserver_request_duration_seconds_bucket{{{labels},le="+Inf"}} 2' in text
-    assert f"apiserver_request_duration_seconds_count{{{labels}}} 2" in text
-    assert 'group="a\\"b"' in text
-    assert "# TYPE one gauge\none 1.5\n" in text

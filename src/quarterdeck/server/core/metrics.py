@@ -1,80 +1,84 @@
-"""The server's own figures under Kubernetes' names, in Prometheus' text format.
+"""The metrics of one API server, under the names Kubernetes gives them.
 
-Kept as plain dictionaries that cost a lookup a request; text is made only when somebody asks.
+Requests are labelled with the resource they resolved to, after authentication: paths that no
+resource serves share one label set, so that nobody can make series by sending requests.
 """
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection
+from typing import NamedTuple
+
+from quarterdeck.kit.metrics import Registry
+from quarterdeck.storage import Store
 
 _BUCKETS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0)
-_LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
+_MAX_SERIES = 5000
+"""Enough for every verb and common code of some hundred resources."""
 
-RequestKey = tuple[str, str, str, str, str, str]
-"""Verb, group, version, resource, subresource and scope."""
-Gauges = Callable[[], Mapping[str, tuple[str, float]]]
-"""Figures that are read when asked for: name -> (help, value)."""
+
+class RequestLabels(NamedTuple):
+    """The labels of a request; all values come from the server, none from the client."""
+
+    verb: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    scope: str = ""
+
+
+UNRESOLVED = RequestLabels()
+"""Requests that failed before they were resolved: credentials, path or method."""
+NON_RESOURCE = RequestLabels(verb="get")
+"""Requests for health, discovery and other paths that are no resource."""
 
 
 class Metrics:
-    """What one server counts."""
+    """The metrics of one server and their registry."""
 
-    def __init__(self) -> None:
-        self._counts: dict[tuple[RequestKey, int], int] = {}
-        self._durations: dict[RequestKey, list[float]] = {}
+    def __init__(self, store: Store, open_watches: Collection[object]) -> None:
+        self.registry = Registry()
+        self._requests = self.registry.counter(
+            "apiserver_request_total",
+            "Requests answered, by verb, resource and code.",
+            (*RequestLabels._fields, "code"),
+            max_series=_MAX_SERIES,
+        )
+        self._durations = self.registry.histogram(
+            "apiserver_request_duration_seconds",
+            "Time to answer a request, in seconds; for a watch, the time until it began.",
+            RequestLabels._fields,
+            buckets=_BUCKETS,
+            max_series=_MAX_SERIES,
+        )
+        self._declare_gauges(store, open_watches)
 
-    def observe(self, key: RequestKey, code: int, duration_s: float) -> None:
+    def _declare_gauges(self, store: Store, open_watches: Collection[object]) -> None:
+        registry = self.registry
+        watches = registry.gauge("apiserver_longrunning_requests", "Open watches.").labels()
+        dropped = registry.counter(
+            "apiserver_terminated_watchers_total", "Watches ended because the client was too slow."
+        ).labels()
+        watchers = registry.gauge("apiserver_storage_watchers", "Watchers of the store.").labels()
+        revision = registry.gauge("apiserver_storage_revision", "The newest revision.").labels()
+        waiting = registry.gauge(
+            "apiserver_storage_writes_waiting", "Writes that wait for the disk."
+        ).labels()
+
+        def collect() -> None:
+            statistics = store.statistics()
+            watches.value = len(open_watches)
+            dropped.value = statistics.watchers_dropped
+            watchers.value = statistics.watchers
+            revision.value = statistics.revision
+            waiting.value = statistics.writes_waiting
+
+        registry.add_collector(collect)
+
+    def observe(self, labels: RequestLabels, code: int, duration_s: float) -> None:
         """Count one answered request."""
-        counted = (key, code)
-        self._counts[counted] = self._counts.get(counted, 0) + 1
-        histogram = self._durations.get(key)
-        if histogram is None:
-            histogram = self._durations[key] = [0.0] * (len(_BUCKETS) + 2)
-        histogram[bisect_left(_BUCKETS, duration_s)] += 1
-        histogram[-1] += duration_s
+        self._requests.labels(*labels, str(code)).value += 1
+        self._durations.labels(*labels).observe(duration_s)
 
-    def text(self, gauges: Mapping[str, tuple[str, float]]) -> bytes:
+    def render(self) -> bytes:
         """Everything in Prometheus' text format."""
-        lines: list[str] = []
-        lines += _family(
-            "apiserver_request_total", "counter", "Requests answered, by verb, resource and code."
-        )
-        for (key, code), count in sorted(self._counts.items()):
-            lines.append(_sample("apiserver_request_total", key, count, code=str(code)))
-        lines += _family(
-            "apiserver_request_duration_seconds", "histogram", "Time to answer, without watches."
-        )
-        for key, histogram in sorted(self._durations.items()):
-            lines += _histogram("apiserver_request_duration_seconds", key, histogram)
-        for name, (text, value) in gauges.items():
-            lines += _family(name, "counter" if name.endswith("_total") else "gauge", text)
-            lines.append(f"{name} {_number(value)}")
-        return ("\n".join(lines) + "\n").encode()
-
-
-def _family(name: str, kind: str, text: str) -> list[str]:
-    return [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
-
-
-def _sample(name: str, key: RequestKey, value: float, **more: str) -> str:
-    pairs: Iterable[tuple[str, str]] = [*zip(_LABELS, key, strict=True), *more.items()]
-    labels = ",".join(f'{label}="{_escape(text)}"' for label, text in pairs)
-    return f"{name}{{{labels}}} {_number(value)}"
-
-
-def _histogram(name: str, key: RequestKey, histogram: list[float]) -> list[str]:
-    lines: list[str] = []
-    total = 0.0
-    for bound, count in zip((*map(str, _BUCKETS), "+Inf"), histogram, strict=False):
-        total += count
-        lines.append(_sample(f"{name}_bucket", key, total, le=bound))
-    lines.append(_sample(f"{name}_sum", key, histogram[-1]))
-    lines.append(_sample(f"{name}_count", key, total))
-    return lines
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
-
-
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        return self.registry.render()

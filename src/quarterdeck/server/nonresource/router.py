@@ -1,6 +1,5 @@
 """Requests that name no resource: health, discovery, OpenAPI, version, token issuer, metrics."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from quarterdeck.kit import http
@@ -23,10 +22,9 @@ if TYPE_CHECKING:
 class NonResourceRouter:
     """Answers the requests of one server that name no resource."""
 
-    def __init__(self, core: Core, health: Health, metrics: Callable[[], bytes]) -> None:
+    def __init__(self, core: Core, health: Health) -> None:
         self._core = core
         self._health = health
-        self._metrics = metrics
         self._discovery = DiscoveryDocuments(core.registry)
         self._openapi: OpenApiDocuments | None = None
         self._version = version.document(core.options.git_version)
@@ -58,7 +56,7 @@ class NonResourceRouter:
                 keys = kit_json.encode(self._core.accounts.key.public_set())
                 return _json(request, self._core, keys, media="application/jwk-set+json")
             case "/metrics":
-                return http.Response(200, responses.METRICS_HEADERS, self._metrics())
+                return http.Response(200, responses.METRICS_HEADERS, self._core.metrics.render())
             case _:
                 return _not_found()
 

@@ -1,0 +1,66 @@
+"""The metrics page: requests by the resource they resolved to, and nothing a client can add."""
+
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+async def read_requests(api: Any) -> dict[tuple[str, ...], float]:
+    """The samples of `apiserver_request_total`, by the values of their labels."""
+    text = (await api("GET", "/metrics")).body.decode()
+    return {
+        tuple(sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "apiserver_request_total"
+    }
+
+
+async def test_requests_are_counted_by_resource_and_code(serving: Any) -> None:
+    async with serving() as api:
+        for _ in range(3):
+            await api("GET", f"{MAPS}/none")
+        await api("GET", MAPS)
+        await api("GET", "/api/v1/configmaps")
+        found = await read_requests(api)
+        assert found["get", "", "v1", "configmaps", "", "resource", "404"] == 3
+        assert found["list", "", "v1", "configmaps", "", "namespace", "200"] == 1
+        assert found["list", "", "v1", "configmaps", "", "cluster", "200"] == 1
+
+
+async def test_durations_are_a_histogram(serving: Any) -> None:
+    async with serving() as api:
+        await api("GET", MAPS)
+        text = (await api("GET", "/metrics")).body.decode()
+        families = {each.name: each for each in text_string_to_metric_families(text)}
+        assert families["apiserver_request_duration_seconds"].type == "histogram"
+        assert families["apiserver_longrunning_requests"].samples[0].value == 0
+        assert families["apiserver_storage_revision"].samples[0].value > 0
+
+
+async def test_paths_nobody_serves_make_no_series(serving: Any) -> None:
+    async with serving() as api:
+        await api("GET", "/apis/nope.example/v1/things")
+        await api("GET", "/api/v1/nope")
+        await read_requests(api)
+        before = set(await read_requests(api))
+        for number in range(50):
+            await api("GET", f"/apis/group{number}.example/v1/things{number}")
+            await api("GET", f"/api/v1/things{number}")
+            await api("GET", f"/nothing/{number}")
+            await api("GET", f"{MAPS}/none/subresource{number}")
+        after = await read_requests(api)
+        assert set(after) - before == {("get", "", "v1", "configmaps", "", "resource", "404")}
+
+
+async def test_requests_without_valid_credentials_share_one_series(serving: Any) -> None:
+    async with serving() as api:
+        for number in range(5):
+            token = f"Bearer token{number}"
+            answer = await api("GET", f"{MAPS}/map{number}", authorization=token)
+            assert answer.status == 401
+        found = await read_requests(api)
+        assert found["", "", "", "", "", "", "401"] == 5
+        assert not any(each[3] == "configmaps" for each in found)
