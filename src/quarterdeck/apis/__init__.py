@@ -15,6 +15,7 @@ OURS = {
         "quarterdeck.apis.fleetmanagement.v1alpha1"
     ),
     GroupVersion("experiments.illm.io", "v1alpha1"): "quarterdeck.apis.experiments.v1alpha1",
+    GroupVersion("hypervisor.hyperfleet.io", "v1alpha1"): "quarterdeck.apis.hypervisor.v1alpha1",
 }
 """The groups whose CRDs we ship."""
 

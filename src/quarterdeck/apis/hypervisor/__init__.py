@@ -1,0 +1,1 @@
+"""`hypervisor.hyperfleet.io`: fleets of virtual machines on hypervisors."""
