@@ -1,0 +1,1 @@
+"""The providers: the only code that talks to hypervisors."""

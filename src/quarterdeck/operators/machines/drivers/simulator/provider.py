@@ -1,0 +1,387 @@
+"""The simulator as a `Hypervisor`: every call is noted, may go wrong, and then takes effect."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.operators.machines import ownership
+from quarterdeck.operators.machines.drivers.simulator.faults import Call, FailureRule, FaultKind
+from quarterdeck.operators.machines.drivers.simulator.journal import Destroyed, Entry
+from quarterdeck.operators.machines.drivers.simulator.settings import SimulatorSettings
+from quarterdeck.operators.machines.drivers.simulator.world import SimulatedVM, Simulator
+from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
+from quarterdeck.operators.machines.machine import (
+    Capability,
+    CloudInit,
+    ConnectionInfo,
+    Node,
+    Owner,
+    Power,
+    PowerAction,
+    TaskInfo,
+    TaskRef,
+    TemplateInfo,
+    TemplateRef,
+    VMInfo,
+    VMSpec,
+)
+from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
+
+R = TypeVar("R")
+VERSION = "mock-1.0.0"
+_HANG_S = 3600.0
+_LONGEST_SEED = 1 << 20
+_NOBODY = Owner("", "", "", "")
+_TASKS = {
+    PowerAction.ON: "power_on",
+    PowerAction.OFF: "power_off",
+    PowerAction.SHUTDOWN: "power_shutdown",
+    PowerAction.REBOOT: "power_reboot",
+}
+
+
+class Target(NamedTuple):
+    """What a call is about."""
+
+    operation: str
+    vmid: int = 0
+    name: str = ""
+    node: str = ""
+    owner: Owner = _NOBODY
+
+
+class SimulatorProvider:
+    """One operator's connection to a simulated hypervisor."""
+
+    def __init__(self, world: Simulator, *, token: str = "") -> None:
+        self.world = world
+        self._token = token
+
+    @property
+    def name(self) -> str:
+        """The provider's name."""
+        return "mock"
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Everything but snapshots."""
+        return frozenset(Capability) - {Capability.SNAPSHOTS}
+
+    # --- inventory
+
+    async def test_connection(self) -> ConnectionInfo:
+        """Answer, unless partitioned or with wrong credentials."""
+        metadata = {"provider": "mock", "type": "test"}
+        return await self._call(
+            Target("test_connection"), lambda _: ConnectionInfo(VERSION, metadata)
+        )
+
+    async def list_nodes(self) -> Sequence[Node]:
+        """Every node."""
+        return await self._call(Target("list_nodes"), lambda _: self.world.node_infos())
+
+    async def validate_template(self, template: TemplateRef) -> TemplateInfo:
+        """The one template meant."""
+        return await self._call(
+            Target("validate_template", name=template.name),
+            lambda _: self._find_template(template),
+        )
+
+    async def list_vms(self) -> Sequence[VMInfo]:
+        """Every VM."""
+
+        def read(rule: FailureRule | None) -> list[VMInfo]:
+            if rule is None:
+                return list(self.world.infos())
+            before = (vm.previous for vm in self.world.vms.values() if not vm.is_template)
+            return [each for each in before if each is not None]
+
+        return await self._call(Target("list_vms"), read)
+
+    async def get_vm(self, vmid: int) -> VMInfo:
+        """One VM."""
+
+        def read(rule: FailureRule | None) -> VMInfo:
+            if rule is None:
+                return self.world.info(self.world.find(vmid))
+            vm = self.world.vms.get(vmid)
+            before = vm.previous if vm is not None else self.world.removed.get(vmid)
+            if before is None:
+                raise make_error(Code.NOT_FOUND, f"there is no VM {vmid}")
+            return before
+
+        return await self._call(self._target("get_vm", vmid), read)
+
+    # --- provisioning
+
+    async def reserve_id(self, *, start: int, end: int, taken: frozenset[int]) -> int:
+        """The lowest free id."""
+
+        def reserve(_: FailureRule | None) -> int:
+            self.world.settle()
+            for vmid in range(start, end + 1):
+                if vmid not in self.world.vms and vmid not in taken:
+                    return vmid
+            raise make_error(Code.IDS_EXHAUSTED, f"every id from {start} to {end} is taken")
+
+        return await self._call(Target("reserve_id"), reserve)
+
+    async def clone_vm(
+        self,
+        template: TemplateInfo,
+        spec: VMSpec,
+        *,
+        vmid: int,
+        node: str,
+        linked: bool,
+        owner: Owner,
+    ) -> TaskRef | None:
+        """Make a VM; it is locked until the task has ended."""
+
+        def clone(rule: FailureRule | None) -> TaskRef:
+            self._check_node(node)
+            small = spec._replace(disk_bytes=min(spec.disk_bytes, template.disk_bytes))
+            vm = self.world.make_vm(vmid, small, node=node, description=ownership.describe(owner))
+            vm.lock = "clone"
+            if spec.boot_s is not None:
+                vm.boot_s = spec.boot_s
+            failure = "storage: clone failed: got timeout" if rule is not None else ""
+            return self.world.begin("clone_vm", node, lambda: _unlock(vm), failure=failure)
+
+        return await self._call(Target("clone_vm", vmid, spec.name, node, owner), clone)
+
+    async def configure_vm(self, vmid: int, spec: VMSpec, *, owner: Owner) -> TaskRef | None:
+        """Set sizes and tags."""
+
+        def configure(rule: FailureRule | None) -> TaskRef | None:
+            vm = self._owned(vmid, owner, "configure_vm")
+            self.world.touch(vm)
+            self.world.resize(vm, spec)
+            if rule is not None:
+                raise make_error(Code.TIMEOUT, f"configuring VM {vmid} ended half way")
+            vm.tags = tuple(dict.fromkeys((*ownership.tags_of(owner), *spec.tags)))
+            vm.description = ownership.describe(owner)
+            return None
+
+        return await self._call(self._target("configure_vm", vmid, owner), configure)
+
+    async def inject_cloud_init(self, vmid: int, data: CloudInit, *, owner: Owner) -> None:
+        """Keep the seed with the VM."""
+
+        def inject(_: FailureRule | None) -> None:
+            if sum(map(len, data)) > _LONGEST_SEED:
+                raise make_error(Code.PAYLOAD_TOO_LARGE, "the seed is longer than 1 MiB")
+            self._owned(vmid, owner, "inject_cloud_init").seed = data
+
+        await self._call(self._target("inject_cloud_init", vmid, owner), inject)
+
+    async def delete_vm(self, vmid: int, *, owner: Owner) -> TaskRef | None:
+        """Remove a VM that does not run."""
+
+        def delete(rule: FailureRule | None) -> TaskRef | None:
+            self.world.settle()
+            if vmid not in self.world.vms:
+                return None
+            vm = self._owned(vmid, owner, "delete_vm")
+            if vm.power is Power.RUNNING:
+                raise make_error(Code.RUNNING, f"VM {vmid} is running - destroy failed")
+            if rule is not None:
+                failure = "storage: cannot remove disk: got timeout"
+                return self.world.begin("delete_vm", vm.node, lambda: None, failure=failure)
+            self.world.touch(vm)
+            vm.lock = "destroy"
+            gone = Destroyed(vm.id, vm.name, vm.description, vm.tags, owner)
+            return self.world.begin("delete_vm", vm.node, lambda: self._destroy(vm, gone))
+
+        return await self._call(self._target("delete_vm", vmid, owner), delete)
+
+    # --- operation
+
+    async def power(self, vmid: int, action: PowerAction, *, owner: Owner) -> TaskRef | None:
+        """Switch a VM."""
+
+        def switch(rule: FailureRule | None) -> TaskRef | None:
+            vm = self._owned(vmid, owner, "power")
+            if vm.lock:
+                raise make_error(Code.LOCKED, f"VM {vmid} is locked ({vm.lock})")
+            wanted = Power.RUNNING if action in _STARTS else Power.STOPPED
+            if vm.power is wanted and action is not PowerAction.REBOOT:
+                return None
+            failure = "start failed: got timeout" if rule is not None else ""
+            return self.world.begin(
+                _TASKS[action], vm.node, lambda: self._switch(vm, wanted), failure=failure
+            )
+
+        return await self._call(self._target("power", vmid, owner), switch)
+
+    async def task_status(self, task: TaskRef) -> TaskInfo:
+        """Where a task is."""
+        return await self._call(
+            Target("task_status", node=task.node), lambda _: self.world.task_info(task)
+        )
+
+    async def tag_vm(
+        self, vmid: int, *, tags: Sequence[str], description: str, owner: Owner | None
+    ) -> None:
+        """Replace tags and description."""
+
+        def tag(_: FailureRule | None) -> None:
+            vm = self.world.find(vmid)
+            if owner is not None:
+                ownership.check_owned(self.world.info(vm), owner, "tag_vm")
+            self.world.touch(vm)
+            vm.tags, vm.description = tuple(tags), description
+
+        await self._call(self._target("tag_vm", vmid, owner or _NOBODY), tag)
+
+    async def console_url(self, vmid: int, *, owner: Owner) -> str:
+        """An address that only says whose console it would be."""
+
+        def address(_: FailureRule | None) -> str:
+            return f"mock://console/{self._owned(vmid, owner, 'console_url').name}"
+
+        return await self._call(self._target("console_url", vmid, owner), address)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    # --- one call
+
+    async def _call(self, target: Target, act: Callable[[FailureRule | None], R]) -> R:
+        """Note the call, let it go wrong if a rule says so, else act."""
+        result = "ok"
+        try:
+            return await self._act(target, act)
+        except HypervisorError as error:
+            error.operation = error.operation or target.operation
+            result = error.code.value
+            raise
+        finally:
+            self.world.journal.add(
+                Entry(
+                    self.world.clock.monotonic(),
+                    target.operation,
+                    target.vmid,
+                    target.name,
+                    target.node,
+                    target.owner.claim_uid,
+                    target.owner.operator_uid,
+                    result,
+                )
+            )
+
+    async def _act(self, target: Target, act: Callable[[FailureRule | None], R]) -> R:
+        world = self.world
+        if world.is_partitioned:
+            raise make_error(Code.UNAVAILABLE, "the hypervisor cannot be reached")
+        if world.token and world.token != self._token:
+            raise make_error(Code.UNAUTHORIZED, "the hypervisor refuses the credentials")
+        rule = world.faults.choose(Call(target.operation, target.name, target.node))
+        if rule is None:
+            return act(None)
+        match rule.kind:
+            case FaultKind.PARTIAL | FaultKind.STALE_READ:
+                return act(rule)
+            case FaultKind.LOST_RESPONSE:
+                act(None)
+                raise make_error(Code.TIMEOUT, "the answer was lost")
+            case FaultKind.TIMEOUT | FaultKind.HANG:
+                is_hang = rule.kind is FaultKind.HANG
+                await world.clock.sleep(_HANG_S if is_hang else rule.delay_s)
+                raise make_error(Code.TIMEOUT, "no answer came")
+            case FaultKind.AUTH_EXPIRED:
+                raise make_error(Code.UNAUTHORIZED, "the ticket has expired")
+            case FaultKind.LOCK:
+                raise make_error(Code.LOCKED, "can't lock file: got timeout")
+            case FaultKind.ERROR:
+                raise make_error(rule.code, "injected failure")
+
+    def _target(self, operation: str, vmid: int, owner: Owner = _NOBODY) -> Target:
+        vm = self.world.vms.get(vmid)
+        name, node = (vm.name, vm.node) if vm is not None else ("", "")
+        return Target(operation, vmid, name, node, owner)
+
+    def _owned(self, vmid: int, owner: Owner, operation: str) -> SimulatedVM:
+        vm = self.world.find(vmid)
+        ownership.check_owned(self.world.info(vm), owner, operation)
+        self._check_node(vm.node)
+        if vm.lock and operation != "power":
+            raise make_error(Code.LOCKED, f"VM {vmid} is locked ({vm.lock})")
+        return vm
+
+    def _check_node(self, name: str) -> None:
+        node = self.world.nodes.get(name)
+        if node is None or not node.is_online:
+            raise make_error(Code.UNAVAILABLE, f"node {name} is offline")
+
+    def _find_template(self, wanted: TemplateRef) -> TemplateInfo:
+        found = [
+            vm
+            for vm in self.world.vms.values()
+            if (vm.id == wanted.id if wanted.id else vm.name == wanted.name)
+            and (vm.is_template or wanted.id)
+        ]
+        if wanted.tags:
+            found = [
+                vm
+                for vm in self.world.vms.values()
+                if vm.is_template and set(wanted.tags) <= set(vm.tags)
+            ]
+        shown = wanted.id or wanted.name or ",".join(wanted.tags)
+        if not found:
+            raise make_error(Code.TEMPLATE_NOT_FOUND, f"there is no template {shown}")
+        if len(found) > 1:
+            raise make_error(Code.AMBIGUOUS, f"{len(found)} templates match {shown}")
+        vm = found[0]
+        if not vm.is_template:
+            raise make_error(Code.NOT_A_TEMPLATE, f"VM {vm.id} is not a template")
+        return TemplateInfo(
+            vm.id,
+            vm.name,
+            tuple(self.world.nodes),
+            vm.disk_bytes,
+            has_agent=True,
+            os="linux",
+            storage_type="sim",
+        )
+
+    def _switch(self, vm: SimulatedVM, power: Power) -> None:
+        if self.world.vms.get(vm.id) is vm:
+            self.world.set_power(vm, power, self.world.clock.monotonic())
+
+    def _destroy(self, vm: SimulatedVM, gone: Destroyed) -> None:
+        if self.world.vms.get(vm.id) is vm:
+            self.world.destroyed.append(gone)
+            self.world.remove(vm.id)
+
+
+_STARTS = (PowerAction.ON, PowerAction.REBOOT)
+
+
+def _unlock(vm: SimulatedVM) -> None:
+    vm.lock = ""
+
+
+class Simulators:
+    """Simulated hypervisors by endpoint: whoever names the same endpoint shares one."""
+
+    def __init__(self, clock: Clock, settings: SimulatorSettings | None = None) -> None:
+        self._clock = clock
+        self._settings = settings
+        self.worlds: dict[str, Simulator] = {}
+
+    def get(self, endpoint: str) -> Simulator:
+        """The hypervisor at an endpoint, made at first use."""
+        if endpoint not in self.worlds:
+            self.worlds[endpoint] = Simulator(self._clock, self._settings)
+        return self.worlds[endpoint]
+
+    async def open(self, settings: ProviderSettings) -> Hypervisor:
+        """An `OpenProvider`."""
+        token = settings.access.token_secret.reveal() or settings.access.password.reveal()
+        return SimulatorProvider(self.get(settings.endpoint), token=token)
+
+
+async def open_provider(settings: ProviderSettings) -> Hypervisor:
+    """A simulated hypervisor of its own, for `provider: mock` where nobody shares one."""
+    return await Simulators(settings.clock).open(settings)

@@ -1,0 +1,286 @@
+"""Nodes, templates, VMs and tasks of a simulated hypervisor. Nothing here waits.
+
+Time comes from a clock, and what became due is done whenever somebody looks: no task runs in the
+background, so a world is exactly repeatable. Invariants: one VM per id, no capacity below zero.
+"""
+
+import dataclasses
+import heapq
+import itertools
+import random
+import uuid
+from collections.abc import Callable, Iterator
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.operators.machines.drivers.simulator.faults import Faults
+from quarterdeck.operators.machines.drivers.simulator.journal import Destroyed, Journal
+from quarterdeck.operators.machines.drivers.simulator.settings import GIB, SimulatorSettings
+from quarterdeck.operators.machines.errors import Code, make_error
+from quarterdeck.operators.machines.machine import (
+    CloudInit,
+    Node,
+    Power,
+    TaskInfo,
+    TaskRef,
+    TaskState,
+    VMInfo,
+    VMSpec,
+)
+
+
+@dataclasses.dataclass(slots=True)
+class SimulatedVM:
+    """A VM."""
+
+    id: int
+    name: str
+    uuid: str
+    node: str
+    cpu: int
+    memory_bytes: int
+    disk_bytes: int
+    mac: str
+    power: Power = Power.STOPPED
+    lock: str = ""
+    tags: tuple[str, ...] = ()
+    description: str = ""
+    is_template: bool = False
+    ip: str = ""
+    boot_s: float = 0.0
+    started_at: float = 0.0
+    seed: CloudInit | None = None
+    previous: VMInfo | None = None
+    """What a stale read shows: the VM before its last change, None before it was made."""
+
+
+@dataclasses.dataclass(slots=True)
+class SimulatedNode:
+    """A node."""
+
+    name: str
+    cpu: int
+    memory_bytes: int
+    storage_bytes: int
+    is_online: bool = True
+    cpu_used: int = 0
+    memory_used: int = 0
+    storage_used: int = 0
+    vms: int = 0
+
+
+@dataclasses.dataclass(slots=True)
+class SimulatedTask:
+    """Something that takes time."""
+
+    ref: TaskRef
+    effect: Callable[[], None]
+    failure: str = ""
+    state: TaskState = TaskState.RUNNING
+
+
+class Simulator:
+    """A hypervisor in memory."""
+
+    def __init__(self, clock: Clock, settings: SimulatorSettings | None = None) -> None:
+        self.clock = clock
+        self.settings = settings if settings is not None else SimulatorSettings()
+        self.random = random.Random(self.settings.seed)
+        self.faults = Faults(random.Random(self.settings.seed + 1))
+        self.journal = Journal()
+        self.destroyed: list[Destroyed] = []
+        self.nodes: dict[str, SimulatedNode] = {}
+        self.vms: dict[int, SimulatedVM] = {}
+        self.removed: dict[int, VMInfo] = {}
+        self.is_partitioned = False
+        self.token = ""
+        """What credentials must carry; empty accepts all."""
+        self.changes = 0
+        """Counts what happened, so that a keeper knows when to save."""
+        self._tasks: dict[str, SimulatedTask] = {}
+        self._due: list[tuple[float, int, SimulatedTask]] = []
+        self._numbers = itertools.count(1)
+        for number in range(1, self.settings.nodes + 1):
+            self.add_node(f"sim-{number}")
+        for name, vmid in self.settings.templates.items():
+            self.add_template(vmid, name)
+
+    # --- what there is
+
+    def add_node(self, name: str) -> None:
+        """Add a node of the usual size."""
+        size = self.settings
+        self.nodes[name] = SimulatedNode(
+            name, size.cpu, size.memory_gib * GIB, size.storage_gib * GIB
+        )
+
+    def add_template(self, vmid: int, name: str) -> None:
+        """Add a template; it takes no capacity."""
+        node = next(iter(self.nodes))
+        self.vms[vmid] = SimulatedVM(
+            vmid, name, self._uuid(), node, 1, GIB, 2 * GIB, "", is_template=True
+        )
+
+    def node_infos(self) -> list[Node]:
+        """The nodes with what is free."""
+        self.settle()
+        return [
+            Node(
+                node.name,
+                node.is_online,
+                node.cpu,
+                node.cpu - node.cpu_used,
+                node.memory_bytes,
+                node.memory_bytes - node.memory_used,
+                node.storage_bytes - node.storage_used,
+                node.vms,
+            )
+            for node in self.nodes.values()
+        ]
+
+    def infos(self) -> Iterator[VMInfo]:
+        """Every VM that is not a template."""
+        self.settle()
+        now = self.clock.monotonic()
+        return (self._info(vm, now) for vm in self.vms.values() if not vm.is_template)
+
+    def info(self, vm: SimulatedVM) -> VMInfo:
+        """A VM as the API shows it."""
+        return self._info(vm, self.clock.monotonic())
+
+    def _info(self, vm: SimulatedVM, now: float) -> VMInfo:
+        power = vm.power if self.nodes[vm.node].is_online else Power.UNKNOWN
+        is_up = power is Power.RUNNING
+        return VMInfo(
+            vm.id,
+            vm.name,
+            vm.uuid,
+            vm.node,
+            power,
+            vm.lock,
+            (vm.ip,) if is_up and now >= vm.started_at + vm.boot_s else (),
+            vm.mac,
+            vm.tags,
+            vm.description,
+            vm.is_template,
+            now - vm.started_at if is_up else 0.0,
+            vm.cpu,
+            vm.memory_bytes,
+        )
+
+    def find(self, vmid: int) -> SimulatedVM:
+        """A VM. Raises NOT_FOUND."""
+        self.settle()
+        vm = self.vms.get(vmid)
+        if vm is None:
+            raise make_error(Code.NOT_FOUND, f"there is no VM {vmid}")
+        return vm
+
+    # --- changes
+
+    def touch(self, vm: SimulatedVM) -> None:
+        """Call it before a change: remembers what stale reads show."""
+        vm.previous = self.info(vm)
+        self.changes += 1
+
+    def make_vm(self, vmid: int, spec: VMSpec, *, node: str, description: str) -> SimulatedVM:
+        """A new VM that takes capacity. Raises ALREADY_EXISTS or RESOURCE_EXHAUSTED."""
+        self.settle()
+        if vmid in self.vms:
+            raise make_error(Code.ALREADY_EXISTS, f"VM {vmid} already exists")
+        vm = SimulatedVM(
+            vmid, spec.name, self._uuid(), node, 0, 0, 0, self._mac(), description=description
+        )
+        self._resize(vm, spec)
+        self.nodes[node].vms += 1
+        vm.ip = f"10.{vmid >> 16 & 255}.{vmid >> 8 & 255}.{vmid & 255}"
+        vm.boot_s = self.random.uniform(*self.settings.boot_s)
+        self.vms[vmid] = vm
+        self.removed.pop(vmid, None)
+        self.changes += 1
+        return vm
+
+    def resize(self, vm: SimulatedVM, spec: VMSpec) -> None:
+        """Change processors, memory and disk. Raises RESOURCE_EXHAUSTED or INVALID_SPEC."""
+        if spec.disk_bytes < vm.disk_bytes:
+            raise make_error(Code.INVALID_SPEC, f"the disk of VM {vm.id} cannot shrink")
+        self._resize(vm, spec)
+
+    def _resize(self, vm: SimulatedVM, spec: VMSpec) -> None:
+        node = self.nodes[vm.node]
+        cpu, memory = spec.cpu - vm.cpu, spec.memory_bytes - vm.memory_bytes
+        disk = spec.disk_bytes - vm.disk_bytes
+        if (
+            node.cpu_used + cpu > node.cpu
+            or node.memory_used + memory > node.memory_bytes
+            or node.storage_used + disk > node.storage_bytes
+        ):
+            raise make_error(Code.RESOURCE_EXHAUSTED, f"node {node.name} has no room for a VM")
+        node.cpu_used += cpu
+        node.memory_used += memory
+        node.storage_used += disk
+        vm.cpu, vm.memory_bytes, vm.disk_bytes = spec.cpu, spec.memory_bytes, spec.disk_bytes
+
+    def remove(self, vmid: int) -> None:
+        """Take a VM away, with all it uses."""
+        vm = self.vms.pop(vmid, None)
+        if vm is None:
+            return
+        self.removed[vmid] = self.info(vm)
+        node = self.nodes[vm.node]
+        node.cpu_used -= vm.cpu
+        node.memory_used -= vm.memory_bytes
+        node.storage_used -= vm.disk_bytes
+        node.vms -= 1
+        self.changes += 1
+
+    def set_power(self, vm: SimulatedVM, power: Power, at: float) -> None:
+        """Switch a VM; `at` is when."""
+        self.touch(vm)
+        vm.power = power
+        vm.started_at = at if power is Power.RUNNING else 0.0
+
+    # --- tasks
+
+    def begin(
+        self, operation: str, node: str, effect: Callable[[], None], *, failure: str = ""
+    ) -> TaskRef:
+        """Start a task; its effect happens when it ends, also if it then counts as failed."""
+        number = next(self._numbers)
+        ref = TaskRef(f"SIM:{node}:{number:08X}:{operation}:", node, operation)
+        task = SimulatedTask(ref, effect, failure)
+        self._tasks[ref.id] = task
+        low, high = self.settings.latencies.get(operation, (0.0, 0.0))
+        delay = self.random.uniform(low, high) * self.settings.scale
+        heapq.heappush(self._due, (self.clock.monotonic() + delay, number, task))
+        self.settle()
+        return ref
+
+    def settle(self) -> None:
+        """End the tasks that are due, in the order of their ends."""
+        now = self.clock.monotonic()
+        while self._due and self._due[0][0] <= now:
+            _, _, task = heapq.heappop(self._due)
+            task.effect()
+            task.state = TaskState.FAILED if task.failure else TaskState.OK
+
+    def task_info(self, ref: TaskRef) -> TaskInfo:
+        """Where a task is. Raises TASK_UNKNOWN."""
+        self.settle()
+        task = self._tasks.get(ref.id)
+        if task is None:
+            raise make_error(Code.TASK_UNKNOWN, f"there is no task {ref.id}")
+        return TaskInfo(task.state, task.failure if task.state is TaskState.FAILED else "")
+
+    def forget_tasks(self) -> None:
+        """Lose the records of tasks that have ended, as hypervisors do after a while."""
+        self.settle()
+        self._tasks = {
+            key: task for key, task in self._tasks.items() if task.state is TaskState.RUNNING
+        }
+
+    def _uuid(self) -> str:
+        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+
+    def _mac(self) -> str:
+        tail = self.random.getrandbits(40).to_bytes(5, "big")
+        return "02:" + ":".join(f"{byte:02x}" for byte in tail)

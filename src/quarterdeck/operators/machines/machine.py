@@ -1,0 +1,186 @@
+"""What operator and hypervisor tell each other: nodes, templates, VMs, tasks. Values only."""
+
+import enum
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from quarterdeck.kit.redaction import Secret
+
+
+class Capability(enum.StrEnum):
+    """What a hypervisor can do beside the necessary."""
+
+    LINKED_CLONE = "linked_clone"
+    VTPM = "vtpm"
+    CLOUD_INIT_ISO = "cloud_init_iso"
+    GUEST_AGENT = "guest_agent"
+    SNAPSHOTS = "snapshots"
+    LIVE_RESIZE = "live_resize"
+    CONSOLE = "console"
+
+
+class Power(enum.StrEnum):
+    """Whether a VM runs."""
+
+    RUNNING = "Running"
+    STOPPED = "Stopped"
+    PAUSED = "Paused"
+    SUSPENDED = "Suspended"
+    UNKNOWN = "Unknown"
+
+
+class PowerAction(enum.StrEnum):
+    """What `power` does. OFF pulls the plug, SHUTDOWN asks the guest."""
+
+    ON = "On"
+    OFF = "Off"
+    SHUTDOWN = "Shutdown"
+    REBOOT = "Reboot"
+
+
+class TaskState(enum.StrEnum):
+    """Where a task is."""
+
+    RUNNING = "running"
+    OK = "ok"
+    FAILED = "failed"
+
+
+class ConnectionInfo(NamedTuple):
+    """What answers at an endpoint."""
+
+    version: str
+    metadata: Mapping[str, str]
+    """`provider` and `type`, and whatever else is worth showing."""
+
+
+class Node(NamedTuple):
+    """A machine that VMs run on; amounts in bytes."""
+
+    name: str
+    is_online: bool
+    cpu_total: int = 0
+    cpu_free: int = 0
+    memory_total: int = 0
+    memory_free: int = 0
+    storage_free: int = 0
+    vms: int = 0
+
+
+class TemplateRef(NamedTuple):
+    """Which template is meant: by id, by name, by tags, or by the path of an image."""
+
+    id: int = 0
+    name: str = ""
+    tags: tuple[str, ...] = ()
+    image: str = ""
+    options: Mapping[str, str] = {}
+    """Further settings of the provider, such as `kernel` for local QEMU."""
+
+
+class TemplateInfo(NamedTuple):
+    """A template as the hypervisor has it."""
+
+    id: int
+    name: str
+    nodes: tuple[str, ...]
+    """Nodes that it can be cloned on; templates on local storage exist per node."""
+    disk_bytes: int = 0
+    has_agent: bool = False
+    has_tpm: bool = False
+    os: str = ""
+    storage_type: str = ""
+
+
+class Nic(NamedTuple):
+    """A network interface."""
+
+    bridge: str
+    vlan: int | None = None
+    mac: str = ""
+
+
+class VMSpec(NamedTuple):
+    """What a VM should be."""
+
+    name: str
+    cpu: int
+    memory_bytes: int
+    disk_bytes: int
+    nics: tuple[Nic, ...] = ()
+    storage: str = ""
+    tags: tuple[str, ...] = ()
+    """Further tags beside those of the owner."""
+    has_tpm: bool = False
+    boot_s: float | None = None
+    """How long the simulator lets it boot."""
+
+
+class CloudInit(NamedTuple):
+    """The three documents of a NoCloud seed."""
+
+    user_data: str
+    meta_data: str
+    network_data: str = ""
+
+
+class Owner(NamedTuple):
+    """Whose VM it is. Written into tags and description, compared before every change."""
+
+    operator_uid: str
+    claim_uid: str
+    claim: str
+    """namespace/name of the claim."""
+    vm_name: str
+    cluster: str = ""
+    pool: str = ""
+    created_at: str = ""
+    is_tagged: bool = True
+    """Whether the tags must be there too; a fresh clone has its description only."""
+
+
+class VMInfo(NamedTuple):
+    """A VM as the hypervisor has it."""
+
+    id: int
+    name: str
+    uuid: str
+    node: str
+    power: Power
+    lock: str = ""
+    """What the hypervisor is doing with it, such as `clone`; empty if nothing."""
+    ips: tuple[str, ...] = ()
+    mac: str = ""
+    tags: tuple[str, ...] = ()
+    description: str = ""
+    is_template: bool = False
+    uptime_s: float = 0.0
+    cpu: int = 0
+    memory_bytes: int = 0
+
+
+class TaskRef(NamedTuple):
+    """A task that the hypervisor works on."""
+
+    id: str
+    node: str = ""
+    operation: str = ""
+
+
+class TaskInfo(NamedTuple):
+    """Where a task is, and what it said."""
+
+    state: TaskState
+    message: str = ""
+    progress: float | None = None
+
+
+class AccessData(NamedTuple):
+    """Credentials of a hypervisor; one pair is set, or none."""
+
+    token_id: str = ""
+    token_secret: Secret[str] = Secret("")
+    username: str = ""
+    password: Secret[str] = Secret("")
+    client_cert: str = ""
+    client_key: Secret[str] = Secret("")

@@ -1,0 +1,122 @@
+"""Whose VM it is: written into tags and description, and read back. Pure.
+
+Tags are flat, lower case and come back in any order, so that they hold digests only; the whole
+truth is one JSON line in the description, between two markers. A VM counts as ours when name,
+description and tags agree; the id is never part of the proof, because ids are reused.
+"""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from quarterdeck.apis.hypervisor.names import PREFIX
+from quarterdeck.operators.machines.errors import Code, make_error
+from quarterdeck.operators.machines.machine import Owner, VMInfo
+
+MANAGED_TAG = "hf-managed"
+OPERATOR_TAG = "hf-op-"
+CLAIM_TAG = "hf-claim-"
+_BEGIN, _END = "<!-- hyperfleet ", " -->"
+_FIELDS = {
+    f"{PREFIX}/managed-by": "managed_by",
+    f"{PREFIX}/operator-uid": "operator_uid",
+    f"{PREFIX}/machine-claim": "claim",
+    f"{PREFIX}/claim-uid": "claim_uid",
+    f"{PREFIX}/cluster": "cluster",
+    f"{PREFIX}/runner-pool": "pool",
+    f"{PREFIX}/created-at": "created_at",
+    f"{PREFIX}/vm-name": "vm_name",
+}
+_UNSAFE = re.compile(r"[^a-z0-9_.+-]+")
+
+
+def tags_of(owner: Owner) -> tuple[str, ...]:
+    """The tags of an owner's VM."""
+    return (
+        MANAGED_TAG,
+        f"{OPERATOR_TAG}{owner.operator_uid[:8].lower()}",
+        f"{CLAIM_TAG}{owner.claim_uid.lower()}",
+    )
+
+
+def safe_tag(text: str) -> str:
+    """A text as a tag that every provider accepts."""
+    return _UNSAFE.sub("-", text.lower()).strip("-.+") or "x"
+
+
+def describe(owner: Owner) -> str:
+    """The description of an owner's VM."""
+    values = {**owner._asdict(), "managed_by": "hyperfleet"}
+    facts = {key: values[name] for key, name in _FIELDS.items() if values[name]}
+    return f"{_BEGIN}{msgspec.json.encode(facts).decode()}{_END}"
+
+
+def read_owner(vm: VMInfo) -> Owner | None:
+    """Whom the description names; None if nobody, or if it cannot be read."""
+    start = vm.description.find(_BEGIN)
+    end = vm.description.find(_END, start)
+    if start < 0 or end < 0:
+        return None
+    try:
+        facts = msgspec.json.decode(vm.description[start + len(_BEGIN) : end], type=dict[str, str])
+    except msgspec.DecodeError:
+        return None
+    if facts.get(f"{PREFIX}/managed-by") != "hyperfleet":
+        return None
+    values = {name: facts.get(key, "") for key, name in _FIELDS.items()}
+    return Owner(
+        operator_uid=values["operator_uid"],
+        claim_uid=values["claim_uid"],
+        claim=values["claim"],
+        vm_name=values["vm_name"],
+        cluster=values["cluster"],
+        pool=values["pool"],
+        created_at=values["created_at"],
+    )
+
+
+def find_mismatch(vm: VMInfo, owner: Owner) -> str:
+    """Why a VM is not the owner's; empty if it is."""
+    found = read_owner(vm)
+    if vm.is_template:
+        return "it is a template"
+    if found is None:
+        return "its description names no owner"
+    if found.operator_uid != owner.operator_uid:
+        return f"it belongs to the operator {found.operator_uid or 'of no name'}"
+    if found.claim_uid != owner.claim_uid:
+        return f"it belongs to the claim {found.claim or found.claim_uid}"
+    if vm.name != owner.vm_name:
+        return f"its name is {vm.name!r}, not {owner.vm_name!r}"
+    return _find_tag_mismatch(vm.tags, owner)
+
+
+def _find_tag_mismatch(tags: Iterable[str], owner: Owner) -> str:
+    ours, expected = {tag.lower() for tag in tags}, set(tags_of(owner))
+    marks = {tag for tag in ours if tag.startswith((OPERATOR_TAG, CLAIM_TAG))}
+    if strange := sorted(marks - expected):
+        return f"its tag {strange[0]} is that of another owner"
+    if owner.is_tagged and not expected <= ours:
+        return f"its tag {min(expected - ours)} is missing"
+    return ""
+
+
+def is_owned(vm: VMInfo, owner: Owner) -> bool:
+    """Whether name, description and tags say that the VM is the owner's."""
+    return not find_mismatch(vm, owner)
+
+
+def check_owned(vm: VMInfo, owner: Owner, operation: str) -> None:
+    """Refuse to touch a VM that is not the owner's; never retried, never overridden.
+
+    Raises:
+        PermanentError: OWNERSHIP_MISMATCH, saying what differs.
+    """
+    if problem := find_mismatch(vm, owner):
+        raise make_error(
+            Code.OWNERSHIP_MISMATCH,
+            f"VM {vm.id} ({vm.name}) is not the one of claim {owner.claim}: {problem}; "
+            "it is left alone",
+            operation=operation,
+        )

@@ -1,0 +1,1 @@
+"""What decides, without talking to anybody: placement, claims, fleets, pools, orphans. Pure."""

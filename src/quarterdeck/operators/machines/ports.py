@@ -1,0 +1,162 @@
+"""What the operator asks of a hypervisor. Every call may raise `errors.HypervisorError`.
+
+Rules that every provider keeps, and `tests/contract/hypervisor` checks:
+
+- A mutating call names the `Owner`; before it changes an existing VM the provider reads it and
+  raises OWNERSHIP_MISMATCH unless `ownership.is_owned` holds. Ids alone prove nothing.
+- A call that returns a `TaskRef` has only begun; None means it has finished.
+- Calls are idempotent by owner and id: to repeat one after a lost answer is safe.
+- `delete_vm` of a VM that is gone succeeds. `get_vm` of one raises NOT_FOUND.
+- A TransientError says nothing about whether the call took effect: read the VM and see.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.operators.machines.machine import (
+    AccessData,
+    Capability,
+    CloudInit,
+    ConnectionInfo,
+    Node,
+    Owner,
+    PowerAction,
+    TaskInfo,
+    TaskRef,
+    TemplateInfo,
+    TemplateRef,
+    VMInfo,
+    VMSpec,
+)
+
+
+class Inventory(Protocol):
+    """What there is."""
+
+    async def test_connection(self) -> ConnectionInfo:
+        """Prove that the endpoint answers and accepts the credentials.
+
+        Raises UNAVAILABLE, UNAUTHORIZED or TLS.
+        """
+        ...
+
+    async def list_nodes(self) -> Sequence[Node]:
+        """Every node with what is free on it."""
+        ...
+
+    async def validate_template(self, template: TemplateRef) -> TemplateInfo:
+        """The one template meant. Raises TEMPLATE_NOT_FOUND, AMBIGUOUS or NOT_A_TEMPLATE."""
+        ...
+
+    async def list_vms(self) -> Sequence[VMInfo]:
+        """Every VM with tags and description, templates excluded; one or few requests."""
+        ...
+
+    async def get_vm(self, vmid: int) -> VMInfo:
+        """One VM with its addresses. Raises NOT_FOUND."""
+        ...
+
+
+class Provisioning(Protocol):
+    """Making and removing VMs."""
+
+    async def reserve_id(self, *, start: int, end: int, taken: frozenset[int]) -> int:
+        """An id in the range that no VM has and that is not in `taken`. Raises IDS_EXHAUSTED."""
+        ...
+
+    async def clone_vm(
+        self,
+        template: TemplateInfo,
+        spec: VMSpec,
+        *,
+        vmid: int,
+        node: str,
+        linked: bool,
+        owner: Owner,
+    ) -> TaskRef | None:
+        """Copy a template. The VM has the owner's name and description from the first moment.
+
+        Raises ALREADY_EXISTS, STORAGE_UNSUPPORTED, RESOURCE_EXHAUSTED or LOCKED.
+        """
+        ...
+
+    async def configure_vm(self, vmid: int, spec: VMSpec, *, owner: Owner) -> TaskRef | None:
+        """Set processors, memory, disk, network, a fresh vTPM, and the tags of the owner."""
+        ...
+
+    async def inject_cloud_init(self, vmid: int, data: CloudInit, *, owner: Owner) -> None:
+        """Attach a NoCloud seed; replaces an earlier one. Raises PAYLOAD_TOO_LARGE."""
+        ...
+
+    async def delete_vm(self, vmid: int, *, owner: Owner) -> TaskRef | None:
+        """Remove a stopped VM with its disks and seed. Raises RUNNING or LOCKED."""
+        ...
+
+
+class Operation(Protocol):
+    """Running VMs."""
+
+    async def power(self, vmid: int, action: PowerAction, *, owner: Owner) -> TaskRef | None:
+        """Start, stop, shut down or reboot; what is already so succeeds."""
+        ...
+
+    async def task_status(self, task: TaskRef) -> TaskInfo:
+        """Where a task is. Raises TASK_UNKNOWN when the hypervisor has forgotten it."""
+        ...
+
+    async def tag_vm(
+        self, vmid: int, *, tags: Sequence[str], description: str, owner: Owner | None
+    ) -> None:
+        """Replace tags and description. `owner` None is for a VM that nobody owns yet."""
+        ...
+
+    async def console_url(self, vmid: int, *, owner: Owner) -> str:
+        """Where the console is. Raises NOT_SUPPORTED."""
+        ...
+
+
+class Hypervisor(Inventory, Provisioning, Operation, Protocol):
+    """One hypervisor environment, with one set of credentials."""
+
+    @property
+    def name(self) -> str:
+        """The provider's name, the scheme of provider ids."""
+        ...
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What it can do beside the necessary."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections; VMs stay as they are."""
+        ...
+
+
+class ProviderSettings(NamedTuple):
+    """What a provider is opened with."""
+
+    cluster: str
+    """namespace/name of the HypervisorCluster."""
+    endpoint: str
+    access: AccessData
+    nodes: tuple[str, ...]
+    storage: str
+    network: str
+    clock: Clock
+    is_insecure: bool = False
+    """Whether any certificate is accepted."""
+    ca_certificates: str = ""
+    """PEM; those of the system if empty."""
+    timeout_s: float = 300.0
+    max_concurrent_operations: int = 2
+    """Per node."""
+    folder: Path | None = None
+    """Where a provider that keeps files may keep them."""
+
+
+OpenProvider = Callable[[ProviderSettings], Awaitable[Hypervisor]]
+"""What an entry point of the group `quarterdeck.hypervisors` names. Must not talk to the
+hypervisor yet: `test_connection` is the first call."""
