@@ -132,7 +132,7 @@ def _encode(count: int) -> Iterator[Contenders]:
 
 @contextmanager
 def _labels(text: str, count: int) -> Iterator[Contenders]:
-    from quarterdeck.wire.labels import Selector
+    from quarterdeck.wire.label_selector import Selector
 
     labels: list[dict[str, str]] = [_pod(number)["metadata"]["labels"] for number in range(count)]
     matches = Selector.parse(text).matches
@@ -157,7 +157,7 @@ def _labels(text: str, count: int) -> Iterator[Contenders]:
 
 @contextmanager
 def _fields(count: int) -> Iterator[Contenders]:
-    from quarterdeck.wire.fields import FieldSelector
+    from quarterdeck.wire.field_selector import FieldSelector
 
     facts = [
         {"metadata.name": pod["metadata"]["name"], "spec.nodeName": pod["spec"]["nodeName"]}

@@ -1,6 +1,6 @@
 """The kinds: types and defaults only, one frozen struct per kind, nothing that acts.
 
-Imports `meta` and `kit`. A kind is the single source of its schema, CRD, builder and reference
+A kind is the single source of its schema, CRD, builder and reference
 page. Start at `applications.v1` for a kind of our own, at `core` for those of Kubernetes.
 `scheme()` is the table of all of them; a group is imported when it is first looked into.
 """

@@ -26,7 +26,7 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
-from quarterdeck.kit.collector import settle_memory
+from quarterdeck.kit.gc_tuning import tune_gc
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.manager.manager import Manager
@@ -83,7 +83,7 @@ async def up(settings: Settings, *, screen: Screen, started: float) -> None:
             for part in parts:
                 await part.attach(host)
             await stack.enter_async_context(manager.running())
-            settle_memory()
+            tune_gc()
             gc.enable()
         _show(host, server, parts, screen=screen, took_s=clock.monotonic() - started)
         await _narrate(server, parts, stack, screen=screen, clock=clock)

@@ -11,7 +11,7 @@ from quarterdeck.app.embedded import HOST, check_port
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.signals import Interrupted, Stop
 from quarterdeck.kit.clock import SystemClock
-from quarterdeck.kit.collector import settle_memory
+from quarterdeck.kit.gc_tuning import tune_gc
 from quarterdeck.server.options import ServerOptions
 
 __all__ = ["Interrupted", "Say", "ServeSettings", "StartError", "serve"]
@@ -62,5 +62,5 @@ async def serve(settings: ServeSettings, *, say: Say, started: float) -> None:
                 say(f"listening on http://{HOST}:{plain.port}")
         say(f"kubeconfig is {server.kubeconfig}")
         say(f"ready in {(clock.monotonic() - started) * 1000:.0f} ms")
-        settle_memory()
+        tune_gc()
         await stop.wait()

@@ -16,7 +16,7 @@ from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import in_cluster_available, load_config
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock, SystemClock
-from quarterdeck.kit.collector import settle_memory
+from quarterdeck.kit.gc_tuning import tune_gc
 from quarterdeck.meta import names
 from quarterdeck.runtime.endpoints.certificate import CertificateProblem
 from quarterdeck.runtime.endpoints.server import BindAddress
@@ -70,7 +70,7 @@ async def run(settings: Settings) -> None:
                 await stack.enter_async_context(manager.running())
             except CertificateProblem as error:
                 raise StartError(f"{error} (--metrics-cert-path)") from error
-            settle_memory()
+            tune_gc()
         await stop.wait()
         log.info("stopping")
 

@@ -4,7 +4,7 @@
 `client.resource(...)` has them on dictionaries. Where to reach a server and who we are comes from
 `config`: a kubeconfig, a pod's service account, or values.
 
-Imports `apis`, `wire`, `meta` and `kit`, never the server. Start at `client`, then `raw`.
+Start at `client`, then `raw`.
 """
 
 from typing import TYPE_CHECKING

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self, TypedDict, TypeVar
 
 import msgspec
 
-from quarterdeck.client import paging
+from quarterdeck.client import pager
 from quarterdeck.client.config.cluster import ClusterConfig, Impersonation
 from quarterdeck.client.credentials import Provider
 from quarterdeck.client.interfaces import Api, ApiResource, PatchType
@@ -144,7 +144,7 @@ class Client:
         self, kind: type[Kind], namespace: str = "", options: ListOptions = ListOptions()
     ) -> AsyncIterator[list[Kind]]:
         """Every object, a page at a time, all from one moment."""
-        async for page in paging.pages(self._api, _path(kind, namespace), options):
+        async for page in pager.pages(self._api, _path(kind, namespace), options):
             yield [decode(kind, item) for item in page.items]
 
     async def list(

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from quarterdeck.client import paging
+from quarterdeck.client import pager
 from quarterdeck.client.interfaces import Api, PatchType
 from quarterdeck.kit import json
 from quarterdeck.meta.identity import GVR
@@ -47,7 +47,7 @@ class ResourceClient:
         self, namespace: str = "", options: ListOptions = ListOptions()
     ) -> AsyncIterator[list[dict[str, Any]]]:
         """Every object, a page at a time, all from one moment."""
-        async for page in paging.pages(self._api, self.path(namespace), options):
+        async for page in pager.pages(self._api, self.path(namespace), options):
             envelope = {"apiVersion": page.api_version, "kind": page.kind}
             yield [{**envelope, **json.decode(item)} for item in page.items]
 

@@ -2,5 +2,5 @@
 
 What can be derived from the types is derived: CRD manifests, builders, reference pages. Each
 generator is one function in one module that returns files; `registry` lists them, `verify` compares
-them with what is there. Imports everything below it; nothing imports it.
+them with what is there.
 """

@@ -9,7 +9,7 @@ from quarterdeck.meta.field import show
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object
 from quarterdeck.meta.schema import Node
-from quarterdeck.meta.typing_schema import walk
+from quarterdeck.meta.type_schema import walk
 
 FOLDER = "docs/reference/kinds"
 

@@ -1,4 +1,4 @@
-"""Libraries we wish existed, each publishable alone: nothing here knows of Kubernetes.
+"""Libraries each publishable alone: nothing here knows of Kubernetes.
 
-Imports only the standard library and, one module each, a third-party library. Start at `clock`.
+A third-party library is imported by one module here, or by one package. Start at `clock`.
 """

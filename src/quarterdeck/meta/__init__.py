@@ -1,5 +1,5 @@
 """What every object has: identity, metadata, conditions, a kind in a scheme, a schema.
 
-Imports `kit` only. Start at `identity`, then `schema`: the one node type that CRD schemas and the
+Start at `identity`, then `schema`: the one node type that CRD schemas and the
 table of built-in kinds both become.
 """

@@ -15,7 +15,7 @@ from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.objects import Object, decode, owner_reference
 
 if TYPE_CHECKING:
-    from quarterdeck.meta.structural import Compiled
+    from quarterdeck.meta.structural import CompiledSchema
 
 T = TypeVar("T", bound=Object)
 
@@ -145,7 +145,7 @@ def _each(path: str, value: str, problems: Callable[[str], list[str]]) -> Iterat
 
 
 @functools.cache
-def _schema(kind: type[Object]) -> "Compiled":
+def _schema(kind: type[Object]) -> "CompiledSchema":
     from quarterdeck.meta import crd
     from quarterdeck.meta.structural import compile_schema
 

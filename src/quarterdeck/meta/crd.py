@@ -10,7 +10,7 @@ from quarterdeck.meta.identity import GroupKind
 from quarterdeck.meta.kinds import Column, KindInfo
 from quarterdeck.meta.objects import Object
 from quarterdeck.meta.schema import Node, to_openapi
-from quarterdeck.meta.typing_schema import SchemaError, struct_node, walk
+from quarterdeck.meta.type_schema import SchemaError, struct_node, walk
 
 MAX_BYTES = 256 * 1024
 """Larger manifests break `kubectl apply`, which copies them into an annotation of this size."""

@@ -1,9 +1,9 @@
 """A revisioned store: append, read at a revision, watch after one, compact.
 
 Row 5 and 6 of the road of one object: the server's handlers decide writes here, and what is
-durable is fanned out to watchers. Knows nothing of Kubernetes but the shape of a key; may import
-`kit` only. Start reading at `store.py`, then `sequencer.py` (how writes become durable), `state.py`
-(how snapshots cost nothing) and `sqlite` (how the disk is used).
+durable is fanned out to watchers. Knows nothing of Kubernetes but the shape of a key, and imports
+`kit` only (a contract in pyproject.toml). Start reading at `store.py`, then `sequencer.py` (how
+writes become durable), `state.py` (how snapshots share memory) and `sqlite` (how the disk is used).
 """
 
 from typing import TYPE_CHECKING

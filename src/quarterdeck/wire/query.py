@@ -142,7 +142,7 @@ def parse_query(query: str) -> dict[str, list[str]]:
     return parameters
 
 
-def truth(text: str) -> bool:
+def parse_bool(text: str) -> bool:
     """Kubernetes' reading of a boolean parameter."""
     return text != "0" and text.lower() != "false"
 
@@ -154,7 +154,7 @@ def _text(value: object) -> str:
 
 
 def _read_bool(values: list[str]) -> bool:
-    return truth(values[0])
+    return parse_bool(values[0])
 
 
 def _read_text(values: list[str]) -> str:

@@ -12,7 +12,7 @@ from quarterdeck.cel import Environment
 from quarterdeck.meta import crd
 from quarterdeck.meta.objects import Object
 from quarterdeck.meta.schema import Node, Rule
-from quarterdeck.meta.typing_schema import walk
+from quarterdeck.meta.type_schema import walk
 
 COST_LIMIT = 10_000_000
 """What the server allows one rule to cost at most."""

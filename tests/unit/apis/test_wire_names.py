@@ -13,7 +13,7 @@ from quarterdeck.meta.annotations import item_of, unwrap
 from quarterdeck.meta.objects import Object
 from quarterdeck.meta.schema import Node
 from quarterdeck.meta.scheme import Scheme
-from quarterdeck.meta.typing_schema import SchemaError, node_of, struct_node
+from quarterdeck.meta.type_schema import SchemaError, node_of, struct_node
 
 KINDS = [kind for kind in Scheme(modules=apis.KUBERNETES).kinds() if kind.KIND.plural]
 

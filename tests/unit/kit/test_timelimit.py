@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from quarterdeck.kit.timelimit import TimeLimit
+from quarterdeck.kit.time_limit import TimeLimit
 
 
 async def test_what_is_quick_enough_passes_and_the_limit_serves_again() -> None:

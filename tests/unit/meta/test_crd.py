@@ -13,7 +13,7 @@ from quarterdeck.meta.markers import ABSENT, Arbitrary, IntOrString, Quantity, S
 from quarterdeck.meta.objects import Object, Struct
 from quarterdeck.meta.schema import Rule
 from quarterdeck.meta.structural import structural_errors
-from quarterdeck.meta.typing_schema import SchemaError
+from quarterdeck.meta.type_schema import SchemaError
 
 
 class Colour(enum.StrEnum):

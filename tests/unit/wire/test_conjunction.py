@@ -1,5 +1,5 @@
 from quarterdeck.wire.conjunction import Term, compile_all
-from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.label_selector import Selector
 
 
 def test_no_term_at_all_is_always_true() -> None:

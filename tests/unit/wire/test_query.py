@@ -9,7 +9,7 @@ from quarterdeck.wire.query import (
     ListOptions,
     PatchOptions,
     Preconditions,
-    truth,
+    parse_bool,
 )
 from quarterdeck.wire.status import BadRequest
 
@@ -64,13 +64,13 @@ def test_delete_options_survive_the_body(options: DeleteOptions) -> None:
 
 @pytest.mark.parametrize("value", ["true", "True", "1", "", "yes"])
 def test_anything_but_zero_and_false_is_true(value: str) -> None:
-    assert truth(value)
+    assert parse_bool(value)
     assert ListOptions.parse(f"watch={value}").watch
 
 
 @pytest.mark.parametrize("value", ["0", "false", "False", "FALSE"])
 def test_zero_and_false_are_false(value: str) -> None:
-    assert not truth(value)
+    assert not parse_bool(value)
 
 
 def test_a_number_that_is_none_is_a_bad_request_naming_it() -> None:

@@ -4,9 +4,9 @@ Built for many small requests and many long streams: one write for each response
 that a request does not need, back-pressure in both directions, a limit on everything a peer can
 make us hold, and an in-memory network for simulation. Works on asyncio's loop and on uvloop.
 
-Imports `kit.clock` and httptools. Start reading at `message` (what a handler sees), then `server`
-and `connection`; the other half is `client`. Names load on first use, so that a process that only
-serves never pays for the client.
+Start reading at `message` (what a handler sees), then `server` and `server_connection`; the other
+half is `client`. Names load on first use, so that a process that only serves never loads the
+client.
 """
 
 from typing import TYPE_CHECKING

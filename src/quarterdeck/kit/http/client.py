@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterable
 from types import TracebackType
 from typing import Final, Self
 
-from quarterdeck.kit.http.dial import Dialer, SocketDialer
+from quarterdeck.kit.http.client_connection import ClientConnection
+from quarterdeck.kit.http.dialer import Dialer, SocketDialer
 from quarterdeck.kit.http.encode import header_lines
 from quarterdeck.kit.http.errors import ConnectTimeout, PeerGone
-from quarterdeck.kit.http.exchange import ClientConnection
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.origin import Origin, parse_origin, split_url
 from quarterdeck.kit.http.pool import Pool

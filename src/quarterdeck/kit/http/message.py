@@ -5,8 +5,8 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
+from quarterdeck.kit.http.body_buffer import BodyBuffer
 from quarterdeck.kit.http.errors import BodyTooLarge, HttpError, SlowPeer
-from quarterdeck.kit.http.flow import Inflow
 from quarterdeck.kit.http.headers import Headers
 from quarterdeck.kit.http.target import split_target
 
@@ -63,11 +63,11 @@ class Request:
     """
 
     __slots__ = (
+        "body_buffer",
         "carrier",
         "expects_continue",
         "has_body",
         "headers",
-        "inflow",
         "keep_alive",
         "method",
         "path",
@@ -94,7 +94,7 @@ class Request:
     has_body: bool
     expects_continue: bool
     """The client waits for `100 Continue` before it sends the body."""
-    inflow: Inflow | None
+    body_buffer: BodyBuffer | None
     """The body on its way in; for the connection."""
     refusal: int
     """The status that an unhandled failure to read the body becomes; for the connection."""
@@ -126,7 +126,7 @@ class Request:
         request.has_body = bool(body)
         request.expects_continue = False
         request.refusal = 0
-        request.inflow = Inflow.of(body) if body else None
+        request.body_buffer = BodyBuffer.of(body) if body else None
         request.carrier = _Nobody()
         return request
 
@@ -138,17 +138,17 @@ class Request:
             PeerGone: the connection ended before the body did.
             SlowPeer: the body arrives too slowly; unhandled, it becomes a 408.
         """
-        inflow = self.inflow
-        if inflow is None:
+        body_buffer = self.body_buffer
+        if body_buffer is None:
             return b""
         limit = min(limit, self.carrier.body_limit)
         length = self.headers.get("content-length")
         try:
             if length is not None and int(length) > limit:
                 raise BodyTooLarge(limit)
-            if not inflow.ended:
+            if not body_buffer.ended:
                 self.carrier.want_body(self)
-            return await inflow.take_all(limit)
+            return await body_buffer.take_all(limit)
         except HttpError as error:
             self.refusal = _refusal(error)
             raise
@@ -161,15 +161,15 @@ class Request:
             PeerGone: the connection ended before the body did.
             SlowPeer: the body arrives too slowly.
         """
-        inflow = self.inflow
-        if inflow is None:
+        body_buffer = self.body_buffer
+        if body_buffer is None:
             return
         limit = self.carrier.body_limit
-        if not inflow.ended:
+        if not body_buffer.ended:
             self.carrier.want_body(self)
         total = 0
         try:
-            while data := await inflow.take():
+            while data := await body_buffer.take():
                 total += len(data)
                 if total > limit:
                     raise BodyTooLarge(limit)

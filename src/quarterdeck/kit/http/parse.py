@@ -144,7 +144,7 @@ class RequestReader:
         request.method = _METHODS.get(method := parser.get_method()) or method.decode("ascii")
         request.headers = Headers.of_lower(pairs, index)
         request.keep_alive = keep_alive = parser.should_keep_alive()
-        request.inflow = None
+        request.body_buffer = None
         request.refusal = 0
         request.expects_continue = False
         if "content-length" in index or "transfer-encoding" in index:

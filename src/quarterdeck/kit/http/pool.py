@@ -3,9 +3,9 @@
 import asyncio
 from collections import deque
 
-from quarterdeck.kit.http.dial import Dialer
+from quarterdeck.kit.http.client_connection import ClientConnection
+from quarterdeck.kit.http.dialer import Dialer
 from quarterdeck.kit.http.errors import PeerGone, PoolTimeout
-from quarterdeck.kit.http.exchange import ClientConnection
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.origin import Origin
 

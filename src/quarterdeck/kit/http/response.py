@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from types import TracebackType
 from typing import Protocol, Self
 
+from quarterdeck.kit.http.body_buffer import BodyBuffer
 from quarterdeck.kit.http.errors import BodyTooLarge
-from quarterdeck.kit.http.flow import Inflow
 from quarterdeck.kit.http.headers import Headers
 
 
@@ -21,14 +21,20 @@ class Source(Protocol):
 class ClientResponse:
     """A response. Read its body to the end or close it: the pool needs the connection."""
 
-    __slots__ = ("_body_limit", "_inflow", "_source", "headers", "status")
+    __slots__ = ("_body_buffer", "_body_limit", "_source", "headers", "status")
 
     def __init__(
-        self, status: int, headers: Headers, *, inflow: Inflow, source: Source, body_limit: int
+        self,
+        status: int,
+        headers: Headers,
+        *,
+        body_buffer: BodyBuffer,
+        source: Source,
+        body_limit: int,
     ) -> None:
         self.status = status
         self.headers = headers
-        self._inflow = inflow
+        self._body_buffer = body_buffer
         self._source = source
         self._body_limit = body_limit
 
@@ -41,7 +47,7 @@ class ClientResponse:
             ReadTimeout: no more of it arrived in time.
         """
         try:
-            return await self._inflow.take_all(self._body_limit if limit is None else limit)
+            return await self._body_buffer.take_all(self._body_limit if limit is None else limit)
         except BaseException:
             self._source.abandon(self)
             raise
@@ -54,7 +60,7 @@ class ClientResponse:
             ReadTimeout: no more of it arrived in time.
         """
         try:
-            while data := await self._inflow.take():
+            while data := await self._body_buffer.take():
                 yield data
         finally:
             self._source.abandon(self)
@@ -69,7 +75,7 @@ class ClientResponse:
         """
         try:
             splitter = LineSplitter(limit)
-            while data := await self._inflow.take():
+            while data := await self._body_buffer.take():
                 for line in splitter.feed(data):
                     yield line
             for line in splitter.end():
@@ -79,14 +85,14 @@ class ClientResponse:
 
     async def aclose(self) -> None:
         """Drop the rest of the body; a connection that still carries it is closed."""
-        if not self._inflow.ended:
+        if not self._body_buffer.ended:
             self._source.abandon(self)
             await asyncio.sleep(0)  # so that the transport has let go of it
 
     @property
     def is_complete(self) -> bool:
         """The whole body has arrived."""
-        return self._inflow.ended
+        return self._body_buffer.ended
 
     async def __aenter__(self) -> Self:
         return self

@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import Self
 
 from quarterdeck.kit.clock import Clock, SystemClock
-from quarterdeck.kit.http.accept import Acceptor, open_sockets, open_unix_socket
-from quarterdeck.kit.http.connection import ServerConnection
+from quarterdeck.kit.http.acceptor import Acceptor, open_sockets, open_unix_socket
 from quarterdeck.kit.http.limits import Limits
 from quarterdeck.kit.http.message import Handler, Request
+from quarterdeck.kit.http.server_connection import ServerConnection
 from quarterdeck.kit.http.state import ErrorCallback, ServerState
 from quarterdeck.kit.http.statistics import ServerStatistics
 

@@ -2,19 +2,47 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http.limits import Limits
 from quarterdeck.kit.http.message import Handler, Request
 
 if TYPE_CHECKING:
-    from quarterdeck.kit.http.connection import ServerConnection
+    import asyncio
 
 ErrorCallback = Callable[[Request, BaseException], None]
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class OpenConnection(Protocol):
+    """A connection as its server sees it: what ends it, and what it is doing."""
+
+    @property
+    def idle_deadline(self) -> float | None:
+        """When the idle time-out strikes; None while the connection is in use."""
+
+    @property
+    def task(self) -> "asyncio.Task[None] | None":
+        """What answers a request now."""
+
+    @property
+    def is_streaming(self) -> bool:
+        """A streamed body is being written."""
+
+    def tick(self, now: float) -> None:
+        """Apply the time-outs."""
+
+    def drain(self) -> None:
+        """Close when nothing is being answered, else after that; streams are told to end."""
+
+    def evict(self) -> None:
+        """Close an idle connection to make room for another one."""
+
+    def abort(self) -> None:
+        """Close at once, without sending what is buffered."""
 
 
 class ServerState:
@@ -27,8 +55,8 @@ class ServerState:
         self.limits = limits
         self.on_error = on_error
         self.names: dict[bytes, str] = {}
-        self.connections: set[ServerConnection] = set()
-        self.running: set[ServerConnection] = set()
+        self.connections: set[OpenConnection] = set()
+        self.running: set[OpenConnection] = set()
         self.draining = False
         self.on_change: Callable[[], None] = _nothing
         self.connections_total = 0

@@ -1,11 +1,12 @@
 """Schemas at work: what a schema drops, fills in and refuses.
 
-`compile_schema` turns a `meta.schema.Node` into a `Compiled` once; objects then go through
+`compile_schema` turns a `meta.schema.Node` into a `CompiledSchema` once; objects then go through
 `admit` (prune and default, one walk) and `validate`. `structural_errors` judges a schema itself, as
 the API server does before it accepts a CustomResourceDefinition.
 
-Read `compiled` first; then `fast` (the walk that says yes), `explain` (the walk that says why not,
-in Kubernetes' words), `admit`, `duplicates`, and `rules` for the schema's own rules.
+Read `compiled_schema` first; then `fast` (accepts valid values quickly), `explain` (lists what is
+wrong with the others, in Kubernetes' words), `admit`, `duplicates`, and `rules` for the schema's
+own rules.
 """
 
 from typing import TYPE_CHECKING
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING
 from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
-    from quarterdeck.meta.structural.compiled import Admitted as Admitted
-    from quarterdeck.meta.structural.compiled import Compiled as Compiled
-    from quarterdeck.meta.structural.compiled import compile_schema as compile_schema
+    from quarterdeck.meta.structural.compiled_schema import Admitted as Admitted
+    from quarterdeck.meta.structural.compiled_schema import CompiledSchema as CompiledSchema
+    from quarterdeck.meta.structural.compiled_schema import compile_schema as compile_schema
     from quarterdeck.meta.structural.rules import structural_errors as structural_errors
 
 _HOMES = {
-    "compiled": ("Admitted", "Compiled", "compile_schema"),
+    "compiled_schema": ("Admitted", "CompiledSchema", "compile_schema"),
     "rules": ("structural_errors",),
 }
 

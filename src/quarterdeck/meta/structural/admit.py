@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.meta.schema import Node
-from quarterdeck.meta.structural.copying import copy_value
+from quarterdeck.meta.structural.json_copy import copy_value
 
 Walk = Callable[[Any], list[str] | None]
 Factory = Callable[[], Any]

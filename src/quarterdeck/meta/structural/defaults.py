@@ -5,8 +5,8 @@ from typing import Any
 
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.schema import from_openapi
-from quarterdeck.meta.structural import compiled
-from quarterdeck.meta.structural.copying import copy_value
+from quarterdeck.meta.structural import compiled_schema
+from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.meta.structural.shape import items_of
 
 
@@ -25,7 +25,7 @@ def _walk(node: Mapping[str, Any], path: str) -> Iterator[FieldError]:
 
 
 def _default_errors(node: Mapping[str, Any], default: Any, path: str) -> Iterator[FieldError]:
-    schema = compiled.compile_schema(
+    schema = compiled_schema.compile_schema(
         from_openapi(node), is_root=bool(node.get("x-kubernetes-embedded-resource"))
     )
     pruned = copy_value(default)

@@ -11,7 +11,7 @@ from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.index import Index, IndexFunction
 from quarterdeck.runtime.cache.retention import Keep
 from quarterdeck.runtime.cache.snapshot import Metadata, Snapshot
-from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.label_selector import Selector
 
 T = TypeVar("T", bound=Object)
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, assert_never
 from quarterdeck.client.interfaces import Api
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.kit.timelimit import TimeLimit
+from quarterdeck.kit.time_limit import TimeLimit
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.event import Author, Event

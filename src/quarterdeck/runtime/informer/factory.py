@@ -11,7 +11,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.informer.informer import EVERYTHING, Informer, ReadsAndWatches, Scope
 from quarterdeck.runtime.informer.reflector import WatchSettings
-from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.label_selector import Selector
 
 T = TypeVar("T", bound=Object)
 

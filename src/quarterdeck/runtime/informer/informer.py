@@ -28,7 +28,7 @@ from quarterdeck.runtime.informer.reflector import (
     Wait,
     WatchSettings,
 )
-from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.label_selector import Selector
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import ApiError

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from quarterdeck.client.interfaces import HasApi
 from quarterdeck.kit.clock import Clock, SystemClock
-from quarterdeck.kit.collector import settle_memory
+from quarterdeck.kit.gc_tuning import tune_gc
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
@@ -224,7 +224,7 @@ class Manager:
         """
         with stopping_on_signals(self.stop):
             async with self.running():
-                settle_memory()
+                tune_gc()
                 await self._stop.wait()
 
     @contextlib.asynccontextmanager

@@ -23,7 +23,7 @@ from quarterdeck.runtime.observability.metrics import ControllerMetrics
 from quarterdeck.runtime.reconcile.apply import is_noop
 from quarterdeck.runtime.reconcile.journal import Read, Write, shown_body
 from quarterdeck.wire import merge_patch
-from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.label_selector import Selector
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import (
     CreateOptions,

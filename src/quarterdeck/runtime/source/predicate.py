@@ -7,7 +7,7 @@ decoded only where a comparison needs it.
 from collections.abc import Callable
 
 from quarterdeck.runtime.cache.event import Change, Event
-from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.label_selector import Selector
 
 Predicate = Callable[[Event], bool]
 

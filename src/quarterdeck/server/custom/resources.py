@@ -7,7 +7,7 @@ from typing import Any
 
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.meta.schema import Node, from_openapi
-from quarterdeck.meta.structural import Compiled, compile_schema
+from quarterdeck.meta.structural import CompiledSchema, compile_schema
 from quarterdeck.server.custom import accepted_names
 from quarterdeck.server.custom.embedded_metadata import has_embedded
 from quarterdeck.server.custom.printer_columns import PrinterColumns
@@ -105,12 +105,12 @@ def _strategy(definition: Object, version: Mapping[str, Any]) -> CustomStrategy:
     )
 
 
-def _status_schema(node: Node) -> Compiled | None:
+def _status_schema(node: Node) -> CompiledSchema | None:
     status = node.properties.get(STATUS)
     return compile_schema(status, is_root=False) if status is not None else None
 
 
-def _is_settled(definition: Object, schema: Compiled) -> bool:
+def _is_settled(definition: Object, schema: CompiledSchema) -> bool:
     """Whether stored bytes need no look: one version ever, and no defaults that came later."""
     only_one = len(definition["status"].get("storedVersions") or ()) == 1
     never_changed = definition["metadata"].get("generation", 1) == 1

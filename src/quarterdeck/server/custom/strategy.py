@@ -12,8 +12,8 @@ import msgspec
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid
-from quarterdeck.meta.structural import Compiled
-from quarterdeck.meta.structural.copying import copy_value
+from quarterdeck.meta.structural import CompiledSchema
+from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.custom import embedded_metadata
 from quarterdeck.server.custom.expressions import Expressions, skipped
 from quarterdeck.server.custom.jsonpath import compile_path
@@ -39,8 +39,8 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     kind: str
     api_version: str
     stored_api_version: str
-    schema: Compiled
-    status_schema: Compiled | None
+    schema: CompiledSchema
+    status_schema: CompiledSchema | None
     """The schema of `status`; none where the definition declares no status subresource."""
     has_status: bool
     has_embedded: bool

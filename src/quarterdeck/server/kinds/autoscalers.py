@@ -12,7 +12,7 @@ import msgspec
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required
-from quarterdeck.meta.structural.copying import copy_value
+from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import at, fill, items, mapping
 from quarterdeck.server.kinds.strategy import Rules

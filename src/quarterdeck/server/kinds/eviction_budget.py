@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from quarterdeck.server.registry.resource import Object
-from quarterdeck.wire.labels import Selector, SelectorError
+from quarterdeck.wire.label_selector import Selector, SelectorError
 from quarterdeck.wire.status import ApiError, Cause, Details, Forbidden, TooManyRequests
 
 _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."

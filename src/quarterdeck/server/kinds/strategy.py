@@ -14,7 +14,7 @@ import msgspec
 from quarterdeck.meta import builtins, names
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVK
-from quarterdeck.meta.structural.copying import copy_value
+from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.registry.printer import AGE, NAME, created
 from quarterdeck.server.registry.resource import STATUS, Column, Context, Normalised, Object, Scale
 from quarterdeck.wire.status import BadRequest

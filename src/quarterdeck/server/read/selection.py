@@ -9,8 +9,8 @@ from quarterdeck.server.registry.object_meta import facts_of
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.storage import Entry
-from quarterdeck.wire.fields import FieldSelector
-from quarterdeck.wire.labels import Selector, SelectorError
+from quarterdeck.wire.field_selector import FieldSelector
+from quarterdeck.wire.label_selector import Selector, SelectorError
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import BadRequest
 

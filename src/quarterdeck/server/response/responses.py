@@ -15,7 +15,7 @@ from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.response.compression import accepts_gzip, gzip
 from quarterdeck.server.response.forms import encode_form
 from quarterdeck.wire.media import YAML
-from quarterdeck.wire.query import parse_query, truth
+from quarterdeck.wire.query import parse_bool, parse_query
 from quarterdeck.wire.status import ApiError
 
 Headers = list[tuple[str, str]]
@@ -68,7 +68,7 @@ def document(core: Core, call: Call, body: bytes, status: int = 200) -> http.Res
 
 
 def _wants_pretty(request: http.Request) -> bool:
-    return truth(parse_query(request.query).get("pretty", ["false"])[0])
+    return parse_bool(parse_query(request.query).get("pretty", ["false"])[0])
 
 
 def failure(error: ApiError, warnings: list[str] | None = None) -> http.Response:

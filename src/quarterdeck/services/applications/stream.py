@@ -12,7 +12,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.snapshot import Snapshot
 from quarterdeck.services.applications.ring import Ring, frame, initial
-from quarterdeck.wire.labels import Selector, SelectorError
+from quarterdeck.wire.label_selector import Selector, SelectorError
 from quarterdeck.wire.query import parse_query
 from quarterdeck.wire.status import BadRequest, Expired
 

@@ -9,7 +9,7 @@ here. The write-ahead log is copied back by ourselves, between commits, when it 
 A new database is made complete under another name and then renamed, so a file of the right name is
 always one of ours; an existing one is read in full before anything opens it for writing.
 
-Here is how a database is opened; then read `log` (what is done with it), `file` and `loading`.
+Here is how a database is opened; then read `log` (what is done with it), `file` and `loader`.
 """
 
 from functools import partial
@@ -20,9 +20,9 @@ from quarterdeck.storage.errors import OpenFailed
 from quarterdeck.storage.history import History
 from quarterdeck.storage.lockfile import LockFile
 from quarterdeck.storage.sqlite import file
-from quarterdeck.storage.sqlite.failures import refusing
+from quarterdeck.storage.sqlite.errors import translate_open_errors
 from quarterdeck.storage.sqlite.file import Durability
-from quarterdeck.storage.sqlite.loading import load
+from quarterdeck.storage.sqlite.loader import load
 from quarterdeck.storage.sqlite.log import SqliteLog
 from quarterdeck.storage.store import Store
 from quarterdeck.storage.types import Derive, lazy_facts
@@ -63,7 +63,7 @@ def open_sqlite(
     except OSError as error:
         raise OpenFailed(f"{path} cannot be locked: {error.strerror}") from error
     try:
-        with refusing(path):
+        with translate_open_errors(path):
             if not path.exists():
                 file.create(path)
             file.check_header(path)

@@ -10,7 +10,7 @@ from typing import Final
 from quarterdeck.storage.errors import Damaged
 from quarterdeck.storage.lockfile import LockFile
 from quarterdeck.storage.log import Compacting, Done
-from quarterdeck.storage.sqlite.failures import translate
+from quarterdeck.storage.sqlite.errors import translate_error
 from quarterdeck.storage.sqlite.file import CHECKPOINT_PAGES, PAGE
 from quarterdeck.storage.types import Entry, StoreEvent, StoreKey
 from quarterdeck.storage.worker import Worker
@@ -49,7 +49,7 @@ class SqliteLog:
         """Append rows in one transaction."""
 
         def finished(_: None, error: Exception | None) -> None:
-            done(None if error is None else translate(error))
+            done(None if error is None else translate_error(error))
             if self._grown > CHECKPOINT_PAGES:
                 self._grown = 0
                 self._worker.submit(self._checkpoint, lambda _result, _error: None)
@@ -61,13 +61,13 @@ class SqliteLog:
         try:
             return await self._worker.call(partial(self._page, after, limit))
         except sqlite3.Error as error:
-            raise translate(error) from error
+            raise translate_error(error) from error
 
     def compact(self, after: int, upto: int, done: Compacting) -> None:
         """Delete a few superseded rows."""
 
         def finished(reached: int | None, error: Exception | None) -> None:
-            done(reached or after, None if error is None else translate(error))
+            done(reached or after, None if error is None else translate_error(error))
 
         self._worker.submit(partial(self._delete_superseded, after, upto), finished)
 

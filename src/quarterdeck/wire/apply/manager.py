@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from quarterdeck.meta.schema import Node
-from quarterdeck.wire.apply import managed as entries
-from quarterdeck.wire.apply.capping import capped
+from quarterdeck.wire.apply import managed_fields
+from quarterdeck.wire.apply.client_side_apply import allowed_conflicts, with_last_applied
 from quarterdeck.wire.apply.conflicts import conflict_error, without_allowed
 from quarterdeck.wire.apply.fieldset import LEAF, FieldSet, Trie, difference, union
 from quarterdeck.wire.apply.identity import APPLY, UPDATE, Identity
-from quarterdeck.wire.apply.last_applied import allowed_conflicts, with_last_applied
-from quarterdeck.wire.apply.managed import Managed, ManagedFieldsError
+from quarterdeck.wire.apply.managed_fields import Managed, ManagedFieldsError
+from quarterdeck.wire.apply.manager_limit import merge_oldest_managers
 from quarterdeck.wire.apply.nulls import without_new_nulls
-from quarterdeck.wire.apply.typed import ItemError, Type, root_of
+from quarterdeck.wire.apply.schema_type import ItemError, Type, root_of
 from quarterdeck.wire.apply.updater import Convert, Disagreement, Owned, Updater
 from quarterdeck.wire.apply.walk import problems
 from quarterdeck.wire.status import BadRequest, InternalError
@@ -130,7 +130,7 @@ class FieldManager:
                 mine = Owned(fields, mine.api_version, applied=mine.applied)
             owners[key] = mine
             times[key] = now
-        return capped(Managed(owners, times))
+        return merge_oldest_managers(Managed(owners, times))
 
     def apply(
         self,
@@ -229,7 +229,7 @@ class FieldManager:
 
     def _decode(self, live: Mapping[str, Any] | None) -> Managed:
         try:
-            return entries.decode(_metadata(live).get("managedFields") or ())
+            return managed_fields.decode(_metadata(live).get("managedFields") or ())
         except ManagedFieldsError as error:
             raise InternalError(f"failed to decode managed fields: {error}") from None
 
@@ -238,16 +238,16 @@ class FieldManager:
     ) -> Managed:
         sent = _metadata(new).get("managedFields")
         if not self._subresource:
-            if entries.is_reset(sent):
+            if managed_fields.is_reset(sent):
                 return Managed({}, {})
             try:
-                managed = entries.decode(sent or ())
+                managed = managed_fields.decode(sent or ())
                 if managed.owners:
                     return managed
             except ManagedFieldsError:
                 pass  # what cannot be read is as good as absent: the live entries count
         try:
-            return entries.decode(_metadata(live).get("managedFields") or ())
+            return managed_fields.decode(_metadata(live).get("managedFields") or ())
         except ManagedFieldsError:
             return Managed({}, {})
 
@@ -296,7 +296,7 @@ def _bare(value: Mapping[str, Any]) -> dict[str, Any]:
 def _with_entries(value: dict[str, Any], managed: Managed) -> dict[str, Any]:
     if not managed.owners:
         return value
-    metadata = {**_metadata(value), "managedFields": entries.encode(managed)}
+    metadata = {**_metadata(value), "managedFields": managed_fields.encode(managed)}
     return {**value, "metadata": metadata}
 
 

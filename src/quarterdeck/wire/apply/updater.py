@@ -18,8 +18,8 @@ from quarterdeck.wire.apply.fieldset import (
     union,
 )
 from quarterdeck.wire.apply.identity import Identity
-from quarterdeck.wire.apply.merging import merge, remove, with_named_fields
-from quarterdeck.wire.apply.typed import Type
+from quarterdeck.wire.apply.merger import merge, remove, with_named_fields
+from quarterdeck.wire.apply.schema_type import Type
 from quarterdeck.wire.apply.walk import Comparison, compare, fields_of, same
 
 

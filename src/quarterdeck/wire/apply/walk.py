@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from quarterdeck.wire.apply.fieldset import LEAF, Trie, element_text, joined
-from quarterdeck.wire.apply.typed import ItemError, Type
+from quarterdeck.wire.apply.schema_type import ItemError, Type
 
 MISSING: Any = msgspec.UNSET
 

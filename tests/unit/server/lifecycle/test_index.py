@@ -11,7 +11,7 @@ from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.registry.object_meta import derive
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
-from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.label_selector import Selector
 
 Object = dict[str, Any]
 RESOURCES = ("pods", "services", "nodes", "configmaps")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.meta.schema import from_openapi
 from quarterdeck.wire.apply import FieldManager, FieldSet
-from quarterdeck.wire.apply.managed import decode
+from quarterdeck.wire.apply.managed_fields import decode
 from quarterdeck.wire.status import Conflict
 
 NODE = from_openapi(

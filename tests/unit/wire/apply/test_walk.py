@@ -6,8 +6,8 @@ import pytest
 
 from quarterdeck.meta.schema import Node, from_openapi
 from quarterdeck.wire.apply.fieldset import FieldSet
-from quarterdeck.wire.apply.merging import merge, remove, with_named_fields
-from quarterdeck.wire.apply.typed import DEDUCED, ItemError, Type, type_of
+from quarterdeck.wire.apply.merger import merge, remove, with_named_fields
+from quarterdeck.wire.apply.schema_type import DEDUCED, ItemError, Type, type_of
 from quarterdeck.wire.apply.walk import compare, fields_of, problems, same
 
 ITEMS = {

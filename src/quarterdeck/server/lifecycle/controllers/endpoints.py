@@ -24,7 +24,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
-from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.label_selector import Selector
 
 SERVICES = "services"
 PODS = "pods"

@@ -8,7 +8,7 @@ from quarterdeck.server.lifecycle.engine.objects import is_deleting, labels, upd
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
-from quarterdeck.wire.labels import Selector, SelectorError
+from quarterdeck.wire.label_selector import Selector, SelectorError
 
 ROLES = "clusterroles.rbac.authorization.k8s.io"
 _ALL = StoreKey(ROLES, "", "")

@@ -12,7 +12,7 @@ import msgspec
 
 from quarterdeck.server.registry.object_meta import Facts, facts_of
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
-from quarterdeck.wire.labels import Operator, Selector, SelectorError
+from quarterdeck.wire.label_selector import Operator, Selector, SelectorError
 
 LABELLED = frozenset({"pods", "replicasets.apps"})
 """Resources that are looked for by label."""

@@ -13,7 +13,7 @@ from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.registry.object_meta import Facts, facts_of
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Entry, Store, StoreKey
-from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.label_selector import Selector
 
 CACHED_OBJECTS = 1024
 """Decoded objects that are kept; the others are decoded again when they are needed."""

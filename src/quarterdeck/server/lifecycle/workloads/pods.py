@@ -25,7 +25,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
 )
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.registry.resource import Object
-from quarterdeck.wire.labels import Selector, SelectorError
+from quarterdeck.wire.label_selector import Selector, SelectorError
 
 PODS = "pods"
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"

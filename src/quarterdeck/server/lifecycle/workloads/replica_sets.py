@@ -38,7 +38,7 @@ from quarterdeck.server.lifecycle.workloads.pods import (
 from quarterdeck.server.lifecycle.workloads.resource_quotas import Room, room_for_pods
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
-from quarterdeck.wire.labels import Selector
+from quarterdeck.wire.label_selector import Selector
 
 REPLICA_SETS = "replicasets.apps"
 QUOTAS = "resourcequotas"

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.wire.apply.fieldset import Trie, difference
-from quarterdeck.wire.apply.typed import ItemError, Type
+from quarterdeck.wire.apply.schema_type import ItemError, Type
 from quarterdeck.wire.apply.walk import compare, fields_of, problems
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -6,8 +6,8 @@ import h11
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quarterdeck.kit.http.client_connection import ClientConnection
 from quarterdeck.kit.http.errors import HttpError
-from quarterdeck.kit.http.exchange import ClientConnection
 from quarterdeck.kit.http.limits import ClientLimits
 
 Parsed = tuple[int, list[tuple[str, str]], bytes]

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from quarterdeck.kit import http
-from quarterdeck.kit.http.connection import ServerConnection
-from quarterdeck.kit.http.exchange import ClientConnection
+from quarterdeck.kit.http.client_connection import ClientConnection
 from quarterdeck.kit.http.limits import ClientLimits
+from quarterdeck.kit.http.server_connection import ServerConnection
 
 
 class Wire(asyncio.Transport):

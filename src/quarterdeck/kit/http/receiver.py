@@ -4,8 +4,8 @@ import asyncio
 from collections import deque
 from typing import Protocol
 
+from quarterdeck.kit.http.body_buffer import BodyBuffer
 from quarterdeck.kit.http.errors import HttpError, SlowPeer
-from quarterdeck.kit.http.flow import Inflow
 from quarterdeck.kit.http.message import Request
 from quarterdeck.kit.http.parse import Malformed, RequestReader
 from quarterdeck.kit.http.state import ServerState
@@ -15,7 +15,7 @@ SLICE = 16 * 1024
 
 
 class Owner(Protocol):
-    """The connection, as its intake sees it."""
+    """The connection, as its receiver sees it."""
 
     @property
     def waiting(self) -> int:
@@ -39,7 +39,7 @@ class Owner(Protocol):
         ...
 
 
-class Intake:
+class Receiver:
     """Parses requests and holds the one body that is on its way in.
 
     The socket is read only while somebody can use what comes: not while too many requests wait,
@@ -110,9 +110,9 @@ class Intake:
     def fail(self, error: HttpError) -> None:
         """The body on its way in breaks off; its request is the last one."""
         incoming, self.incoming = self.incoming, None
-        if incoming is not None and incoming.inflow is not None:
+        if incoming is not None and incoming.body_buffer is not None:
             incoming.keep_alive = False
-            incoming.inflow.fail(error)
+            incoming.body_buffer.fail(error)
 
     def discard(self) -> None:
         """The request is answered: drop the rest of its body, up to a limit."""
@@ -145,7 +145,7 @@ class Intake:
         """Read the socket, or leave bytes with the peer, as things are now."""
         incoming = self.incoming
         wanted = self._owner.waiting >= self._state.limits.pipeline or (
-            incoming is not None and incoming.inflow is not None and incoming.inflow.full
+            incoming is not None and incoming.body_buffer is not None and incoming.body_buffer.full
         )
         if wanted == self._is_paused:
             return
@@ -193,7 +193,9 @@ class Intake:
         if self.is_closed:
             return
         if request.has_body:
-            request.inflow = Inflow(self._state.limits.buffer_bytes, self.update, self.update)
+            request.body_buffer = BodyBuffer(
+                self._state.limits.buffer_bytes, self.update, self.update
+            )
             self.incoming = request
             self.received = 0
             self.restart_clock()
@@ -205,9 +207,9 @@ class Intake:
         self._got += size
         self.received += size
         incoming = self.incoming
-        if incoming is not None and incoming.inflow is not None:
+        if incoming is not None and incoming.body_buffer is not None:
             incoming.expects_continue = False
-            incoming.inflow.feed(data)
+            incoming.body_buffer.feed(data)
         elif self._discard_left is not None:
             self._discard_left -= size
             if self._discard_left < 0:
@@ -216,8 +218,8 @@ class Intake:
     def on_end(self) -> None:
         """The newest request is complete."""
         incoming, self.incoming = self.incoming, None
-        if incoming is not None and incoming.inflow is not None:
-            incoming.inflow.finish()
+        if incoming is not None and incoming.body_buffer is not None:
+            incoming.body_buffer.finish()
         elif self._discard_left is not None:
             self._discard_left = None
             if not self.is_closed:

@@ -2,14 +2,14 @@
 
 from quarterdeck.wire.apply.fieldset import union
 from quarterdeck.wire.apply.identity import UPDATE, Identity
-from quarterdeck.wire.apply.managed import Managed
+from quarterdeck.wire.apply.managed_fields import Managed
 from quarterdeck.wire.apply.updater import Owned
 
 MAX_UPDATE_MANAGERS = 10
 _ANCIENT = "ancient-changes"
 
 
-def capped(managed: Managed) -> Managed:
+def merge_oldest_managers(managed: Managed) -> Managed:
     """Merge the oldest update managers of a version into one when there are too many."""
     owners, times = managed
     updaters = [key for key, owned in owners.items() if not owned.applied]

@@ -19,7 +19,7 @@ _ENVIRONMENT: Final = (
 
 
 @contextmanager
-def refusing(path: Path) -> Iterator[None]:
+def translate_open_errors(path: Path) -> Iterator[None]:
     """Say what is wrong with a database that cannot be opened."""
     try:
         yield
@@ -35,7 +35,7 @@ def refusing(path: Path) -> Iterator[None]:
         raise OpenFailed(f"{path} cannot be opened: {error.strerror}") from error
 
 
-def translate(error: Exception) -> StorageError:
+def translate_error(error: Exception) -> StorageError:
     """Why a write was undone, or a read gave nothing."""
     if isinstance(error, StorageError):
         return error

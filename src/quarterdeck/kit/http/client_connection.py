@@ -7,9 +7,9 @@ from typing import cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from quarterdeck.kit.http.body_buffer import BodyBuffer
 from quarterdeck.kit.http.encode import LAST_CHUNK, chunk
 from quarterdeck.kit.http.errors import HttpError, PeerGone, ProtocolError, ReadTimeout, TlsError
-from quarterdeck.kit.http.flow import Inflow
 from quarterdeck.kit.http.headers import Headers
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.response import ClientResponse
@@ -26,8 +26,8 @@ class ClientConnection(asyncio.Protocol):
     """
 
     __slots__ = (
+        "_body_buffer",
         "_heard_at",
-        "_inflow",
         "_is_head",
         "_is_interim",
         "_keep_alive",
@@ -72,7 +72,7 @@ class ClientConnection(asyncio.Protocol):
         self._names: dict[bytes, str] = {}
         self._waiter: asyncio.Future[ClientResponse] | None = None
         self._response: ClientResponse | None = None
-        self._inflow: Inflow | None = None
+        self._body_buffer: BodyBuffer | None = None
         self._pump: asyncio.Task[None] | None = None
         self._timer = LazyTimer(self._loop, self._on_timer)
         self._heard_at = 0.0
@@ -146,7 +146,7 @@ class ClientConnection(asyncio.Protocol):
             self.abort()
         finally:
             self._pump = None
-            if self._inflow is not None and self._inflow.ended:
+            if self._body_buffer is not None and self._body_buffer.ended:
                 self._complete()
 
     def abandon(self, response: ClientResponse) -> None:
@@ -184,8 +184,8 @@ class ClientConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """The server closed its side; a body without a length ends here."""
-        if self._until_eof and self._inflow is not None:
-            self._inflow.finish()
+        if self._until_eof and self._body_buffer is not None:
+            self._body_buffer.finish()
             self._complete()
         return False
 
@@ -243,23 +243,27 @@ class ClientConnection(asyncio.Protocol):
         self.has_answered = True
         self._keep_alive = self._parser.should_keep_alive()
         self._until_eof = self._has_no_length(status, headers)
-        self._inflow = Inflow(self._limits.buffer_bytes, self._pause, self._resume)
+        self._body_buffer = BodyBuffer(self._limits.buffer_bytes, self._pause, self._resume)
         self._response = ClientResponse(
-            status, headers, inflow=self._inflow, source=self, body_limit=self._limits.body_bytes
+            status,
+            headers,
+            body_buffer=self._body_buffer,
+            source=self,
+            body_limit=self._limits.body_bytes,
         )
         self._waiter = None
         waiter.set_result(self._response)
         if self._is_head:
-            self._inflow.finish()
+            self._body_buffer.finish()
             self._parser = HttpResponseParser(self)  # llhttp would wait for the body
             self._complete()
 
     def on_body(self, data: bytes) -> None:
         """Part of the body."""
         self._unparsed = 0
-        if self._inflow is None:
+        if self._body_buffer is None:
             raise ProtocolError("a response that has no body brought one")
-        self._inflow.feed(data)
+        self._body_buffer.feed(data)
 
     def on_message_complete(self) -> None:
         """The response is complete, trailers included, which are dropped."""
@@ -267,8 +271,8 @@ class ClientConnection(asyncio.Protocol):
         self._pairs.clear()
         if self._is_interim:
             self._is_interim = False
-        elif self._inflow is not None:
-            self._inflow.finish()
+        elif self._body_buffer is not None:
+            self._body_buffer.finish()
             self._complete()
 
     def _lower(self, name: bytes) -> str:
@@ -293,7 +297,7 @@ class ClientConnection(asyncio.Protocol):
             self._pump.cancel()
             self._keep_alive = False
         self._response = None
-        self._inflow = None
+        self._body_buffer = None
         self._total_at = _NEVER
         if self.is_gone or not self._keep_alive or self._until_eof:
             self.close()
@@ -322,7 +326,7 @@ class ClientConnection(asyncio.Protocol):
         if self._waiter is None and self._response is None:
             return
         now = self._loop.time()
-        if self._inflow is not None and self._inflow.full:
+        if self._body_buffer is not None and self._body_buffer.full:
             self._heard_at = now  # it is our side that is slow
         if (due := self._due()) > now:
             self._timer.arm(due)
@@ -348,14 +352,14 @@ class ClientConnection(asyncio.Protocol):
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_exception(error)
-        if self._inflow is not None:
-            self._inflow.fail(
+        if self._body_buffer is not None:
+            self._body_buffer.fail(
                 error
                 if isinstance(error, HttpError)
                 else PeerGone(f"the request body failed: {error}")
             )
         self._response = None
-        self._inflow = None
+        self._body_buffer = None
 
     def close(self) -> None:
         """Close after what is being written has been sent."""

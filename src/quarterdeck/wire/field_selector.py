@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from quarterdeck.wire.conjunction import Term, compile_all
-from quarterdeck.wire.labels import SelectorError
+from quarterdeck.wire.label_selector import SelectorError
 
 
 class FieldOperator(enum.StrEnum):

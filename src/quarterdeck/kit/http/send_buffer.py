@@ -5,7 +5,7 @@ import asyncio
 from quarterdeck.kit.http.state import ServerState
 
 
-class Outflow:
+class SendBuffer:
     """The writing half of a server connection; implements `Outlet`."""
 
     __slots__ = (

@@ -7,11 +7,11 @@ own; a connection answers one at a time, so this object serves all of them in tu
 import asyncio
 from typing import Protocol
 
-from quarterdeck.kit.http.answer import encode_response, encode_stream_head, refusal
 from quarterdeck.kit.http.errors import HttpError, PeerGone
-from quarterdeck.kit.http.intake import Intake
 from quarterdeck.kit.http.message import Request, Response, StreamResponse
-from quarterdeck.kit.http.outflow import Outflow
+from quarterdeck.kit.http.receiver import Receiver
+from quarterdeck.kit.http.send_buffer import SendBuffer
+from quarterdeck.kit.http.server_response import encode_response, encode_stream_head, refusal
 from quarterdeck.kit.http.state import ServerState
 from quarterdeck.kit.http.writer import BodyWriter
 
@@ -29,15 +29,15 @@ class Owner(Protocol):
         """Cut the connection."""
 
 
-class Answering:
+class Responder:
     """The request a connection answers now, if any."""
 
     __slots__ = (
-        "_intake",
         "_is_orphaned",
         "_loop",
         "_out",
         "_owner",
+        "_receiver",
         "_state",
         "is_last",
         "request",
@@ -45,10 +45,12 @@ class Answering:
         "writer",
     )
 
-    def __init__(self, owner: Owner, state: ServerState, *, intake: Intake, out: Outflow) -> None:
+    def __init__(
+        self, owner: Owner, state: ServerState, *, receiver: Receiver, out: SendBuffer
+    ) -> None:
         self._owner = owner
         self._state = state
-        self._intake = intake
+        self._receiver = receiver
         self._out = out
         self._loop = asyncio.get_running_loop()
         self.request: Request | None = None
@@ -129,14 +131,14 @@ class Answering:
         """Whether the connection can serve another request after this one."""
         if not request.keep_alive or self._state.draining or self.is_last:
             return False
-        if self._intake.incoming is not request:
+        if self._receiver.incoming is not request:
             return True
         if request.expects_continue:
             return False
         length = request.headers.get("content-length")
         if length is None:
             return True
-        return int(length) - self._intake.received <= self._state.limits.drain_bytes
+        return int(length) - self._receiver.received <= self._state.limits.drain_bytes
 
     def _recover(self, request: Request, error: Exception) -> None:
         """Answer for a handler that failed, as far as that is still possible."""

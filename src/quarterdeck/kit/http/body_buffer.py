@@ -7,7 +7,7 @@ from collections.abc import Callable
 from quarterdeck.kit.http.errors import BodyTooLarge, HttpError
 
 
-class Inflow:
+class BodyBuffer:
     """Holds body bytes between the protocol, which feeds, and one coroutine, which takes.
 
     Beyond `high` bytes it asks its owner to stop reading the socket (`on_full`), and below that to
@@ -27,12 +27,12 @@ class Inflow:
         self._waiter: asyncio.Future[None] | None = None
 
     @classmethod
-    def of(cls, data: bytes) -> "Inflow":
+    def of(cls, data: bytes) -> "BodyBuffer":
         """A body that is all there."""
-        inflow = cls(len(data), _nothing, _nothing)
-        inflow.feed(data)
-        inflow.finish()
-        return inflow
+        body_buffer = cls(len(data), _nothing, _nothing)
+        body_buffer.feed(data)
+        body_buffer.finish()
+        return body_buffer
 
     @property
     def ended(self) -> bool:

@@ -10,7 +10,7 @@ import gc
 _THRESHOLDS = (5_000, 20, 20)
 
 
-def settle_memory() -> None:
+def tune_gc() -> None:
     """Collect once and set aside what is left; for programs, once, when everything is loaded."""
     gc.collect()
     gc.freeze()

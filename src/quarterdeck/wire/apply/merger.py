@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.wire.apply.fieldset import LEAF, SELF, Trie, element_text, is_member
-from quarterdeck.wire.apply.typed import ItemError, Type
+from quarterdeck.wire.apply.schema_type import ItemError, Type
 
 _MISSING: Any = msgspec.UNSET
 

@@ -24,7 +24,7 @@ class Admitted(NamedTuple):
     """Dropped fields, sorted: `spec.foo`, `spec.items[0].bar`."""
 
 
-class Compiled(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One schema, compiled. Build it with `compile_schema`."""
 
     node: Node
@@ -63,9 +63,9 @@ class Compiled(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return self.repeats(value, path) if self.repeats is not None else []
 
 
-def compile_schema(node: Node, *, is_root: bool = True) -> Compiled:
+def compile_schema(node: Node, *, is_root: bool = True) -> CompiledSchema:
     """Compile a schema; the root of an object never loses `apiVersion`, `kind` and `metadata`."""
-    return Compiled(
+    return CompiledSchema(
         node=node,
         is_root=is_root,
         prunes=admit.compile_walk(node, admit.Task.PRUNE, is_root=is_root),

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.wire.fields import FieldOperator, FieldRequirement, FieldSelector
-from quarterdeck.wire.labels import SelectorError
+from quarterdeck.wire.field_selector import FieldOperator, FieldRequirement, FieldSelector
+from quarterdeck.wire.label_selector import SelectorError
 
 fields = st.from_regex(r"[a-z]{1,8}(\.[a-zA-Z]{1,8}){0,2}", fullmatch=True)
 

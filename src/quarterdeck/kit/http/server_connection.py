@@ -1,6 +1,6 @@
 """One server connection: bytes to requests, and what becomes of it between and after them.
 
-The intake parses and calls back synchronously from `data_received`. One request is answered at a
+The receiver parses and calls back synchronously from `data_received`. One request is answered at a
 time; what a client sends ahead waits in a short queue, then in the socket. A ticker of the server
 calls `tick` every now and then: no request pays for a timer.
 """
@@ -10,15 +10,15 @@ import enum
 from collections import deque
 from typing import cast
 
-from quarterdeck.kit.http.answer import encode_response, refusal
-from quarterdeck.kit.http.answering import Answering
 from quarterdeck.kit.http.encode import CONTINUE
 from quarterdeck.kit.http.errors import PeerGone
-from quarterdeck.kit.http.intake import Intake
 from quarterdeck.kit.http.message import Peer, Request
-from quarterdeck.kit.http.outflow import Outflow
 from quarterdeck.kit.http.parse import Malformed
 from quarterdeck.kit.http.peer import peer_of
+from quarterdeck.kit.http.receiver import Receiver
+from quarterdeck.kit.http.responder import Responder
+from quarterdeck.kit.http.send_buffer import SendBuffer
+from quarterdeck.kit.http.server_response import encode_response, refusal
 from quarterdeck.kit.http.state import ServerState
 
 
@@ -37,15 +37,15 @@ class ServerConnection(asyncio.Protocol):
     """The protocol instance of one accepted connection."""
 
     __slots__ = (
-        "_answering",
         "_deadline",
         "_disconnection",
         "_eof",
-        "_intake",
         "_is_lost",
         "_out",
         "_peer",
         "_queue",
+        "_receiver",
+        "_responder",
         "_state",
         "_transport",
         "phase",
@@ -53,9 +53,9 @@ class ServerConnection(asyncio.Protocol):
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
-        self._intake = Intake(self, state)
-        self._out = Outflow(state)
-        self._answering = Answering(self, state, intake=self._intake, out=self._out)
+        self._receiver = Receiver(self, state)
+        self._out = SendBuffer(state)
+        self._responder = Responder(self, state, receiver=self._receiver, out=self._out)
         self._transport: asyncio.Transport
         self._peer: Peer
         self.phase = Phase.HEAD
@@ -71,7 +71,7 @@ class ServerConnection(asyncio.Protocol):
         """The connection, its TLS handshake included, is there."""
         self._transport = cast("asyncio.Transport", transport)
         self._out.attach(self._transport)
-        self._intake.attach(self._transport)
+        self._receiver.attach(self._transport)
         self._peer = peer_of(transport)
         self._state.connections.add(self)
         self._state.connections_total += 1
@@ -81,13 +81,13 @@ class ServerConnection(asyncio.Protocol):
         if self.phase is Phase.IDLE:
             self.phase = Phase.HEAD
             self._deadline = self._state.now + self._state.limits.header_timeout_s
-        self._intake.receive(data)
+        self._receiver.receive(data)
 
     def eof_received(self) -> bool:
         """The peer sends no more; it may still read, so answers under way are completed."""
         self._eof = True
         self._out.is_gone = self._peer.secure  # TLS connections have no half-closed state
-        self._intake.is_closed = True
+        self._receiver.is_closed = True
         self._part()
         return not self._peer.secure and not self._is_resting
 
@@ -96,7 +96,7 @@ class ServerConnection(asyncio.Protocol):
         self._out.is_gone = True
         self._is_lost = True
         self._queue.clear()
-        self._intake.close()
+        self._receiver.close()
         self._part()
         self._out.unblock()
         self._let_go()
@@ -105,16 +105,16 @@ class ServerConnection(asyncio.Protocol):
 
     def _let_go(self) -> None:
         """Free the transport now: with TLS it holds 256 KB, and our own parts are a cycle."""
-        self._intake.detach()
+        self._receiver.detach()
         self._out.detach()
         del self._transport
 
     def _part(self) -> None:
         """Tell whoever deals with the peer that it is gone, or sends no more."""
-        self._intake.fail(PeerGone("the peer closed the connection within the request body"))
+        self._receiver.fail(PeerGone("the peer closed the connection within the request body"))
         if self._disconnection is not None and not self._disconnection.done():
             self._disconnection.set_result(None)
-        self._answering.orphan()
+        self._responder.orphan()
 
     def pause_writing(self) -> None:
         """The transport holds more than its limit."""
@@ -124,7 +124,7 @@ class ServerConnection(asyncio.Protocol):
         """The transport has room again."""
         self._out.unblock()
 
-    # --- the intake's side ----------------------------------------------------------------------
+    # --- called by the receiver -----------------------------------------------------------------
 
     @property
     def waiting(self) -> int:
@@ -135,11 +135,11 @@ class ServerConnection(asyncio.Protocol):
         """Answer a request, or queue it behind the one being answered."""
         request.peer = self._peer
         request.carrier = self
-        if self._answering.request is None and not self._queue:
+        if self._responder.request is None and not self._queue:
             self._start(request)
         else:
             self._queue.append(request)
-            self._intake.update()
+            self._receiver.update()
 
     def take_malformed(self, problem: Malformed) -> None:
         """Refuse, after what was asked before."""
@@ -160,12 +160,12 @@ class ServerConnection(asyncio.Protocol):
     @property
     def _is_resting(self) -> bool:
         """Nothing is being answered, and nothing waits for that."""
-        return self._answering.request is None and not self._queue
+        return self._responder.request is None and not self._queue
 
     def _start(self, request: Request) -> None:
         self.phase = Phase.ANSWER
         self._state.running.add(self)
-        self._answering.start(request)
+        self._responder.start(request)
 
     def finish(self, request: Request) -> None:
         """Go on after an answer."""
@@ -173,13 +173,15 @@ class ServerConnection(asyncio.Protocol):
         if self._out.is_gone:
             self._state.on_change()
             return
-        unread = self._intake.incoming is request
-        if self._answering.is_last:
-            self._close(linger=unread or (request.inflow is not None and request.inflow.failed))
+        unread = self._receiver.incoming is request
+        if self._responder.is_last:
+            self._close(
+                linger=unread or (request.body_buffer is not None and request.body_buffer.failed)
+            )
         elif unread:
             self.phase = Phase.DISCARD
             self._deadline = self._state.now + self._state.limits.body_timeout_s
-            self._intake.discard()
+            self._receiver.discard()
         else:
             self._rest()
 
@@ -191,16 +193,16 @@ class ServerConnection(asyncio.Protocol):
                 self._refuse(following.status)
                 return
             self._start(following)
-            self._intake.update()
+            self._receiver.update()
         elif self._eof or self._state.draining:
             self._close(linger=False)
         else:
-            inside = self._intake.is_inside_head
+            inside = self._receiver.is_inside_head
             limits = self._state.limits
             self.phase = Phase.HEAD if inside else Phase.IDLE
             wait = limits.header_timeout_s if inside else limits.idle_timeout_s
             self._deadline = self._state.now + wait
-            self._intake.update()
+            self._receiver.update()
 
     # --- Carrier --------------------------------------------------------------------------------
 
@@ -213,7 +215,7 @@ class ServerConnection(asyncio.Protocol):
         """The handler is about to read."""
         if request.expects_continue:
             request.expects_continue = False
-            self._intake.restart_clock()
+            self._receiver.restart_clock()
             self._out.put(CONTINUE)
 
     def disconnection(self) -> asyncio.Future[None]:
@@ -229,7 +231,7 @@ class ServerConnection(asyncio.Protocol):
     def tick(self, now: float) -> None:
         """Apply the time-outs."""
         if self.phase is Phase.ANSWER:
-            self._intake.check(now)
+            self._receiver.check(now)
         elif now > self._deadline and self.phase is not Phase.CLOSING:
             self._expire()
         if self._out.is_stalled(now):
@@ -238,7 +240,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _expire(self) -> None:
         phase = self.phase
-        if phase is Phase.HEAD and self._intake.is_inside_head:
+        if phase is Phase.HEAD and self._receiver.is_inside_head:
             self._state.timeouts_total += 1
             self._refuse(408)
         elif phase is Phase.IDLE or phase is Phase.HEAD:
@@ -254,7 +256,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _close(self, *, linger: bool) -> None:
         """Close; with `linger`, input is dropped first, since a reset could destroy the answer."""
-        self._intake.is_closed = True
+        self._receiver.is_closed = True
         if self._out.is_gone:
             return
         if not linger or self._eof:
@@ -263,14 +265,14 @@ class ServerConnection(asyncio.Protocol):
             return
         self.phase = Phase.LINGER
         self._deadline = self._state.now + self._state.limits.linger_timeout_s
-        self._intake.close()
+        self._receiver.close()
         if self._transport.can_write_eof():
             self._transport.write_eof()
 
     def drain(self) -> None:
         """Close when nothing is being answered, else after that; streams are told to end."""
-        if self._answering.request is not None:
-            self._answering.end_stream()
+        if self._responder.request is not None:
+            self._responder.end_stream()
         elif self.phase in (Phase.IDLE, Phase.HEAD):
             self._close(linger=False)
 
@@ -286,16 +288,16 @@ class ServerConnection(asyncio.Protocol):
     @property
     def task(self) -> asyncio.Task[None] | None:
         """What answers a request now."""
-        return self._answering.task
+        return self._responder.task
 
     @property
     def is_streaming(self) -> bool:
         """A streamed body is being written."""
-        return self._answering.writer is not None
+        return self._responder.writer is not None
 
     def abort(self) -> None:
         """Cut the connection."""
-        self._intake.is_closed = True
+        self._receiver.is_closed = True
         self._out.is_gone = True
         self.phase = Phase.CLOSING
         if not self._is_lost:
