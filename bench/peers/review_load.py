@@ -66,10 +66,10 @@ class ReviewLoad:
 def certificate_within(folder: Path) -> Path:
     """Make a certificate for this host, and its key beside it; returns the certificate."""
     from quarterdeck.kit.clock import SystemClock
-    from quarterdeck.runtime.endpoints.certificate import CertificateFiles, make
+    from quarterdeck.runtime.endpoints.certificate import CertificateFiles, generate_self_signed
 
     files = CertificateFiles.within(folder)
-    for path, content in zip(files, make(SystemClock().now()), strict=True):
+    for path, content in zip(files, generate_self_signed(SystemClock().now()), strict=True):
         path.write_bytes(content)
     return files.certificate
 

@@ -8,7 +8,7 @@ from quarterdeck.kit import json
 from quarterdeck.meta import crd
 from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.reconcile.apply import is_noop
+from quarterdeck.runtime.reconcile.apply import is_apply_redundant
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import PatchOptions
 from quarterdeck.wire.status import NotFound
@@ -30,7 +30,7 @@ async def install(api: Api, kinds: Iterable[type[Object]]) -> None:
             current = json.decode(await api.get(path))
         except NotFound:
             current = {}
-        if not is_noop(document, current, manager=FIELD_MANAGER):
+        if not is_apply_redundant(document, current, manager=FIELD_MANAGER):
             await api.patch(path, json.encode(document), PatchType.APPLY, _OPTIONS)
 
 

@@ -53,7 +53,7 @@ def take(data: Mapping[str, str], settings: Settings, *, log: Logger) -> None:
     except ValueError as error:
         log.warning("a setting was not taken over", setting=LOG_LEVEL, reason=str(error))
     else:
-        log.info("settings taken over", log_level=logging.current_level())
+        log.info("settings taken over", log_level=logging.get_level())
     known = {env for field in fields() for env in field.option.env} - {LOG_LEVEL}
     for name in sorted(known & set(data)):
         log.warning("a setting needs a restart", setting=name)

@@ -71,16 +71,19 @@ def namespace(place: Place) -> Document:
 def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Document]:
     """Who the manager is and what it may do, by file name."""
     controllers = [each for part in parts for each in part.controllers()]
-    rules = rbac.rules_for(controllers, leader_election=False)
+    rules = rbac.build_rules(controllers, leader_election=False)
     lease = rbac.Rule("coordination.k8s.io", "leases", ("create", "get", "update"))
     settings = rbac.Rule("", "configmaps", ("get", "list", "watch"))
     return {
         "service_account": _object(place, "v1", "ServiceAccount", NAME),
-        "role": {**rbac.cluster_role(NAME, rules), "metadata": {"name": NAME, "labels": LABELS}},
+        "role": {
+            **rbac.build_cluster_role(NAME, rules),
+            "metadata": {"name": NAME, "labels": LABELS},
+        },
         "role_binding": _binding("ClusterRoleBinding", "ClusterRole", NAME, place),
         "leader_election_role": {
             **_object(place, "rbac.authorization.k8s.io/v1", "Role", "quarterdeck-leader"),
-            "rules": rbac.cluster_role("", [lease, settings])["rules"],
+            "rules": rbac.build_cluster_role("", [lease, settings])["rules"],
         },
         "leader_election_role_binding": _binding(
             "RoleBinding", "Role", "quarterdeck-leader", place

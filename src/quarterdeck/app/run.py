@@ -18,7 +18,7 @@ from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.gc_tuning import tune_gc
 from quarterdeck.meta import names
-from quarterdeck.runtime.endpoints.certificate import CertificateProblem
+from quarterdeck.runtime.endpoints.certificate import CertificateError
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.manager.manager import LeaderElection, Manager
 from quarterdeck.runtime.observability.logging import Logger, get_logger
@@ -68,7 +68,7 @@ async def run(settings: Settings) -> None:
             follow_settings(manager, settings, log=log)
             try:
                 await stack.enter_async_context(manager.running())
-            except CertificateProblem as error:
+            except CertificateError as error:
                 raise StartError(f"{error} (--metrics-cert-path)") from error
             tune_gc()
         await stop.wait()

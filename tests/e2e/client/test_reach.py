@@ -29,7 +29,7 @@ from quarterdeck.kit import yaml
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.objects import ObjectMeta
-from quarterdeck.runtime.endpoints.certificate import make
+from quarterdeck.runtime.endpoints.certificate import generate_self_signed
 from quarterdeck.testing.clocks import SkewedClock
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import Forbidden
@@ -107,7 +107,7 @@ async def test_without_a_certificate_one_is_nobody(config: ClusterConfig) -> Non
 async def test_a_server_of_another_authority_is_not_trusted(
     config: ClusterConfig, tmp_path: Path
 ) -> None:
-    certificate, _ = make(SystemClock().now())
+    certificate, _ = generate_self_signed(SystemClock().now())
     other = tmp_path / "other.crt"
     other.write_bytes(certificate)
     wrong = msgspec.structs.replace(config, certificate_authority=Material(file=other))
@@ -129,7 +129,7 @@ async def test_a_server_may_be_known_by_another_name(config: ClusterConfig) -> N
 async def test_renewed_certificate_files_are_used(config: ClusterConfig, tmp_path: Path) -> None:
     """A certificate that the server does not take is replaced in its files, and then it does."""
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
-    strange = make(SystemClock().now())
+    strange = generate_self_signed(SystemClock().now())
     certificate.write_bytes(strange[0])
     key.write_bytes(strange[1])
     filed = msgspec.structs.replace(

@@ -121,7 +121,7 @@ async def test_status_follows_the_spec_with_one_write_each() -> None:
             assert reason(widget) == "Reconciled"
             await at.resize(4)
             widget = await at.becomes(lambda w: w.status.seen == 4)
-            await manager.informers.wait_settled()
+            await manager.informers.wait_for_cache_sync()
             value = manager.metrics.registry.get_value
             assert value("quarterdeck_writes_total", "widget") == 2
             assert value("controller_runtime_reconcile_total", "widget", "success") == 2

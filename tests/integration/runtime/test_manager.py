@@ -24,7 +24,12 @@ from quarterdeck.runtime import (
     Manager,
     WatchSettings,
 )
-from quarterdeck.runtime.controller.rbac import Recorder, cluster_role, rules_for, uncovered
+from quarterdeck.runtime.controller.rbac import (
+    UsageRecorder,
+    build_cluster_role,
+    build_rules,
+    find_uncovered,
+)
 from quarterdeck.testing import faults
 from quarterdeck.testing.waiting import eventually
 
@@ -188,7 +193,7 @@ async def test_a_failing_runnable_ends_the_manager() -> None:
 
 async def test_the_declared_permissions_cover_what_was_used() -> None:
     async with clients() as [client]:
-        recorder = Recorder()
+        recorder = UsageRecorder()
         client.raw.observe(recorder)
         manager = Manager(client, election=LeaderElection("x", "default", timing=BRISK))
         manager.add(mirroring())
@@ -197,10 +202,10 @@ async def test_the_declared_permissions_cover_what_was_used() -> None:
             used_by_test = set(recorder.uses)
             await source(client, "a", "x")
             await copied(client, "a", "x")
-        rules = rules_for(manager.controllers)
+        rules = build_rules(manager.controllers)
         assert recorder.uses >= used_by_test
-        assert uncovered(recorder.uses, rules) == []
-        role = cluster_role("m", rules)
+        assert find_uncovered(recorder.uses, rules) == []
+        role = build_cluster_role("m", rules)
         assert {"apiGroups": [""], "resources": ["configmaps"]}.items() <= role["rules"][0].items()
 
 

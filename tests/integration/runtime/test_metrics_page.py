@@ -18,10 +18,10 @@ from quarterdeck.kit.redaction import Secret
 from quarterdeck.meta.identity import GVR
 from quarterdeck.runtime import BindAddress, Context, Controller, Manager, MetricsPage
 from quarterdeck.runtime.endpoints.certificate import (
+    CertificateError,
     CertificateFiles,
-    CertificateProblem,
     PageCertificate,
-    make,
+    generate_self_signed,
 )
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.server.authentication.bearer_token import Tokens
@@ -125,7 +125,7 @@ async def test_plain_metrics_stay_on_loopback() -> None:
 
 def write(files: CertificateFiles) -> bytes:
     """Put a new certificate there, as a rotated secret does; returns it."""
-    certificate, key = make(SystemClock().now())
+    certificate, key = generate_self_signed(SystemClock().now())
     for path, content in zip(files, (certificate, key), strict=True):
         fresh = path.with_suffix(".new")
         fresh.write_bytes(content)
@@ -161,7 +161,7 @@ async def test_a_rotated_certificate_is_served_without_a_restart(tmp_path: Path)
         assert await shown(url) == digest(second)
         assert (await read(url, "prometheus-token", trusting(second)))[0] == 200
         files.key.write_text("half written")
-        with pytest.raises(CertificateProblem, match=r"tls\.key"):
+        with pytest.raises(CertificateError, match=r"tls\.key"):
             certificate.refresh()
         assert await shown(url) == digest(second), "the old one stays in force"
 
@@ -196,5 +196,5 @@ async def test_a_made_certificate_is_renewed_in_time() -> None:
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
     files = CertificateFiles.within(tmp_path)
-    with pytest.raises(CertificateProblem, match=r"cannot read .*tls\.crt"):
+    with pytest.raises(CertificateError, match=r"cannot read .*tls\.crt"):
         PageCertificate(files, clock=SystemClock(), log=get_logger("test"))

@@ -22,7 +22,7 @@ from quarterdeck.runtime import (
     Review,
     Webhooks,
 )
-from quarterdeck.runtime.endpoints.certificate import CertificateProblem, make
+from quarterdeck.runtime.endpoints.certificate import CertificateError, generate_self_signed
 
 PATH = "/validate--v1-configmap"
 
@@ -61,7 +61,7 @@ async def serving(webhooks: Webhooks, **options: Any) -> AsyncIterator[Manager]:
 async def test_a_manager_answers_over_a_certificate_made_here() -> None:
     webhooks = Webhooks()
     webhooks.validate(ConfigMap, no_secrets)
-    assert webhooks.trouble()
+    assert webhooks.check()
     async with serving(webhooks, health=BindAddress()) as manager:
         assert webhooks.url.startswith("https://127.0.0.1:")
         assert (await ask(webhooks, question(), webhooks.ca_bundle))["allowed"] is True
@@ -74,7 +74,7 @@ async def test_a_manager_answers_over_a_certificate_made_here() -> None:
         assert value("controller_runtime_webhook_requests_total", PATH, "200") == 2
         with pytest.raises(ValueError, match="before they are served"):
             webhooks.mutate(ConfigMap, lambda review: review.object)
-    assert webhooks.trouble()
+    assert webhooks.check()
 
 
 async def test_a_standby_answers_too() -> None:
@@ -94,10 +94,10 @@ async def test_a_standby_answers_too() -> None:
 
 async def test_certificates_come_from_files(tmp_path: Path) -> None:
     files = CertificateFiles.within(tmp_path)
-    with pytest.raises(CertificateProblem, match=r"tls\.crt"):
+    with pytest.raises(CertificateError, match=r"tls\.crt"):
         async with serving(Webhooks(certificate=files)):
             pass
-    certificate, key = make(SystemClock().now())
+    certificate, key = generate_self_signed(SystemClock().now())
     files.certificate.write_bytes(certificate)
     files.key.write_bytes(key)
     webhooks = Webhooks(certificate=files)

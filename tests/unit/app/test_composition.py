@@ -203,15 +203,15 @@ async def test_doctor_finds_what_is_in_the_way(tmp_path: Path) -> None:
 
 
 def test_followed_settings_change_the_level_and_nothing_by_mistake() -> None:
-    before = logging.current_level()
+    before = logging.get_level()
     try:
         log = get_logger("test")
         take({"LOG_LEVEL": "debug"}, Settings(), log=log)
-        assert logging.current_level() == "debug"
+        assert logging.get_level() == "debug"
         take({"LOG_LEVEL": "loud"}, Settings(), log=log)
-        assert logging.current_level() == "debug"
+        assert logging.get_level() == "debug"
         take({}, Settings(log_level="error"), log=log)
-        assert logging.current_level() == "error"
+        assert logging.get_level() == "error"
     finally:
         logging.set_level(before)
 

@@ -25,7 +25,7 @@ from quarterdeck.runtime.endpoints import health
 from quarterdeck.runtime.observability import logging, tracing
 from quarterdeck.runtime.observability.metrics import ControllerMetrics, Metrics, QueueMetrics
 from quarterdeck.runtime.observability.watchdog import LoopWatchdog
-from quarterdeck.runtime.reconcile.apply import is_noop
+from quarterdeck.runtime.reconcile.apply import is_apply_redundant
 from quarterdeck.runtime.reconcile.outcome import (
     AwaitingObject,
     Conflicted,
@@ -49,7 +49,7 @@ from quarterdeck.runtime.reconcile.result import (
 )
 from quarterdeck.runtime.reconcile.status import StatusDraft
 from quarterdeck.runtime.source import predicate
-from quarterdeck.runtime.source.handler import for_owner
+from quarterdeck.runtime.source.handler import enqueue_owner
 from quarterdeck.wire.status import Conflict, TooManyRequests
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -121,9 +121,9 @@ def changed(path: list[Any], value: Any) -> dict[str, Any]:
 
 
 def test_applying_what_we_own_with_the_same_values_is_a_noop() -> None:
-    assert is_noop(DESIRED, CURRENT, manager="me")
-    assert not is_noop(DESIRED, CURRENT, manager="somebody else")
-    assert not is_noop(DESIRED, CURRENT, manager="me", subresource="status")
+    assert is_apply_redundant(DESIRED, CURRENT, manager="me")
+    assert not is_apply_redundant(DESIRED, CURRENT, manager="somebody else")
+    assert not is_apply_redundant(DESIRED, CURRENT, manager="me", subresource="status")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_applying_what_we_own_with_the_same_values_is_a_noop() -> None:
     ],
 )
 def test_any_difference_is_sent(path: list[Any], value: Any) -> None:
-    assert not is_noop(changed(path, value), CURRENT, manager="me")
+    assert not is_apply_redundant(changed(path, value), CURRENT, manager="me")
 
 
 def test_a_draft_that_changes_nothing_is_not_written() -> None:
@@ -234,9 +234,9 @@ def test_owners_are_found_in_the_old_and_the_new_state_whatever_their_version() 
     old = snapshot(1, ownerReferences=[owned("before")])
     new = snapshot(2, ownerReferences=[owned("after"), owned("friend", controller=False)])
     group_kind = Thing.KIND.gvk.group_kind
-    mapping = for_owner(group_kind, is_namespaced=True, only_controller=True)
+    mapping = enqueue_owner(group_kind, is_namespaced=True, only_controller=True)
     assert set(mapping(modified(old, new))) == {Key("ns", "before"), Key("ns", "after")}
-    everybody = for_owner(group_kind, is_namespaced=False, only_controller=False)
+    everybody = enqueue_owner(group_kind, is_namespaced=False, only_controller=False)
     assert Key("", "friend") in set(everybody(modified(old, new)))
 
 
@@ -323,7 +323,7 @@ def test_many_priorities_share_one_label() -> None:
     metrics = Metrics()
     queue = QueueMetrics(metrics, "q")
     for priority in range(40):
-        queue.added(priority)
+        queue.on_add(priority)
     labels = {values[2] for values in metrics.depth.series()}
     assert len(labels) == 26
     assert "exceeded_cardinality_limit" in labels
@@ -345,7 +345,7 @@ def test_logs_are_json_lines_with_bound_fields_and_a_changeable_level(logs: io.S
     log.debug("unseen")
     log.info("seen", duration_s=1.5)
     logging.set_level("debug")
-    assert logging.current_level() == "debug"
+    assert logging.get_level() == "debug"
     try:
         raise ValueError("bad")
     except ValueError as error:
@@ -381,19 +381,19 @@ def test_rules_come_from_declarations() -> None:
     async def nothing(thing: Thing, ctx: Any) -> None: ...
 
     controller = Controller(reconcile=nothing, for_=Thing, owns=[Bare])
-    rules = {(rule.group, rule.resource): rule.verbs for rule in rbac.rules_for([controller])}
+    rules = {(rule.group, rule.resource): rule.verbs for rule in rbac.build_rules([controller])}
     assert rules["example.com", "things"] == ("get", "list", "watch")
     assert rules["example.com", "things/status"] == ("get", "patch", "update")
     assert "create" in rules["example.com", "bares"]
     used = [rbac.Use("example.com", "things", "delete")]
-    assert rbac.uncovered(used, rbac.rules_for([controller])) == used
+    assert rbac.find_uncovered(used, rbac.build_rules([controller])) == used
 
 
 def test_traces_are_off_unless_asked_for() -> None:
-    assert not tracing.is_wanted({})
-    assert not tracing.is_wanted({"OTEL_TRACES_EXPORTER": "none"})
-    assert tracing.is_wanted({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"})
-    assert tracing.from_environment("x", {"OTEL_SDK_DISABLED": "true"}) is None
+    assert not tracing.is_enabled({})
+    assert not tracing.is_enabled({"OTEL_TRACES_EXPORTER": "none"})
+    assert tracing.is_enabled({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"})
+    assert tracing.create_tracer("x", {"OTEL_SDK_DISABLED": "true"}) is None
 
 
 async def test_the_watchdog_names_the_code_that_blocks_the_loop() -> None:

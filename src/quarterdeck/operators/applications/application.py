@@ -76,7 +76,7 @@ async def ensure_ours(child: Object, ctx: Context[Application]) -> None:
     found = await ctx.find(kind, key.name)
     if found is None:
         try:
-            found = await ctx.api.find_live(kind, key)
+            found = await ctx.api.get_live(kind, key)
         except NotFound:
             return
     owner = controller_of(found)

@@ -72,7 +72,7 @@ async def read_contents(pipeline: Pipeline, ctx: Context[Pipeline]) -> Contents:
 async def secret_values(key: Key, ctx: Context[Pipeline]) -> dict[str, bytes] | None:
     """The decoded values of a Secret; None if there is none."""
     try:
-        secret = await ctx.api.find_live(Secret, key)
+        secret = await ctx.api.get_live(Secret, key)
     except NotFound:
         return None
     return {name: secret.read(name) or b"" for name in (*secret.data, *secret.string_data)}
@@ -80,7 +80,7 @@ async def secret_values(key: Key, ctx: Context[Pipeline]) -> dict[str, bytes] | 
 
 async def _config_map_value(key: Key, entry: str, ctx: Context[Pipeline]) -> str:
     try:
-        found = await ctx.api.find_live(ConfigMap, key)
+        found = await ctx.api.get_live(ConfigMap, key)
     except NotFound:
         raise _missing("ConfigMap", key.name, entry, is_there=False) from None
     if entry not in found.data:

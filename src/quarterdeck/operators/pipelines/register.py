@@ -26,7 +26,7 @@ from quarterdeck.operators.pipelines.references import (
 from quarterdeck.operators.pipelines.writes import Writes
 from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Watch, get_logger
 from quarterdeck.runtime.cache.event import Event
-from quarterdeck.runtime.queue.rate_limiter import ItemExponential
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
 from quarterdeck.runtime.source.predicate import desired_state_changed, generation_changed
 
 BY_REFERENCE = "fleet-contents"
@@ -112,7 +112,7 @@ def pipeline_controller(
         ready=None,
         conditions=TYPES,
         workers=workers,
-        limiter=lambda: ItemExponential(FIRST_RETRY_S, LAST_RETRY_S),
+        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
@@ -126,7 +126,7 @@ def connection_controller(sweeps: Connections) -> Controller[FleetConnection]:
         ready=None,
         conditions=(READY,),
         workers=2,
-        limiter=lambda: ItemExponential(FIRST_RETRY_S, LAST_RETRY_S),
+        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 

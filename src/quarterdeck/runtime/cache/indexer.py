@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.index import Index, IndexFunction
-from quarterdeck.runtime.cache.retention import Keep
+from quarterdeck.runtime.cache.retention import RetentionPolicy
 from quarterdeck.runtime.cache.snapshot import Metadata, Snapshot
 from quarterdeck.wire.label_selector import Selector
 
@@ -18,13 +18,13 @@ T = TypeVar("T", bound=Object)
 _MEMO_SIZE = 64
 
 
-class Shelf(Generic[T]):
+class Indexer(Generic[T]):
     """Holds snapshots and finds them again; what goes in and out is decided by `Cache`."""
 
-    def __init__(self, kind: type[T], keep: Keep) -> None:
+    def __init__(self, kind: type[T], retention: RetentionPolicy) -> None:
         self.kind = kind
-        self._keep = keep
-        self._entries = keep.stock()
+        self._retention = retention
+        self._entries = retention.make_store()
         self._indexes: dict[str, Index[T]] = {}
         self._owners: Index[Metadata] | None = None
         self._memo: dict[Key, tuple[Snapshot, T]] = {}
@@ -118,7 +118,7 @@ class Shelf(Generic[T]):
             for snapshot in self._entries.values():
                 self._owners.update(snapshot.key, snapshot.metadata)
 
-    def owned_by(self, uid: str) -> Iterator[Snapshot]:
+    def list_owned_by(self, uid: str) -> Iterator[Snapshot]:
         """The objects that name this UID as an owner."""
         if self._owners is None:
             self.index_owners()
@@ -139,7 +139,7 @@ class Shelf(Generic[T]):
                 index.update(key, typed)
 
     def _drop(self, key: Key) -> None:
-        if not self._entries.drop(key):
+        if not self._entries.remove(key):
             return
         self._memo.pop(key, None)
         if self._owners is not None:

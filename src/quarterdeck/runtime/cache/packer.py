@@ -7,7 +7,7 @@ how much of a cluster an operator can watch; a decode costs more than unpacking 
 
 import zlib
 
-from quarterdeck.runtime.cache.snapshot import Packed, Snapshot
+from quarterdeck.runtime.cache.snapshot import Snapshot, Unpacker
 
 _LEVEL = 1
 _WINDOW_BITS = 13
@@ -25,7 +25,7 @@ _SAMPLE_LIFE = 4096
 """Objects packed against one sample before a newer one takes its place: kinds change with time."""
 
 
-class Sample(Packed):
+class Sample(Unpacker):
     """What objects are compressed against; those that were need it to be read."""
 
     __slots__ = ("_bytes",)
@@ -69,4 +69,4 @@ class Packer:
         if len(data) > len(raw) * _WORTH:
             self._pause = _PAUSE
             return snapshot
-        return snapshot.repacked(data, sample)
+        return snapshot.with_packed_data(data, sample)

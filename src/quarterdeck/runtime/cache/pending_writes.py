@@ -22,7 +22,7 @@ class _Write(NamedTuple):
         return self.version == UNORDERED and self.uid == snapshot.uid
 
 
-class Ledger:
+class PendingWrites:
     """The last writes by key, until the watch has told them."""
 
     __slots__ = ("_writes",)
@@ -33,11 +33,11 @@ class Ledger:
     def __bool__(self) -> bool:
         return bool(self._writes)
 
-    def wrote(self, snapshot: Snapshot, author: Author | None) -> None:
+    def add_write(self, snapshot: Snapshot, author: Author | None) -> None:
         """We wrote this state."""
         self._add(snapshot.key, _Write(author, snapshot.version, snapshot.uid))
 
-    def deleted(self, snapshot: Snapshot, author: Author | None) -> None:
+    def add_deletion(self, snapshot: Snapshot, author: Author | None) -> None:
         """We deleted the object whose last state this is."""
         write = _Write(author, UNORDERED, snapshot.uid, floor=snapshot.version)
         self._add(snapshot.key, write)
@@ -46,7 +46,7 @@ class Ledger:
         known = self._writes.get(key)
         self._writes[key] = (write,) if known is None else (*known, write)[-_MAX_WRITES:]
 
-    def settle(self, key: Key) -> None:
+    def remove(self, key: Key) -> None:
         """The watch is as far as our writes."""
         self._writes.pop(key, None)
 
@@ -54,7 +54,7 @@ class Ledger:
         """The history our writes were made in is no more."""
         self._writes.clear()
 
-    def doubt(self) -> None:
+    def mark_unprovable(self) -> None:
         """Something may lie between our writes that no event told."""
         for key, writes in self._writes.items():
             self._writes[key] = tuple(write._replace(is_provable=False) for write in writes)
@@ -65,19 +65,19 @@ class Ledger:
             return writes[-1].version < version
         return False
 
-    def newest(self) -> Iterator[tuple[Key, int]]:
+    def list_last_versions(self) -> Iterator[tuple[Key, int]]:
         """Each key with the version of its last write; `UNORDERED` for a deletion."""
         for key, writes in tuple(self._writes.items()):
             yield key, writes[-1].version
 
-    def proves(self, snapshot: Snapshot) -> _Write | None:
+    def find_proven(self, snapshot: Snapshot) -> _Write | None:
         """The write this event is, if nothing foreign lies before it."""
         for write in self._writes.get(snapshot.key, ()):
             if write.is_provable and write.version == snapshot.version:
                 return write
         return None
 
-    def deleter(self, snapshot: Snapshot) -> Author | None:
+    def find_deleter(self, snapshot: Snapshot) -> Author | None:
         """Who of us deleted this object."""
         for write in self._writes.get(snapshot.key, ()):
             if write.is_deletion_of(snapshot):
@@ -89,9 +89,11 @@ class Ledger:
         writes = self._writes.get(snapshot.key)
         if writes is None:
             return False
-        return self.outlives(snapshot) or any(write.is_deletion_of(snapshot) for write in writes)
+        return self.is_older_than_deletion(snapshot) or any(
+            write.is_deletion_of(snapshot) for write in writes
+        )
 
-    def outlives(self, snapshot: Snapshot) -> bool:
+    def is_older_than_deletion(self, snapshot: Snapshot) -> bool:
         """Whether we deleted a later object of the same name."""
         writes = self._writes.get(snapshot.key)
         if writes is None or snapshot.is_unordered:

@@ -1,4 +1,4 @@
-"""How objects are held in memory: without what nobody reads, and packed where they are many."""
+"""How objects are kept in memory: without fields nobody reads, and packed if they are many."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -6,15 +6,18 @@ from itertools import islice
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.cache.packer import Packer
 from quarterdeck.runtime.cache.snapshot import Metadata, Snapshot
-from quarterdeck.runtime.cache.transform import Trim, keep_all
+from quarterdeck.runtime.cache.transform import Transform, keep_all
 
-FREE_BYTES = 2 * 1024 * 1024
-"""A kind that takes less than this is not packed: there would be little to win."""
-_AT_ONCE = 2
+PACK_ABOVE_BYTES = 2 * 1024 * 1024
+"""A kind that takes less than this is not packed: it would save little memory."""
+_PACKED_PER_PUT = 2
 
 
-class Stock(dict[Key, Snapshot]):
-    """Snapshots by key. Once they take much memory they are packed, earlier ones by and by."""
+class PackedStore(dict[Key, Snapshot]):
+    """Snapshots by key; packed as soon as they take more than `PACK_ABOVE_BYTES`.
+
+    Objects stored before that moment are packed a few at a time, with each later `put`.
+    """
 
     __slots__ = ("_earlier", "_pack", "size_bytes")
 
@@ -25,26 +28,26 @@ class Stock(dict[Key, Snapshot]):
         self._earlier: Iterator[Key] | None = None
 
     def put(self, snapshot: Snapshot) -> Snapshot:
-        """Hold a state instead of the one before; returns it as it is kept."""
+        """Replace the stored state of an object; returns the snapshot as it is stored."""
         if self._earlier is not None:
             snapshot = self._pack(snapshot)
-            self._catch_up(self._earlier)
-        elif self.size_bytes > FREE_BYTES:
+            self._pack_earlier(self._earlier)
+        elif self.size_bytes > PACK_ABOVE_BYTES:
             self._earlier = iter(tuple(self))
         self._set(snapshot)
         return snapshot
 
-    def drop(self, key: Key) -> bool:
-        """Let go of an object; False if there was none."""
+    def remove(self, key: Key) -> bool:
+        """Remove an object; False if it was absent."""
         old = self.pop(key, None)
         if old is None:
             return False
         self.size_bytes -= len(old.data)
         return True
 
-    def _catch_up(self, earlier: Iterator[Key]) -> None:
-        """Pack some of those that came before there was a need: never many, we are in a hurry."""
-        for key in islice(earlier, _AT_ONCE):
+    def _pack_earlier(self, earlier: Iterator[Key]) -> None:
+        """Pack a few of the objects stored before packing began; few, because the loop waits."""
+        for key in islice(earlier, _PACKED_PER_PUT):
             if (snapshot := self.get(key)) is not None:
                 self._set(self._pack(snapshot))
 
@@ -54,19 +57,19 @@ class Stock(dict[Key, Snapshot]):
         self[snapshot.key] = snapshot
 
 
-class Keep:
-    """What the reflector and the cache of one kind share."""
+class RetentionPolicy:
+    """Which part of an object is kept, and how; shared by the reflector and the cache of a kind."""
 
-    __slots__ = ("_packer", "_trim")
+    __slots__ = ("_packer", "_transform")
 
-    def __init__(self, trim: Trim = keep_all) -> None:
-        self._trim = trim
+    def __init__(self, transform: Transform = keep_all) -> None:
+        self._transform = transform
         self._packer = Packer()
 
-    def passing(self, raw: bytes, metadata: Metadata) -> Snapshot:
-        """A state on its way to the handlers, who may read it at once."""
-        return Snapshot.of(self._trim(raw, metadata), metadata)
+    def make_snapshot(self, raw: bytes, metadata: Metadata) -> Snapshot:
+        """Transform a received object; it is not packed yet, because handlers read it at once."""
+        return Snapshot.of(self._transform(raw, metadata), metadata)
 
-    def stock(self) -> Stock:
-        """A place for such states."""
-        return Stock(self._packer)
+    def make_store(self) -> PackedStore:
+        """An empty store for snapshots of this policy."""
+        return PackedStore(self._packer)

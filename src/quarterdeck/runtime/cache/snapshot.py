@@ -16,7 +16,7 @@ from quarterdeck.meta.objects import Object, decode
 T = TypeVar("T", bound=Object)
 
 
-class Owner(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """An owner reference, as enqueuing needs it."""
 
     api_version: str = ""
@@ -42,13 +42,13 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    owner_references: tuple[Owner, ...] | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
     finalizers: tuple[str, ...] | None = None
     managed_fields: msgspec.Raw = msgspec.Raw()
-    """Undecoded, and not part of what is kept (`trim`)."""
+    """Undecoded, and not part of what is kept (`transform`)."""
 
 
-class Head(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ObjectHead(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """The top of any object."""
 
     metadata: Metadata = Metadata()
@@ -56,14 +56,14 @@ class Head(msgspec.Struct, frozen=True, rename="camel", gc=False):
     kind: str = ""
 
 
-_head: "msgspec.json.Decoder[Head]" = msgspec.json.Decoder(Head)
+_head: "msgspec.json.Decoder[ObjectHead]" = msgspec.json.Decoder(ObjectHead)
 _any: "msgspec.json.Decoder[Any]" = msgspec.json.Decoder()
 
 UNORDERED = -1
-"""The version of an object whose resourceVersion is not a number: newer than nothing."""
+"""The version of an object whose resourceVersion is not a number: it has no order."""
 
 
-def read_head(raw: bytes | msgspec.Raw) -> Head:
+def read_head(raw: bytes | msgspec.Raw) -> ObjectHead:
     """Decode the metadata of an encoded object; the rest is only skipped over.
 
     Raises:
@@ -72,7 +72,7 @@ def read_head(raw: bytes | msgspec.Raw) -> Head:
     return _head.decode(raw)
 
 
-def version_of(resource_version: str) -> int:
+def parse_version(resource_version: str) -> int:
     """A resourceVersion as the number it is on every Kubernetes, else `UNORDERED`."""
     try:
         return int(resource_version)
@@ -80,8 +80,8 @@ def version_of(resource_version: str) -> int:
         return UNORDERED
 
 
-class Packed:
-    """Whoever made an object's bytes smaller, and can give them back."""
+class Unpacker:
+    """Restores the JSON of objects that it has packed."""
 
     __slots__ = ()
 
@@ -102,7 +102,7 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False, gc=False):
     uid: str
     version: int
     generation: int
-    packed_by: Packed | None = None
+    packed_by: Unpacker | None = None
 
     @classmethod
     def of(cls, raw: bytes, metadata: Metadata | None = None) -> "Snapshot":
@@ -110,10 +110,10 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False, gc=False):
         if metadata is None:
             metadata = read_head(raw).metadata
         key = Key(sys.intern(metadata.namespace), metadata.name)
-        version = version_of(metadata.resource_version)
+        version = parse_version(metadata.resource_version)
         return cls(key, raw, metadata.uid, version, metadata.generation)
 
-    def repacked(self, data: bytes, packed_by: Packed) -> "Snapshot":
+    def with_packed_data(self, data: bytes, packed_by: Unpacker) -> "Snapshot":
         """The same state in other bytes."""
         return Snapshot(self.key, data, self.uid, self.version, self.generation, packed_by)
 

@@ -1,10 +1,10 @@
 """What of an object is kept in memory: all of it, except which fields others manage.
 
-`managedFields` is often a third of an object, and one reader of the caches needs it: the guard
-that skips applies which would change nothing (`noop`), and that looks only at what we applied. So
-all other entries are dropped before an object is stored, as kube-controller-manager does
-it. Writes never send `managedFields` back, so nothing is lost on the server. Whoever wants them
-watches with `Scope(managed_fields=True)`.
+`managedFields` is often a third of an object. One reader of the caches needs it: the check that
+skips redundant applies (`reconcile.apply`), which reads only the fields that we applied. So all
+other entries are dropped before an object is stored, as kube-controller-manager does. Writes never
+send `managedFields` back, so nothing is lost on the server. To keep them, watch with
+`Scope(managed_fields=True)`.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import msgspec
 
 from quarterdeck.runtime.cache.snapshot import Metadata
 
-Trim = Callable[[bytes, Metadata], bytes]
+Transform = Callable[[bytes, Metadata], bytes]
 """From an encoded object and its metadata to what is kept of it."""
 
 _NAME = b'"managedFields"'
@@ -34,29 +34,29 @@ def keep_all(raw: bytes, metadata: Metadata) -> bytes:
     return raw
 
 
-def only_applied_by(manager: str) -> Trim:
+def keep_managed_fields_of(manager: str) -> Transform:
     """Drop all managed fields but those that `manager` applied to the object itself.
 
     What it applied to `/status` is compared as a whole, without asking who owns it.
     """
     name = manager.encode()
 
-    def trim(raw: bytes, metadata: Metadata) -> bytes:
+    def transform(raw: bytes, metadata: Metadata) -> bytes:
         managed = bytes(metadata.managed_fields)
         at = raw.find(_NAME)
         if not managed or raw.find(_NAME, at + 1) >= 0:
             return raw  # none, or a second field of that name: leave it
         try:
-            kept = _applied_by(managed, manager) if name in managed else b"[]"
+            kept = _select_applied_by(managed, manager) if name in managed else b"[]"
         except msgspec.DecodeError:
             return raw
         start = raw.index(managed, at)
         return b"".join((raw[:start], kept, raw[start + len(managed) :]))
 
-    return trim
+    return transform
 
 
-def _applied_by(managed: bytes, manager: str) -> bytes:
+def _select_applied_by(managed: bytes, manager: str) -> bytes:
     ours = _Entry(manager, "Apply")
     entries = _entries.decode(managed)
     if ours not in entries:

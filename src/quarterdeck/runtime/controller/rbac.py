@@ -1,7 +1,7 @@
 """Permissions from what controllers declare, and proof that nothing else is used.
 
-`rules_for` turns declarations into RBAC rules; `Recorder` observes what a client really asked;
-`uncovered` compares the two, so that a test fails before a cluster denies.
+`build_rules` turns declarations into RBAC rules, `UsageRecorder` observes what a client requests,
+`find_uncovered` compares the two: a test fails before a cluster denies a request.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,8 +12,8 @@ from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.wire.path import ResourcePath
 
-READ = ("get", "list", "watch")
-WRITE = ("create", "delete", "patch", "update")
+READ_VERBS = ("get", "list", "watch")
+WRITE_VERBS = ("create", "delete", "patch", "update")
 
 
 class Rule(NamedTuple):
@@ -32,7 +32,7 @@ class Use(NamedTuple):
     verb: str
 
 
-def rules_for(
+def build_rules(
     controllers: Iterable[Controller[Any]],
     *,
     writes: Sequence[type[Object]] = (),
@@ -48,7 +48,7 @@ def rules_for(
 
     for controller in controllers:
         kind = controller.for_.KIND
-        allow(kind.group, kind.plural, READ)
+        allow(kind.group, kind.plural, READ_VERBS)
         if kind.subresource_status:
             allow(kind.group, f"{kind.plural}/status", ("get", "patch", "update"))
         if controller.finalizers:
@@ -56,11 +56,11 @@ def rules_for(
         if controller.owns:
             allow(kind.group, f"{kind.plural}/finalizers", ("update",))
         for own in controller.owned:
-            allow(own.kind.KIND.group, own.kind.KIND.plural, (*READ, *WRITE))
+            allow(own.kind.KIND.group, own.kind.KIND.plural, (*READ_VERBS, *WRITE_VERBS))
         for each in controller.kinds:
-            allow(each.KIND.group, each.KIND.plural, READ)
+            allow(each.KIND.group, each.KIND.plural, READ_VERBS)
     for each in writes:
-        allow(each.KIND.group, each.KIND.plural, (*READ, *WRITE))
+        allow(each.KIND.group, each.KIND.plural, (*READ_VERBS, *WRITE_VERBS))
     if events:
         allow("", "events", ("create", "patch"))
         allow("events.k8s.io", "events", ("create", "patch"))
@@ -74,7 +74,7 @@ def rules_for(
     ]
 
 
-def cluster_role(name: str, rules: Iterable[Rule]) -> dict[str, Any]:
+def build_cluster_role(name: str, rules: Iterable[Rule]) -> dict[str, Any]:
     """The ClusterRole manifest of some rules; resources with equal rights share an entry."""
     merged: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for rule in rules:
@@ -90,7 +90,7 @@ def cluster_role(name: str, rules: Iterable[Rule]) -> dict[str, Any]:
     }
 
 
-class Recorder:
+class UsageRecorder:
     """An observer that notes every permission a client used."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class Recorder:
             self.uses.add(Use(path.group, name, exchange.verb))
 
 
-def uncovered(uses: Iterable[Use], rules: Iterable[Rule]) -> list[Use]:
+def find_uncovered(uses: Iterable[Use], rules: Iterable[Rule]) -> list[Use]:
     """What was used but is not allowed."""
     allowed = {(rule.group, rule.resource): set(rule.verbs) for rule in rules}
     return sorted(use for use in uses if use.verb not in allowed.get((use.group, use.resource), ()))

@@ -17,14 +17,14 @@ from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.event import Author, Event
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.controller.report import update_status
-from quarterdeck.runtime.informer.factory import Informers
+from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.observability.metrics import ControllerMetrics, Metrics
 from quarterdeck.runtime.observability.tracing import Tracer
 from quarterdeck.runtime.queue.dispatcher import Dispatcher
-from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY, Taken, WorkQueue
+from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY, QueueItem, WorkQueue
 from quarterdeck.runtime.reconcile import finalizer
-from quarterdeck.runtime.reconcile.client import Access, Shared
+from quarterdeck.runtime.reconcile.client import ReconcileClient, Shared
 from quarterdeck.runtime.reconcile.context import Context, EventSink
 from quarterdeck.runtime.reconcile.journal import Cause, Journal, Record
 from quarterdeck.runtime.reconcile.outcome import (
@@ -42,7 +42,7 @@ from quarterdeck.runtime.reconcile.outcome import (
     classify_result,
 )
 from quarterdeck.runtime.reconcile.result import Result
-from quarterdeck.runtime.reconcile.wait_list import Awaited
+from quarterdeck.runtime.reconcile.wait_list import WaitList
 from quarterdeck.runtime.source import handler
 from quarterdeck.runtime.source.predicate import Predicate
 from quarterdeck.wire.status import NotFound
@@ -54,7 +54,7 @@ class Environment(NamedTuple):
     """What a manager gives to every controller."""
 
     api: Api
-    informers: Informers
+    informers: InformerFactory
     events: EventSink
     metrics: Metrics
     clock: Clock
@@ -84,7 +84,7 @@ class Runner(Generic[T]):
             tenant=(lambda key: key.namespace) if controller.is_fair else None,
             observer=self._metrics.queue,
         )
-        self._dispatch: Dispatcher[Key] = Dispatcher(self.queue, env.clock)
+        self._dispatcher: Dispatcher[Key] = Dispatcher(self.queue, env.clock)
         self._shared = Shared(env.api, env.informers, env.field_manager, self._metrics)
         self._cache = env.informers.ensure(controller.for_).cache
         self._conditions = (
@@ -92,7 +92,7 @@ class Runner(Generic[T]):
             *controller.conditions,
         )
         self._finalizers = [step.name for step in controller.finalizers]
-        self._awaited = Awaited(env.informers, self.enqueue, self._log)
+        self._wait_list = WaitList(env.informers, self.enqueue, self._log)
         self._uids: dict[Key, str] = {}
         self._stopping = False
         kind = controller.for_.KIND
@@ -108,24 +108,24 @@ class Runner(Generic[T]):
         for kind, functions in controller.indexes.items():
             for name, function in functions.items():
                 informers.ensure(kind).cache.add_index(name, function)
-        self._watch(controller.for_, controller.predicates, handler.for_object, "itself")
+        self._subscribe(controller.for_, controller.predicates, handler.enqueue_object, "itself")
         owner = controller.for_.KIND
         for own in controller.owned:
             informers.ensure(own.kind).cache.index_owners()
-            mapping = handler.for_owner(
+            mapping = handler.enqueue_owner(
                 owner.gvk.group_kind,
                 is_namespaced=owner.is_namespaced,
                 only_controller=own.only_controller,
             )
-            self._watch(own.kind, own.predicates, mapping, "owner")
+            self._subscribe(own.kind, own.predicates, mapping, "owner")
         for watch in controller.watches:
-            mapping = handler.by_function(watch.to, watch.kind, informers)
+            mapping = handler.enqueue_mapped(watch.to, watch.kind, informers)
             label = getattr(watch.to, "__name__", "mapping")
-            self._watch(watch.kind, watch.predicates, mapping, label)
+            self._subscribe(watch.kind, watch.predicates, mapping, label)
 
     def start(self, tasks: Supervisor) -> None:
         """Start working; what was queued until now is worked off."""
-        tasks.spawn(self._dispatch.run(), name=f"{self.name}-delays")
+        tasks.spawn(self._dispatcher.run(), name=f"{self.name}-delays")
         for number in range(self.controller.workers):
             tasks.spawn(self._work(), name=f"{self.name}-worker-{number}")
         for number, source in enumerate(self.controller.sources):
@@ -136,15 +136,15 @@ class Runner(Generic[T]):
     def close(self) -> None:
         """Begin no more reconciles: what is queued is level-triggered and found again."""
         self._stopping = True
-        self._dispatch.close()
+        self._dispatcher.close()
 
     async def drain(self) -> None:
         """Wait, after `close`, until the reconciles under way have ended."""
-        await self._dispatch.drained()
+        await self._dispatcher.wait_drained()
 
     def enqueue(self, key: Key, cause: object = "woken") -> None:
         """Reconcile an object soon, for a reason of one's own."""
-        self._dispatch.add(key, cause=cause)
+        self._dispatcher.add(key, cause=cause)
 
     def next_work_s(self) -> float | None:
         """Seconds until the next visit that is planned: 0 for now, None for none."""
@@ -163,14 +163,14 @@ class Runner(Generic[T]):
 
     # --- events to queue
 
-    def _watch(
+    def _subscribe(
         self,
         kind: type[Object],
         predicates: Sequence[Predicate],
         mapping: Callable[[Event], Iterable[Key]],
         label: str,
     ) -> None:
-        add, name, metrics = self._dispatch.add, self.name, self._metrics
+        add, name, metrics = self._dispatcher.add, self.name, self._metrics
 
         def handle(event: Event) -> None:
             try:
@@ -200,38 +200,38 @@ class Runner(Generic[T]):
         while True:
             await self._clock.sleep(period_s * self._env.rng.uniform(0.9, 1.1))
             for key in self._cache:
-                self._dispatch.add(key, priority=LOW_PRIORITY, cause="resync")
+                self._dispatcher.add(key, priority=LOW_PRIORITY, cause="resync")
 
     # --- queue to reconcile
 
     async def _work(self) -> None:
         limit = TimeLimit(self.controller.time_limit_s)
         try:
-            while (taken := await self._dispatch.get()) is not None:
+            while (item := await self._dispatcher.get()) is not None:
                 try:
                     if self._stopping:
                         continue
                     if self._may_work is not None and not self._may_work():
-                        self._dispatch.add(taken.key, after_s=1.0, cause="not leading")
+                        self._dispatcher.add(item.key, after_s=1.0, cause="not leading")
                     else:
-                        await self._visit(taken, limit)
+                        await self._reconcile_key(item, limit)
                 finally:
-                    self._dispatch.done(taken.key)
+                    self._dispatcher.done(item.key)
         finally:
             limit.close()
 
-    async def _visit(self, taken: Taken[Key], limit: TimeLimit) -> None:
-        key, started = taken.key, self._clock.monotonic()
+    async def _reconcile_key(self, item: QueueItem[Key], limit: TimeLimit) -> None:
+        key, started = item.key, self._clock.monotonic()
         obj = self._cache.get(key)
         if obj is None:
-            await self._gone(taken)
+            await self._handle_deleted(item)
             return
         if self.controller.on_deleted is not None:
-            await self._told_gone(taken, obj)
-        access = Access(self._shared, Author(self.name, key))
+            await self._detect_replacement(item, obj)
+        client = ReconcileClient(self._shared, Author(self.name, key))
         ctx = Context(
             obj,
-            access=access,
+            client=client,
             clock=self._clock,
             events=self._env.events,
             log=self._log,
@@ -243,21 +243,21 @@ class Runner(Generic[T]):
         if tracer is None:
             outcome = await self._attempt(ctx, limit)
         else:
-            with tracer.reconcile(self.name, obj, ctx.reconcile_id, taken.waited_s):
+            with tracer.reconcile(self.name, obj, ctx.reconcile_id, item.waited_s):
                 outcome = await self._attempt(ctx, limit)
         took_s = self._clock.monotonic() - started
         self._count(outcome, took_s)
-        next_s = self._schedule(taken, outcome)
+        next_s = self._schedule(item, outcome)
         self.journal.add(
             Record(
                 ctx.reconcile_id,
                 key,
                 ctx.started.timestamp(),
-                taken.causes,
-                taken.waited_s,
+                item.causes,
+                item.waited_s,
                 took_s,
-                tuple(access.reads),
-                tuple(access.writes),
+                tuple(client.reads),
+                tuple(client.writes),
                 outcome.NAME,
                 outcome.detail,
                 next_s,
@@ -306,29 +306,29 @@ class Runner(Generic[T]):
             ctx.obj = left
         return None, True
 
-    async def _gone(self, taken: Taken[Key]) -> None:
+    async def _handle_deleted(self, item: QueueItem[Key]) -> None:
         """The object does not exist: forget what we know of it."""
-        self.queue.forget(taken.key)
-        self._awaited.drop(taken.key)
-        self._uids.pop(taken.key, None)
-        await self._call_gone(taken)
+        self.queue.forget(item.key)
+        self._wait_list.remove(item.key)
+        self._uids.pop(item.key, None)
+        await self._call_on_deleted(item)
 
-    async def _told_gone(self, taken: Taken[Key], obj: T) -> None:
+    async def _detect_replacement(self, item: QueueItem[Key], obj: T) -> None:
         """An object that replaced another of its name: the other one is gone first."""
-        known, uid = self._uids.get(taken.key), obj.metadata.uid
-        self._uids[taken.key] = uid
+        known, uid = self._uids.get(item.key), obj.metadata.uid
+        self._uids[item.key] = uid
         if known is not None and known != uid:
-            self.queue.forget(taken.key)
-            await self._call_gone(taken)
+            self.queue.forget(item.key)
+            await self._call_on_deleted(item)
 
-    async def _call_gone(self, taken: Taken[Key]) -> None:
+    async def _call_on_deleted(self, item: QueueItem[Key]) -> None:
         if self.controller.on_deleted is None:
             return
         try:
-            await self.controller.on_deleted(taken.key)
+            await self.controller.on_deleted(item.key)
         except Exception as error:
-            self._log.error("forgetting an object failed", error=error, object=str(taken.key))
-            self._dispatch.add(taken.key, rate_limited=True, cause="retry")
+            self._log.error("forgetting an object failed", error=error, object=str(item.key))
+            self._dispatcher.add(item.key, rate_limited=True, cause="retry")
 
     # --- outcome to next visit
 
@@ -366,43 +366,43 @@ class Runner(Generic[T]):
             metrics.terminal_errors.value += isinstance(outcome, StalledOutcome)
             metrics.timeouts.value += isinstance(outcome, TimedOut)
 
-    def _schedule(self, taken: Taken[Key], outcome: Outcome) -> float | None:
+    def _schedule(self, item: QueueItem[Key], outcome: Outcome) -> float | None:
         """Put the key back if it has to run again; returns in how many seconds."""
-        key = taken.key
-        self._awaited.drop(key)
+        key = item.key
+        self._wait_list.remove(key)
         match outcome:
             case Conflicted() | TimedOut() | Failed():
-                self._retry(taken, outcome)
+                self._retry(item, outcome)
             case Succeeded() | StalledOutcome():
                 self.queue.forget(key)
             case Requeued(after_s, priority):
-                self._requeue(taken, outcome, after_s, priority=priority)
+                self._requeue(item, outcome, after_s, priority=priority)
             case Deferred(after_s=after_s):
-                self._requeue(taken, outcome, after_s)
+                self._requeue(item, outcome, after_s)
             case AwaitingObject(wait):
-                self._requeue(taken, outcome, wait.timeout_s)
-                self._awaited.add(key, wait)
+                self._requeue(item, outcome, wait.timeout_s)
+                self._wait_list.add(key, wait)
             case _:
                 assert_never(outcome)
         due_at = self.queue.due_at(key)
         return None if due_at is None else max(0.0, due_at - self._clock.monotonic())
 
     def _requeue(
-        self, taken: Taken[Key], outcome: Outcome, after_s: float, *, priority: int | None = None
+        self, item: QueueItem[Key], outcome: Outcome, after_s: float, *, priority: int | None = None
     ) -> None:
-        self.queue.forget(taken.key)
-        self._dispatch.add(
-            taken.key,
+        self.queue.forget(item.key)
+        self._dispatcher.add(
+            item.key,
             after_s=after_s,
-            priority=taken.priority if priority is None else priority,
+            priority=item.priority if priority is None else priority,
             cause=outcome.NAME,
         )
 
-    def _retry(self, taken: Taken[Key], outcome: Retried) -> None:
-        key, priority = taken.key, taken.priority
+    def _retry(self, item: QueueItem[Key], outcome: Retried) -> None:
+        key, priority = item.key, item.priority
         after_s = outcome.retry_after_s if isinstance(outcome, Failed) else None
         if after_s:  # the server asked for a longer delay than the limiter's
             self.queue.limiter.when(key, self._clock.monotonic())
-            self._dispatch.add(key, after_s=after_s, priority=priority, cause="retry")
+            self._dispatcher.add(key, after_s=after_s, priority=priority, cause="retry")
         else:
-            self._dispatch.add(key, rate_limited=True, priority=priority, cause="retry")
+            self._dispatcher.add(key, rate_limited=True, priority=priority, cause="retry")

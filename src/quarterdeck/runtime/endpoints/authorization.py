@@ -26,7 +26,7 @@ from quarterdeck.wire.status import ApiError
 _TOKEN_TTL_S = 60.0
 _ALLOWED_TTL_S = 300.0
 _DENIED_TTL_S = 30.0
-_REMEMBERED = 1024
+_MAX_CACHED = 1024
 _REVIEW_TIMEOUT_S = 10.0
 _TRIES = 5
 _TOKEN_REVIEWS = ResourcePath("authentication.k8s.io", "v1", "tokenreviews")
@@ -41,7 +41,7 @@ class _User(NamedTuple):
     groups: tuple[str, ...]
 
 
-class Guard:
+class MetricsAuthorizer:
     """Lets a page be read only by callers the API server vouches for."""
 
     def __init__(self, api: Writer, clock: Clock, rng: random.Random) -> None:
@@ -54,29 +54,29 @@ class Guard:
     def protect(self, page: Page) -> Page:
         """The page behind the guard."""
 
-        async def guarded(request: Request) -> Response:
-            refusal = await self._refusal(request)
+        async def authorized(request: Request) -> Response:
+            refusal = await self._authorize(request)
             return refusal if refusal is not None else await page(request)
 
-        return guarded
+        return authorized
 
-    async def _refusal(self, request: Request) -> Response | None:
+    async def _authorize(self, request: Request) -> Response | None:
         scheme, _, token = (request.headers.get("authorization") or "").partition(" ")
         if scheme.lower() != "bearer" or not token:
-            return _answer(401, "Unauthorized: send a bearer token")
+            return _respond(401, "Unauthorized: send a bearer token")
         try:
-            user = await self._user(token.strip())
+            user = await self._authenticate(token.strip())
             if user is None:
-                return _answer(401, "Unauthorized")
-            if await self._may(user, request.method.lower(), request.path):
+                return _respond(401, "Unauthorized")
+            if await self._is_allowed(user, request.method.lower(), request.path):
                 return None
         except (ApiError, ClientError, OSError, TimeoutError):
-            return _answer(500, "the API server could not be asked who you are")
-        return _answer(
+            return _respond(500, "the API server could not be asked who you are")
+        return _respond(
             403, f"Forbidden: {user.name} may not {request.method.lower()} {request.path}"
         )
 
-    async def _user(self, token: str) -> _User | None:
+    async def _authenticate(self, token: str) -> _User | None:
         digest = hashlib.sha256(token.encode()).digest()
         now = self._clock.monotonic()
         known = self._users.get(digest)
@@ -98,7 +98,7 @@ class Guard:
         _remember(self._users, digest, (now + _TOKEN_TTL_S, user))
         return user
 
-    async def _may(self, user: _User, verb: str, path: str) -> bool:
+    async def _is_allowed(self, user: _User, verb: str, path: str) -> bool:
         key, now = (user, verb, path), self._clock.monotonic()
         known = self._rights.get(key)
         if known is not None and known[0] > now:
@@ -143,11 +143,11 @@ class Guard:
 def _remember(cache: OrderedDict[Any, Any], key: Any, value: Any) -> None:
     cache[key] = value
     cache.move_to_end(key)
-    if len(cache) > _REMEMBERED:
+    if len(cache) > _MAX_CACHED:
         cache.popitem(last=False)
 
 
-def _answer(status: int, text: str) -> Response:
+def _respond(status: int, text: str) -> Response:
     headers = [("content-type", "text/plain; charset=utf-8")]
     if status == 401:
         headers.append(("www-authenticate", "Bearer"))

@@ -33,7 +33,7 @@ class CertificateFiles(NamedTuple):
         return cls(folder / "tls.crt", folder / "tls.key")
 
 
-class CertificateProblem(Exception):
+class CertificateError(Exception):
     """Raised when a page has no usable certificate; names the files."""
 
 
@@ -65,7 +65,7 @@ class PageCertificate:
             try:
                 if self.refresh():
                     self._log.info("serving a new certificate")
-            except CertificateProblem as problem:
+            except CertificateError as problem:
                 self._log.warning("the new certificate cannot be used", reason=str(problem))
 
     def refresh(self) -> bool:
@@ -79,35 +79,35 @@ class PageCertificate:
         now = self._clock.now()
         if self._seen is not None and now < self._renew_at:
             return False
-        self.made, key = make(now)
+        self.made, key = generate_self_signed(now)
         load_identity(self.context, self.made, key)
         self._seen, self._renew_at = now, now + _RENEW_AFTER
         return True
 
     def _reload(self, files: CertificateFiles) -> bool:
         try:
-            state = tuple(_state(path) for path in files)
+            state = tuple(_read_file_state(path) for path in files)
             if state == self._seen:
                 return False
             self.context.load_cert_chain(*files)
         except ssl.SSLError as error:
-            raise CertificateProblem(
+            raise CertificateError(
                 f"{files.certificate} and {files.key} are no certificate and its key, in PEM"
             ) from error
         except OSError as error:
             name = error.filename or files.certificate
-            raise CertificateProblem(f"cannot read {name}: {error.strerror}") from error
+            raise CertificateError(f"cannot read {name}: {error.strerror}") from error
         self._seen = state
         return True
 
 
-def make(now: datetime) -> tuple[bytes, bytes]:
+def generate_self_signed(now: datetime) -> tuple[bytes, bytes]:
     """A certificate of this host signed by itself, and its key, both in PEM."""
     hosts = tuple(dict.fromkeys(("localhost", socket.gethostname(), "127.0.0.1", "::1")))
     issued = issue_certificate(CertificateRequest("quarterdeck", _LIFE, hosts), now=now)
     return issued.encode_certificate(), issued.encode_key()
 
 
-def _state(path: Path) -> tuple[int, int, int]:
+def _read_file_state(path: Path) -> tuple[int, int, int]:
     found = path.stat()
     return found.st_mtime_ns, found.st_size, found.st_ino

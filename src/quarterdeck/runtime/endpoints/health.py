@@ -38,7 +38,7 @@ def run_checks(name: str, checks: Mapping[str, Check], path: str, query: str) ->
         if check_name in excluded:
             lines.append(f"[+]{check_name} excluded: ok")
             continue
-        trouble = _ask(check)
+        trouble = _run_check(check)
         failed = failed or bool(trouble)
         lines.append(f"[-]{check_name} failed: {trouble}" if trouble else f"[+]{check_name} ok")
     if failed:
@@ -48,7 +48,7 @@ def run_checks(name: str, checks: Mapping[str, Check], path: str, query: str) ->
     return _text(200, "ok")
 
 
-def _ask(check: Check) -> str:
+def _run_check(check: Check) -> str:
     try:
         return check()
     except Exception as error:
@@ -122,7 +122,7 @@ class HealthPages:
     def _level(self, request: Request) -> Response:
         """Read the log level, or set it with PUT `/loglevel?level=debug`."""
         if request.method == "GET":
-            return _text(200, logging.current_level() + "\n")
+            return _text(200, logging.get_level() + "\n")
         if request.method != "PUT":
             return _text(405, "GET or PUT\n")
         level = parse_qs(request.query).get("level", [""])[0]
@@ -130,7 +130,7 @@ class HealthPages:
             logging.set_level(level)
         except ValueError as error:
             return _text(400, f"{error}\n")
-        return _text(200, logging.current_level() + "\n")
+        return _text(200, logging.get_level() + "\n")
 
 
 def _text(status: int, body: str) -> Response:

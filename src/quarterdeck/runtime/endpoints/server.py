@@ -73,11 +73,11 @@ class Endpoints:
             self.certificate = PageCertificate(page.certificate, clock=clock, log=log)
             bind = bind._replace(tls=self.certificate.context)
         from quarterdeck.runtime.endpoints.authorization import (
-            Guard,
+            MetricsAuthorizer,
         )  # few operators serve metrics to others
 
-        guard = Guard(api, clock, rng)
-        self.metrics_url = await self._serve(guard.protect(self._show_metrics), bind)
+        authorizer = MetricsAuthorizer(api, clock, rng)
+        self.metrics_url = await self._serve(authorizer.protect(self._show_metrics), bind)
 
     def start(self, tasks: Supervisor) -> None:
         """Renew the certificate that was made, or read again the one that was given."""

@@ -9,7 +9,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.informer.informer import EVERYTHING, Informer, ReadsAndWatches, Scope
+from quarterdeck.runtime.informer.informer import ALL_OBJECTS, Informer, ListerWatcher, Scope
 from quarterdeck.runtime.informer.reflector import WatchSettings
 from quarterdeck.wire.label_selector import Selector
 
@@ -20,12 +20,12 @@ class NotWatched(LookupError):
     """Raised when a cache is asked for a kind that nobody declared to watch."""
 
 
-class Informers:
+class InformerFactory:
     """Creates informers, runs them, and answers synchronous reads from their caches."""
 
     def __init__(
         self,
-        api: ReadsAndWatches,
+        api: ListerWatcher,
         *,
         clock: Clock,
         rng: random.Random,
@@ -59,7 +59,7 @@ class Informers:
         """The informer of a kind, made now if need be; started at once if the others run."""
         informer = self._informers.get(kind)
         if informer is None:
-            default = EVERYTHING._replace(
+            default = ALL_OBJECTS._replace(
                 namespaces=self._namespaces if kind.KIND.is_namespaced else ()
             )
             informer = self._informers[kind] = Informer(
@@ -84,9 +84,9 @@ class Informers:
         for informer in self:
             self._start(informer)
 
-    async def wait_settled(self) -> None:
+    async def wait_for_cache_sync(self) -> None:
         """Wait until every cache has its first state."""
-        await asyncio.gather(*(informer.wait_settled() for informer in self))
+        await asyncio.gather(*(informer.wait_for_cache_sync() for informer in self))
 
     def _start(self, informer: Informer[Any]) -> None:
         if self._tasks is not None:

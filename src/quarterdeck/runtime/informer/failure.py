@@ -44,7 +44,7 @@ class _Status(msgspec.Struct):
 _status: "msgspec.json.Decoder[_Status]" = msgspec.json.Decoder(_Status)
 
 
-def failure_of(raw: bytes) -> Failure:
+def parse_failure(raw: bytes) -> Failure:
     """The failure a Status in a stream speaks of."""
     status = _status.decode(raw)
     retry_after = (status.details or {}).get("retryAfterSeconds", 0)
@@ -56,7 +56,7 @@ def failure_of(raw: bytes) -> Failure:
     )
 
 
-def failure_from(error: BaseException) -> Failure:
+def classify_failure(error: BaseException) -> Failure:
     """What the reflector needs to know of an exception; connection failures have code 0."""
     if isinstance(error, StreamBroken):
         return error.failure

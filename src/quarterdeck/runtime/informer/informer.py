@@ -16,10 +16,10 @@ from quarterdeck.client.interfaces import Form, Reader, Watcher
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.cache import Cache
-from quarterdeck.runtime.cache.retention import Keep
+from quarterdeck.runtime.cache.retention import RetentionPolicy
 from quarterdeck.runtime.cache.snapshot import Metadata
-from quarterdeck.runtime.cache.transform import Trim, keep_all, only_applied_by
-from quarterdeck.runtime.informer.failure import StreamBroken, failure_from
+from quarterdeck.runtime.cache.transform import Transform, keep_all, keep_managed_fields_of
+from quarterdeck.runtime.informer.failure import StreamBroken, classify_failure
 from quarterdeck.runtime.informer.reflector import (
     FetchPage,
     Health,
@@ -52,11 +52,11 @@ class Scope(NamedTuple):
     """Shrinks what is kept of an object further, given its JSON; metadata must survive."""
 
 
-EVERYTHING = Scope()
+ALL_OBJECTS = Scope()
 DEFAULT_SETTINGS = WatchSettings()
 
 
-class ReadsAndWatches(Reader, Watcher, Protocol):
+class ListerWatcher(Reader, Watcher, Protocol):
     """What an informer asks of a client."""
 
 
@@ -78,10 +78,10 @@ class Informer(Generic[T]):
 
     def __init__(
         self,
-        api: ReadsAndWatches,
+        api: ListerWatcher,
         kind: type[T],
         *,
-        scope: Scope = EVERYTHING,
+        scope: Scope = ALL_OBJECTS,
         clock: Clock,
         rng: random.Random,
         settings: WatchSettings = DEFAULT_SETTINGS,
@@ -94,28 +94,29 @@ class Informer(Generic[T]):
         self._clock = clock
         self._labels = Selector.parse(scope.labels) if scope.labels else None
         self._settings = settings
-        keep = Keep(_trim(scope, field_manager))
-        self.cache: Cache[T] = Cache(kind, in_scope=self._in_scope, keep=keep)
+        retention = RetentionPolicy(_make_transform(scope, field_manager))
+        self.cache: Cache[T] = Cache(kind, in_scope=self._is_in_scope, retention=retention)
         self._reflectors = {
-            namespace: Reflector(settings, rng, keep) for namespace in scope.namespaces or ("",)
+            namespace: Reflector(settings, rng, retention)
+            for namespace in scope.namespaces or ("",)
         }
-        self._settled = asyncio.Event()
+        self._synced_event = asyncio.Event()
 
     async def run(self) -> None:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
             for namespace in self._reflectors:
                 name = f"informer-{self.kind.__name__}-{namespace or 'all'}"
-                group.create_task(self._follow(namespace), name=name)
+                group.create_task(self._run_reflector(namespace), name=name)
 
-    async def wait_settled(self) -> None:
+    async def wait_for_cache_sync(self) -> None:
         """Wait until the cache is complete, or the server has said that the kind is absent."""
-        await self._settled.wait()
+        await self._synced_event.wait()
 
     @property
-    def is_settled(self) -> bool:
+    def has_synced(self) -> bool:
         """Whether the first state is known; never becomes false again."""
-        return self._settled.is_set()
+        return self._synced_event.is_set()
 
     def states(self) -> Sequence[SourceState]:
         """How each reflector is doing."""
@@ -135,21 +136,21 @@ class Informer(Generic[T]):
         ]
 
     def stale_reason(self) -> str:
-        """Why the cache cannot be trusted to be fresh now; empty if it can."""
+        """Why the cache may be out of date; empty if it is not."""
         for state in self.states():
             where = f"{self.kind.__name__} in {state.namespace or 'all namespaces'}"
             if state.health in (Health.STARTING, Health.FORBIDDEN, Health.FAILING):
                 return f"{where}: {state.health.value} {state.trouble}".rstrip()
             if state.health is Health.SYNCED and state.silent_s > 2 * self._settings.silence_s:
-                return f"{where}: nothing heard for {state.silent_s:.0f} s"
+                return f"{where}: no event or bookmark received for {state.silent_s:.0f} s"
         return ""
 
-    async def _follow(self, namespace: str) -> None:
+    async def _run_reflector(self, namespace: str) -> None:
         reflector = self._reflectors[namespace]
         while True:
-            match reflector.next(self._clock.monotonic()):
+            match reflector.next_action(self._clock.monotonic()):
                 case Wait(seconds):
-                    self._check_settled()
+                    self._check_synced()
                     await self._clock.sleep(seconds)
                 case FetchPage(options):
                     await self._fetch(reflector, options, namespace)
@@ -161,31 +162,33 @@ class Informer(Generic[T]):
             page = await self._api.list(
                 self._path(namespace), self._scoped(options), form=self.scope.form
             )
-            replaced = reflector.page(page, self._clock.monotonic())
+            replaced = reflector.on_page(page, self._clock.monotonic())
         except (ApiError, ClientError, OSError, msgspec.DecodeError) as error:
-            replaced = reflector.failed(failure_from(error), self._clock.monotonic())
+            replaced = reflector.on_failure(classify_failure(error), self._clock.monotonic())
         if replaced is not None:
             self.cache.apply(replaced, namespace)
-            self._check_settled()
+            self._check_synced()
 
     async def _stream(self, reflector: Reflector, options: ListOptions, namespace: str) -> None:
         clock, replaced = self._clock, None
         silent = asyncio.Event()
         try:
             async with asyncio.TaskGroup() as group:
-                guard = group.create_task(self._guard(reflector, silent), name="silence-guard")
+                guard = group.create_task(
+                    self._watch_silence(reflector, silent), name="silence-guard"
+                )
                 reader = group.create_task(
                     self._read(reflector, options, namespace), name="watch-reader"
                 )
                 guard.add_done_callback(lambda _: reader.cancel())
                 reader.add_done_callback(lambda _: guard.cancel())
         except* (StreamBroken, ApiError, ClientError, OSError) as failed:
-            replaced = reflector.failed(failure_from(_first(failed)), clock.monotonic())
+            replaced = reflector.on_failure(classify_failure(_first(failed)), clock.monotonic())
         else:
             if silent.is_set():
-                reflector.silent(clock.monotonic())
+                reflector.on_silence(clock.monotonic())
             else:
-                reflector.closed(clock.monotonic())
+                reflector.on_closed(clock.monotonic())
         if replaced is not None:
             self.cache.apply(replaced, namespace)
 
@@ -193,15 +196,15 @@ class Informer(Generic[T]):
         clock, cache = self._clock, self.cache
         path = self._path(namespace)
         async with self._api.watch(path, self._scoped(options), form=self.scope.form) as lines:
-            reflector.opened(clock.monotonic())
+            reflector.on_opened(clock.monotonic())
             async for line in lines:
-                delta = reflector.line(line, clock.monotonic())
+                delta = reflector.on_line(line, clock.monotonic())
                 if delta is not None:
                     cache.apply(delta, namespace)
-                    if not self._settled.is_set():
-                        self._check_settled()
+                    if not self._synced_event.is_set():
+                        self._check_synced()
 
-    async def _guard(self, reflector: Reflector, silent: asyncio.Event) -> None:
+    async def _watch_silence(self, reflector: Reflector, silent: asyncio.Event) -> None:
         """End when the stream has been silent for too long (R10)."""
         started = self._clock.monotonic()
         while True:
@@ -212,9 +215,9 @@ class Informer(Generic[T]):
                 return
             await self._clock.sleep(min(left_s, self._settings.initial_events_s))
 
-    def _check_settled(self) -> None:
+    def _check_synced(self) -> None:
         if all(r.health in (Health.SYNCED, Health.ABSENT) for r in self._reflectors.values()):
-            self._settled.set()
+            self._synced_event.set()
 
     def _path(self, namespace: str) -> ResourcePath:
         group, version, resource = self.kind.KIND.gvr
@@ -227,7 +230,7 @@ class Informer(Generic[T]):
             options, label_selector=self.scope.labels, field_selector=self.scope.fields
         )
 
-    def _in_scope(self, metadata: Metadata) -> bool:
+    def _is_in_scope(self, metadata: Metadata) -> bool:
         """Whether an object we wrote belongs into the cache; field selectors cannot be judged."""
         if self.scope.fields:
             return False
@@ -243,8 +246,8 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return error
 
 
-def _trim(scope: Scope, field_manager: str) -> Trim:
-    managed = keep_all if scope.managed_fields else only_applied_by(field_manager)
+def _make_transform(scope: Scope, field_manager: str) -> Transform:
+    managed = keep_all if scope.managed_fields else keep_managed_fields_of(field_manager)
     transform = scope.transform
     if transform is None:
         return managed

@@ -1,7 +1,7 @@
 """List-and-watch as a state machine: what to ask the server next, and what its answers mean.
 
-Pure: no I/O and no clock of its own. The shell (`informer`) performs the `Action` that `next`
-names and reports back what happened; answers come back as `Delta`s for the cache.
+Pure: no I/O and no clock of its own. The shell (`informer`) performs the `Action` that
+`next_action` names and reports what happened; answers come back as `Delta`s for the cache.
 
     SYNC ──WatchList stream──► WATCH ──closed──► WATCH        (reopened at the last version)
       │ └─fallback─► LIST page by page ─► WATCH ──410/error──► SYNC (after a backoff)
@@ -22,9 +22,15 @@ from quarterdeck.client.interfaces import ListPage
 from quarterdeck.kit.backoff import Backoff
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.cache.delta import Delta, Progress, Remove, Replace, Upsert
-from quarterdeck.runtime.cache.retention import Keep, Stock
-from quarterdeck.runtime.cache.snapshot import UNORDERED, Metadata, Snapshot, read_head, version_of
-from quarterdeck.runtime.informer.failure import Failure, StreamBroken, failure_of
+from quarterdeck.runtime.cache.retention import PackedStore, RetentionPolicy
+from quarterdeck.runtime.cache.snapshot import (
+    UNORDERED,
+    Metadata,
+    Snapshot,
+    parse_version,
+    read_head,
+)
+from quarterdeck.runtime.informer.failure import Failure, StreamBroken, parse_failure
 from quarterdeck.wire import frame
 from quarterdeck.wire.query import ListOptions
 
@@ -68,13 +74,15 @@ class Wait(NamedTuple):
 
 
 class FetchPage(NamedTuple):
-    """LIST one page; answer with `page` or `failed`."""
+    """LIST one page; answer with `on_page` or `on_failure`."""
 
     options: ListOptions
 
 
 class OpenStream(NamedTuple):
-    """Open a watch; answer with `opened`, then `line`s, then `closed`, `silent` or `failed`."""
+    """Open a watch; answer with `on_opened`, `on_line` for each line, then `on_closed`,
+    `on_silence` or `on_failure`.
+    """
 
     options: ListOptions
 
@@ -89,13 +97,13 @@ class _Phase(enum.Enum):
 
 
 class Reflector:
-    """The machine of one watched collection."""
+    """The state machine of one watched collection."""
 
     def __init__(
-        self, settings: WatchSettings, rng: random.Random, keep: Keep | None = None
+        self, settings: WatchSettings, rng: random.Random, retention: RetentionPolicy | None = None
     ) -> None:
         self._settings = settings
-        self._keep = keep if keep is not None else Keep()
+        self._retention = retention if retention is not None else RetentionPolicy()
         self._random = rng
         self._backoff = Backoff(
             initial_s=settings.backoff_initial_s,
@@ -109,15 +117,15 @@ class Reflector:
         self._failed_at = float("-inf")
         self._list_only_until = float("-inf")
         self._use_list_once = False
-        self._version = ""  # the resourceVersion everything up to which was told
+        self._version = ""  # everything up to this resourceVersion has been received
         self._ask_newest = False  # the version is of no use: ask for the newest state
         self._refused_version: str | None = None  # R11
-        self._pages = self._keep.stock()
+        self._pages = self._retention.make_store()
         self._continue = ""
         self._list_version = ""
         self._unpaged_once = False
         self._always_page = False
-        self._initial: Stock | None = None  # collecting initial events
+        self._initial: PackedStore | None = None  # collecting initial events
         self._is_open = False
         self._opened_at = 0.0
         self._lines = 0
@@ -133,8 +141,8 @@ class Reflector:
 
     @property
     def version(self) -> int:
-        """How far the told state reaches."""
-        return version_of(self._version) if self._version else 0
+        """The resourceVersion up to which everything has been received."""
+        return parse_version(self._version) if self._version else 0
 
     @property
     def silence_s(self) -> float:
@@ -145,7 +153,7 @@ class Reflector:
 
     # --- what to do
 
-    def next(self, now: float) -> Action:
+    def next_action(self, now: float) -> Action:
         """The next thing to do."""
         if self._ready_at > now:
             return Wait(self._ready_at - now)
@@ -153,7 +161,7 @@ class Reflector:
             return OpenStream(self._stream_options(self._version))
         if self._phase is _Phase.PAGES or not self._may_stream(now):
             return FetchPage(self._page_options())
-        self._initial, self._lines = self._keep.stock(), 0
+        self._initial, self._lines = self._retention.make_store(), 0
         version = "" if self._ask_newest else self._version
         return OpenStream(self._stream_options(version, initial=True))
 
@@ -184,13 +192,13 @@ class Reflector:
 
     # --- what happened to a LIST
 
-    def page(self, page: ListPage, now: float) -> Replace | None:
+    def on_page(self, page: ListPage, now: float) -> Replace | None:
         """A page came; the last one yields the whole state."""
         asked_any = not self._continue and not self._ask_newest and not self._version
         if asked_any and page.continue_:
             self._always_page = True
         for item in page.items:
-            self._pages.put(self._keep.passing(item, read_head(item).metadata))
+            self._pages.put(self._retention.make_snapshot(item, read_head(item).metadata))
         self._list_version = page.resource_version
         self._continue = page.continue_
         self._retried_login = False
@@ -198,12 +206,12 @@ class Reflector:
         if page.continue_:
             self._phase = _Phase.PAGES
             return None
-        snapshots, self._pages = tuple(self._pages.values()), self._keep.stock()
+        snapshots, self._pages = tuple(self._pages.values()), self._retention.make_store()
         self.lists += 1
-        return self._synced(snapshots, self._list_version)
+        return self._finish_sync(snapshots, self._list_version)
 
-    def _synced(self, snapshots: Sequence[Snapshot], version: str) -> Replace:
-        old, new = self.version, version_of(version)
+    def _finish_sync(self, snapshots: Sequence[Snapshot], version: str) -> Replace:
+        old, new = self.version, parse_version(version)
         is_reset = UNORDERED < new < old
         self.resets += is_reset
         self._version = version
@@ -217,7 +225,7 @@ class Reflector:
 
     # --- what happened to a stream
 
-    def opened(self, now: float) -> None:
+    def on_opened(self, now: float) -> None:
         """The server accepted the watch."""
         self._is_open = True
         self._opened_at = now
@@ -228,7 +236,7 @@ class Reflector:
         if self._initial is None:
             self.health, self.trouble = Health.SYNCED, ""
 
-    def line(self, line: bytes, now: float) -> Delta | None:
+    def on_line(self, line: bytes, now: float) -> Delta | None:
         """A complete line came. Raises `StreamBroken` when the stream must be closed."""
         self._lines += 1
         self._silences = 0
@@ -236,56 +244,56 @@ class Reflector:
         try:
             event = frame.decode_event(line)
             if event.type == "ERROR":
-                raise StreamBroken(failure_of(event.body))
+                raise StreamBroken(parse_failure(event.body))
             head = read_head(event.object)
         except (frame.FrameError, msgspec.DecodeError) as error:  # R5: recoverable
             raise StreamBroken(Failure(500, "Undecodable", str(error))) from error
         metadata = head.metadata
         if self._initial is not None:
-            return self._initial_event(event, metadata)
+            return self._collect_initial_event(event, metadata)
         self._require_progress(metadata.resource_version)
         match event.type:
             case "ADDED" | "MODIFIED":
                 self._version = metadata.resource_version
-                return Upsert(self._keep.passing(event.body, metadata), metadata)
+                return Upsert(self._retention.make_snapshot(event.body, metadata), metadata)
             case "DELETED":
                 self._version = metadata.resource_version
-                return Remove(self._keep.passing(event.body, metadata), metadata)
+                return Remove(self._retention.make_snapshot(event.body, metadata), metadata)
             case "BOOKMARK":  # R8: every earlier line has been applied already
                 self._version = metadata.resource_version
-                return Progress(version_of(self._version))
+                return Progress(parse_version(self._version))
             case _:
                 return None  # a type of the future: skipped
 
-    def _initial_event(self, event: frame.WatchEvent, metadata: Metadata) -> Replace | None:
+    def _collect_initial_event(self, event: frame.WatchEvent, metadata: Metadata) -> Replace | None:
         assert self._initial is not None
         match event.type:
             case "ADDED" | "MODIFIED":
-                self._initial.put(self._keep.passing(event.body, metadata))
+                self._initial.put(self._retention.make_snapshot(event.body, metadata))
             case "DELETED":
-                self._initial.drop(Key(metadata.namespace, metadata.name))
+                self._initial.remove(Key(metadata.namespace, metadata.name))
             case "BOOKMARK" if (metadata.annotations or {}).get(frame.INITIAL_EVENTS_END):
                 snapshots = tuple(self._initial.values())
                 self._initial = None
                 self.lists += 1
-                return self._synced(snapshots, metadata.resource_version)
+                return self._finish_sync(snapshots, metadata.resource_version)
         return None
 
     def _require_progress(self, resource_version: str) -> None:
         """R1 for the stream: a version before ours means the server's history went back."""
-        if UNORDERED < version_of(resource_version) < self.version:
+        if UNORDERED < parse_version(resource_version) < self.version:
             self._ask_newest = True
             raise StreamBroken(Failure(410, "HistoryWentBack", f"version {resource_version}"))
 
-    def closed(self, now: float) -> None:
+    def on_closed(self, now: float) -> None:
         """The server ended the stream, which is normal: reopen at once where we are."""
         self._is_open = False
         if self._initial is not None:
             self._fall_back(now)
         elif self._lines == 0 and now - self._opened_at < self._settings.short_stream_s:
-            self._resync_later(Failure(0, "ShortWatch", "closed at once without an event"), now)
+            self._schedule_resync(Failure(0, "ShortWatch", "closed at once without an event"), now)
 
-    def silent(self, now: float) -> None:
+    def on_silence(self, now: float) -> None:
         """No line for `silence_s`: the stream is dead although it looks open (R10)."""
         self._is_open = False
         if self._initial is not None:
@@ -297,11 +305,11 @@ class Reflector:
             self._ask_newest = True
             self._phase = _Phase.SYNC
 
-    def failed(self, failure: Failure, now: float) -> Replace | None:
+    def on_failure(self, failure: Failure, now: float) -> Replace | None:
         """A request was refused, a connection failed, or a stream broke."""
         was_open, self._is_open = self._is_open, False
         if was_open and failure.code == 0 and self._initial is None:
-            self.closed(now)  # cut, not refused: what was told so far is right
+            self.on_closed(now)  # cut, not refused: the state received so far is right
             return None
         self.trouble = failure.message or failure.reason
         if failure.code == 401 and not self._retried_login:  # R7: the client renews credentials
@@ -309,7 +317,7 @@ class Reflector:
             self._initial = None
             return None
         if failure.code == 404:
-            return self._absent(failure, now)
+            return self._handle_absence(failure, now)
         self.health = Health.FORBIDDEN if failure.code == 403 else Health.FAILING
         if self._phase is _Phase.WATCH and self._initial is None:
             self._watch_failed(failure, now)
@@ -323,7 +331,7 @@ class Reflector:
         if failure.code in (0, 429):
             self._delay(failure, now)  # same version: nothing is lost
         else:
-            self._resync_later(failure, now)
+            self._schedule_resync(failure, now)
 
     def _stream_refused(self, failure: Failure, now: float) -> None:
         self._initial = None
@@ -336,7 +344,7 @@ class Reflector:
             self._fall_back(now, sticky=failure.code in (400, 422))
 
     def _list_failed(self, failure: Failure, now: float) -> None:
-        second_page, self._pages = bool(self._continue), self._keep.stock()
+        second_page, self._pages = bool(self._continue), self._retention.make_store()
         self._continue = ""
         self._phase = _Phase.SYNC
         if failure.is_expired and second_page and not self._unpaged_once:
@@ -353,11 +361,11 @@ class Reflector:
         self._ask_newest = True
         self._phase = _Phase.SYNC
 
-    def _absent(self, failure: Failure, now: float) -> Replace | None:
-        """The kind is not served: told twice, its objects are gone; keep asking."""
+    def _handle_absence(self, failure: Failure, now: float) -> Replace | None:
+        """The kind is not served. After the second 404 its objects count as deleted; ask again."""
         self.health = Health.ABSENT
         self._initial = None
-        self._pages, self._continue = self._keep.stock(), ""
+        self._pages, self._continue = self._retention.make_store(), ""
         self._phase = _Phase.SYNC
         self._ask_newest = True
         self._absences += 1
@@ -371,7 +379,7 @@ class Reflector:
         if sticky:
             self._list_only_until = now + self._settings.list_only_s
 
-    def _resync_later(self, failure: Failure, now: float) -> None:
+    def _schedule_resync(self, failure: Failure, now: float) -> None:
         self._phase = _Phase.SYNC
         self._delay(failure, now)
 

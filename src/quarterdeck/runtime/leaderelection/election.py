@@ -46,7 +46,7 @@ class LeaseTiming(NamedTuple):
             )
 
 
-class Claim(NamedTuple):
+class LeaderElectionRecord(NamedTuple):
     """What a lease says; times are texts, because nobody computes with them."""
 
     holder: str
@@ -56,7 +56,7 @@ class Claim(NamedTuple):
     transitions: int
 
 
-class Elector:
+class ElectionState:
     """The decisions of one candidate."""
 
     def __init__(self, identity: str, timing: LeaseTiming) -> None:
@@ -65,52 +65,56 @@ class Elector:
             raise ValueError("a candidate needs an identity")
         self.identity = identity
         self.timing = timing
-        self._seen: Claim | None = None
+        self._seen: LeaderElectionRecord | None = None
         self._seen_at = float("-inf")
         self._renewed_at = float("-inf")
-        self._leads = False
+        self._is_leading = False
 
-    def observe(self, claim: Claim, now: float) -> None:
+    def observe(self, record: LeaderElectionRecord, now: float) -> None:
         """Note a claim that was read; only a change starts the waiting anew."""
-        if claim != self._seen:
-            self._seen, self._seen_at = claim, now
+        if record != self._seen:
+            self._seen, self._seen_at = record, now
 
-    def plan(self, claim: Claim | None, now: float, wall: datetime) -> Claim | None:
+    def plan(
+        self, record: LeaderElectionRecord | None, now: float, wall: datetime
+    ) -> LeaderElectionRecord | None:
         """The claim to write over the one that was read; None means: not now."""
         stamp = rfc3339.format_micro(wall)
         length = max(1, round(self.timing.lease_s))
-        if claim is None:
-            return Claim(self.identity, length, stamp, stamp, 0)
-        self.observe(claim, now)
-        if claim.holder == self.identity:
-            return claim._replace(duration_s=length, renewed=stamp)
-        if claim.holder and now < self._seen_at + claim.duration_s:
+        if record is None:
+            return LeaderElectionRecord(self.identity, length, stamp, stamp, 0)
+        self.observe(record, now)
+        if record.holder == self.identity:
+            return record._replace(duration_s=length, renewed=stamp)
+        if record.holder and now < self._seen_at + record.duration_s:
             return None
-        return Claim(self.identity, length, stamp, stamp, claim.transitions + 1)
+        return LeaderElectionRecord(self.identity, length, stamp, stamp, record.transitions + 1)
 
-    def wrote(self, claim: Claim, asked_at: float) -> None:
+    def record_write(self, record: LeaderElectionRecord, asked_at: float) -> None:
         """Our claim was stored; `asked_at` is when we began to ask, the safe end of doubt."""
-        self._seen, self._seen_at = claim, asked_at
+        self._seen, self._seen_at = record, asked_at
         self._renewed_at = asked_at
-        self._leads = True
+        self._is_leading = True
 
-    def leads(self, now: float) -> bool:
+    def is_leading(self, now: float) -> bool:
         """Whether we may act as leader now."""
-        return self._leads and now < self._renewed_at + self.timing.renew_s
+        return self._is_leading and now < self._renewed_at + self.timing.renew_s
 
-    def give_up(self) -> None:
+    def resign(self) -> None:
         """Stop leading."""
-        self._leads = False
+        self._is_leading = False
 
-    def released(self, claim: Claim, wall: datetime) -> Claim | None:
+    def build_release(
+        self, record: LeaderElectionRecord, wall: datetime
+    ) -> LeaderElectionRecord | None:
         """The claim that frees the lease at once; None if it is not ours."""
-        if claim.holder != self.identity:
+        if record.holder != self.identity:
             return None
         stamp = rfc3339.format_micro(wall)
-        return claim._replace(holder="", duration_s=1, acquired=stamp, renewed=stamp)
+        return record._replace(holder="", duration_s=1, acquired=stamp, renewed=stamp)
 
 
-class ReadsAndWrites(Reader, Writer, Protocol):
+class ReaderWriter(Reader, Writer, Protocol):
     """What an election asks of a client."""
 
 
@@ -123,7 +127,7 @@ class LeaderElector:
 
     def __init__(
         self,
-        api: ReadsAndWrites,
+        api: ReaderWriter,
         *,
         name: str,
         namespace: str,
@@ -140,7 +144,7 @@ class LeaderElector:
         self._clock = clock
         self._random = rng
         self._log = log.bind(lease=f"{namespace}/{name}", identity=identity)
-        self._elector = Elector(identity, timing)
+        self._state = ElectionState(identity, timing)
         self._timing = timing
         self._on_change = on_change
         self._release_on_exit = release_on_exit
@@ -150,15 +154,15 @@ class LeaderElector:
     @property
     def is_leader(self) -> bool:
         """Whether we may act now."""
-        return self._elector.leads(self._clock.monotonic())
+        return self._state.is_leading(self._clock.monotonic())
 
     async def acquire(self) -> None:
         """Wait until we lead."""
-        while not await self._try():
+        while not await self._try_acquire_or_renew():
             jitter = self._random.uniform(1.0, 1.0 + _JITTER)
             await self._clock.sleep(self._timing.retry_s * jitter)
         self._log.info("became leader")
-        self._tell(leads=True)
+        self._notify(is_leading=True)
 
     async def renew(self) -> None:
         """Keep leading.
@@ -168,30 +172,30 @@ class LeaderElector:
         """
         while True:
             await self._clock.sleep(self._timing.retry_s)
-            if not await self._try() and not self.is_leader:
-                self._elector.give_up()
-                self._tell(leads=False)
+            if not await self._try_acquire_or_renew() and not self.is_leader:
+                self._state.resign()
+                self._notify(is_leading=False)
                 raise LostLeadership("the lease was not renewed in time")
 
     async def release(self) -> None:
         """Free the lease, so that a successor need not wait for it to lapse."""
         if self._lease is None or not self._release_on_exit:
             return
-        self._elector.give_up()
+        self._state.resign()
         for _ in range(3):
             try:
                 async with asyncio.timeout(self._timing.renew_s):
                     lease = await self._read()
-                    claim = self._elector.released(claim_of(lease), self._clock.now())
-                    if claim is not None:
-                        await self._write(lease, claim)
+                    record = self._state.build_release(parse_record(lease), self._clock.now())
+                    if record is not None:
+                        await self._write(lease, record)
                         self._log.info("released the lease")
                     break
             except (ApiError, ClientError, OSError, TimeoutError) as error:
                 self._log.debug("releasing the lease failed", reason=str(error))
-        self._tell(leads=False)
+        self._notify(is_leading=False)
 
-    async def _try(self) -> bool:
+    async def _try_acquire_or_renew(self) -> bool:
         """One attempt to acquire or renew; never raises for what the network does."""
         asked_at = self._clock.monotonic()
         try:
@@ -210,27 +214,27 @@ class LeaderElector:
                 lease = await self._read()
             except NotFound:
                 lease = None
-        elector = self._elector
-        claim = elector.plan(
-            claim_of(lease) if lease else None, self._clock.monotonic(), self._clock.now()
+        elector = self._state
+        record = elector.plan(
+            parse_record(lease) if lease else None, self._clock.monotonic(), self._clock.now()
         )
-        if claim is None:
-            elector.give_up()
+        if record is None:
+            elector.resign()
             return False
-        self._lease = await self._write(lease, claim)
-        elector.wrote(claim, asked_at)
+        self._lease = await self._write(lease, record)
+        elector.record_write(record, asked_at)
         return True
 
     async def _read(self) -> Lease:
         return decode(Lease, await self._api.get(self._path, GetOptions()))
 
-    async def _write(self, lease: Lease | None, claim: Claim) -> Lease:
+    async def _write(self, lease: Lease | None, record: LeaderElectionRecord) -> Lease:
         spec = LeaseSpec(
-            holder_identity=claim.holder,
-            lease_duration_seconds=claim.duration_s,
-            acquire_time=claim.acquired,
-            renew_time=claim.renewed,
-            lease_transitions=claim.transitions,
+            holder_identity=record.holder,
+            lease_duration_seconds=record.duration_s,
+            acquire_time=record.acquired,
+            renew_time=record.renewed,
+            lease_transitions=record.transitions,
         )
         if lease is None:
             metadata = ObjectMeta(name=self._path.name, namespace=self._path.namespace)
@@ -240,15 +244,15 @@ class LeaderElector:
         changed = with_metadata(replace(lease, spec=spec), managed_fields=())
         return decode(Lease, await self._api.update(self._path, encode(changed), UpdateOptions()))
 
-    def _tell(self, *, leads: bool) -> None:
+    def _notify(self, *, is_leading: bool) -> None:
         if self._on_change is not None:
-            self._on_change(leads)
+            self._on_change(is_leading)
 
 
-def claim_of(lease: Lease) -> Claim:
+def parse_record(lease: Lease) -> LeaderElectionRecord:
     """What a lease says, with Go's reading of what is missing."""
     spec = lease.spec
-    return Claim(
+    return LeaderElectionRecord(
         spec.holder_identity or "",
         spec.lease_duration_seconds or 0,
         spec.acquire_time or "",

@@ -9,7 +9,7 @@ from quarterdeck.kit.tasks import Supervisor
 
 
 @contextlib.contextmanager
-def stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
     """SIGTERM and SIGINT call `stop`, where the loop may take signals."""
     loop, taken = asyncio.get_running_loop(), []
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -24,7 +24,7 @@ def stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def failing_with(*watched: "Supervisor | asyncio.Future[None]") -> AsyncIterator[None]:
+async def cancel_on_failure(*watched: "Supervisor | asyncio.Future[None]") -> AsyncIterator[None]:
     """Run a block that is cancelled, and fails, as soon as one of the watched fails."""
     owner = asyncio.current_task()
     assert owner is not None

@@ -25,18 +25,18 @@ from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.controller.runner import Environment, Runner
 from quarterdeck.runtime.endpoints.health import Check, HealthPages, ping
 from quarterdeck.runtime.endpoints.server import BindAddress, Endpoints, MetricsPage
-from quarterdeck.runtime.informer.factory import Informers
+from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.informer.informer import Scope
 from quarterdeck.runtime.informer.reflector import WatchSettings
 from quarterdeck.runtime.leaderelection.election import LeaderElector, LeaseTiming
 from quarterdeck.runtime.manager import summary
-from quarterdeck.runtime.manager.lifetime import failing_with, stopping_on_signals
+from quarterdeck.runtime.manager.lifetime import cancel_on_failure, stop_on_signals
 from quarterdeck.runtime.observability import tracing
 from quarterdeck.runtime.observability.logging import Logger, get_logger
 from quarterdeck.runtime.observability.metrics import Metrics, RequestMetrics
 from quarterdeck.runtime.observability.watchdog import LoopWatchdog
 from quarterdeck.runtime.reconcile.journal import Journal
-from quarterdeck.runtime.recorder.recorder import EventRecorder, Flavour, NoEvents
+from quarterdeck.runtime.recorder.recorder import DiscardingRecorder, EventApi, EventRecorder
 
 if TYPE_CHECKING:
     from quarterdeck.runtime.webhooks import Webhooks
@@ -77,7 +77,7 @@ class Manager:
         health: BindAddress | None = None,
         metrics: MetricsPage | None = None,
         webhooks: "Webhooks | None" = None,
-        events: Flavour | Literal["off"] = "v1",
+        events: EventApi | Literal["off"] = "v1",
         grace_s: float = 30.0,
         watch: WatchSettings | None = None,
         clock: Clock | None = None,
@@ -97,7 +97,7 @@ class Manager:
         self._log = log if log is not None else get_logger("runtime", manager=name)
         self._grace_s = grace_s
         self.metrics = Metrics()
-        self.informers = Informers(
+        self.informers = InformerFactory(
             self.api,
             clock=self.clock,
             rng=self._random,
@@ -107,7 +107,7 @@ class Manager:
         )
         self._identity = f"{socket.gethostname()}_{self._random.getrandbits(64):016x}"
         self._events = self._make_recorder(events)
-        tracer = tracing.from_environment(name)
+        tracer = tracing.create_tracer(name)
         self.api.observe(RequestMetrics(self.metrics))
         if tracer is not None:
             self.api.observe(tracer)
@@ -127,7 +127,9 @@ class Manager:
         self._runners: dict[str, Runner[Any]] = {}
         self._runnables: list[Runnable] = []
         self._live: dict[str, Check] = {"ping": ping}
-        self._ready: dict[str, Check] = {"caches": lambda: summary.stale_caches(self.informers)}
+        self._ready: dict[str, Check] = {
+            "caches": lambda: summary.describe_stale_caches(self.informers)
+        }
         self._endpoints = Endpoints(
             health=health,
             metrics=metrics,
@@ -138,13 +140,13 @@ class Manager:
         )
         self._webhooks = webhooks
         if webhooks is not None:
-            self._ready["webhooks"] = webhooks.trouble
+            self._ready["webhooks"] = webhooks.check
         self._stop = asyncio.Event()
         self._elected = asyncio.Event()
         self._working: Supervisor | None = None
-        self._dog = self._make_watchdog() if watch_loop else None
+        self._watchdog = self._make_watchdog() if watch_loop else None
         self.metrics.registry.add_collector(
-            lambda: summary.refresh(self.metrics, self.informers, self._runners.values())
+            lambda: summary.update_gauges(self.metrics, self.informers, self._runners.values())
         )
 
     # --- what to run
@@ -222,7 +224,7 @@ class Manager:
         Raises:
             LostLeadership: when the lease is lost; the process should exit.
         """
-        with stopping_on_signals(self.stop):
+        with stop_on_signals(self.stop):
             async with self.running():
                 tune_gc()
                 await self._stop.wait()
@@ -251,14 +253,14 @@ class Manager:
             self._endpoints.start(caches)
             if self._webhooks is not None:
                 self._webhooks.start(caches)
-            if self._dog is not None:
-                caches.spawn(self._dog.run(), name="loop-watchdog")
+            if self._watchdog is not None:
+                caches.spawn(self._watchdog.run(), name="loop-watchdog")
             others = await stack.enter_async_context(Supervisor("others"))
             working = await stack.enter_async_context(Supervisor("working"))
             self._start_runnables(others, needs_leader=False)
-            lead = asyncio.ensure_future(self._lead(working))
+            lead = asyncio.ensure_future(self._run_leading(working))
             try:
-                async with failing_with(caches, others, working, lead):
+                async with cancel_on_failure(caches, others, working, lead):
                     await self._wait_caches()
                     if self._election is None:
                         await self._elected.wait()
@@ -274,15 +276,15 @@ class Manager:
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_SLOW_CACHES_S):
-                    await self.informers.wait_settled()
+                    await self.informers.wait_for_cache_sync()
                     return
             self._log.warning(
-                "still waiting for caches", reason=summary.stale_caches(self.informers)
+                "still waiting for caches", reason=summary.describe_stale_caches(self.informers)
             )
 
-    async def _lead(self, working: Supervisor) -> None:
+    async def _run_leading(self, working: Supervisor) -> None:
         """Wait for caches and the lease, start the controllers, and keep the lease."""
-        await self.informers.wait_settled()
+        await self.informers.wait_for_cache_sync()
         if self._election is not None:
             await self._election.acquire()
         self._working = working
@@ -296,7 +298,7 @@ class Manager:
     def _start_runnables(self, tasks: Supervisor, *, needs_leader: bool) -> None:
         for runnable in self._runnables:
             if runnable.needs_leader is needs_leader:
-                tasks.spawn(_awaited(runnable.run), name=runnable.name)
+                tasks.spawn(_await(runnable.run), name=runnable.name)
 
     async def wait_elected(self) -> None:
         """Wait until the controllers work here."""
@@ -347,9 +349,11 @@ class Manager:
 
     # --- parts
 
-    def _make_recorder(self, events: Flavour | Literal["off"]) -> EventRecorder | NoEvents:
+    def _make_recorder(
+        self, events: EventApi | Literal["off"]
+    ) -> EventRecorder | DiscardingRecorder:
         if events == "off":
-            return NoEvents()
+            return DiscardingRecorder()
         return EventRecorder(
             self.api,
             component=self.name,
@@ -362,9 +366,9 @@ class Manager:
 
     def _make_watchdog(self) -> LoopWatchdog:
         lag = self.metrics.loop_lag.labels()
-        dog = LoopWatchdog(clock=self.clock, log=self._log, lag=lag)
-        self._live["event-loop"] = dog.trouble
-        return dog
+        watchdog = LoopWatchdog(clock=self.clock, log=self._log, lag=lag)
+        self._live["event-loop"] = watchdog.check
+        return watchdog
 
     def _make_election(self, election: LeaderElection) -> LeaderElector:
         gauge = self.metrics.leader.labels(election.name)
@@ -382,5 +386,5 @@ class Manager:
         )
 
 
-async def _awaited(run: Callable[[], Awaitable[None]]) -> None:
+async def _await(run: Callable[[], Awaitable[None]]) -> None:
     await run()

@@ -4,17 +4,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from quarterdeck.runtime.controller.runner import Runner
-from quarterdeck.runtime.informer.factory import Informers
+from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.observability.metrics import Metrics
 
 
-def stale_caches(informers: Informers) -> str:
+def describe_stale_caches(informers: InformerFactory) -> str:
     """Which caches cannot be trusted to be fresh, and why; empty if all can."""
     troubles = [informer.stale_reason() for informer in informers]
     return "; ".join(trouble for trouble in troubles if trouble)
 
 
-def refresh(metrics: Metrics, informers: Informers, runners: Iterable[Runner[Any]]) -> None:
+def update_gauges(
+    metrics: Metrics, informers: InformerFactory, runners: Iterable[Runner[Any]]
+) -> None:
     """Set the gauges that are computed when somebody reads them."""
     for runner in runners:
         runner.refresh_metrics()
@@ -26,7 +28,7 @@ def refresh(metrics: Metrics, informers: Informers, runners: Iterable[Runner[Any
         metrics.relists.labels(kind).set(sum(state.lists for state in states))
 
 
-def describe(informers: Informers, runners: Iterable[Runner[Any]]) -> dict[str, Any]:
+def describe(informers: InformerFactory, runners: Iterable[Runner[Any]]) -> dict[str, Any]:
     """Caches and controllers, for people."""
     return {
         "caches": [

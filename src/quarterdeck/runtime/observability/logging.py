@@ -73,7 +73,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        line |= _trace_fields() | getattr(record, "fields", {})
+        line |= _get_trace_fields() | getattr(record, "fields", {})
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
@@ -85,23 +85,23 @@ class ConsoleFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """`12:00:00.000 info  message  key=value`."""
         clock = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
-        fields = _trace_fields() | getattr(record, "fields", {})
-        text = " ".join(f"{name}={_shown(value)}" for name, value in fields.items())
+        fields = _get_trace_fields() | getattr(record, "fields", {})
+        text = " ".join(f"{name}={_format_value(value)}" for name, value in fields.items())
         line = f"{clock} {record.levelname.lower():<7} {record.getMessage()}  {text}".rstrip()
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         return line
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     text = str(value)
     return json.dumps(text) if not text or any(c in text for c in ' "=\n') else text
 
 
-def _trace_fields() -> dict[str, object]:
+def _get_trace_fields() -> dict[str, object]:
     """Ids of the running trace, only if a tracer is loaded in this process."""
     tracing = sys.modules.get("quarterdeck.runtime.observability.tracing")
-    found: dict[str, object] = tracing.log_fields() if tracing is not None else {}
+    found: dict[str, object] = tracing.get_log_fields() if tracing is not None else {}
     return found
 
 
@@ -145,12 +145,12 @@ def set_level(level: str) -> None:
     logging.getLogger(ROOT).setLevel(parse_level(level))
 
 
-def current_level() -> str:
+def get_level() -> str:
     """The level in force."""
     return logging.getLevelName(logging.getLogger(ROOT).getEffectiveLevel()).lower()
 
 
-def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+def get_fields(record: logging.LogRecord) -> dict[str, Any]:
     """The fields of a captured record, for tests."""
     found: dict[str, Any] = getattr(record, "fields", {})
     return found

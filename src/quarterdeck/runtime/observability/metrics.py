@@ -227,26 +227,26 @@ class QueueMetrics:
                 self._depths[priority] = gauge
         return gauge
 
-    def added(self, priority: int) -> None:
+    def on_add(self, priority: int) -> None:
         """A key became due."""
         self._adds.value += 1
         self._at(priority).value += 1
 
-    def taken(self, priority: int, waited_s: float) -> None:
+    def on_get(self, priority: int, waited_s: float) -> None:
         """A key was handed out."""
         self._at(priority).value -= 1
         self._waits.observe(waited_s)
 
-    def moved(self, before: int, after: int) -> None:
+    def on_priority_change(self, before: int, after: int) -> None:
         """A key's priority changed."""
         self._at(before).value -= 1
         self._at(after).value += 1
 
-    def finished(self, worked_s: float) -> None:
+    def on_done(self, worked_s: float) -> None:
         """A worker is done."""
         self._works.observe(worked_s)
 
-    def retried(self) -> None:
+    def on_retry(self) -> None:
         """A key was added with a delay."""
         self._retries.value += 1
 

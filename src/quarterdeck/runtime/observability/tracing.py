@@ -17,7 +17,7 @@ _SWITCHES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 _active: list["Tracer"] = []
 
 
-def is_wanted(environment: Mapping[str, str] = os.environ) -> bool:
+def is_enabled(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether the OTEL_* variables ask for traces."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return False
@@ -25,9 +25,9 @@ def is_wanted(environment: Mapping[str, str] = os.environ) -> bool:
     return exporter not in ("", "none") or any(environment.get(name) for name in _SWITCHES)
 
 
-def from_environment(service: str, environment: Mapping[str, str] = os.environ) -> "Tracer | None":
+def create_tracer(service: str, environment: Mapping[str, str] = os.environ) -> "Tracer | None":
     """A tracer if one is wanted and the SDK is installed, else None."""
-    if not is_wanted(environment):
+    if not is_enabled(environment):
         return None
     try:
         from opentelemetry import trace
@@ -120,7 +120,7 @@ def _span_context() -> Any:
     return context if context.is_valid else None
 
 
-def log_fields() -> dict[str, object]:
+def get_log_fields() -> dict[str, object]:
     """Ids for log lines; empty without a tracer or a running span."""
     if not _active:
         return {}

@@ -46,7 +46,7 @@ class LoopWatchdog:
             self._stop.set()
             await asyncio.to_thread(thread.join)
 
-    def trouble(self) -> str:
+    def check(self) -> str:
         """For health: whether the loop is stuck now."""
         late_s = self._clock.monotonic() - self._beat_at
         return f"the event loop is {late_s:.1f} s late" if late_s > 10 * self._limit_s else ""

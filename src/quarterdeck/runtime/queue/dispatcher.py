@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from quarterdeck.kit.clock import Clock
-from quarterdeck.runtime.queue.timer import sleep_or
-from quarterdeck.runtime.queue.workqueue import Taken, WorkQueue
+from quarterdeck.runtime.queue.timer import sleep_unless_set
+from quarterdeck.runtime.queue.workqueue import QueueItem, WorkQueue
 
 K = TypeVar("K", bound=Hashable)
 
@@ -47,7 +47,7 @@ class Dispatcher(Generic[K]):
             self._rearm(self.queue.due_at(key))
         return added
 
-    async def get(self) -> Taken[K] | None:
+    async def get(self) -> QueueItem[K] | None:
         """The next key; None once the queue is closed and has nothing ready."""
         while True:
             taken = self.queue.pop()
@@ -58,7 +58,7 @@ class Dispatcher(Generic[K]):
             await self._sleep()
 
     def done(self, key: K) -> None:
-        """`WorkQueue.done`; tells `drained` when nothing is being processed."""
+        """`WorkQueue.done`; tells `wait_drained` when nothing is being processed."""
         self.queue.done(key)
         if len(self.queue):
             self._wake_one()
@@ -74,7 +74,7 @@ class Dispatcher(Generic[K]):
         if not self.queue.processing:
             self._idle.set()
 
-    async def drained(self) -> None:
+    async def wait_drained(self) -> None:
         """Wait, after `close`, until no key is being processed."""
         await self._idle.wait()
 
@@ -88,7 +88,7 @@ class Dispatcher(Generic[K]):
                 await self._earlier.wait()
             elif delay_s > 0:
                 self._armed_for = self._clock.monotonic() + delay_s
-                await sleep_or(self._clock, delay_s, self._earlier)
+                await sleep_unless_set(self._clock, delay_s, self._earlier)
             else:
                 self._release_due()
 

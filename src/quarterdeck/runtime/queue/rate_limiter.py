@@ -1,7 +1,7 @@
 """How long a key waits before it is tried again: pure, on whatever time the caller passes.
 
-`MaxOf` of an exponential delay per item and one bucket for all is client-go's classic default;
-a priority queue needs only the first, which is ours.
+client-go's classic default is a `MaxOfRateLimiter` of an exponential delay per item and one bucket
+for all. A priority queue needs only the first, which is our default.
 """
 
 from collections.abc import Hashable, Sequence
@@ -26,7 +26,7 @@ class RateLimiter(Protocol):
         ...
 
 
-class ItemExponential:
+class ItemExponentialRateLimiter:
     """`initial · 2^failures`, capped: 5, 10, 20 … ms up to 1000 s by default."""
 
     def __init__(self, initial_s: float = 0.005, cap_s: float = 1000.0) -> None:
@@ -51,7 +51,7 @@ class ItemExponential:
         return self._failures.get(key, 0)
 
 
-class FastSlow:
+class ItemFastSlowRateLimiter:
     """A few fast tries, then slow ones."""
 
     def __init__(self, fast_s: float, slow_s: float, *, fast_tries: int) -> None:
@@ -74,7 +74,7 @@ class FastSlow:
         return self._failures.get(key, 0)
 
 
-class Bucket:
+class BucketRateLimiter:
     """A token bucket shared by all keys: every call reserves a token, even one not there yet."""
 
     def __init__(self, per_second: float = 10.0, burst: int = 100) -> None:
@@ -100,12 +100,12 @@ class Bucket:
         return 0
 
 
-class MaxOf:
+class MaxOfRateLimiter:
     """The longest delay of several limiters, all of which are charged."""
 
     def __init__(self, limiters: Sequence[RateLimiter]) -> None:
         if not limiters:
-            raise ValueError("MaxOf needs at least one limiter")
+            raise ValueError("MaxOfRateLimiter needs at least one limiter")
         self._limiters = tuple(limiters)
 
     def when(self, key: Hashable, now: float) -> float:
@@ -122,7 +122,7 @@ class MaxOf:
         return max(limiter.retries(key) for limiter in self._limiters)
 
 
-class WithMaxWait:
+class WithMaxWaitRateLimiter:
     """Another limiter with a ceiling."""
 
     def __init__(self, inner: RateLimiter, cap_s: float) -> None:

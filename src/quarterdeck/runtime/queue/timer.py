@@ -5,7 +5,7 @@ import asyncio
 from quarterdeck.kit.clock import Clock
 
 
-async def sleep_or(clock: Clock, seconds: float, event: asyncio.Event) -> bool:
+async def sleep_unless_set(clock: Clock, seconds: float, event: asyncio.Event) -> bool:
     """Sleep, but return early when the event is set; True if it is."""
     if seconds <= 0 or event.is_set():
         await asyncio.sleep(0)

@@ -20,7 +20,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from quarterdeck.kit.clock import Clock
-from quarterdeck.runtime.queue.rate_limiter import ItemExponential, RateLimiter
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter, RateLimiter
 
 K = TypeVar("K", bound=Hashable)
 
@@ -33,28 +33,28 @@ _KEPT_CAUSES = 4
 class QueueObserver(Protocol):
     """Sees what the metrics of client-go's workqueue count."""
 
-    def added(self, priority: int) -> None:
+    def on_add(self, priority: int) -> None:
         """A key became due (the depth rises)."""
         ...
 
-    def taken(self, priority: int, waited_s: float) -> None:
+    def on_get(self, priority: int, waited_s: float) -> None:
         """A key was handed out (the depth falls)."""
         ...
 
-    def moved(self, before: int, after: int) -> None:
+    def on_priority_change(self, before: int, after: int) -> None:
         """A waiting key changed its priority."""
         ...
 
-    def finished(self, worked_s: float) -> None:
+    def on_done(self, worked_s: float) -> None:
         """A worker is done with a key."""
         ...
 
-    def retried(self) -> None:
+    def on_retry(self) -> None:
         """A key was added with a delay."""
         ...
 
 
-class Taken(NamedTuple, Generic[K]):
+class QueueItem(NamedTuple, Generic[K]):
     """A key handed to a worker."""
 
     key: K
@@ -145,7 +145,7 @@ class _Rank(Generic[K]):
 
 
 class WorkQueue(Generic[K]):
-    """The queue's decisions; `dispatch.Dispatcher` lets coroutines wait on it."""
+    """The queue's decisions; `dispatcher.Dispatcher` lets coroutines wait on it."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class WorkQueue(Generic[K]):
         priority in use after `max_aging_s` at the latest.
         """
         self._clock = clock
-        self.limiter = limiter if limiter is not None else ItemExponential()
+        self.limiter = limiter if limiter is not None else ItemExponentialRateLimiter()
         self._tenant = tenant
         self._observer = observer
         self._aging_s = aging_s
@@ -236,7 +236,7 @@ class WorkQueue(Generic[K]):
             limit_s = self.limiter.when(key, now)
             after_s = min(after_s, limit_s) if after_s > 0 else limit_s
         if self._observer is not None and (rate_limited or after_s > 0):
-            self._observer.retried()
+            self._observer.on_retry()
         item = self._items.get(key)
         if item is None:
             item = self._items[key] = _Item(key, priority, priority)
@@ -264,7 +264,7 @@ class WorkQueue(Generic[K]):
 
     # --- what workers do
 
-    def pop(self) -> Taken[K] | None:
+    def pop(self) -> QueueItem[K] | None:
         """The next key, or None when nothing is ready now."""
         now = self._clock.monotonic()
         if self._delayed:
@@ -288,7 +288,7 @@ class WorkQueue(Generic[K]):
         if started is None:
             return
         if self._observer is not None:
-            self._observer.finished(self._clock.monotonic() - started)
+            self._observer.on_done(self._clock.monotonic() - started)
         item = self._items.get(key)
         if item is not None and item.state is _State.HELD:
             item.state = _State.READY
@@ -312,7 +312,7 @@ class WorkQueue(Generic[K]):
         if priority <= item.priority:
             return
         if item.state is not _State.DELAYED and self._observer is not None:
-            self._observer.moved(item.priority, priority)
+            self._observer.on_priority_change(item.priority, priority)
         item.priority = priority
         if item.state is _State.READY and priority > item.rank:
             self._withdraw(item)
@@ -345,7 +345,7 @@ class WorkQueue(Generic[K]):
         item.added_at = now
         self._depth += 1
         if self._observer is not None:
-            self._observer.added(item.priority)
+            self._observer.on_add(item.priority)
         if item.key in self._processing:
             item.state = _State.HELD
         else:
@@ -382,11 +382,11 @@ class WorkQueue(Generic[K]):
             del self._ranks[below]
             self._order.remove(below)
 
-    def _hand_out(self, item: _Item[K], now: float) -> Taken[K]:
+    def _hand_out(self, item: _Item[K], now: float) -> QueueItem[K]:
         del self._items[item.key]
         self._processing[item.key] = now
         self._depth -= 1
         waited_s = now - item.added_at
         if self._observer is not None:
-            self._observer.taken(item.priority, waited_s)
-        return Taken(item.key, item.priority, waited_s, item.causes)
+            self._observer.on_get(item.priority, waited_s)
+        return QueueItem(item.key, item.priority, waited_s, item.causes)

@@ -14,7 +14,7 @@ _SERVER_SET = frozenset({"apiVersion", "kind"})
 _NOT_OWNED = frozenset({"name", "namespace"})
 
 
-def is_noop(
+def is_apply_redundant(
     desired: Mapping[str, Any], current: Mapping[str, Any], *, manager: str, subresource: str = ""
 ) -> bool:
     """Whether applying `desired` as `manager` would leave `current` as it is."""

@@ -17,11 +17,11 @@ from quarterdeck.meta.identity import GVK, Key
 from quarterdeck.meta.objects import Object, decode, document, raw, to_builtins
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.event import Author
-from quarterdeck.runtime.cache.snapshot import Snapshot, read_head, version_of
-from quarterdeck.runtime.informer.factory import Informers
+from quarterdeck.runtime.cache.snapshot import Snapshot, parse_version, read_head
+from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.observability.metrics import ControllerMetrics
-from quarterdeck.runtime.reconcile.apply import is_noop
-from quarterdeck.runtime.reconcile.journal import Read, Write, shown_body
+from quarterdeck.runtime.reconcile.apply import is_apply_redundant
+from quarterdeck.runtime.reconcile.journal import Read, Write, truncate_body
 from quarterdeck.wire import merge_patch
 from quarterdeck.wire.label_selector import Selector
 from quarterdeck.wire.path import ResourcePath
@@ -47,19 +47,19 @@ _UID_DIFFERS = re.compile(r"UID in (the )?precondition")
 
 
 Objects = list[T]
-"""A list of objects; inside `Access` the name `list` is a verb."""
+"""A list of objects; inside `ReconcileClient` the name `list` is a verb."""
 
 
 class Shared(NamedTuple):
     """What all reconciles of a controller use to reach the API."""
 
     api: Api
-    informers: Informers
+    informers: InformerFactory
     field_manager: str
     metrics: ControllerMetrics
 
 
-class Access:
+class ReconcileClient:
     """The API as one reconcile sees it."""
 
     def __init__(self, shared: Shared, author: Author) -> None:
@@ -76,20 +76,20 @@ class Access:
         informer = self._shared.informers.find(kind)
         if informer is not None:
             found = informer.cache.get(key)
-            version = version_of(found.metadata.resource_version) if found is not None else 0
+            version = parse_version(found.metadata.resource_version) if found is not None else 0
             self.reads.append(Read(kind.__name__, key, version, "cache"))
             return found
         try:
-            return await self.find_live(kind, key)
+            return await self.get_live(kind, key)
         except NotFound:
             self.reads.append(Read(kind.__name__, key, 0, "live"))
             return None
 
-    async def find_live(self, kind: type[T], key: Key) -> T:
+    async def get_live(self, kind: type[T], key: Key) -> T:
         """The object from the server, past any cache. Raises `NotFound`."""
-        data = await self._shared.api.get(path_of(kind, key), GetOptions())
+        data = await self._shared.api.get(build_path(kind, key), GetOptions())
         found = decode(kind, data)
-        version = version_of(found.metadata.resource_version)
+        version = parse_version(found.metadata.resource_version)
         self.reads.append(Read(kind.__name__, key, version, "live"))
         return found
 
@@ -118,7 +118,7 @@ class Access:
         if informer is not None:
             version = informer.cache.version(owner.metadata.namespace)
             self.reads.append(Read(kind.__name__, None, version, "cache"))
-            return [each.typed(kind) for each in informer.cache.owned_by(owner.metadata.uid)]
+            return [each.typed(kind) for each in informer.cache.list_owned_by(owner.metadata.uid)]
         namespace = owner.metadata.namespace if kind.KIND.is_namespaced else ""
         found = await self._list_live(kind, namespace, "")
         uid = owner.metadata.uid
@@ -127,14 +127,14 @@ class Access:
         ]
 
     async def _list_live(self, kind: type[T], namespace: str, labels: str) -> Objects[T]:
-        path, token = path_of(kind, Key(namespace, "")), ""
+        path, token = build_path(kind, Key(namespace, "")), ""
         found: Objects[T] = []
         while True:
             options = ListOptions(label_selector=labels, limit=_PAGE, continue_=token)
             page = await self._shared.api.list(path, options)
             found.extend(decode(kind, item) for item in page.items)
             if not (token := page.continue_):
-                version = version_of(page.resource_version)
+                version = parse_version(page.resource_version)
                 self.reads.append(Read(kind.__name__, None, version, "live"))
                 return found
 
@@ -142,10 +142,10 @@ class Access:
 
     async def apply(self, kind: type[T], desired: Mapping[str, Any], *, force: bool = True) -> T:
         """Server-side apply of exactly the fields in `desired`; skipped when it changes nothing."""
-        key = _key_of(desired)
-        current = self._cached(kind, key)
+        key = _get_key(desired)
+        current = self._get_cached(kind, key)
         manager = self._shared.field_manager
-        if current is not None and is_noop(desired, current.document, manager=manager):
+        if current is not None and is_apply_redundant(desired, current.document, manager=manager):
             self._shared.metrics.skipped_writes.value += 1
             self.writes.append(Write("skipped", kind.__name__, key, current.version, b""))
             return current.typed(kind)
@@ -163,7 +163,7 @@ class Access:
         force: bool = True,
     ) -> bytes:
         """Server-side apply of an encoded configuration, without looking whether it is needed."""
-        path = path_of(kind, key, subresource)
+        path = build_path(kind, key, subresource)
         options = PatchOptions(field_manager=self._shared.field_manager, force=force)
         verb = f"apply {subresource}".rstrip()
         return await self._send(
@@ -177,7 +177,7 @@ class Access:
     async def create(self, obj: T) -> T:
         """POST; raises `AlreadyExists`."""
         kind, body = type(obj), msgspec.json.encode(to_builtins(obj))
-        path = path_of(kind, Key(obj.metadata.namespace, ""))
+        path = build_path(kind, Key(obj.metadata.namespace, ""))
         options = CreateOptions(field_manager=self._shared.field_manager)
         answer = await self._send(
             kind, obj.key, "create", body, lambda: self._shared.api.create(path, body, options)
@@ -206,14 +206,14 @@ class Access:
         """JSON merge patch, with an optional version as precondition; an empty one is skipped."""
         if not patch:
             self._shared.metrics.skipped_writes.value += 1
-            current = self._cached(kind, key)
-            return current.typed(kind) if current else await self.find_live(kind, key)
+            current = self._get_cached(kind, key)
+            return current.typed(kind) if current else await self.get_live(kind, key)
         assert isinstance(patch, dict)
         if resource_version:
             metadata = {**patch.get("metadata", {}), "resourceVersion": resource_version}
             patch = {**patch, "metadata": metadata}
         body = msgspec.json.encode(patch)
-        path = path_of(kind, key, subresource)
+        path = build_path(kind, key, subresource)
         options = PatchOptions(field_manager=self._shared.field_manager)
         answer = await self._send(
             kind,
@@ -237,34 +237,34 @@ class Access:
         informer = self._shared.informers.find(kind)
         cache = informer.cache if informer is not None else None
         self._shared.metrics.writes.value += 1
-        with cache.writing(key) if cache is not None else contextlib.nullcontext():
+        with cache.hold_events(key) if cache is not None else contextlib.nullcontext():
             try:
-                answer = await self._shared.api.delete(path_of(kind, key), options)
+                answer = await self._shared.api.delete(build_path(kind, key), options)
             except NotFound:
-                self._note_gone(cache, key, obj.metadata.uid)
+                self._record_absence(cache, key, obj.metadata.uid)
                 return
             except Conflict as error:
                 if not _UID_DIFFERS.search(error.message):
                     raise
-                self._note_gone(cache, key, obj.metadata.uid)
+                self._record_absence(cache, key, obj.metadata.uid)
                 return
-            version = self._note_deletion(kind, key, obj.metadata.uid, answer)
+            version = self._record_deletion(kind, key, obj.metadata.uid, answer)
         self.writes.append(Write("delete", kind.__name__, key, version, b""))
 
-    def _note_gone(self, cache: Cache[Any] | None, key: Key, uid: str) -> None:
+    def _record_absence(self, cache: Cache[Any] | None, key: Key, uid: str) -> None:
         """Somebody else was faster: readers must not see it any more either."""
         if cache is not None and uid:
-            cache.deleted(key, uid)
+            cache.record_deletion(key, uid)
 
-    def _note_deletion(self, kind: type[Object], key: Key, uid: str, answer: bytes) -> int:
+    def _record_deletion(self, kind: type[Object], key: Key, uid: str, answer: bytes) -> int:
         head = read_head(answer)
         is_pending = head.kind != "Status" and bool(head.metadata.deletion_timestamp)
         informer = self._shared.informers.find(kind)
         if informer is not None and is_pending and head.metadata.finalizers:
-            informer.cache.wrote(answer, self._author)
+            informer.cache.record_write(answer, self._author)
         elif informer is not None:
-            informer.cache.deleted(key, uid, self._author)
-        return version_of(head.metadata.resource_version or "0")
+            informer.cache.record_deletion(key, uid, self._author)
+        return parse_version(head.metadata.resource_version or "0")
 
     async def apply_document(
         self, manifest: Mapping[str, Any], *, force: bool = True
@@ -272,14 +272,14 @@ class Access:
         """Apply an object of a kind without a type; discovery finds its resource."""
         gvk = GVK.of(manifest["apiVersion"], manifest["kind"])
         resource = await self._shared.api.resource(gvk)
-        key = _key_of(manifest)
+        key = _get_key(manifest)
         path = ResourcePath(*resource.gvr, key.namespace if resource.namespaced else "", key.name)
         body = msgspec.json.encode(manifest)
         options = PatchOptions(field_manager=self._shared.field_manager, force=force)
         self._shared.metrics.writes.value += 1
         answer = await self._shared.api.patch(path, body, PatchType.APPLY, options)
-        version = version_of(read_head(answer).metadata.resource_version)
-        shown = shown_body(gvk.kind, body)
+        version = parse_version(read_head(answer).metadata.resource_version)
+        shown = truncate_body(gvk.kind, body)
         self.writes.append(Write("apply", gvk.kind, key, version, shown))
         stored: dict[str, Any] = msgspec.json.decode(answer)
         return stored
@@ -299,26 +299,26 @@ class Access:
             stored = Snapshot.of(answer)
         else:
             cache = informer.cache
-            with cache.writing(key):
+            with cache.hold_events(key):
                 answer = await send()
-                stored = cache.wrote(answer, self._author)
-        shown = shown_body(kind.__name__, body)
+                stored = cache.record_write(answer, self._author)
+        shown = truncate_body(kind.__name__, body)
         self.writes.append(Write(verb, kind.__name__, stored.key, stored.version, shown))
         return answer
 
-    def _cached(self, kind: type[Object], key: Key) -> Snapshot | None:
+    def _get_cached(self, kind: type[Object], key: Key) -> Snapshot | None:
         informer = self._shared.informers.find(kind)
         return informer.cache.snapshot(key) if informer is not None else None
 
 
-def path_of(kind: type[Object], key: Key, subresource: str = "") -> ResourcePath:
+def build_path(kind: type[Object], key: Key, subresource: str = "") -> ResourcePath:
     """Where an object of a kind lives."""
     group, version, resource = kind.KIND.gvr
     namespace = key.namespace if kind.KIND.is_namespaced else ""
     return ResourcePath(group, version, resource, namespace, key.name, subresource)
 
 
-def to_apply(obj: Object) -> dict[str, Any]:
+def build_apply_configuration(obj: Object) -> dict[str, Any]:
     """What an apply of a typed object names: no status, nothing the server sets."""
     desired = to_builtins(obj)
     desired["apiVersion"], desired["kind"] = obj.KIND.api_version, obj.KIND.kind
@@ -330,6 +330,6 @@ def to_apply(obj: Object) -> dict[str, Any]:
     return desired
 
 
-def _key_of(manifest: Mapping[str, Any]) -> Key:
+def _get_key(manifest: Mapping[str, Any]) -> Key:
     metadata = manifest["metadata"]
     return Key(metadata.get("namespace", ""), metadata["name"])

@@ -11,7 +11,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object, owner_reference, with_metadata
 from quarterdeck.runtime.observability.logging import Logger
-from quarterdeck.runtime.reconcile.client import Access, to_apply
+from quarterdeck.runtime.reconcile.client import ReconcileClient, build_apply_configuration
 from quarterdeck.runtime.reconcile.status import StatusDraft
 from quarterdeck.wire.status import NotFound
 
@@ -36,7 +36,7 @@ class Context(Generic[T]):
         self,
         obj: T,
         *,
-        access: Access,
+        client: ReconcileClient,
         clock: Clock,
         events: EventSink,
         log: Logger,
@@ -45,7 +45,7 @@ class Context(Generic[T]):
         owned_conditions: Iterable[str],
     ) -> None:
         self.obj = obj
-        self.api = access
+        self.api = client
         """Reads and writes without the conveniences below."""
         self.reconcile_id = reconcile_id
         self.attempt = attempt
@@ -137,7 +137,7 @@ class Context(Generic[T]):
 
     async def create(self, child: K, *, owned: bool = True) -> K:
         """Create an object; raises `AlreadyExists`."""
-        return await self.api.create(_placed(child, self.obj, owned=owned))
+        return await self.api.create(_place_child(child, self.obj, owned=owned))
 
     async def update(self, changed: K) -> K:
         """Send what changed since the object was read; raises `Conflict` if it moved on."""
@@ -148,7 +148,7 @@ class Context(Generic[T]):
         await self.api.delete(obj, propagation=propagation)
 
     def _desired(self, child: Object, *, owned: bool) -> dict[str, Any]:
-        return to_apply(_placed(child, self.obj, owned=owned))
+        return build_apply_configuration(_place_child(child, self.obj, owned=owned))
 
     # --- events
 
@@ -163,7 +163,7 @@ class Context(Generic[T]):
         )
 
 
-def _placed(child: K, owner: Object, *, owned: bool) -> K:
+def _place_child(child: K, owner: Object, *, owned: bool) -> K:
     """The child in its namespace and, if owned, with a reference to its owner."""
     changes: dict[str, Any] = {}
     namespace = child.metadata.namespace

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.reconcile.client import Access
+from quarterdeck.runtime.reconcile.client import ReconcileClient
 from quarterdeck.wire.status import Conflict, Invalid, NotFound
 
 T = TypeVar("T", bound=Object)
@@ -25,7 +25,7 @@ class Finalizer(NamedTuple):
     """`async def run(obj, ctx)`; must be idempotent."""
 
 
-async def ensure(obj: T, api: Access, names: Sequence[str]) -> T:
+async def ensure(obj: T, api: ReconcileClient, names: Sequence[str]) -> T:
     """Put our names into the object before anything is done that would need cleaning up."""
     missing = [name for name in names if name not in obj.metadata.finalizers]
     if not missing:
@@ -33,7 +33,7 @@ async def ensure(obj: T, api: Access, names: Sequence[str]) -> T:
     return await _write(obj, api, lambda finalizers: [*finalizers, *missing])
 
 
-async def remove(obj: T, api: Access, name: str) -> T | None:
+async def remove(obj: T, api: ReconcileClient, name: str) -> T | None:
     """Take a name out; None when the object is gone with it."""
     try:
         return await _write(obj, api, lambda finalizers: [f for f in finalizers if f != name])
@@ -41,20 +41,24 @@ async def remove(obj: T, api: Access, name: str) -> T | None:
         return None
 
 
-async def _write(obj: T, api: Access, change: Callable[[Sequence[str]], Sequence[str]]) -> T:
+async def _write(
+    obj: T, api: ReconcileClient, change: Callable[[Sequence[str]], Sequence[str]]
+) -> T:
     """Change the list under a version precondition, reading anew when it moved on."""
     kind, key, uid = type(obj), obj.key, obj.metadata.uid
     for _ in range(_TRIES - 1):
         try:
             return await _patch(obj, api, change)
         except (Conflict, Invalid):
-            obj = await api.find_live(kind, key)
+            obj = await api.get_live(kind, key)
             if obj.metadata.uid != uid:
                 raise NotFound.of(kind.KIND.plural, key.name, group=kind.KIND.group) from None
     return await _patch(obj, api, change)
 
 
-async def _patch(obj: T, api: Access, change: Callable[[Sequence[str]], Sequence[str]]) -> T:
+async def _patch(
+    obj: T, api: ReconcileClient, change: Callable[[Sequence[str]], Sequence[str]]
+) -> T:
     finalizers = list(change(obj.metadata.finalizers))
     if finalizers == list(obj.metadata.finalizers):
         return obj

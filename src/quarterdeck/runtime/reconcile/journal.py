@@ -90,7 +90,7 @@ class Record(NamedTuple):
     """Seconds until it runs again by itself; None means on the next event only."""
 
 
-def shown_body(kind: str, body: bytes) -> bytes:
+def truncate_body(kind: str, body: bytes) -> bytes:
     """A body as the journal keeps it."""
     return b"" if kind in _SECRET_KINDS else body[:_SHOWN_BODY]
 

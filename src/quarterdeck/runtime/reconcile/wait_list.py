@@ -5,27 +5,27 @@ from collections.abc import Callable
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.event import Change, Event
-from quarterdeck.runtime.informer.factory import Informers
+from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.reconcile.journal import Cause
 from quarterdeck.runtime.reconcile.result import WaitFor
 
-Wake = Callable[[Key, object], object]
+Enqueue = Callable[[Key, object], object]
 """Takes the key of who waited, and why it may go on."""
 
 
-class Awaited:
+class WaitList:
     """Who of one controller waits for what."""
 
-    def __init__(self, informers: Informers, wake: Wake, log: Logger) -> None:
+    def __init__(self, informers: InformerFactory, enqueue: Enqueue, log: Logger) -> None:
         self._informers = informers
-        self._wake = wake
+        self._enqueue = enqueue
         self._log = log
         self._waits: dict[tuple[type[Object], Key], dict[Key, WaitFor]] = {}
         self._kinds: set[type[Object]] = set()
 
     def add(self, key: Key, wait: WaitFor) -> None:
-        """Wake `key` when what it waits for has happened, at once if it has."""
+        """Enqueue `key` when what it waits for has happened, at once if it has."""
         informer = self._informers.find(wait.kind)
         if informer is None:
             self._log.error(
@@ -35,14 +35,14 @@ class Awaited:
             )
             return
         if wait.until is not None and wait.until(informer.cache.get(wait.key)):
-            self._wake(key, "met already")
+            self._enqueue(key, "met already")
             return
         self._waits.setdefault((wait.kind, wait.key), {})[key] = wait
         if wait.kind not in self._kinds:
             self._kinds.add(wait.kind)
             informer.cache.add_handler(self._on_event)
 
-    def drop(self, key: Key) -> None:
+    def remove(self, key: Key) -> None:
         """It runs again, or is gone: what it waited for does not matter any more."""
         if not self._waits:
             return
@@ -59,4 +59,4 @@ class Awaited:
         for key, wait in tuple(waiting.items()):
             if wait.until is None or wait.until(obj):
                 del waiting[key]
-                self._wake(key, Cause.of(event, "WaitFor"))
+                self._enqueue(key, Cause.of(event, "WaitFor"))

@@ -31,7 +31,7 @@ from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import CreateOptions, PatchOptions
 from quarterdeck.wire.status import ApiError, NotFound
 
-Flavour = Literal["v1", "events.k8s.io/v1"]
+EventApi = Literal["v1", "events.k8s.io/v1"]
 
 _QUEUE = 1000
 _TRIES = 12
@@ -53,7 +53,7 @@ class EventRecorder:
         clock: Clock,
         rng: random.Random,
         log: Logger,
-        flavour: Flavour = "v1",
+        flavour: EventApi = "v1",
     ) -> None:
         self._api = api
         self._component = component
@@ -239,7 +239,7 @@ def _reference(note: Note) -> dict[str, str]:
     return {name: value for name, value in reference.items() if value}
 
 
-class NoEvents:
+class DiscardingRecorder:
     """An event sink that drops everything, for tests and for operators that want none."""
 
     def record(

@@ -15,7 +15,7 @@ from quarterdeck.runtime.source.predicate import Predicate
 
 T = TypeVar("T", bound=Object)
 
-ToKeys = Callable[[Event], Iterable[Key]]
+MapEvent = Callable[[Event], Iterable[Key]]
 """From an event to the keys of the reconciled kind it concerns."""
 
 
@@ -56,12 +56,12 @@ class Watch(NamedTuple):
     predicates: tuple[Predicate, ...] = ()
 
 
-def for_object(event: Event) -> Iterable[Key]:
+def enqueue_object(event: Event) -> Iterable[Key]:
     """The object itself."""
     return (event.key,)
 
 
-def for_owner(owner: GroupKind, *, is_namespaced: bool, only_controller: bool) -> ToKeys:
+def enqueue_owner(owner: GroupKind, *, is_namespaced: bool, only_controller: bool) -> MapEvent:
     """The owners of a kind that the object names; its group and kind count, not its version."""
 
     def owners(metadata: Metadata) -> Iterable[Key]:
@@ -80,9 +80,9 @@ def for_owner(owner: GroupKind, *, is_namespaced: bool, only_controller: bool) -
     return mapping
 
 
-def by_function(
+def enqueue_mapped(
     function: Callable[[Any, Lookup], Iterable[Key]], kind: type[Object], lookup: Lookup
-) -> ToKeys:
+) -> MapEvent:
     """What a function says of the new and the old state."""
 
     def mapping(event: Event) -> Iterable[Key]:

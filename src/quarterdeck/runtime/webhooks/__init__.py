@@ -6,8 +6,8 @@ and dashboards were made for them; only malformed questions are told more exactl
 What registers webhooks with an API server is not here.
 """
 
-from quarterdeck.runtime.webhooks.hooks import Change, Check
+from quarterdeck.runtime.webhooks.hooks import Mutator, Validator
 from quarterdeck.runtime.webhooks.review import Denied, Operation, Review
 from quarterdeck.runtime.webhooks.service import Webhooks
 
-__all__ = ["Change", "Check", "Denied", "Operation", "Review", "Webhooks"]
+__all__ = ["Denied", "Mutator", "Operation", "Review", "Validator", "Webhooks"]

@@ -11,7 +11,7 @@ from quarterdeck.wire.status import ApiError
 Answer = dict[str, Any]
 
 
-def allowed(uid: str, *, warnings: Sequence[str] = (), patch: Sequence[Operation] = ()) -> Answer:
+def allow(uid: str, *, warnings: Sequence[str] = (), patch: Sequence[Operation] = ()) -> Answer:
     """Yes, and what is to be changed on the way."""
     answer: Answer = {"uid": uid, "allowed": True, "status": {"metadata": {}, "code": 200}}
     if patch:
@@ -23,25 +23,25 @@ def allowed(uid: str, *, warnings: Sequence[str] = (), patch: Sequence[Operation
     return answer
 
 
-def denied(uid: str, message: str, *, warnings: Sequence[str] = ()) -> Answer:
+def deny(uid: str, message: str, *, warnings: Sequence[str] = ()) -> Answer:
     """No, by the word of a handler."""
     status = {"metadata": {}, "message": message, "reason": "Forbidden", "code": 403}
-    return _refusal(uid, status, warnings)
+    return _build_refusal(uid, status, warnings)
 
 
-def refused(uid: str, error: ApiError, *, warnings: Sequence[str] = ()) -> Answer:
+def refuse(uid: str, error: ApiError, *, warnings: Sequence[str] = ()) -> Answer:
     """No, by an error that has a status of its own."""
     status = error.to_status()
     del status["kind"], status["apiVersion"]
-    return _refusal(uid, status, warnings)
+    return _build_refusal(uid, status, warnings)
 
 
-def failed(uid: str, code: int, message: str) -> Answer:
+def fail(uid: str, code: int, message: str) -> Answer:
     """No, because the question cannot be answered."""
-    return _refusal(uid, {"metadata": {}, "message": message, "code": code}, ())
+    return _build_refusal(uid, {"metadata": {}, "message": message, "code": code}, ())
 
 
-def _refusal(uid: str, status: dict[str, Any], warnings: Sequence[str]) -> Answer:
+def _build_refusal(uid: str, status: dict[str, Any], warnings: Sequence[str]) -> Answer:
     answer: Answer = {"uid": uid, "allowed": False, "status": status}
     if warnings:
         answer["warnings"] = list(warnings)

@@ -18,11 +18,11 @@ _VERSIONS = (_LATEST, "admission.k8s.io/v1beta1")
 _KIND = "AdmissionReview"
 
 
-class MalformedReview(ValueError):
+class MalformedReviewError(ValueError):
     """Raised when bytes are not a question; says what is wrong with them."""
 
 
-class Question(NamedTuple):
+class DecodedReview(NamedTuple):
     """What is asked, and in which version."""
 
     request: AdmissionRequest
@@ -38,28 +38,28 @@ class _Envelope(msgspec.Struct, frozen=True, rename="camel"):
 _DECODER = msgspec.json.Decoder(_Envelope)
 
 
-def read(body: bytes) -> Question:
+def decode(body: bytes) -> DecodedReview:
     """Read a question.
 
     Raises:
         MalformedReview: if it is none.
     """
     if not body:
-        raise MalformedReview("request body is empty")
+        raise MalformedReviewError("request body is empty")
     try:
         review = _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedReview(f"not an AdmissionReview: {error}") from error
+        raise MalformedReviewError(f"not an AdmissionReview: {error}") from error
     if review.kind != _KIND or review.api_version not in _VERSIONS:
-        raise MalformedReview(
+        raise MalformedReviewError(
             f"expected apiVersion {' or '.join(_VERSIONS)}, kind {_KIND};"
             f" got apiVersion {review.api_version!r}, kind {review.kind!r}"
         )
     if review.request is None:
-        raise MalformedReview("request: Required value")
-    return Question(review.request, review.api_version)
+        raise MalformedReviewError("request: Required value")
+    return DecodedReview(review.request, review.api_version)
 
 
-def write(answer: Answer, version: str = _LATEST) -> bytes:
+def encode(answer: Answer, version: str = _LATEST) -> bytes:
     """An answer, ready to be sent."""
     return json.encode({"kind": _KIND, "apiVersion": version, "response": answer})

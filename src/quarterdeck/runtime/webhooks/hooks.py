@@ -23,9 +23,9 @@ from quarterdeck.wire.status import ApiError
 
 T = TypeVar("T", bound=Object)
 
-Check = Callable[[Review[T]], Awaitable[None] | None]
+Validator = Callable[[Review[T]], Awaitable[None] | None]
 """Returns if a write may pass; raises `Denied` or an API error if not."""
-Change = Callable[[Review[T]], Awaitable[T] | T]
+Mutator = Callable[[Review[T]], Awaitable[T] | T]
 """Returns the object as it shall be stored."""
 Patch = Sequence[json_patch.Operation]
 
@@ -48,18 +48,18 @@ class Hook(abc.ABC, Generic[T]):
     async def answer(self, request: AdmissionRequest) -> Answer:
         """Ask the handler; an exception means that the handler is broken."""
         if request.operation in self.passes:
-            return answers.allowed(request.uid)
+            return answers.allow(request.uid)
         try:
-            review = _review(request, self._kind)
+            review = _decode_review(request, self._kind)
         except ValueError as error:
-            return answers.failed(request.uid, 400, str(error))
+            return answers.fail(request.uid, 400, str(error))
         try:
             patch = await self._decide(review)
         except ApiError as error:
-            return answers.refused(request.uid, error, warnings=review.warnings)
+            return answers.refuse(request.uid, error, warnings=review.warnings)
         except Denied as error:
-            return answers.denied(request.uid, str(error), warnings=review.warnings)
-        return answers.allowed(request.uid, warnings=review.warnings, patch=patch)
+            return answers.deny(request.uid, str(error), warnings=review.warnings)
+        return answers.allow(request.uid, warnings=review.warnings, patch=patch)
 
     @abc.abstractmethod
     async def _decide(self, review: Review[T]) -> Patch:
@@ -71,7 +71,7 @@ class Validation(Hook[T]):
 
     passes = frozenset({Operation.CONNECT})
 
-    def __init__(self, kind: type[T], check: Check[T]) -> None:
+    def __init__(self, kind: type[T], check: Validator[T]) -> None:
         super().__init__(kind)
         self._check = check
 
@@ -89,7 +89,7 @@ class Mutation(Hook[T]):
 
     passes = frozenset({Operation.CONNECT, Operation.DELETE})
 
-    def __init__(self, kind: type[T], change: Change[T]) -> None:
+    def __init__(self, kind: type[T], change: Mutator[T]) -> None:
         super().__init__(kind)
         self._change = change
 
@@ -101,10 +101,10 @@ class Mutation(Hook[T]):
             raise TypeError(
                 f"the handler returned {type(changed).__name__}, not {self._kind.__name__}"
             )
-        return () if changed is review.object else _difference(review, changed)
+        return () if changed is review.object else _diff(review, changed)
 
 
-def _review(request: AdmissionRequest, kind: type[T]) -> Review[T]:
+def _decode_review(request: AdmissionRequest, kind: type[T]) -> Review[T]:
     """Decode what an operation has: a deleted object comes as the old one.
 
     Raises:
@@ -116,14 +116,14 @@ def _review(request: AdmissionRequest, kind: type[T]) -> Review[T]:
     except ValueError as error:
         raise ValueError(f'unknown operation "{request.operation}"') from error
     if operation is Operation.DELETE:
-        return Review(request, operation, _decoded(kind, request.old_object, "oldObject"), None)
+        return Review(request, operation, _decode(kind, request.old_object, "oldObject"), None)
     old = None
     if operation is Operation.UPDATE:
-        old = _decoded(kind, request.old_object, "oldObject")
-    return Review(request, operation, _decoded(kind, request.object, "object"), old)
+        old = _decode(kind, request.old_object, "oldObject")
+    return Review(request, operation, _decode(kind, request.object, "object"), old)
 
 
-def _decoded(kind: type[T], data: msgspec.Raw, field: str) -> T:
+def _decode(kind: type[T], data: msgspec.Raw, field: str) -> T:
     if is_absent(data):
         raise DecodeError(f"request.{field}: Required value")
     try:
@@ -132,7 +132,7 @@ def _decoded(kind: type[T], data: msgspec.Raw, field: str) -> T:
         raise DecodeError(f"request.{field}: {error}") from error
 
 
-def _difference(review: Review[T], changed: T) -> Patch:
+def _diff(review: Review[T], changed: T) -> Patch:
     original = json.decode(bytes(review.request.object))
     before, after = to_builtins(review.object), to_builtins(changed)
     return json_patch.create(original, overlay(original, before=before, after=after))

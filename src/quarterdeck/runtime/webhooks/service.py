@@ -17,8 +17,15 @@ from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.observability.metrics import Metrics
 from quarterdeck.runtime.webhooks import answers, envelope
-from quarterdeck.runtime.webhooks.envelope import MAX_BYTES, MalformedReview
-from quarterdeck.runtime.webhooks.hooks import Change, Check, Hook, Mutation, Validation, path_for
+from quarterdeck.runtime.webhooks.envelope import MAX_BYTES, MalformedReviewError
+from quarterdeck.runtime.webhooks.hooks import (
+    Hook,
+    Mutation,
+    Mutator,
+    Validation,
+    Validator,
+    path_for,
+)
 
 T = TypeVar("T", bound=Object)
 
@@ -51,7 +58,7 @@ class Webhooks:
 
     # --- what to serve
 
-    def validate(self, kind: type[T], check: Check[T], *, path: str = "") -> str:
+    def validate(self, kind: type[T], check: Validator[T], *, path: str = "") -> str:
         """Have a handler decide about writes of a kind; returns the path.
 
         Raises:
@@ -59,7 +66,7 @@ class Webhooks:
         """
         return self._add(path or path_for("validate", kind.KIND), Validation(kind, check))
 
-    def mutate(self, kind: type[T], change: Change[T], *, path: str = "") -> str:
+    def mutate(self, kind: type[T], change: Mutator[T], *, path: str = "") -> str:
         """Have a handler change objects of a kind on their way; returns the path.
 
         Raises:
@@ -119,7 +126,7 @@ class Webhooks:
             await self._server.close()
             self._server, self.url = None, ""
 
-    def trouble(self) -> str:
+    def check(self) -> str:
         """What is wrong; a readiness check."""
         return "" if self._server is not None else "webhooks are not served yet"
 
@@ -160,19 +167,19 @@ class _Route:
             body = await request.read(MAX_BYTES)
         except http.BodyTooLarge:
             problem = f"request entity is too large; limit is {MAX_BYTES} bytes"
-            return envelope.write(answers.failed("", 413, problem))
+            return envelope.encode(answers.fail("", 413, problem))
         if body and media != "application/json":
             problem = f"contentType={media}, expected application/json"
-            return envelope.write(answers.failed("", 400, problem))
+            return envelope.encode(answers.fail("", 400, problem))
         try:
-            question, version = envelope.read(body)
-        except MalformedReview as error:
-            return envelope.write(answers.failed("", 400, str(error)))
+            question, version = envelope.decode(body)
+        except MalformedReviewError as error:
+            return envelope.encode(answers.fail("", 400, str(error)))
         try:
             answer = await self._hook.answer(question)
         except Exception as error:  # a broken handler must not look like an unreachable one
             self._panics.inc()
             self._log.error("a webhook failed", error=error, uid=question.uid, name=question.name)
             what = f"the webhook failed ({type(error).__name__}); its log says why"
-            answer = answers.failed(question.uid, 500, what)
-        return envelope.write(answer, version)
+            answer = answers.fail(question.uid, 500, what)
+        return envelope.encode(answer, version)

@@ -23,7 +23,7 @@ from quarterdeck.operators import applications
 from quarterdeck.operators.applications import plan
 from quarterdeck.operators.applications.conditions import PROGRESSING, READY
 from quarterdeck.runtime import Manager
-from quarterdeck.runtime.controller.rbac import Recorder, rules_for, uncovered
+from quarterdeck.runtime.controller.rbac import UsageRecorder, build_rules, find_uncovered
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import Forbidden, NotFound
@@ -245,7 +245,7 @@ async def test_a_service_that_cannot_be_named_is_explained() -> None:
 async def test_the_operator_uses_no_permission_it_does_not_declare() -> None:
     async with Cluster(options=ServerOptions(simulate_workloads=True)) as cluster:
         client = Client(cluster.client.config)
-        recorder = Recorder()
+        recorder = UsageRecorder()
         async with client:
             await definitions.install(cluster.client.raw, [Application])
             client.raw.observe(recorder)
@@ -256,7 +256,7 @@ async def test_the_operator_uses_no_permission_it_does_not_declare() -> None:
                 await until(cluster.client, "web", is_running)
                 await cluster.client.delete(app)
                 await gone(cluster.client, Application, "web")
-    assert uncovered(recorder.uses, rules_for([applications.controller()])) == []
+    assert find_uncovered(recorder.uses, build_rules([applications.controller()])) == []
 
 
 async def test_the_loop_rests_when_everything_is_as_it_should_be() -> None:

@@ -230,7 +230,7 @@ async def test_a_server_without_revisions_is_none_the_worse(world: Any) -> None:
 
 async def test_nothing_is_used_that_the_role_does_not_allow(world: Any) -> None:
     async with world() as at:
-        recorder = rbac.Recorder()
+        recorder = rbac.UsageRecorder()
         async with Client(at.client.config, clock=at.clock, network=at.network) as client:
             client.raw.observe(recorder)
             async with at.operator(api=client, has_default=False):
@@ -240,8 +240,8 @@ async def test_nothing_is_used_that_the_role_does_not_allow(world: Any) -> None:
                 await at.ready("Synced")
                 await at.delete()
                 await at.gone()
-        rules = rbac.rules_for(pipelines.controllers(), leader_election=False)
-        assert rbac.uncovered(recorder.uses, rules) == []
+        rules = rbac.build_rules(pipelines.controllers(), leader_election=False)
+        assert rbac.find_uncovered(recorder.uses, rules) == []
         verbs = {use.verb for use in recorder.uses if use.resource == "secrets"}
         assert verbs <= {"get", "list", "watch"}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.runtime.cache.snapshot import read_head
-from quarterdeck.runtime.cache.transform import keep_all, only_applied_by
+from quarterdeck.runtime.cache.transform import keep_all, keep_managed_fields_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8),
@@ -30,7 +30,7 @@ ENTRIES = st.lists(
 
 def trimmed(document: Any, manager: str = "ours") -> Any:
     raw = msgspec.json.encode(document)
-    return msgspec.json.decode(only_applied_by(manager)(raw, read_head(raw).metadata))
+    return msgspec.json.decode(keep_managed_fields_of(manager)(raw, read_head(raw).metadata))
 
 
 @given(entries=ENTRIES, rest=JSON, name=st.text(max_size=5))

@@ -11,7 +11,7 @@ from quarterdeck.client.errors import ConnectionFailed
 from quarterdeck.client.interfaces import PatchType
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock
-from quarterdeck.runtime.endpoints.authorization import Guard
+from quarterdeck.runtime.endpoints.authorization import MetricsAuthorizer
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import CreateOptions, DeleteOptions, PatchOptions, UpdateOptions
 
@@ -67,7 +67,7 @@ async def page(request: http.Request) -> http.Response:
     return http.Response(200, [], b"numbers")
 
 
-async def ask(guard: Guard, authorization: str = "") -> int:
+async def ask(guard: MetricsAuthorizer, authorization: str = "") -> int:
     async with http.Server(guard.protect(page)) as server:
         listener = await server.listen("127.0.0.1", 0)
         async with http.Client() as client:
@@ -88,12 +88,15 @@ async def ask(guard: Guard, authorization: str = "") -> int:
     ],
 )
 async def test_callers_are_checked(authorization: str, status: int) -> None:
-    assert await ask(Guard(Reviews(), VirtualClock(), random.Random(1)), authorization) == status
+    assert (
+        await ask(MetricsAuthorizer(Reviews(), VirtualClock(), random.Random(1)), authorization)
+        == status
+    )
 
 
 async def test_answers_are_remembered_for_their_time() -> None:
     reviews, clock = Reviews(), VirtualClock()
-    guard = Guard(reviews, clock, random.Random(1))
+    guard = MetricsAuthorizer(reviews, clock, random.Random(1))
     for _ in range(3):
         assert await ask(guard, "Bearer good") == 200
     assert reviews.asked == ["tokenreviews", "subjectaccessreviews"]
@@ -113,7 +116,9 @@ async def test_an_unreachable_api_server_is_asked_five_times(failures: int, stat
     reviews, clock = Reviews(), VirtualClock()
     reviews.failures = failures
     async with asyncio.TaskGroup() as group:
-        asked = group.create_task(ask(Guard(reviews, clock, random.Random(1)), "Bearer good"))
+        asked = group.create_task(
+            ask(MetricsAuthorizer(reviews, clock, random.Random(1)), "Bearer good")
+        )
         while not asked.done():
             await clock.advance(0.1)
             await asyncio.sleep(0.001)

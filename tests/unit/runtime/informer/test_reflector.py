@@ -202,7 +202,7 @@ class Driver:
 
     def fail(self, failure: Failure) -> None:
         self.stream = None
-        self.tell(self.reflector.failed(failure, self.now))
+        self.tell(self.reflector.on_failure(failure, self.now))
 
     def tell(self, delta: Any) -> None:
         if delta is not None:
@@ -213,14 +213,14 @@ class Driver:
         if self.stream is not None:
             return self.read()
         try:
-            match self.reflector.next(self.now):
+            match self.reflector.next_action(self.now):
                 case Wait(seconds):
                     self.now += seconds
                 case FetchPage(options):
-                    self.tell(self.reflector.page(self.model.list(options), self.now))
+                    self.tell(self.reflector.on_page(self.model.list(options), self.now))
                 case OpenStream(options):
                     self.stream = self.model.stream(options)
-                    self.reflector.opened(self.now)
+                    self.reflector.on_opened(self.now)
         except Refused as refused:
             self.fail(refused.failure)
         return True
@@ -231,7 +231,7 @@ class Driver:
         if line is None:
             return False
         try:
-            self.tell(self.reflector.line(line, self.now))
+            self.tell(self.reflector.on_line(line, self.now))
         except StreamBroken as broken:
             self.fail(broken.failure)
         return True
@@ -239,7 +239,7 @@ class Driver:
     def close(self) -> None:
         if self.stream is not None:
             self.stream = None
-            self.reflector.closed(self.now)
+            self.reflector.on_closed(self.now)
 
     def settle(self) -> None:
         """Let everything heal and come to rest."""
@@ -257,7 +257,7 @@ class Driver:
 
     def silence(self) -> None:
         self.stream = None
-        self.reflector.silent(self.now)
+        self.reflector.on_silence(self.now)
 
 
 class ReflectorMachine(RuleBasedStateMachine):
@@ -293,11 +293,11 @@ class ReflectorMachine(RuleBasedStateMachine):
     def write_ourselves(self, name: str, early: int, late: int) -> None:
         key, cache = Key("ns", name), self.driver.cache
         is_synced = self.driver.reflector.health is Health.SYNCED
-        with cache.writing(key):
+        with cache.hold_events(key):
             raw = self.model.write(name)
             written = self.model.version
             self.run(early) if early else None
-            cache.wrote(raw, Author("test", key))
+            cache.record_write(raw, Author("test", key))
             if is_synced and not self.driver.may_go_back:
                 found = cache.get(key)
                 assert found is not None
@@ -309,10 +309,10 @@ class ReflectorMachine(RuleBasedStateMachine):
         if name not in self.model.objects:
             return
         key, cache = Key("ns", name), self.driver.cache
-        with cache.writing(key):
+        with cache.hold_events(key):
             uid = self.model.delete(name)
             self.run(early) if early else None
-            cache.deleted(key, uid)
+            cache.record_deletion(key, uid)
             found = cache.get(key)
             assert found is None or found.metadata.uid != uid
 
@@ -337,7 +337,7 @@ class ReflectorMachine(RuleBasedStateMachine):
     def garbage(self) -> None:
         if self.driver.stream is not None:
             with pytest.raises(StreamBroken) as broken:
-                self.driver.reflector.line(b'{"type":"ADDED","obj', self.driver.now)
+                self.driver.reflector.on_line(b'{"type":"ADDED","obj', self.driver.now)
             self.driver.fail(broken.value.failure)
 
     @rule()
@@ -435,11 +435,11 @@ def test_a_kind_that_is_not_served_empties_the_cache_and_comes_back() -> None:
 
 def test_retry_after_is_a_minimum_and_absence_is_asked_often() -> None:
     reflector = Reflector(WatchSettings(), random.Random(0))
-    reflector.failed(Failure(429, retry_after_s=120), 0.0)
-    assert reflector.next(0.0) == Wait(120)
+    reflector.on_failure(Failure(429, retry_after_s=120), 0.0)
+    assert reflector.next_action(0.0) == Wait(120)
     for _ in range(20):
-        reflector.failed(Failure(404), 200.0)
-        wait = reflector.next(200.0)
+        reflector.on_failure(Failure(404), 200.0)
+        wait = reflector.next_action(200.0)
         assert isinstance(wait, Wait)
         assert wait.seconds <= 5
 
@@ -448,14 +448,14 @@ def test_backoff_doubles_and_is_forgotten_after_two_quiet_minutes() -> None:
     reflector = Reflector(WatchSettings(), random.Random(0))
     waits, now = [], 0.0
     for _ in range(8):
-        reflector.failed(Failure(500), now)
-        if isinstance(wait := reflector.next(now), Wait):
+        reflector.on_failure(Failure(500), now)
+        if isinstance(wait := reflector.next_action(now), Wait):
             waits.append(wait.seconds)
             now += wait.seconds
     assert all(base <= wait < 2 * base for base, wait in zip([0.8, 1.6, 3.2], waits, strict=False))
     assert max(waits) < 60
-    reflector.failed(Failure(500), now + 121)
-    wait = reflector.next(now + 121)
+    reflector.on_failure(Failure(500), now + 121)
+    wait = reflector.next_action(now + 121)
     assert isinstance(wait, Wait)
     assert wait.seconds < 1.6
 
@@ -469,28 +469,28 @@ def test_backoff_doubles_and_is_forgotten_after_two_quiet_minutes() -> None:
 )
 def test_a_stream_that_is_cut_is_reopened_where_it_was(lasted_s: float, *, waits: bool) -> None:
     reflector = Reflector(WatchSettings(), random.Random(0))
-    reflector.page(ListPage((), "7"), 0.0)
+    reflector.on_page(ListPage((), "7"), 0.0)
     for now in (10.0, 20.0, 30.0):
-        assert isinstance(reflector.next(now), OpenStream)
-        reflector.opened(now)
-        reflector.failed(Failure(0, "PeerGone"), now + lasted_s)
-        action = reflector.next(now + lasted_s)
+        assert isinstance(reflector.next_action(now), OpenStream)
+        reflector.on_opened(now)
+        reflector.on_failure(Failure(0, "PeerGone"), now + lasted_s)
+        action = reflector.next_action(now + lasted_s)
         if waits:
             assert isinstance(action, Wait)
             return
         assert isinstance(action, OpenStream)
         assert action.options.resource_version == "7"
-    reflector.failed(Failure(0, "Refused"), 40.0)
-    assert isinstance(reflector.next(40.0), Wait), "a refused connection is not a cut stream"
+    reflector.on_failure(Failure(0, "Refused"), 40.0)
+    assert isinstance(reflector.next_action(40.0), Wait), "a refused connection is not a cut stream"
 
 
 def test_a_login_failure_is_tried_once_more_at_once() -> None:
     reflector = Reflector(WatchSettings(), random.Random(0))
-    reflector.next(0.0)
-    reflector.failed(Failure(401), 0.0)
-    assert isinstance(reflector.next(0.0), OpenStream)
-    reflector.failed(Failure(401), 0.0)
-    assert isinstance(reflector.next(0.0), Wait)
+    reflector.next_action(0.0)
+    reflector.on_failure(Failure(401), 0.0)
+    assert isinstance(reflector.next_action(0.0), OpenStream)
+    reflector.on_failure(Failure(401), 0.0)
+    assert isinstance(reflector.next_action(0.0), Wait)
 
 
 def test_an_own_write_is_recognised_only_when_nothing_foreign_lies_before_it() -> None:
@@ -499,15 +499,15 @@ def test_an_own_write_is_recognised_only_when_nothing_foreign_lies_before_it() -
     driver = Driver(model)
     driver.settle()
     key, author = Key("ns", "a"), Author("test", Key("ns", "a"))
-    driver.cache.wrote(model.write("a"), author)
+    driver.cache.record_write(model.write("a"), author)
     driver.settle()
     assert [event.author for event in driver.events] == [None, author]
     model.write("a")  # somebody else
-    driver.cache.wrote(model.write("a"), author)
+    driver.cache.record_write(model.write("a"), author)
     driver.settle()
     assert [event.author for event in driver.events[2:]] == [None, author]
     model.write("a")
-    driver.cache.wrote(model.write("a"), author)
+    driver.cache.record_write(model.write("a"), author)
     model.compact()  # what lies between is lost
     driver.close()
     driver.settle()

@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.runtime.leaderelection.election import Claim, Elector, LeaseTiming
+from quarterdeck.runtime.leaderelection.election import (
+    ElectionState,
+    LeaderElectionRecord,
+    LeaseTiming,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -17,17 +21,17 @@ class Candidate:
     """An elector with a clock of its own rate and offset; requests may be lost."""
 
     def __init__(self, name: str, *, rate: float, offset: float, timing: LeaseTiming) -> None:
-        self.elector = Elector(name, timing)
+        self.elector = ElectionState(name, timing)
         self.rate = rate
         self.offset = offset
-        self.known: Claim | None = None
+        self.known: LeaderElectionRecord | None = None
         self.is_paused = False
 
     def local(self, real: float) -> float:
         return real * self.rate + self.offset
 
-    def leads(self, real: float) -> bool:
-        return self.elector.leads(self.local(real))
+    def is_leading(self, real: float) -> bool:
+        return self.elector.is_leading(self.local(real))
 
 
 class Election:
@@ -37,7 +41,7 @@ class Election:
         self.timing = LeaseTiming()
         self.random = random.Random(seed)
         self.loss = loss
-        self.claim: Claim | None = None
+        self.claim: LeaderElectionRecord | None = None
         self.candidates = [
             Candidate(f"c{n}", rate=rate, offset=self.random.uniform(-1e6, 1e6), timing=self.timing)
             for n, rate in enumerate(rates)
@@ -54,14 +58,14 @@ class Election:
             return  # the request is lost
         planned = candidate.elector.plan(self.claim, now, wall)
         if planned is None:
-            candidate.elector.give_up()
+            candidate.elector.resign()
             return
         before, self.claim = self.claim, planned
         if before is None or before.holder != planned.holder:
             self.transitions.append(planned.transitions)
         if self.random.random() < self.loss:
             return  # it was stored, but we never learnt
-        candidate.elector.wrote(planned, now)
+        candidate.elector.record_write(planned, now)
 
     def run(self, until: float) -> None:
         heapq.heapify(self.agenda)
@@ -70,12 +74,12 @@ class Election:
             candidate = self.candidates[number]
             if not candidate.is_paused:
                 self.attempt(candidate, real)
-            leaders = [each for each in self.candidates if each.leads(real)]
+            leaders = [each for each in self.candidates if each.is_leading(real)]
             self.overlaps += len(leaders) > 1
             if leaders:
                 self.led_at.append(real)
             retry = self.timing.retry_s
-            if not candidate.leads(real):
+            if not candidate.is_leading(real):
                 retry *= self.random.uniform(1.0, 2.2)
             heapq.heappush(self.agenda, (real + retry / candidate.rate, number))
 
@@ -128,25 +132,25 @@ def test_a_crashed_leader_is_followed_within_the_known_bounds() -> None:
 
 def test_a_released_lease_is_free_at_once() -> None:
     timing = LeaseTiming()
-    old, new = Elector("old", timing), Elector("new", timing)
+    old, new = ElectionState("old", timing), ElectionState("new", timing)
     claim = old.plan(None, 0.0, START)
     assert claim is not None
-    old.wrote(claim, 0.0)
+    old.record_write(claim, 0.0)
     assert new.plan(claim, 0.1, START) is None
-    freed = old.released(claim, START)
+    freed = old.build_release(claim, START)
     assert freed is not None
     assert freed.holder == ""
     taken = new.plan(freed, 0.2, START)
     assert taken is not None
     assert (taken.holder, taken.transitions) == ("new", 1)
-    assert new.released(claim, START) is None
+    assert new.build_release(claim, START) is None
 
 
 def test_a_leader_keeps_its_acquire_time_and_count() -> None:
-    elector = Elector("me", LeaseTiming())
+    elector = ElectionState("me", LeaseTiming())
     first = elector.plan(None, 0.0, START)
     assert first is not None
-    elector.wrote(first, 0.0)
+    elector.record_write(first, 0.0)
     later = elector.plan(first, 2.0, START + timedelta(seconds=2))
     assert later is not None
     assert (later.acquired, later.transitions) == (first.acquired, 0)
@@ -163,7 +167,7 @@ def test_a_leader_keeps_its_acquire_time_and_count() -> None:
 )
 def test_impossible_timings_are_refused(timing: LeaseTiming) -> None:
     with pytest.raises(ValueError, match="lease_s > renew_s"):
-        Elector("me", timing)
+        ElectionState("me", timing)
 
 
 def test_a_leader_that_was_paused_wakes_up_as_a_follower() -> None:
@@ -175,7 +179,7 @@ def test_a_leader_that_was_paused_wakes_up_as_a_follower() -> None:
         leader.is_paused = True
         election.run(120)
         leader.is_paused = False
-        assert not leader.leads(120)
+        assert not leader.is_leading(120)
         election.run(240)
         assert election.overlaps == 0
         assert election.leader is not leader

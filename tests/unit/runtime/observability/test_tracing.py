@@ -25,7 +25,7 @@ def test_requests_join_the_span_of_their_reconcile() -> None:
         with tracer.reconcile("demo", subject, "id-1", 0.5):
             ((name, parent),) = tracer.before("get", path)
             tracer.after(Exchange("get", "GET", "host", path, 200, 0.01, 0, 10))
-            fields = tracing.log_fields()
+            fields = tracing.get_log_fields()
         assert tracer.before("get", path) == ()
     finally:
         tracing._active.clear()

@@ -17,11 +17,11 @@ from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.queue.dispatcher import Dispatcher
 from quarterdeck.runtime.queue.rate_limiter import (
-    Bucket,
-    FastSlow,
-    ItemExponential,
-    MaxOf,
-    WithMaxWait,
+    BucketRateLimiter,
+    ItemExponentialRateLimiter,
+    ItemFastSlowRateLimiter,
+    MaxOfRateLimiter,
+    WithMaxWaitRateLimiter,
 )
 from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY, WorkQueue
 
@@ -37,21 +37,21 @@ class Counts:
         self.works: list[float] = []
         self.retries = 0
 
-    def added(self, priority: int) -> None:
+    def on_add(self, priority: int) -> None:
         self.depth[priority] += 1
 
-    def taken(self, priority: int, waited_s: float) -> None:
+    def on_get(self, priority: int, waited_s: float) -> None:
         self.depth[priority] -= 1
         self.waits.append(waited_s)
 
-    def moved(self, before: int, after: int) -> None:
+    def on_priority_change(self, before: int, after: int) -> None:
         self.depth[before] -= 1
         self.depth[after] += 1
 
-    def finished(self, worked_s: float) -> None:
+    def on_done(self, worked_s: float) -> None:
         self.works.append(worked_s)
 
-    def retried(self) -> None:
+    def on_retry(self) -> None:
         self.retries += 1
 
 
@@ -80,7 +80,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.clock = Stepped()
         self.counts = Counts()
         self.queue: WorkQueue[int] = WorkQueue(
-            self.clock, limiter=ItemExponential(1.0, 8.0), observer=self.counts
+            self.clock, limiter=ItemExponentialRateLimiter(1.0, 8.0), observer=self.counts
         )
         self.processing: set[int] = set()
         self.due: dict[int, float] = {}  # first effective add of a key that waits for a worker
@@ -132,14 +132,14 @@ class QueueMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.processing) < 3)
     @rule()
     def pop(self) -> None:
-        taken = self.queue.pop()
-        if taken is None:
+        on_get = self.queue.pop()
+        if on_get is None:
             assert not self.fifo
             return
-        assert taken.key not in self.processing  # I3
-        assert taken.key == self.fifo.pop(0)  # I6
-        assert taken.waited_s == self.clock.elapsed - self.due.pop(taken.key)  # I9
-        self.processing.add(taken.key)
+        assert on_get.key not in self.processing  # I3
+        assert on_get.key == self.fifo.pop(0)  # I6
+        assert on_get.waited_s == self.clock.elapsed - self.due.pop(on_get.key)  # I9
+        self.processing.add(on_get.key)
 
     @rule(key=KEYS)
     def done(self, key: int) -> None:
@@ -190,9 +190,9 @@ def test_priorities_come_first_then_first_come(adds: list[tuple[int, int]]) -> N
             model[key] = (priority, position)  # a raised priority goes to the end of its class
     expected = sorted(model, key=lambda key: (-model[key][0], model[key][1]))
     order = []
-    while (taken := queue.pop()) is not None:
-        order.append(taken.key)
-        assert taken.priority == model[taken.key][0]
+    while (on_get := queue.pop()) is not None:
+        order.append(on_get.key)
+        assert on_get.priority == model[on_get.key][0]
     assert order == expected
 
 
@@ -204,11 +204,11 @@ def test_tenants_take_turns(tenants: list[int]) -> None:
     served: Counter[str] = Counter()
     left = Counter(str(tenant) for tenant in tenants)
     per_tenant: dict[str, list[int]] = {}
-    while (taken := queue.pop()) is not None:
-        tenant_of = taken.key.namespace
+    while (on_get := queue.pop()) is not None:
+        tenant_of = on_get.key.namespace
         served[tenant_of] += 1
         left[tenant_of] -= 1
-        per_tenant.setdefault(tenant_of, []).append(int(taken.key.name))
+        per_tenant.setdefault(tenant_of, []).append(int(on_get.key.name))
         waiting = [name for name, count in left.items() if count > 0]
         assert all(served[tenant_of] - served[other] <= 1 for other in waiting)
     assert all(names == sorted(names) for names in per_tenant.values())
@@ -219,17 +219,17 @@ def test_steady_urgent_work_does_not_starve_low_priority() -> None:
     queue: WorkQueue[str] = WorkQueue(clock)
     for number in range(20):
         queue.add(f"low-{number}", priority=LOW_PRIORITY)
-    finished = []
+    on_done = []
     for turn in range(2000):
         clock.elapsed += 0.05
         queue.add(f"urgent-{turn}")
         if turn % 2:
             queue.add(f"more-{turn}")  # more urgent work than one worker can do
-        taken = queue.pop()
-        assert taken is not None
-        finished.append(taken.key)
-        queue.done(taken.key)
-    assert sum(key.startswith("low") for key in finished) == 20
+        on_get = queue.pop()
+        assert on_get is not None
+        on_done.append(on_get.key)
+        queue.done(on_get.key)
+    assert sum(key.startswith("low") for key in on_done) == 20
 
 
 def test_an_immediate_add_absorbs_a_delay_and_the_earliest_delay_wins() -> None:
@@ -251,13 +251,13 @@ def test_causes_are_kept_with_the_key_and_bounded() -> None:
     queue: WorkQueue[str] = WorkQueue(Stepped())
     for number in range(9):
         queue.add("a", cause=number)
-    taken = queue.pop()
-    assert taken is not None
-    assert taken.causes == (0, 1, 2, 3)
+    on_get = queue.pop()
+    assert on_get is not None
+    assert on_get.causes == (0, 1, 2, 3)
 
 
 def test_rate_limited_adds_double_until_forgotten() -> None:
-    queue: WorkQueue[str] = WorkQueue(Stepped(), limiter=ItemExponential())
+    queue: WorkQueue[str] = WorkQueue(Stepped(), limiter=ItemExponentialRateLimiter())
     delays = []
     for _ in range(3):
         queue.add("a", rate_limited=True)
@@ -272,7 +272,7 @@ def test_rate_limited_adds_double_until_forgotten() -> None:
 
 
 def test_exponential_delays_reach_the_cap_after_nineteen_failures() -> None:
-    limiter = ItemExponential()
+    limiter = ItemExponentialRateLimiter()
     delays = [limiter.when("a", 0.0) for _ in range(2000)]
     assert delays[17] == pytest.approx(655.36)
     assert delays[18:] == [1000.0] * len(delays[18:])
@@ -280,14 +280,17 @@ def test_exponential_delays_reach_the_cap_after_nineteen_failures() -> None:
 
 
 def test_a_bucket_reserves_tokens_that_do_not_exist_yet() -> None:
-    bucket = Bucket(per_second=10, burst=2)
+    bucket = BucketRateLimiter(per_second=10, burst=2)
     assert [round(bucket.when("a", 0.0), 3) for _ in range(4)] == [0.0, 0.0, 0.1, 0.2]
     assert bucket.when("b", 10.0) == 0.0
 
 
 def test_combined_limiters_charge_every_member() -> None:
-    exponential, fast = ItemExponential(1, 100), FastSlow(2, 50, fast_tries=2)
-    limiter = WithMaxWait(MaxOf([exponential, fast]), 40)
+    exponential, fast = (
+        ItemExponentialRateLimiter(1, 100),
+        ItemFastSlowRateLimiter(2, 50, fast_tries=2),
+    )
+    limiter = WithMaxWaitRateLimiter(MaxOfRateLimiter([exponential, fast]), 40)
     assert [limiter.when("a", 0) for _ in range(4)] == [2, 2, 40, 40]
     assert limiter.retries("a") == exponential.retries("a") == fast.retries("a") == 4
     limiter.forget("a")
@@ -300,9 +303,9 @@ async def test_one_add_wakes_exactly_one_worker() -> None:
     got: list[str] = []
 
     async def worker() -> None:
-        while (taken := await dispatcher.get()) is not None:
-            got.append(taken.key)
-            dispatcher.done(taken.key)
+        while (on_get := await dispatcher.get()) is not None:
+            got.append(on_get.key)
+            dispatcher.done(on_get.key)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(dispatcher.run())
@@ -317,7 +320,7 @@ async def test_one_add_wakes_exactly_one_worker() -> None:
         await clock.advance(4)
         assert got == ["a", "c", "b"]
         dispatcher.close()
-        await dispatcher.drained()
+        await dispatcher.wait_drained()
 
 
 async def test_a_cancelled_worker_passes_its_wake_up_on() -> None:
@@ -328,8 +331,8 @@ async def test_a_cancelled_worker_passes_its_wake_up_on() -> None:
     await clock.advance(0)
     dispatcher.add("a")
     first.cancel()
-    taken = await second
-    assert taken is not None
-    assert taken.key == "a"
+    on_get = await second
+    assert on_get is not None
+    assert on_get.key == "a"
     with pytest.raises(asyncio.CancelledError):
         await first

@@ -12,7 +12,7 @@ from quarterdeck.client.interfaces import PatchType
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.runtime.observability.logging import get_logger
-from quarterdeck.runtime.recorder.recorder import EventRecorder, Flavour
+from quarterdeck.runtime.recorder.recorder import EventApi, EventRecorder
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import CreateOptions, DeleteOptions, PatchOptions, UpdateOptions
 from quarterdeck.wire.status import Forbidden, NotFound
@@ -59,7 +59,7 @@ class Sink:
         raise AssertionError("events are never deleted")
 
 
-def recorder(sink: Sink, clock: VirtualClock, flavour: Flavour = "v1") -> EventRecorder:
+def recorder(sink: Sink, clock: VirtualClock, flavour: EventApi = "v1") -> EventRecorder:
     return EventRecorder(
         sink,
         component="test",

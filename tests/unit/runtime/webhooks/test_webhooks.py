@@ -17,7 +17,7 @@ from quarterdeck.meta.objects import Object, Struct, replace, with_metadata
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.runtime.observability.metrics import Metrics
 from quarterdeck.runtime.webhooks import Denied, Operation, Review, Webhooks
-from quarterdeck.runtime.webhooks.envelope import MAX_BYTES, MalformedReview, read
+from quarterdeck.runtime.webhooks.envelope import MAX_BYTES, MalformedReviewError, decode
 from quarterdeck.runtime.webhooks.hooks import Mutation, path_for
 from quarterdeck.wire import json_patch
 from quarterdeck.wire.status import Invalid
@@ -231,7 +231,7 @@ def test_what_a_patch_makes_is_what_the_handler_returned(
 
     original = {**box(size=3, color="red"), "unknown": unknown}
     original["metadata"]["labels"] = before
-    asked, _ = read(question(obj=original))
+    asked, _ = decode(question(obj=original))
     answer = asyncio.run(Mutation(Box, relabel).answer(asked))
     patch = json.decode(base64.b64decode(answer.get("patch", "W10=")))
     patched = json_patch.apply(original, json_patch.parse(patch))
@@ -302,8 +302,8 @@ async def test_nonsense_is_answered(body: bytes, media: str, code: int, message:
 
 @given(st.binary())
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
-    with pytest.raises(MalformedReview):
-        read(body)
+    with pytest.raises(MalformedReviewError):
+        decode(body)
 
 
 async def test_a_question_is_answered_in_its_version() -> None:
