@@ -50,7 +50,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
     )
     assert process.stdout is not None
     screen = ""
-    while "What happens" not in screen:
+    while "Activity" not in screen:
         screen += process.stdout.readline()
     found = re.search(r"(http://\S+)\s+health", screen)
     assert found is not None
@@ -100,10 +100,10 @@ def test_apply_get_watch_events_why_delete(run: Run, place: tuple[Path, str]) ->
     assert "REASON" in good(run("events"))
     assert "Application default/web" in good(run("events", "--for", "application/web"))
     story = good(run("why", "application", "web", "--health", place[1]))
-    assert "because" in story and "wrote" in story
+    assert "cause" in story and "wrote" in story
     told = json.loads(good(run("why", "application", "web", "--health", place[1], "-o", "json")))
     assert told["controllers"][0]["controller"] == "application"
-    assert "because" in good(run("why", "application/web", "--health", place[1]))
+    assert "cause" in good(run("why", "application/web", "--health", place[1]))
     assert "web" in good(run("get", "app/web"))
     assert "web deleted" in good(run("delete", "app/web"))
     good(run("delete", "-f", "-", "--ignore-not-found", given=APPLICATION))
@@ -152,7 +152,7 @@ def test_versions(run: Run, tmp_path: Path) -> None:
         pytest.param(["get", "app", "-l", "(("], "", 1, ["400"], id="selector"),
         pytest.param(["apply", "-f", "none.yaml"], "", 2, ["none.yaml"], id="no file"),
         pytest.param(["apply", "-f", "-"], "a: [", 2, ["YAML"], id="not YAML"),
-        pytest.param(["apply", "-f", "-"], "", 2, ["no object"], id="nothing"),
+        pytest.param(["apply", "-f", "-"], "", 2, ["no objects"], id="nothing"),
         pytest.param(["apply", "-f", "-"], "kind: A\n", 2, ["apiVersion"], id="no version"),
         pytest.param(
             ["apply", "-f", "-"], "apiVersion: v1\nkind: Pod\n", 2, ["metadata.name"], id="no name"
@@ -169,7 +169,7 @@ def test_versions(run: Run, tmp_path: Path) -> None:
         pytest.param(["cel", "1 +"], "", 1, ["1:4"], id="expression"),
         pytest.param(["cel", "self.x", "-f", "none"], "", 2, ["none"], id="no document"),
         pytest.param(["completion", "tcsh"], "", 2, ["bash"], id="shell"),
-        pytest.param(["crds", "--operators", "x"], "", 1, ["applications"], id="operator"),
+        pytest.param(["crds", "--operators", "x"], "", 2, ["applications"], id="operator"),
         pytest.param(
             ["why", "app", "x", "--health", "http://127.0.0.1:9"], "", 1, ["--health"], id="nobody"
         ),

@@ -33,7 +33,7 @@ def up(tmp_path: Path) -> Iterator[Running]:
     )
     assert process.stdout is not None
     screen = ""
-    while "What happens" not in screen:
+    while "Activity" not in screen:
         screen += process.stdout.readline()
 
     def url(what: str) -> str:
@@ -119,7 +119,7 @@ def test_the_tutorial_of_the_first_application(up: Running) -> None:
             shell(failed, up)
             assert "cannot be pulled" in shell(script.splitlines()[-1], up)
         if script.startswith("quarterdeck why"):
-            assert "because" in out
+            assert "cause" in out
     shell("kubectl apply -f report.yaml", up)
     done = "kubectl wait app/report --for=jsonpath={.status.phase}=Succeeded --timeout=10s"
     shell(done, up)

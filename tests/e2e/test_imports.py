@@ -125,5 +125,24 @@ def test_up_loads_no_command_line_test_kit_or_generator(everything: set[str]) ->
     assert under(everything, "quarterdeck.testing", "quarterdeck.codegen") == []
     commands = under(everything, "quarterdeck.cli")
     assert set(commands) <= {
-        f"quarterdeck.cli{part}" for part in ("", ".main", ".up", ".loop", ".settings")
+        f"quarterdeck.cli{part}"
+        for part in (
+            *("", ".main", ".command", ".parameters", ".exit_codes", ".loop", ".settings"),
+            *(".commands", ".commands.up"),
+        )
     }
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["get", "--help"], ["pipelines", "--help"]])
+def test_help_loads_no_client_and_no_event_loop(arguments: list[str]) -> None:
+    script = (
+        "import sys\n"
+        "from quarterdeck.cli.main import run\n"
+        f"run({arguments!r})\n"
+        "print('modules', *sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    modules = set(done.stdout.rpartition("modules ")[2].split())
+    assert "quarterdeck.cli.main" in modules, done.stderr
+    assert foreign(modules) == set()
+    assert under(modules, "asyncio", "ssl", "quarterdeck.client", "quarterdeck.app") == []

@@ -45,7 +45,7 @@ class Up:
     def ready(self) -> str:
         """The start screen, once it is complete."""
         assert self.process.stdout is not None
-        while "What happens" not in self.screen:
+        while "Activity" not in self.screen:
             line = self.process.stdout.readline()
             assert line, f"it ended: {self.process.stderr.read() if self.process.stderr else ''}"
             self.screen += line
@@ -254,7 +254,7 @@ def test_a_taken_port_names_its_flag_and_touches_nothing(flag: str, tmp_path: Pa
         port = taken.getsockname()[1]
         arguments = [*PORTS[: PORTS.index(flag)], *PORTS[PORTS.index(flag) + 2 :]]
         line = refused(tmp_path, *arguments, flag, str(port))
-    assert f"port {port} is taken" in line and flag in line
+    assert f"cannot bind port {port} " in line and flag in line
     assert list(tmp_path.iterdir()) == []
 
 

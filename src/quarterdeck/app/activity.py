@@ -1,7 +1,7 @@
-"""Tells what happens in the store, one line each, and never more than a person can read.
+"""Prints what happens in the store, one line each, at a rate people can read.
 
-It hears of committed writes. Creation and deletion of our own kinds are told, Events about them,
-and every warning; the rest is silent.
+It receives committed writes. It prints the creation and deletion of objects of our own kinds,
+Events about them, and every Warning.
 """
 
 import asyncio
@@ -15,19 +15,19 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.storage import StoreEvent
 
 EVENTS = "events"
-_PER_SECOND = 25
-_PAUSE_S = 1.0
+_LINES_PER_PERIOD = 25
+_PERIOD_S = 1.0
 
 
 class Line(NamedTuple):
-    """Something worth telling."""
+    """One line of activity."""
 
     text: str
     is_warning: bool = False
 
 
-Tell = Callable[[str, bool], None]
-"""Shows a line; the second argument says whether it is a warning."""
+PrintLine = Callable[[str, bool], None]
+"""Prints a line; the second argument says whether it is a warning."""
 
 
 class _Reference(msgspec.Struct, frozen=True, gc=False):
@@ -46,11 +46,11 @@ class _Event(msgspec.Struct, frozen=True, rename="camel", gc=False):
 _decode_event = msgspec.json.Decoder(_Event).decode
 
 
-def line_for(event: StoreEvent, kinds: dict[str, str]) -> Line | None:
-    """What one write means to people; `kinds` maps our resources to their kinds."""
+def format_write(event: StoreEvent, kinds: dict[str, str]) -> Line | None:
+    """The line for one write; None if it is not shown. `kinds` maps our resources to kinds."""
     key = event.key
     if key.resource == EVENTS:
-        return _tell_event(event.after.value, kinds) if event.after is not None else None
+        return _format_event(event.after.value, kinds) if event.after is not None else None
     kind = kinds.get(key.resource)
     if kind is None:
         return None
@@ -62,7 +62,7 @@ def line_for(event: StoreEvent, kinds: dict[str, str]) -> Line | None:
     return None
 
 
-def _tell_event(value: bytes, kinds: dict[str, str]) -> Line | None:
+def _format_event(value: bytes, kinds: dict[str, str]) -> Line | None:
     event = _decode_event(value)
     about = event.involved_object
     if event.type != "Warning" and about.kind not in kinds.values():
@@ -72,39 +72,39 @@ def _tell_event(value: bytes, kinds: dict[str, str]) -> Line | None:
     return Line(text, is_warning=event.type == "Warning")
 
 
-class Narrator:
-    """Tells a stream of writes at a pace people can follow; what is too much is counted."""
+class ActivityPrinter:
+    """Prints a stream of writes, at most 25 lines per second; the rest is counted."""
 
-    def __init__(self, *, kinds: dict[str, str], clock: Clock, tell: Tell) -> None:
+    def __init__(self, *, kinds: dict[str, str], clock: Clock, print_line: PrintLine) -> None:
         self._kinds = kinds
         self._clock = clock
-        self._tell = tell
-        self._times: deque[float] = deque(maxlen=_PER_SECOND)
-        self._untold = 0
-        self._is_behind = asyncio.Event()
+        self._print_line = print_line
+        self._times: deque[float] = deque(maxlen=_LINES_PER_PERIOD)
+        self._omitted = 0
+        self._has_omitted = asyncio.Event()
 
-    def hear(self, events: Sequence[StoreEvent]) -> None:
-        """Tell some writes, or count them."""
+    def on_writes(self, events: Sequence[StoreEvent]) -> None:
+        """Print writes, or count them."""
         for event in events:
-            line = line_for(event, self._kinds)
+            line = format_write(event, self._kinds)
             if line is None:
                 continue
             now = self._clock.monotonic()
-            if len(self._times) == _PER_SECOND and now - self._times[0] < _PAUSE_S:
-                self._untold += 1
-                self._is_behind.set()
+            if len(self._times) == _LINES_PER_PERIOD and now - self._times[0] < _PERIOD_S:
+                self._omitted += 1
+                self._has_omitted.set()
             else:
                 self._times.append(now)
-                self._say(line)
+                self._print(line)
 
     async def run(self) -> None:
-        """After a flood, say how much was left out; until cancelled."""
+        """Print how many lines were omitted, once per second; until cancelled."""
         while True:
-            await self._is_behind.wait()
-            await self._clock.sleep(_PAUSE_S)
-            self._is_behind.clear()
-            untold, self._untold = self._untold, 0
-            self._say(Line(f"… and {untold} more"))
+            await self._has_omitted.wait()
+            await self._clock.sleep(_PERIOD_S)
+            self._has_omitted.clear()
+            omitted, self._omitted = self._omitted, 0
+            self._print(Line(f"… and {omitted} more"))
 
-    def _say(self, line: Line) -> None:
-        self._tell(f"  {self._clock.now():%H:%M:%S}  {line.text}", line.is_warning)
+    def _print(self, line: Line) -> None:
+        self._print_line(f"  {self._clock.now():%H:%M:%S}  {line.text}", line.is_warning)

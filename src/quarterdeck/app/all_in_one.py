@@ -11,17 +11,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 import quarterdeck
 from quarterdeck.app import definitions, embedded
-from quarterdeck.app.activity import Narrator
-from quarterdeck.app.bind_address import bind_of, metrics_page
-from quarterdeck.app.console import Screen, Started, program
+from quarterdeck.app.activity import ActivityPrinter
+from quarterdeck.app.bind_address import metrics_page, parse_bind
+from quarterdeck.app.console import Console, Started, find_program
 from quarterdeck.app.embedded import Embedded, Plan, check_port
 from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.parts import Part, choose, kinds_of
-from quarterdeck.app.resolution import fields
+from quarterdeck.app.resolution import list_fields
 from quarterdeck.app.settings import Settings
-from quarterdeck.app.signals import Stop
+from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
@@ -42,24 +44,32 @@ _GRACE_S = 5.0
 _ADMINISTRATOR = User(name="kubernetes-admin", groups=(MASTERS, AUTHENTICATED))
 
 
-async def up(settings: Settings, *, screen: Screen, started: float) -> None:
+async def up(
+    settings: Settings,
+    *,
+    part_settings: Sequence[msgspec.Struct] = (),
+    console: Console,
+    started: float,
+) -> None:
     """Run everything until a signal; `started` is when the process began.
 
     Raises:
-        StartError: if something cannot start; what had been started is undone.
-        SettingError: if a setting makes no sense.
+        StartError: if something cannot start; everything started before is stopped.
+        SettingError: if a setting is invalid.
         Interrupted: if a signal came before everything was ready.
     """
     clock = SystemClock()
-    parts = choose(settings.operators)
-    health = bind_of(settings.health_bind_address, settings.health_port, flag="--health-port")
-    metrics = bind_of(settings.metrics_bind_address, settings.metrics_port, flag="--metrics-port")
-    _check_ports(settings, parts, health, metrics)
-    async with Stop() as stop, contextlib.AsyncExitStack() as stack:
+    chosen = choose(settings.operators)
+    health = parse_bind(settings.health_bind_address, settings.health_port, flag="--health-port")
+    metrics = parse_bind(
+        settings.metrics_bind_address, settings.metrics_port, flag="--metrics-port"
+    )
+    _check_ports(settings, chosen, health, metrics)
+    async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
             server = await _start_server(settings, stack, clock)
             client = await stack.enter_async_context(_client(server, clock))
-            await definitions.install(client.raw, kinds_of(parts))
+            await definitions.install(client.raw, kinds_of(chosen))
             manager = Manager(
                 client,
                 health=health,
@@ -77,20 +87,21 @@ async def up(settings: Settings, *, screen: Screen, started: float) -> None:
                 stack=stack,
                 api=server.api.handle,
                 folder=server.folder,
-                tell=screen.line,
+                print_line=console.print_line,
+                part_settings=part_settings,
             )
             host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
-            for part in parts:
+            for part in chosen:
                 await part.attach(host)
             await stack.enter_async_context(manager.running())
             tune_gc()
             gc.enable()
-        _show(host, server, parts, screen=screen, took_s=clock.monotonic() - started)
-        await _narrate(server, parts, stack, screen=screen, clock=clock)
+        _print_started(host, server, chosen, console=console, took_s=clock.monotonic() - started)
+        await _print_activity(server, chosen, stack, console=console, clock=clock)
         if settings.demo:
-            await definitions.apply(client.raw, [s for part in parts for s in part.samples()])
+            await definitions.apply(client.raw, [s for part in chosen for s in part.samples()])
         await stop.wait()
-        screen.line("stopping")
+        console.print_line("stopping")
 
 
 async def _start_server(
@@ -129,9 +140,9 @@ def _check_ports(
     health: BindAddress | None,
     metrics: BindAddress | None,
 ) -> None:
-    """Refuse before anything is touched."""
+    """Fail before anything is created."""
     check_port(settings.port, "--port")
-    for field in fields():
+    for field in list_fields():
         if any(field.name in part.ports for part in parts):
             check_port(getattr(settings, field.name) or 0, field.flag)
     if health is not None:
@@ -140,30 +151,30 @@ def _check_ports(
         check_port(metrics.port, "--metrics-port", host=metrics.host)
 
 
-def _show(
-    host: Host, server: Embedded, parts: Sequence[Part], *, screen: Screen, took_s: float
+def _print_started(
+    host: Host, server: Embedded, parts: Sequence[Part], *, console: Console, took_s: float
 ) -> None:
     manager, settings = host.manager, host.settings
     endpoints = list(host.endpoints)
     if manager.health_url:
-        endpoints.append(Endpoint("health", manager.health_url, "health, and why by /explain"))
-    if manager.metrics_url:
         endpoints.append(
-            Endpoint("metrics", manager.metrics_url, "metrics, for bearers of a token")
+            Endpoint("health", manager.health_url, "health, and /explain for `quarterdeck why`")
         )
-    kept_in = "nothing is kept (--in-memory)" if settings.in_memory else str(settings.data_dir)
+    if manager.metrics_url:
+        endpoints.append(Endpoint("metrics", manager.metrics_url, "metrics, with a bearer token"))
+    data = "in memory, nothing is stored" if settings.in_memory else str(settings.data_dir)
     facade = next((each.url for each in endpoints if each.name == "applications"), "")
-    command = program(sys.argv[0], folder=Path.cwd(), home=Path.home())
-    screen.show(
+    command = find_program(sys.argv[0], folder=Path.cwd(), home=Path.home())
+    console.print_started(
         Started(
             version=quarterdeck.__version__,
             took_s=took_s,
             endpoints=endpoints,
             operators=[part.name for part in parts],
             kubeconfig=server.kubeconfig.resolve(),
-            kept_in=kept_in,
-            tries=[
-                # with --demo they are there already
+            data=data,
+            commands=[
+                # --demo has applied them
                 *([] if settings.demo else [f"{command} manifests --samples | kubectl apply -f -"]),
                 "kubectl get applications,deployments,pods",
                 *([f"curl -N {facade}/watch"] if facade else ["kubectl get events -w"]),
@@ -172,24 +183,24 @@ def _show(
     )
 
 
-async def _narrate(
+async def _print_activity(
     server: Embedded,
     parts: Sequence[Part],
     stack: contextlib.AsyncExitStack,
     *,
-    screen: Screen,
+    console: Console,
     clock: Clock,
 ) -> None:
-    """Tell what happens from now on."""
+    """Print what happens from now on."""
     kinds = {kind.KIND.gvr.group_resource: kind.KIND.kind for kind in kinds_of(parts)}
-    narrator = Narrator(kinds=kinds, clock=clock, tell=screen.line)
-    tasks = await stack.enter_async_context(Supervisor("narrator"))
-    tasks.spawn(narrator.run(), name="narrator")
-    server.api.core.store.subscribe(narrator.hear)
+    printer = ActivityPrinter(kinds=kinds, clock=clock, print_line=console.print_line)
+    tasks = await stack.enter_async_context(Supervisor("activity"))
+    tasks.spawn(printer.run(), name="activity-printer")
+    server.api.core.store.subscribe(printer.on_writes)
 
 
 def _write_private(path: Path, text: str) -> None:
-    """A file only its owner can read, whoever could read the one that was there before."""
+    """Write a file that only its owner can read, whatever its permissions were before."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         os.fchmod(descriptor, 0o600)

@@ -1,4 +1,4 @@
-"""Attaches the applications operator, and its HTTP façade where it is wanted."""
+"""Attaches the applications operator and its HTTP API."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ SAMPLES: tuple[Mapping[str, Any], ...] = (
 
 
 async def attach(host: Host) -> None:
-    """Register the controller and serve the façade: always in `up`, in `run` with --http-port."""
+    """Register the controller and serve the HTTP API: always in `up`, in `run` with --http-port."""
     settings = host.settings
     namespaces = tuple(filter(None, settings.namespace.split(",")))
     applications.register(host.manager, namespaces=namespaces, workers=settings.workers)
@@ -48,7 +48,7 @@ async def attach(host: Host) -> None:
 
 
 def controllers() -> Sequence[Controller[Any]]:
-    """What runs, for the permissions it needs."""
+    """The declarations of its controllers."""
     return (applications.controller(),)
 
 
@@ -68,7 +68,7 @@ async def _serve(host: Host, port: int) -> None:
         port=port,
         flag="--http-port",
         name="applications",
-        what="applications over plain HTTP: /, /watch, /events, and the API",
+        what="applications API on plain HTTP: /, /watch, /events, and the Kubernetes API",
     )
 
 
@@ -77,5 +77,5 @@ def _proxy(host: Host) -> http.Handler:
 
     api = host.client.raw
     if not isinstance(api, RawApi):
-        raise TypeError("only a client that talks to a server can be passed through")
+        raise TypeError("cannot forward requests: the client is not a RawApi")
     return Proxy(api.transport).handle

@@ -1,6 +1,6 @@
-"""What `quarterdeck up` shows: the start screen, and a line for what happens.
+"""What `quarterdeck up` prints: a summary when it is ready, then a line for each activity.
 
-Written by hand instead of by a library: it appears before anything else is loaded.
+No library: the summary appears before anything else is loaded.
 """
 
 import os
@@ -15,38 +15,39 @@ _BOLD, _DIM, _CYAN, _YELLOW, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m"
 
 
 class Started(NamedTuple):
-    """What the start screen tells."""
+    """What the summary shows."""
 
     version: str
     took_s: float
     endpoints: Sequence[Endpoint]
     operators: Sequence[str]
     kubeconfig: Path
-    kept_in: str
-    tries: Sequence[str]
+    data: str
+    commands: Sequence[str]
+    """Commands to try next."""
 
 
-def start_screen(started: Started) -> list[str]:
-    """The start screen, line by line, without colours: headings end in a colon."""
+def format_started(started: Started) -> list[str]:
+    """The summary, line by line, without colours."""
     width = max(len(each.url) for each in started.endpoints)
     lines = [f"Quarterdeck {started.version} is ready ({started.took_s:.2f} s)", ""]
     lines += [f"  {each.url.ljust(width)}  {each.what}" for each in started.endpoints]
     lines += [
         "",
         f"  operators  {', '.join(started.operators)}",
-        f"  data       {started.kept_in}",
+        f"  data       {started.data}",
         "",
         "  Try, in another terminal:",
         "",
         f"    export KUBECONFIG={started.kubeconfig}",
     ]
-    lines += [f"    {each}" for each in started.tries]
-    lines += ["", "  Ctrl-C stops. What happens:", ""]
+    lines += [f"    {each}" for each in started.commands]
+    lines += ["", "  Press Ctrl-C to stop. Activity:", ""]
     return lines
 
 
-def program(called_as: str, *, folder: Path, home: Path) -> str:
-    """How another terminal can call this program: by its name only where every shell finds it."""
+def find_program(called_as: str, *, folder: Path, home: Path) -> str:
+    """How another terminal can call this program: by name only if it is on every PATH."""
     path = Path(called_as)
     if path.name not in _NAMES:
         return _NAMES[0]
@@ -56,34 +57,34 @@ def program(called_as: str, *, folder: Path, home: Path) -> str:
     return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
-class Screen:
-    """Writes for people: colours on a terminal, none elsewhere."""
+class Console:
+    """Prints lines: with colours on a terminal, without elsewhere."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._is_gone = False
+        self._is_closed = False
         self._is_coloured = stream.isatty() and not os.environ.get("NO_COLOR")
 
-    def show(self, started: Started) -> None:
-        """The start screen."""
-        first, *rest = start_screen(started)
+    def print_started(self, started: Started) -> None:
+        """Print the summary."""
+        first, *rest = format_started(started)
         self._write("\n".join([self._in(_BOLD, first), *map(self._decorate, rest)]))
 
-    def line(self, text: str, is_warning: bool = False) -> None:  # noqa: FBT001, FBT002
-        """One line of what happens."""
+    def print_line(self, text: str, is_warning: bool = False) -> None:  # noqa: FBT001, FBT002
+        """Print one line."""
         self._write(self._in(_YELLOW, text) if is_warning else text)
 
     def _decorate(self, line: str) -> str:
         if line.startswith("    "):
             return self._in(_CYAN, line)
-        return self._in(_DIM, line) if line.startswith("  Ctrl-C") else line
+        return self._in(_DIM, line) if line.startswith("  Press") else line
 
     def _in(self, colour: str, text: str) -> str:
         return f"{colour}{text}{_OFF}" if self._is_coloured and text else text
 
     def _write(self, text: str) -> None:
-        """A terminal that is gone or poor in letters must not disturb what runs."""
-        if self._is_gone:
+        """Print; a closed terminal or one without Unicode must not stop the process."""
+        if self._is_closed:
             return
         try:
             self._stream.write(f"{text}\n")
@@ -91,4 +92,4 @@ class Screen:
         except UnicodeEncodeError:
             self._stream.write(text.encode("ascii", "replace").decode() + "\n")
         except (OSError, ValueError):
-            self._is_gone = True
+            self._is_closed = True

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import quarterdeck
 from quarterdeck.app.embedded import check_port
 from quarterdeck.app.errors import StartError
-from quarterdeck.app.resolution import Effective, fields
+from quarterdeck.app.resolution import Effective, list_fields
 from quarterdeck.app.settings import Port, Settings
 
 _LEAST_FREE = 256 * 1024 * 1024
@@ -50,15 +50,15 @@ def explain(effective: Effective, command: str) -> list[Explained]:
     return [
         Explained(
             field.name,
-            _shown(field.name, getattr(effective.settings, field.name)),
+            _format_value(field.name, effective.value_of(field)),
             effective.origins[field.name],
         )
-        for field in fields()
-        if command in field.option.commands
+        for field in list_fields()
+        if command in field.option.commands and not field.is_hidden
     ]
 
 
-def _shown(name: str, value: object) -> str:
+def _format_value(name: str, value: object) -> str:
     if value in ("", None, ()):
         return "-"
     if any(word in name for word in _SECRET_WORDS):
@@ -67,26 +67,27 @@ def _shown(name: str, value: object) -> str:
 
 
 async def check(settings: Settings) -> list[Finding]:
-    """Everything that could be in the way of `up`."""
+    """Checks of everything that `up` needs."""
     return [_python(), _loop(), *_ports(settings), _data(settings), await _kubectl(), _versions()]
 
 
 def _python() -> Finding:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] < _LEAST_PYTHON:
-        return Finding("python", Health.BAD, f"{version}; 3.11 or newer is needed")
+        return Finding("python", Health.BAD, f"{version}; Python 3.11 or newer is required")
     return Finding("python", Health.OK, version)
 
 
 def _loop() -> Finding:
     if find_spec("uvloop") is None:
         return Finding("uvloop", Health.NOTE, "not installed: pip install 'quarterdeck[speed]'")
-    return Finding("uvloop", Health.OK, "present")
+    return Finding("uvloop", Health.OK, "installed")
 
 
 def _ports(settings: Settings) -> Iterator[Finding]:
-    for field in fields():
-        if field.type is not Port or "up" not in field.option.commands:
+    for field in list_fields():
+        is_port = field.type is Port and field.owner is Settings
+        if not is_port or field.is_hidden or "up" not in field.option.commands:
             continue
         port = getattr(settings, field.name)
         name = field.name.replace("_", " ")
@@ -95,21 +96,26 @@ def _ports(settings: Settings) -> Iterator[Finding]:
         except StartError as error:
             yield Finding(name, Health.BAD, str(error))
         else:
-            yield Finding(name, Health.OK, f"{port} is free" if port else "any free one")
+            yield Finding(name, Health.OK, f"{port} is free" if port else "any free port")
 
 
 def _data(settings: Settings) -> Finding:
     if settings.in_memory:
-        return Finding("data", Health.OK, "nothing is kept (in memory)")
+        return Finding("data", Health.OK, "in memory, nothing is stored")
     folder = settings.data_dir
     place = _existing(folder)
     if not os.access(place, os.W_OK):
-        fix = "choose another place with --data-dir, or --in-memory"
-        return Finding("data", Health.BAD, f"{place} cannot be written: {fix}")
+        fix = "choose another folder with --data-dir, or use --in-memory"
+        return Finding("data", Health.BAD, f"cannot write to {place}: {fix}")
     free = shutil.disk_usage(place).free
     text = f"{folder}, {free // 1024 // 1024} MiB free"
     if free < _LEAST_FREE:
-        return Finding("data", Health.BAD, f"{text}: make room, or use --data-dir")
+        return Finding(
+            "data",
+            Health.BAD,
+            f"{text}, at least {_LEAST_FREE // 1024 // 1024} MiB are needed: "
+            "free space, or choose another folder with --data-dir",
+        )
     return Finding("data", Health.OK, text)
 
 
@@ -123,7 +129,7 @@ def _existing(folder: Path) -> Path:
 async def _kubectl() -> Finding:
     found = shutil.which("kubectl")
     if found is None:
-        hint = "not found: quarterdeck get, apply and delete do without it"
+        hint = "not found; quarterdeck get, apply and delete work without it"
         return Finding("kubectl", Health.NOTE, hint)
     process = await asyncio.create_subprocess_exec(
         found,
@@ -137,12 +143,12 @@ async def _kubectl() -> Finding:
 
         version = json.decode(output)["clientVersion"]["gitVersion"]
     except (ValueError, KeyError, TypeError):
-        return Finding("kubectl", Health.NOTE, f"{found} does not tell its version")
+        return Finding("kubectl", Health.NOTE, f"cannot read the version of {found}")
     return Finding("kubectl", Health.OK, f"{version} ({found})")
 
 
 def _versions() -> Finding:
     from quarterdeck.server.options import ServerOptions
 
-    text = f"quarterdeck {quarterdeck.__version__}, API of {ServerOptions().git_version}"
+    text = f"quarterdeck {quarterdeck.__version__}, Kubernetes API {ServerOptions().git_version}"
     return Finding("version", Health.OK, text)

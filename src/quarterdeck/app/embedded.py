@@ -1,11 +1,12 @@
 """The API server inside this process: store, certificates, listeners, kubeconfig.
 
-What `quarterdeck server` and `quarterdeck up` share. Everything that can be refused is checked
-before anything is touched, and everything started is undone by the caller's exit stack.
+`quarterdeck server` and `quarterdeck up` share it. Ports are checked before anything is created,
+and the caller's exit stack stops everything that was started.
 """
 
 import contextlib
 import errno
+import os
 import random
 import socket
 import ssl
@@ -31,14 +32,14 @@ from quarterdeck.storage.errors import OpenFailed
 
 HOST = "127.0.0.1"
 DRAIN_S = 5.0
-_ELSEWHERE = "choose another place with --data-dir, or keep nothing with --in-memory"
+_OTHER_PLACE = "choose another folder with --data-dir, or use --in-memory"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What to start."""
 
     data_dir: Path | None
-    """Where everything is kept; None keeps nothing."""
+    """Folder of all data; None stores nothing."""
     port: int
     """HTTPS; 0 takes any free port."""
     kubeconfig: Path | None = None
@@ -127,14 +128,14 @@ async def listen(
     try:
         return await server.listen(host, port, tls=tls)
     except OSError as error:
-        raise port_error(error, port, flag) from error
+        raise build_port_error(error, port, flag) from error
 
 
 def check_port(port: int, flag: str, *, host: str = HOST) -> None:
-    """Find out before anything is touched.
+    """Check that a port can be bound, before anything is created.
 
     Raises:
-        StartError: if nobody can listen there.
+        StartError: naming the cause and the flag.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -142,16 +143,18 @@ def check_port(port: int, flag: str, *, host: str = HOST) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise port_error(error, port, flag) from error
+            raise build_port_error(error, port, flag) from error
 
 
-def port_error(error: OSError, port: int, flag: str) -> StartError:
-    """What is wrong with a port, and the flag that changes it."""
+def build_port_error(error: OSError, port: int, flag: str) -> StartError:
+    """The error for a port that cannot be bound."""
+    fix = ""
     if error.errno == errno.EADDRINUSE:
-        return StartError(f"port {port} is taken; choose another one with {flag} (0 for any)")
+        fix = f"; choose another port with {flag} (0 for any free port)"
     if error.errno == errno.EACCES:
-        return StartError(f"port {port} needs more rights; choose one above 1023 with {flag}")
-    return StartError(f"cannot listen on port {port} ({flag}): {error.strerror or error}")
+        fix = f"; choose a port above 1023 with {flag}"
+    reason = os.strerror(error.errno).lower() if error.errno else str(error)
+    return StartError(f"cannot bind port {port} ({flag}): {reason}{fix}")
 
 
 async def _shut_down(api: ApiServer, server: http.Server) -> None:
@@ -170,7 +173,7 @@ def _open(plan: Plan) -> Store:
         plan.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         return open_sqlite(plan.data_dir / DATABASE, derive=derive)
     except OpenFailed as error:
-        fix = f"; {_ELSEWHERE}" if type(error) is OpenFailed else ""  # the others name their own
+        fix = f"; {_OTHER_PLACE}" if type(error) is OpenFailed else ""  # the others name their own
         raise StartError(f"{error}{fix}") from error
     except OSError as error:
         raise _data_error(plan.data_dir, error) from error
@@ -178,7 +181,7 @@ def _open(plan: Plan) -> Store:
 
 def _data_error(folder: Path, error: OSError) -> StartError:
     reason = error.strerror or str(error)
-    return StartError(f"cannot use {folder}: {reason}; {_ELSEWHERE}")
+    return StartError(f"cannot use the data folder {folder}: {reason}; {_OTHER_PLACE}")
 
 
 def _folder(plan: Plan, stack: contextlib.AsyncExitStack) -> Path:
@@ -202,8 +205,8 @@ def _certificates(folder: Path, clock: Clock) -> tuple[certificates.Certificates
 def _bad_certificates(folder: Path, error: Exception) -> StartError:
     reason = getattr(error, "reason", None) or str(error)
     return StartError(
-        f"the certificates in {folder} cannot be used ({reason}): restore them, or move the "
-        "folder away and new ones are made"
+        f"cannot load the certificates in {folder}: {reason}; restore them, or move the folder "
+        "away to create new ones"
     )
 
 
@@ -220,5 +223,5 @@ def _write_kubeconfig(server: Embedded, authority: certificates.Certificates, *,
     except OSError as error:
         raise StartError(
             f"cannot write the kubeconfig {path}: {error.strerror or error}; "
-            f"choose another place with {flag}"
+            f"choose another path with {flag}"
         ) from error

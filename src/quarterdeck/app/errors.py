@@ -1,9 +1,25 @@
-"""What stops a process from starting."""
+"""What stops a process from starting or running.
+
+    StartError          something cannot start
+    └── NotConfigured   an operator named in --operators lacks a required setting
+    SettingError        a setting has an invalid value
+    Interrupted         a signal ended the process early
+
+Each message is one line for the user, with the fix.
+"""
 
 
 class StartError(Exception):
-    """Raised when something cannot start; the message is one line for the user, with the fix."""
+    """Raised when a port, the data or a cluster cannot be used."""
 
 
 class NotConfigured(StartError):
-    """Raised when an operator was asked for by name and lacks what only its user can give."""
+    """Raised when an operator named in --operators lacks a setting without a default."""
+
+
+class SettingError(ValueError):
+    """Raised when a setting is invalid; the message names its source, its value and the fix."""
+
+
+class Interrupted(Exception):
+    """Raised when a signal arrives during the start, or a second Ctrl-C during the shutdown."""

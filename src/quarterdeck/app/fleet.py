@@ -1,4 +1,4 @@
-"""The fleet server of this process: its store, its token, and the command that runs it alone."""
+"""The fleet server of this process: its store, its token, and `quarterdeck fleet`."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ import msgspec
 
 from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.errors import StartError
-from quarterdeck.app.signals import Stop
+from quarterdeck.app.signals import StopSignal
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.redaction import Secret
@@ -28,7 +28,7 @@ LIMITS = http.Limits(target_bytes=MAX_TARGET)
 
 
 class OpenFleet(NamedTuple):
-    """A fleet server that listens nowhere yet."""
+    """A fleet server without a listener."""
 
     server: FleetServer
     token: Secret[str]
@@ -40,7 +40,7 @@ async def open_fleet(
 ) -> OpenFleet:
     """Open the store and the token, and start what the server does by itself.
 
-    A token that is there already is kept: agents have it.
+    An existing token is kept, because agents use it.
 
     Raises:
         StartError: if the folder cannot be used.
@@ -52,7 +52,8 @@ async def open_fleet(
         raise StartError(str(error)) from error
     except OSError as error:
         raise StartError(
-            f"cannot use {folder}: {error.strerror or error}; choose another --data-dir"
+            f"cannot use the data folder {folder}: {error.strerror or error}; choose another "
+            "folder with --data-dir"
         ) from error
     stack.push_async_callback(store.close)
     server = FleetServer(store, Tokens.single(token), clock=clock)
@@ -62,7 +63,7 @@ async def open_fleet(
 
 
 def ensure_token(path: Path) -> Secret[str]:
-    """The token in a file that only its owner can read; made if it is not there."""
+    """The token in a file that only its owner can read; created if it does not exist."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         text = path.read_bytes().decode("ascii", "ignore").strip()
@@ -87,7 +88,7 @@ def _open(path: Path | None) -> Store:
 
 
 class FleetSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What `quarterdeck fleet` is told."""
+    """Settings of `quarterdeck fleet`."""
 
     data_dir: Path = Path(".quarterdeck")
     in_memory: bool = False
@@ -95,7 +96,7 @@ class FleetSettings(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 8089
 
 
-async def serve_fleet(settings: FleetSettings, *, say: Callable[[str], None]) -> None:
+async def serve_fleet(settings: FleetSettings, *, print_line: Callable[[str], None]) -> None:
     """Serve until a signal asks to stop.
 
     Raises:
@@ -104,7 +105,7 @@ async def serve_fleet(settings: FleetSettings, *, say: Callable[[str], None]) ->
     """
     clock = SystemClock()
     check_port(settings.port, "--port", host=settings.host)
-    async with Stop() as stop, contextlib.AsyncExitStack() as stack:
+    async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
             fleet = await open_fleet(
                 settings.data_dir, stack, in_memory=settings.in_memory, clock=clock
@@ -112,6 +113,6 @@ async def serve_fleet(settings: FleetSettings, *, say: Callable[[str], None]) ->
             web = http.Server(fleet.server.handle, limits=LIMITS, clock=clock)
             stack.push_async_callback(web.drain, DRAIN_S)
             listener = await listen(web, settings.port, "--port", host=settings.host)
-        say(f"listening on {listener.url}")
-        say(f"the token is in {fleet.token_file}")
+        print_line(f"listening on {listener.url}")
+        print_line(f"the token is in {fleet.token_file}")
         await stop.wait()

@@ -1,9 +1,11 @@
-"""What an operator is attached to: a manager, a client, settings, and a place for its services."""
+"""What an operator is attached to: a manager, a client, settings, and HTTP listeners."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from quarterdeck.app.embedded import DRAIN_S, HOST, listen
 from quarterdeck.app.settings import Settings
@@ -12,9 +14,11 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.runtime.manager.manager import Manager
 
+PartSettings = TypeVar("PartSettings", bound=msgspec.Struct)
+
 
 class Endpoint(NamedTuple):
-    """Something that listens, for the start screen."""
+    """A listener, for the summary of `up`."""
 
     name: str
     url: str
@@ -34,26 +38,35 @@ class Host:
         stack: contextlib.AsyncExitStack,
         api: http.Handler | None = None,
         folder: Path | None = None,
-        tell: Callable[[str], None] | None = None,
+        print_line: Callable[[str], None] | None = None,
+        part_settings: Sequence[msgspec.Struct] = (),
     ) -> None:
         self.settings = settings
         self.client = client
         self.manager = manager
         self.clock = clock
         self.stack = stack
-        """What is pushed here is undone when the process stops, before the API server goes."""
+        """Closed when the process stops, before the API server stops."""
         self.api = api
         """The embedded API server's handler; None when the API server is elsewhere."""
         self.folder = folder
-        """Where an embedded process keeps its files; None when there is no such place."""
-        self.tell = tell
-        """Shows people a line of what happens; None where there is nobody to look."""
+        """Folder for files of an embedded process; None in `run`."""
+        self.print_line = print_line
+        """Prints a line on the console of `up`; None in `run`."""
+        self._part_settings = part_settings
         self.endpoints: list[Endpoint] = []
 
     @property
     def is_embedded(self) -> bool:
         """Whether the API server is in this process."""
         return self.api is not None
+
+    def settings_of(self, kind: type[PartSettings]) -> PartSettings:
+        """The settings in force of one operator; the defaults if it was attached without."""
+        for each in self._part_settings:
+            if isinstance(each, kind):
+                return each
+        return kind()
 
     async def serve(
         self,
@@ -65,7 +78,7 @@ class Host:
         what: str,
         limits: http.Limits | None = None,
     ) -> http.Listener:
-        """Serve HTTP on loopback until the process stops, and show it on the start screen.
+        """Serve HTTP on loopback until the process stops, and list it in the summary of `up`.
 
         Raises:
             StartError: naming the flag, if the port cannot be used.

@@ -1,10 +1,11 @@
-"""Settings that a ConfigMap changes while operators run: today the log level."""
+"""Settings that a ConfigMap changes without a restart: the log level."""
 
 import random
 from collections.abc import Mapping
 
 from quarterdeck.apis.core.config import ConfigMap
-from quarterdeck.app.resolution import SettingError, fields
+from quarterdeck.app.errors import SettingError
+from quarterdeck.app.resolution import list_fields
 from quarterdeck.app.settings import Settings
 from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.runtime.informer.informer import Informer, Scope
@@ -15,18 +16,18 @@ from quarterdeck.runtime.observability.logging import Logger
 LOG_LEVEL = "LOG_LEVEL"
 
 
-def follow_settings(manager: Manager, settings: Settings, *, log: Logger) -> None:
-    """Follow the ConfigMap that the settings name, for as long as the manager runs.
+def watch_settings(manager: Manager, settings: Settings, *, log: Logger) -> None:
+    """Watch the ConfigMap of --settings-configmap as long as the manager runs.
 
     Raises:
-        SettingError: if its name is none.
+        SettingError: if its name is invalid.
     """
     if not settings.settings_configmap:
         return
     namespace, slash, name = settings.settings_configmap.partition("/")
     if not (namespace and slash and name):
         raise SettingError(
-            f"--settings-configmap is {settings.settings_configmap!r}: it must be NAMESPACE/NAME"
+            f"invalid --settings-configmap {settings.settings_configmap!r}: give NAMESPACE/NAME"
         )
     informer = Informer(
         manager.api,
@@ -36,24 +37,24 @@ def follow_settings(manager: Manager, settings: Settings, *, log: Logger) -> Non
         rng=random.Random(),
     )
 
-    def hear(event: Event) -> None:
-        is_gone = event.change is Change.DELETED
-        data = {} if is_gone else event.new.typed(ConfigMap).data
-        take(data, settings, log=log)
+    def on_change(event: Event) -> None:
+        is_deleted = event.change is Change.DELETED
+        data = {} if is_deleted else event.new.typed(ConfigMap).data
+        apply_settings(data, settings, log=log)
 
-    informer.cache.add_handler(hear)
+    informer.cache.add_handler(on_change)
     manager.add_runnable("settings", informer.run, needs_leader=False)
 
 
-def take(data: Mapping[str, str], settings: Settings, *, log: Logger) -> None:
-    """Put what can change into force, and say what cannot; a bad value changes nothing."""
+def apply_settings(data: Mapping[str, str], settings: Settings, *, log: Logger) -> None:
+    """Set the log level; log a warning for invalid values and for settings that need a restart."""
     level = data.get(LOG_LEVEL, settings.log_level)
     try:
         logging.set_level(level)
     except ValueError as error:
-        log.warning("a setting was not taken over", setting=LOG_LEVEL, reason=str(error))
+        log.warning("invalid setting ignored", setting=LOG_LEVEL, reason=str(error))
     else:
-        log.info("settings taken over", log_level=logging.get_level())
-    known = {env for field in fields() for env in field.option.env} - {LOG_LEVEL}
+        log.info("settings applied", log_level=logging.get_level())
+    known = {env for field in list_fields() for env in field.option.env} - {LOG_LEVEL}
     for name in sorted(known & set(data)):
-        log.warning("a setting needs a restart", setting=name)
+        log.warning("setting takes effect after a restart", setting=name)

@@ -1,50 +1,69 @@
-"""Which operators there are. Adding one is one entry here and one module that attaches it.
+"""The operators, and how a new one is attached.
 
-The module has
+To attach an operator called `clusters`:
 
-- `async def attach(host: Host) -> None`: registers controllers with `host.manager` and, where the
-  operator has a service for people or agents, starts it by `host.serve`;
-- `controllers() -> Sequence[Controller]`: the declarations alone, for the permissions they need;
-- `SAMPLES`: manifests for `up --demo` and `config/samples`.
+1. Add a `Part` to `PARTS` below. That alone adds it to `--operators`, `up`, `run`, `crds`,
+   `manifests` (permissions included) and `config/`.
+2. Write `app/clusters.py`, named in `Part.module`:
+   - `async def attach(host: Host) -> None` registers the controllers with `host.manager` and starts
+     services with `host.serve`. `host.is_embedded` tells `up` from `run`.
+   - `def controllers() -> Sequence[Controller]`: the declarations alone, the source of permissions.
+   - `SAMPLES`: manifests for `up --demo` and `config/samples`; optionally `SAMPLE_FILES`, names of
+     files by object name.
+3. Ports: `app/settings.py` has a setting for each documented port (`dashboard_port`,
+   `ingester_port`, ...). List the ones the operator listens on in `Part.ports`: from then on they
+   are in help, docs and `doctor`, and `up` checks that they are free before it starts.
+4. Settings of this operator alone: declare a struct `Settings` in `app/clusters_settings.py`, in
+   the form of `app/settings.py` (a frozen, keyword-only `msgspec.Struct`, every field
+   `Annotated[type, Option(...)]` with a default; secrets are `Secret[str]`; names must be unique
+   over all operators), and name the module in `Part.settings`. Flags, environment, config file,
+   `doctor` and the reference page follow from it. `attach` reads it with
+   `host.settings_of(Settings)`. Keep this module free of other imports: `--help` loads it.
+5. Commands: `cli/commands/clusters/`, see `cli/main.py`.
+6. Run `make update`; it rewrites `config/` and `docs/reference/`.
 
-Modules are named, not imported: a process pays only for the operators it runs.
+Modules are named here, not imported: a process loads only the operators it runs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quarterdeck.app.host import Host
-from quarterdeck.app.resolution import SettingError
-from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.controller.controller import Controller
+from quarterdeck.app.errors import SettingError
+
+if TYPE_CHECKING:
+    from quarterdeck.app.host import Host
+    from quarterdeck.meta.objects import Object
+    from quarterdeck.runtime import Controller
 
 
 class Part(NamedTuple):
     """One operator and what belongs to it."""
 
     name: str
-    """What `--operators` calls it."""
+    """Its name in `--operators`."""
     summary: str
     apis: str
     """The module whose `KINDS` need a CRD."""
     module: str
     """The module that attaches it."""
     ports: tuple[str, ...] = ()
-    """Settings that name the ports its services listen on in `up`."""
+    """Names of settings: the ports its services listen on in `up`."""
+    settings: str = ""
+    """The module whose `Settings` struct declares settings of this operator alone."""
 
-    def kinds(self) -> Sequence[type[Object]]:
+    def kinds(self) -> "Sequence[type[Object]]":
         """The kinds whose CRDs it needs."""
         kinds: Sequence[type[Object]] = import_module(self.apis).KINDS
         return kinds
 
-    def controllers(self) -> Sequence[Controller[Any]]:
+    def controllers(self) -> "Sequence[Controller[Any]]":
         """The declarations of its controllers."""
         found: Sequence[Controller[Any]] = import_module(self.module).controllers()
         return found
 
     def samples(self) -> Sequence[Mapping[str, Any]]:
-        """Manifests to try it with."""
+        """Sample objects."""
         found: Sequence[Mapping[str, Any]] = import_module(self.module).SAMPLES
         return found
 
@@ -53,7 +72,7 @@ class Part(NamedTuple):
         found: Mapping[str, str] = getattr(import_module(self.module), "SAMPLE_FILES", {})
         return found
 
-    async def attach(self, host: Host) -> None:
+    async def attach(self, host: "Host") -> None:
         """Register its controllers and start its services."""
         await import_module(self.module).attach(host)
 
@@ -61,14 +80,14 @@ class Part(NamedTuple):
 PARTS: tuple[Part, ...] = (
     Part(
         "applications",
-        "container images kept running",
+        "keeps container images running",
         "quarterdeck.apis.applications.v1",
         "quarterdeck.app.applications",
         ports=("http_port",),
     ),
     Part(
         "pipelines",
-        "configuration for fleets of telemetry collectors",
+        "configures fleets of telemetry collectors",
         "quarterdeck.apis.fleetmanagement.v1alpha1",
         "quarterdeck.app.pipelines",
         ports=("fleet_port",),
@@ -77,21 +96,21 @@ PARTS: tuple[Part, ...] = (
 
 
 def choose(names: Sequence[str]) -> tuple[Part, ...]:
-    """The operators of these names, all of them if none is named.
+    """The operators of these names; all of them if no name is given.
 
     Raises:
-        SettingError: naming the ones there are.
+        SettingError: for an unknown name.
     """
     known = {part.name: part for part in PARTS}
     for name in names:
         if name not in known:
             raise SettingError(
-                f"there is no operator {name!r} (--operators); there are: {', '.join(known)}"
+                f"unknown operator {name!r} (--operators); valid names: {', '.join(known)}"
             )
     return tuple(part for part in PARTS if not names or part.name in names)
 
 
-def kinds_of(parts: Sequence[Part]) -> Iterator[type[Object]]:
+def kinds_of(parts: Sequence[Part]) -> "Iterator[type[Object]]":
     """Every kind that these operators need."""
     for part in parts:
         yield from part.kinds()

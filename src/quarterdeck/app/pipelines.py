@@ -82,8 +82,8 @@ SAMPLE_FILES = {
 }
 """Files whose names existing guides mention."""
 
-_OWN_RATE = 500.0
-_OWN_INTERVAL_S = 60.0
+_LOCAL_RATE = 500.0
+_LOCAL_INTERVAL_S = 60.0
 _DEMO_POLL_S = 2.0
 _AGENTS = {
     "edge-1": {"team": "team-a", "env": "prod"},
@@ -95,7 +95,7 @@ _AGENTS = {
 async def attach(host: Host) -> None:
     """Register the controllers: against our own server in `up`, that of the settings in `run`."""
     settings = host.settings
-    default = await _own_fleet(host) if host.is_embedded else await _configured(host)
+    default = await _start_fleet(host) if host.is_embedded else await _read_address(host)
     pipelines.register(
         host.manager,
         default=default,
@@ -107,12 +107,12 @@ async def attach(host: Host) -> None:
 
 
 def controllers() -> Sequence[Controller[Any]]:
-    """What runs, for the permissions it needs."""
+    """The declarations of its controllers."""
     return pipelines.controllers()
 
 
-async def _own_fleet(host: Host) -> Address:
-    """Start the fleet server, and let the operator use it."""
+async def _start_fleet(host: Host) -> Address:
+    """Start the fleet server of `up` and return its address."""
     from quarterdeck.app.fleet import LIMITS, open_fleet
 
     settings = host.settings
@@ -123,7 +123,7 @@ async def _own_fleet(host: Host) -> Address:
         port=settings.fleet_port,
         flag="--fleet-port",
         name="fleet",
-        what=f"fleet server for collectors; token in {_shown(fleet.token_file)}",
+        what=f"fleet server for collectors; token in {_relative(fleet.token_file)}",
         limits=LIMITS,
     )
     return Address(
@@ -131,25 +131,25 @@ async def _own_fleet(host: Host) -> Address:
         listener.url,
         "operator",
         fleet.token,
-        rate=_OWN_RATE,
-        burst=int(_OWN_RATE),
-        interval_s=_OWN_INTERVAL_S,
+        rate=_LOCAL_RATE,
+        burst=int(_LOCAL_RATE),
+        interval_s=_LOCAL_INTERVAL_S,
     )
 
 
-def _shown(path: Path) -> str:
+def _relative(path: Path) -> str:
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:
         return str(path)
 
 
-async def _configured(host: Host) -> Address | None:
-    """The server of the environment.
+async def _read_address(host: Host) -> Address | None:
+    """The fleet server of the FLEET_MANAGEMENT_* environment.
 
     Raises:
-        NotConfigured: if pipelines were asked for by name and there is no server to send them to.
-        StartError: if the address cannot be used.
+        NotConfigured: if --operators names pipelines and no fleet server is set.
+        StartError: if the address is invalid.
     """
     try:
         found = pipelines.settings_of(os.environ)
@@ -160,11 +160,11 @@ async def _configured(host: Host) -> Address | None:
     missing = ", ".join(pipelines.incomplete(os.environ))
     if NAME in host.settings.operators and not await _has_connection(host):
         raise NotConfigured(
-            f"there is no fleet server to send pipelines to: set {missing}, "
+            f"the pipelines operator has no fleet server: set {missing}, "
             "or create a FleetConnection with default: true in each namespace"
         )
     get_logger(NAME).info(
-        "there is no default fleet server; pipelines without a FleetConnection wait",
+        "no default fleet server; pipelines without a FleetConnection are not synced",
         missing=missing,
     )
     return None
@@ -178,13 +178,13 @@ async def _has_connection(host: Host) -> bool:
 
 
 def _start_agents(host: Host, fleet: Address) -> None:
-    """Collectors that ask for their configuration, so that one sees it arrive."""
+    """Start simulated collectors that poll their configuration, for `up --demo`."""
 
     async def run() -> None:
         from quarterdeck.agents.collector_sim import CollectorSim
         from quarterdeck.kit.tasks import Supervisor
 
-        await host.clock.sleep(_DEMO_POLL_S)  # the start screen comes first
+        await host.clock.sleep(_DEMO_POLL_S)  # after the summary is printed
         async with http.Client() as client, Supervisor("agents") as tasks:
             for identity, attributes in _AGENTS.items():
                 agent = CollectorSim(
@@ -192,8 +192,8 @@ def _start_agents(host: Host, fleet: Address) -> None:
                 )
                 work = agent.run(
                     host.clock,
-                    changed=functools.partial(_tell_change, host),
-                    failed=functools.partial(_tell_failure, host),
+                    changed=functools.partial(_print_change, host),
+                    failed=functools.partial(_print_failure, host),
                     poll_s=_DEMO_POLL_S,
                 )
                 tasks.spawn(work, name=f"agent-{identity}")
@@ -202,16 +202,16 @@ def _start_agents(host: Host, fleet: Address) -> None:
     host.manager.add_runnable("agents", run)
 
 
-def _tell_change(host: Host, agent: "CollectorSim") -> None:
-    """One line for a configuration that arrived, naming the pipelines in it."""
+def _print_change(host: Host, agent: "CollectorSim") -> None:
+    """Print the pipelines of a configuration that an agent received."""
     names = re.findall(r"^//   (\S+) revision", agent.config, re.MULTILINE)
-    _tell(host, f"agent {agent.id} runs {', '.join(names) or 'no pipeline'}")
+    _print_line(host, f"agent {agent.id} received {', '.join(names) or 'no pipelines'}")
 
 
-def _tell_failure(host: Host, agent: "CollectorSim", error: Exception) -> None:
-    _tell(host, f"agent {agent.id} cannot reach the fleet server: {error}")
+def _print_failure(host: Host, agent: "CollectorSim", error: Exception) -> None:
+    _print_line(host, f"agent {agent.id} cannot reach the fleet server: {error}")
 
 
-def _tell(host: Host, text: str) -> None:
-    if host.tell is not None:
-        host.tell(f"  {host.clock.now():%H:%M:%S}  {text}")
+def _print_line(host: Host, text: str) -> None:
+    if host.print_line is not None:
+        host.print_line(f"  {host.clock.now():%H:%M:%S}  {text}")

@@ -1,24 +1,23 @@
-"""From flags, environment and file to settings in force, and where each came from. No I/O."""
+"""Settings in force, and the source of each: flags, environment, file or default. No I/O."""
 
 import typing
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, NamedTuple
 
 import msgspec
 
+from quarterdeck.app.errors import SettingError
+from quarterdeck.app.parts import PARTS
 from quarterdeck.app.settings import DEFAULT_HTTP_PORT, UP, Option, Port, Settings
+from quarterdeck.kit.redaction import MASK, Secret
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
-_COUNTS = {"workers": (1, 256), "event_history": (1, 100_000)}
 DEFAULT = "default"
-
-
-class SettingError(ValueError):
-    """Raised when a setting cannot be used; the message names it, its value and the fix."""
 
 
 class Field(NamedTuple):
@@ -29,6 +28,8 @@ class Field(NamedTuple):
     """Without `None`; a `NewType` or `Literal` as declared."""
     option: Option
     default: Any
+    owner: type[msgspec.Struct]
+    """The struct that declares it."""
 
     @property
     def flag(self) -> str:
@@ -41,6 +42,18 @@ class Field(NamedTuple):
         head, *rest = self.name.split("_")
         return head + "".join(word.capitalize() for word in rest)
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether help, docs and `doctor` leave it out: nothing listens on this port yet."""
+        return self.option.is_service_port and not any(self.name in each.ports for each in PARTS)
+
+    @property
+    def default_text(self) -> str:
+        """The default as help and docs show it."""
+        if self.option.default_text or self.default in ("", None, ()):
+            return self.option.default_text
+        return str(self.default).lower() if self.type is bool else str(self.default)
+
 
 class Effective(NamedTuple):
     """Settings in force."""
@@ -48,21 +61,37 @@ class Effective(NamedTuple):
     settings: Settings
     origins: Mapping[str, str]
     """Setting -> `flag --x`, `environment X`, `file path`, or `default`."""
+    part_settings: tuple[msgspec.Struct, ...] = ()
+    """Settings that operators declare themselves."""
+
+    def value_of(self, field: Field) -> Any:
+        """The value of a setting."""
+        owner = next(
+            each for each in (self.settings, *self.part_settings) if type(each) is field.owner
+        )
+        return getattr(owner, field.name)
 
 
 @cache
-def fields() -> tuple[Field, ...]:
-    """Every setting, in the order of the struct."""
-    hints = typing.get_type_hints(Settings, include_extras=True)
-    defaults = {each.name: each.default for each in msgspec.structs.fields(Settings)}
-    return tuple(_field(name, hint, defaults[name]) for name, hint in hints.items())
+def list_fields() -> tuple[Field, ...]:
+    """Every setting, those of all processes first, then those of the operators."""
+    return tuple(field for owner in _list_owners() for field in _read_fields(owner))
 
 
-def _field(name: str, hint: Any, default: Any) -> Field:
-    declared, option = typing.get_args(hint)
-    if typing.get_origin(declared) in (typing.Union, UnionType):
-        declared = next(each for each in typing.get_args(declared) if each is not NoneType)
-    return Field(name, declared, option, default)
+@cache
+def _list_owners() -> tuple[type[msgspec.Struct], ...]:
+    modules = [import_module(part.settings) for part in PARTS if part.settings]
+    return (Settings, *(module.Settings for module in modules))
+
+
+def _read_fields(owner: type[msgspec.Struct]) -> Iterator[Field]:
+    hints = typing.get_type_hints(owner, include_extras=True)
+    defaults = {each.name: each.default for each in msgspec.structs.fields(owner)}
+    for name, hint in hints.items():
+        declared, option = typing.get_args(hint)
+        if typing.get_origin(declared) in (typing.Union, UnionType):
+            declared = next(each for each in typing.get_args(declared) if each is not NoneType)
+        yield Field(name, declared, option, defaults[name], owner)
 
 
 def resolve(
@@ -76,24 +105,30 @@ def resolve(
     """The settings in force for a command; `flags` holds only what was given.
 
     Raises:
-        SettingError: naming the source, the value and what would be right.
+        SettingError: naming the source, the value and what would be valid.
     """
-    known = {field.key: field for field in fields()}
-    for key in document or {}:
-        if key not in known:
-            close = ", ".join(sorted(known))
-            raise SettingError(f"{file}: there is no setting {key!r}; there are: {close}")
-    values: dict[str, Any] = {}
+    _check_keys(document or {}, file)
+    values: dict[type, dict[str, Any]] = {owner: {} for owner in _list_owners()}
     origins: dict[str, str] = {}
-    for field in fields():
+    for field in list_fields():
         origins[field.name] = DEFAULT
         for source, value in _sources(field, command, flags, environment, document or {}, file):
-            values[field.name] = convert(field, value, source)
+            values[field.owner][field.name] = convert(field, value, source)
             origins[field.name] = source
             break
     if command == UP:
-        values.setdefault("http_port", DEFAULT_HTTP_PORT)
-    return Effective(Settings(**values), origins)
+        values[Settings].setdefault("http_port", DEFAULT_HTTP_PORT)
+    settings, *others = (owner(**values[owner]) for owner in _list_owners())
+    assert isinstance(settings, Settings)
+    return Effective(settings, origins, tuple(others))
+
+
+def _check_keys(document: Mapping[str, object], file: str) -> None:
+    known = {field.key for field in list_fields()}
+    for key in document:
+        if key not in known:
+            valid = ", ".join(sorted(field.key for field in list_fields() if not field.is_hidden))
+            raise SettingError(f"{file}: unknown setting {key!r}; valid settings: {valid}")
 
 
 def _sources(
@@ -104,7 +139,7 @@ def _sources(
     document: Mapping[str, object],
     file: str,
 ) -> Iterator[tuple[str, object]]:
-    """Where a value may come from, strongest first."""
+    """The sources that have a value, strongest first."""
     if (given := flags.get(field.name)) is not None:
         yield f"flag {field.flag}", given
     for name in _environment_names(field, command):
@@ -115,7 +150,7 @@ def _sources(
 
 
 def _environment_names(field: Field, command: str) -> tuple[str, ...]:
-    """PORT moves the façade of `up`; alone it must not open a port of `run`."""
+    """PORT sets the plain port of `up`; it must not open a port of `run`."""
     if field.name == "http_port" and command == UP:
         return (*field.option.env, "PORT")
     return field.option.env
@@ -125,42 +160,45 @@ def convert(field: Field, value: object, source: str) -> Any:
     """A value of the setting's type.
 
     Raises:
-        SettingError: if it is none.
+        SettingError: if the value is invalid.
     """
     try:
         return _convert(field, value)
     except ValueError as error:
-        raise SettingError(f"{field.name} ({source}) is {value!r}: {error}") from error
+        shown = MASK if typing.get_origin(field.type) is Secret else repr(value)
+        raise SettingError(f"invalid {field.name} {shown} ({source}): {error}") from error
 
 
 def _convert(field: Field, value: object) -> Any:
-    kind = field.type
+    kind, option = field.type, field.option
     if kind is Port:
-        return Port(_number(value, 0, 65535))
+        return Port(_parse_number(value, 0, 65535))
     if kind is int:
-        return _number(value, *_COUNTS[field.name])
+        return _parse_number(value, option.minimum, option.maximum)
     if kind is bool:
-        return _truth(value)
+        return _parse_bool(value)
     if kind is Path:
-        return Path(_text(value)).expanduser()
+        return Path(_parse_text(value)).expanduser()
     if typing.get_origin(kind) is typing.Literal:
-        return _choice(_text(value).lower(), typing.get_args(kind))
+        return _parse_choice(_parse_text(value).lower(), typing.get_args(kind))
     if typing.get_origin(kind) is tuple:
-        parts = value if isinstance(value, list | tuple) else _text(value).split(",")
+        parts = value if isinstance(value, list | tuple) else _parse_text(value).split(",")
         return tuple(dict.fromkeys(str(part).strip() for part in parts if str(part).strip()))
-    return _text(value)
+    if typing.get_origin(kind) is Secret:
+        return Secret(_parse_text(value))
+    return _parse_text(value)
 
 
-def _number(value: object, least: int, most: int) -> int:
+def _parse_number(value: object, minimum: int, maximum: int) -> int:
     text = str(value).strip()
     if isinstance(value, bool) or not text.isascii() or not text.isdigit():
-        raise ValueError(f"it must be a number from {least} to {most}")
-    if not least <= int(text) <= most:
-        raise ValueError(f"it must be from {least} to {most}")
+        raise ValueError(f"it must be a number from {minimum} to {maximum}")
+    if not minimum <= int(text) <= maximum:
+        raise ValueError(f"it must be from {minimum} to {maximum}")
     return int(text)
 
 
-def _truth(value: object) -> bool:
+def _parse_bool(value: object) -> bool:
     if isinstance(value, bool):
         return value
     text = str(value).strip().lower()
@@ -171,13 +209,13 @@ def _truth(value: object) -> bool:
     raise ValueError("it must be true or false")
 
 
-def _text(value: object) -> str:
+def _parse_text(value: object) -> str:
     if isinstance(value, str | int | Path):
         return str(value).strip()
     raise ValueError("it must be text")
 
 
-def _choice(text: str, choices: tuple[str, ...]) -> str:
+def _parse_choice(text: str, choices: tuple[str, ...]) -> str:
     text = {"warn": "warning"}.get(text, text)
     if text not in choices:
         raise ValueError(f"it must be one of {', '.join(filter(None, choices))}")

@@ -1,17 +1,18 @@
-"""`quarterdeck run`: the same operators against a cluster that is already there."""
+"""`quarterdeck run`: the same operators against an existing cluster."""
 
 import contextlib
 from collections.abc import Sequence
 
-from quarterdeck.app.bind_address import bind_of, metrics_page
+import msgspec
+
+from quarterdeck.app.bind_address import metrics_page, parse_bind
 from quarterdeck.app.embedded import check_port
-from quarterdeck.app.errors import StartError
+from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.host import Host
-from quarterdeck.app.live_settings import follow_settings
+from quarterdeck.app.live_settings import watch_settings
 from quarterdeck.app.parts import Part, choose, kinds_of
-from quarterdeck.app.resolution import SettingError
 from quarterdeck.app.settings import Settings
-from quarterdeck.app.signals import Stop
+from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import in_cluster_available, load_config
 from quarterdeck.client.errors import ClientError
@@ -25,34 +26,37 @@ from quarterdeck.runtime.observability.logging import Logger, get_logger
 from quarterdeck.wire.status import ApiError, NotFound
 
 
-async def run(settings: Settings) -> None:
+async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = ()) -> None:
     """Run the operators until a signal.
 
     Raises:
-        StartError: if a port is taken or the cluster cannot be reached.
-        SettingError: if a setting makes no sense.
+        StartError: if a port cannot be bound or the cluster cannot be reached.
+        SettingError: if a setting is invalid.
         Interrupted: if a signal came before everything was ready.
         LostLeadership: if the lease was lost; the process must end.
     """
     clock, log = SystemClock(), get_logger("run")
-    parts = choose(settings.operators)
+    chosen = choose(settings.operators)
     inside = in_cluster_available()
-    health = bind_of(
-        settings.health_bind_address, settings.health_port, flag="--health-port", everywhere=inside
+    health = parse_bind(
+        settings.health_bind_address,
+        settings.health_port,
+        flag="--health-port",
+        all_interfaces=inside,
     )
-    metrics = bind_of(
+    metrics = parse_bind(
         settings.metrics_bind_address,
         settings.metrics_port,
         flag="--metrics-port",
-        everywhere=inside,
+        all_interfaces=inside,
     )
     page = metrics_page(metrics, settings)
     namespaces = namespaces_of(settings)
     _check_ports(settings, health, metrics)
-    async with Stop() as stop, contextlib.AsyncExitStack() as stack:
+    async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
             client = await stack.enter_async_context(_client(settings, clock))
-            await _greet(client, parts, log)
+            await _check_cluster(client, chosen, log)
             manager = Manager(
                 client,
                 namespaces=namespaces,
@@ -62,10 +66,17 @@ async def run(settings: Settings) -> None:
                 clock=clock,
                 watch_loop=True,
             )
-            host = Host(settings=settings, client=client, manager=manager, clock=clock, stack=stack)
-            for part in parts:
+            host = Host(
+                settings=settings,
+                client=client,
+                manager=manager,
+                clock=clock,
+                stack=stack,
+                part_settings=part_settings,
+            )
+            for part in chosen:
                 await part.attach(host)
-            follow_settings(manager, settings, log=log)
+            watch_settings(manager, settings, log=log)
             try:
                 await stack.enter_async_context(manager.running())
             except CertificateError as error:
@@ -79,37 +90,43 @@ def namespaces_of(settings: Settings) -> tuple[str, ...]:
     """The namespaces to watch; none means all.
 
     Raises:
-        SettingError: for a name that no namespace can have, where nothing would ever happen.
+        SettingError: for a name that no namespace can have.
     """
     found = tuple(name.strip() for name in settings.namespace.split(",") if name.strip())
     for name in found:
         if problems := names.dns1123_label(name):
-            raise SettingError(f"--namespace names {name!r}: {problems[0]}")
+            raise SettingError(f"invalid --namespace {name!r}: {problems[0]}")
     return found
 
 
 def _client(settings: Settings, clock: Clock) -> Client:
-    return Client(load_config(settings.kubeconfig, context=settings.context), clock=clock)
+    try:
+        config = load_config(settings.kubeconfig, context=settings.context)
+    except ClientError as error:
+        raise StartError(str(error)) from error
+    return Client(config, clock=clock)
 
 
-async def _greet(client: Client, parts: Sequence[Part], log: Logger) -> None:
-    """Find out now, in one line, whether the cluster can be used at all."""
+async def _check_cluster(client: Client, parts: Sequence[Part], log: Logger) -> None:
+    """Fail now, in one line, if the cluster cannot be used; log kinds that are not installed."""
     server = client.config.server
     try:
         version = str((await client.version()).get("gitVersion", "unknown"))
     except ClientError as error:
         raise StartError(
-            f"the API server {server} cannot be used: {error}; check --kubeconfig and --context"
+            f"cannot reach the API server {server}: {error}; check --kubeconfig and --context"
         ) from error
     except ApiError as error:
-        raise StartError(f"the API server {server} refuses us: {error.message}") from error
+        raise StartError(
+            f"the API server {server} refused the request: {error.message}; check the credentials"
+        ) from error
     log.info("connected", server=server, version=version)
     for kind in kinds_of(parts):
         try:
             await client.raw.resource(kind.gvk())
         except NotFound:
             log.warning(
-                "a kind is not installed; it is waited for: quarterdeck crds | kubectl apply -f -",
+                "CRD is not installed, waiting for it; run: quarterdeck crds | kubectl apply -f -",
                 kind=kind.KIND.gvr.group_resource,
             )
 

@@ -1,7 +1,8 @@
-"""Every setting there is, once: its flag, its environment names, its default, what it is for.
+"""Every setting, once: its flag, its environment names, its default, its purpose.
 
 The command line, the config file, the environment, `quarterdeck doctor` and the reference page are
-all read off this struct. Flags win over environment, environment over file, file over default.
+all derived from this struct. Flags override the environment, the environment overrides the file.
+Settings of one operator alone belong to a struct of its own; see `app/parts.py`.
 """
 
 from pathlib import Path
@@ -28,73 +29,108 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[str, ...] = (UP, RUN)
     """The commands that have it as a flag."""
     metavar: str = ""
+    default_text: str = ""
+    """The default as help shows it, where the value alone does not say it."""
+    minimum: int = 0
+    maximum: int = 65535
+    """Limits of a number."""
+    is_service_port: bool = False
+    """Accepted always; in help, docs and `doctor` only if an operator lists it in `Part.ports`."""
 
 
-def _port(default: int, what: str, *env: str, commands: tuple[str, ...] = (UP,)) -> Option:
-    text = f"{what}; 0 for any free port (default: {default})"
-    return Option(help=text, env=env, commands=commands, metavar="N")
+def _port(
+    what: str, env: str, *, commands: tuple[str, ...] = (UP,), service: bool = False
+) -> Option:
+    return Option(
+        help=f"{what}; 0 for any free port.",
+        env=(env,),
+        commands=commands,
+        metavar="N",
+        is_service_port=service,
+    )
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What `up` and `run` are told."""
+    """Settings of `up` and `run`."""
 
     data_dir: Annotated[
         Path,
         Option(
-            help="where everything is kept (default: .quarterdeck)",
+            help="Folder of all data.",
             env=("QUARTERDECK_DATA_DIR",),
             commands=(UP,),
             metavar="DIR",
         ),
     ] = Path(".quarterdeck")
     in_memory: Annotated[
-        bool, Option(help="keep nothing", env=("QUARTERDECK_IN_MEMORY",), commands=(UP,))
+        bool,
+        Option(help="Store nothing on disk.", env=("QUARTERDECK_IN_MEMORY",), commands=(UP,)),
     ] = False
     operators: Annotated[
         tuple[str, ...],
         Option(
-            help="which operators to run, separated by commas (default: all)",
+            help="Operators to run, separated by commas.",
             env=("QUARTERDECK_OPERATORS",),
             metavar="A,B",
+            default_text="all",
         ),
     ] = ()
     demo: Annotated[
-        bool, Option(help="apply the samples and show them converge", commands=(UP,))
+        bool, Option(help="Apply the samples and print what happens.", commands=(UP,))
     ] = False
 
-    port: Annotated[Port, _port(6443, "HTTPS port of the API", "QUARTERDECK_PORT")] = Port(6443)
+    port: Annotated[Port, _port("HTTPS port of the Kubernetes API", "QUARTERDECK_PORT")] = Port(
+        6443
+    )
     http_port: Annotated[
         Port | None,
         Option(
             help=(
-                "plain HTTP on loopback: the applications API, all else passed on to the "
-                "Kubernetes API (default: 3000 in up, off in run)"
+                "Plain HTTP port on loopback for the applications API; other requests are "
+                "forwarded to the Kubernetes API."
             ),
             env=("QUARTERDECK_HTTP_PORT",),
             metavar="N",
+            default_text="3000 in up, off in run",
         ),
     ] = None
     dashboard_port: Annotated[
-        Port, _port(8088, "dashboard and hub", "QUARTERDECK_DASHBOARD_PORT")
+        Port, _port("Port of dashboard and hub", "QUARTERDECK_DASHBOARD_PORT", service=True)
     ] = Port(8088)
-    fleet_port: Annotated[Port, _port(8089, "fleet server", "QUARTERDECK_FLEET_PORT")] = Port(8089)
+    fleet_port: Annotated[
+        Port, _port("Port of the fleet server", "QUARTERDECK_FLEET_PORT", service=True)
+    ] = Port(8089)
     bootstrap_port: Annotated[
-        Port, _port(8445, "machine bootstrap", "QUARTERDECK_BOOTSTRAP_PORT")
+        Port, _port("Port of machine bootstrap", "QUARTERDECK_BOOTSTRAP_PORT", service=True)
     ] = Port(8445)
     ingester_port: Annotated[
-        Port, _port(9443, "collector ingester", "QUARTERDECK_INGESTER_PORT")
+        Port, _port("Port of the collector ingester", "QUARTERDECK_INGESTER_PORT", service=True)
     ] = Port(9443)
     webhook_port: Annotated[
         Port,
-        _port(9444, "admission webhooks", "QUARTERDECK_WEBHOOK_PORT", commands=(UP, RUN)),
+        _port(
+            "Port of admission webhooks",
+            "QUARTERDECK_WEBHOOK_PORT",
+            commands=(UP, RUN),
+            service=True,
+        ),
     ] = Port(9444)
+    runner_webhook_port: Annotated[
+        Port,
+        _port(
+            "Port for events of CI systems",
+            "QUARTERDECK_RUNNER_WEBHOOK_PORT",
+            commands=(UP, RUN),
+            service=True,
+        ),
+    ] = Port(9445)
     metrics_port: Annotated[
-        Port, _port(8080, "metrics", "QUARTERDECK_METRICS_PORT", commands=(UP, RUN))
+        Port, _port("Port of metrics", "QUARTERDECK_METRICS_PORT", commands=(UP, RUN))
     ] = Port(8080)
     metrics_bind_address: Annotated[
         str,
         Option(
-            help="HOST:PORT of metrics, instead of --metrics-port; 0 switches them off",
+            help="HOST:PORT of metrics instead of --metrics-port; 0 disables metrics.",
             env=("METRICS_BIND_ADDRESS",),
             metavar="ADDRESS",
         ),
@@ -102,26 +138,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_cert_path: Annotated[
         Path | None,
         Option(
-            help="folder with tls.crt and tls.key for metrics (default: one is made)",
+            help="Folder with tls.crt and tls.key for metrics.",
             env=("METRICS_CERT_PATH",),
             commands=(RUN,),
             metavar="DIR",
+            default_text="a self-signed certificate",
         ),
     ] = None
     metrics_insecure: Annotated[
         bool,
         Option(
-            help="serve metrics without TLS and to everybody, which loopback alone allows",
+            help="Serve metrics without TLS and authentication; allowed on loopback only.",
             env=("METRICS_INSECURE",),
         ),
     ] = False
     health_port: Annotated[
-        Port, _port(8081, "health and explain", "QUARTERDECK_HEALTH_PORT", commands=(UP, RUN))
+        Port, _port("Port of health and explain", "QUARTERDECK_HEALTH_PORT", commands=(UP, RUN))
     ] = Port(8081)
     health_bind_address: Annotated[
         str,
         Option(
-            help="HOST:PORT of health, instead of --health-port; 0 switches it off",
+            help="HOST:PORT of health instead of --health-port; 0 disables health.",
             env=("HEALTH_PROBE_BIND_ADDRESS",),
             metavar="ADDRESS",
         ),
@@ -130,56 +167,71 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: Annotated[
         Path | None,
         Option(
-            help="up: where to write it; run: which one to use (default: as kubectl, KUBECONFIG)",
+            help="Kubeconfig: up writes it, run reads it.",
             metavar="PATH",
+            default_text="in the data folder for up, as kubectl does for run",
         ),
     ] = None
     context: Annotated[
-        str, Option(help="context of the kubeconfig", commands=(RUN,), metavar="NAME")
+        str,
+        Option(
+            help="Context of the kubeconfig.",
+            commands=(RUN,),
+            metavar="NAME",
+            default_text="the current context",
+        ),
     ] = ""
     namespace: Annotated[
         str,
         Option(
-            help="watch only this namespace, or several separated by commas (default: all)",
+            help="Namespaces to watch, separated by commas.",
             env=("NAMESPACE",),
             commands=(RUN,),
             metavar="NAME",
+            default_text="all",
         ),
     ] = ""
     leader_elect: Annotated[
         bool,
         Option(
-            help="work only while holding the lease",
+            help="Reconcile only while holding the leader election lease.",
             env=("ENABLE_LEADER_ELECTION",),
             commands=(RUN,),
         ),
     ] = True
     lease_name: Annotated[
         str,
-        Option(help="name of the lease", env=("LEASE_NAME",), commands=(RUN,), metavar="NAME"),
+        Option(
+            help="Name of the leader election lease.",
+            env=("LEASE_NAME",),
+            commands=(RUN,),
+            metavar="NAME",
+        ),
     ] = "quarterdeck"
     lease_namespace: Annotated[
         str,
         Option(
-            help="namespace of the lease (default: the pod's, else that of the kubeconfig)",
+            help="Namespace of the leader election lease.",
             env=("LEASE_NAMESPACE", "POD_NAMESPACE"),
             commands=(RUN,),
             metavar="NAME",
+            default_text="the namespace of the pod, else of the kubeconfig",
         ),
     ] = ""
     identity: Annotated[
         str,
         Option(
-            help="this replica's name in the lease (default: host name and a random suffix)",
+            help="Name of this replica in the lease.",
             env=("POD_NAME",),
             commands=(RUN,),
             metavar="NAME",
+            default_text="host name and a random suffix",
         ),
     ] = ""
     settings_configmap: Annotated[
         str,
         Option(
-            help="ConfigMap (NAMESPACE/NAME) whose LOG_LEVEL is followed while running",
+            help="ConfigMap whose LOG_LEVEL takes effect without a restart.",
             env=("SETTINGS_CONFIGMAP",),
             commands=(RUN,),
             metavar="NS/NAME",
@@ -189,27 +241,32 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     workers: Annotated[
         int,
         Option(
-            help="objects of a kind reconciled at once (default: 16)",
+            help="Concurrent reconciles per kind.",
             env=("MAX_CONCURRENT_RECONCILES",),
             metavar="N",
+            minimum=1,
+            maximum=256,
         ),
     ] = 16
     event_history: Annotated[
         int,
         Option(
-            help="events that /events and /watch remember (default: 1000)",
+            help="Number of events that /events and /watch of the applications API keep.",
             env=("EVENT_HISTORY",),
             metavar="N",
+            minimum=1,
+            maximum=100_000,
         ),
     ] = 1000
     log_level: Annotated[
         LogLevel,
-        Option(help="debug, info, warning or error (default: info)", env=("LOG_LEVEL",)),
+        Option(help="Log level: debug, info, warning or error.", env=("LOG_LEVEL",)),
     ] = "info"
     log_format: Annotated[
         LogFormat,
         Option(
-            help="console or json (default: console on a terminal)",
+            help="Log format: console or json.",
             env=("LOG_FORMAT",),
+            default_text="console on a terminal, else json",
         ),
     ] = ""

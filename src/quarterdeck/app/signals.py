@@ -1,4 +1,4 @@
-"""Signals: the first asks to stop and during the start undoes it; a second Ctrl-C cuts short."""
+"""Signals: the first stops the process, also during the start; a second Ctrl-C does not wait."""
 
 import asyncio
 import contextlib
@@ -7,28 +7,26 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
+from quarterdeck.app.errors import Interrupted
+
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-class Interrupted(Exception):
-    """Raised when a signal came during the start, or a second Ctrl-C during the end."""
-
-
-class Stop:
-    """Whether somebody asked this process to stop."""
+class StopSignal:
+    """Whether this process was asked to stop."""
 
     def __init__(self) -> None:
-        self._asked = asyncio.Event()
+        self._requested = asyncio.Event()
         self._task: asyncio.Task[object] | None = None
         self._cancels = False
-        self._is_cut_short = False
+        self._is_forced = False
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.current_task()
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-                loop.add_signal_handler(number, self.ask, number)
+                loop.add_signal_handler(number, self.request_stop, number)
         return self
 
     async def __aexit__(
@@ -41,23 +39,23 @@ class Stop:
         for number in _SIGNALS:
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.remove_signal_handler(number)
-        if isinstance(error, asyncio.CancelledError) and self._is_cut_short:
+        if isinstance(error, asyncio.CancelledError) and self._is_forced:
             assert self._task is not None
             self._task.uncancel()
-            raise Interrupted("stopped without waiting for what was under way") from None
+            raise Interrupted("stopped without waiting for work in progress") from None
 
-    def ask(self, number: int = signal.SIGTERM) -> None:
+    def request_stop(self, number: int = signal.SIGTERM) -> None:
         """Ask to stop, as a signal does."""
         if self._task is not None and self._cancels:
             self._task.cancel()
-        elif self._task is not None and self._asked.is_set() and number == signal.SIGINT:
-            self._is_cut_short = True
+        elif self._task is not None and self._requested.is_set() and number == signal.SIGINT:
+            self._is_forced = True
             self._task.cancel()
-        self._asked.set()
+        self._requested.set()
 
     async def wait(self) -> None:
-        """Wait until somebody asks."""
-        await self._asked.wait()
+        """Wait for the first signal."""
+        await self._requested.wait()
 
     @contextlib.contextmanager
     def starting(self) -> Iterator[None]:
@@ -70,9 +68,9 @@ class Stop:
         try:
             yield
         except asyncio.CancelledError:
-            if not self._asked.is_set() or self._task is None:
+            if not self._requested.is_set() or self._task is None:
                 raise
             self._task.uncancel()
-            raise Interrupted("stopped before it was ready; start it again when you like") from None
+            raise Interrupted("stopped by a signal before it was ready") from None
         finally:
             self._cancels = False

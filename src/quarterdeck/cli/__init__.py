@@ -1,5 +1,6 @@
-"""The command line: one module a command, loaded only when it is called.
+"""The command line: one module per command, loaded only when it is called.
 
-A command module has `run(arguments: list[str]) -> int`, the process's exit code. `main` knows the
-names and nothing else, so that `quarterdeck server` never pays for what `quarterdeck get` needs.
+`main` knows the names and finds the module; `command` and `parameters` turn a typed function into
+flags and help; `exit_codes` turns its failure into one line and an exit code. The commands are in
+`commands`, groups of commands (`quarterdeck pipelines lint`) are packages there.
 """

@@ -1,88 +1,77 @@
-"""Commands written as typed functions: typer reads their flags, we read their failures.
+"""A command: a typed function, the flags read from its signature, and how it ends.
 
-Loaded only by the commands that need it: it costs more than the whole start of the server.
+    COMMAND = Command(top)
+
+    async def top(name: Annotated[str, Argument(metavar="NAME", help="Cluster to show.")]) -> None:
+        \"\"\"Show load and capacity of a cluster.\"\"\"
+
+The first line of the docstring is the description in `--help`. The function may be a coroutine,
+returns an exit code or None, and raises what `cli.exit_codes` translates into one line.
+
+A command with `settings="up"` or `"run"` also has the flags of `app.settings`; a parameter of type
+`Effective` receives the settings in force, one of type `StartTime` when the command was called.
 """
 
-import sys
-from collections.abc import Callable
-from typing import Annotated, Any
+import argparse
+from collections.abc import Callable, Coroutine
+from typing import Any, NewType
 
-import typer
+from quarterdeck.cli.parameters import Parameter, Parser, add_parameter, read_parameters
 
-from quarterdeck.app.errors import StartError
-from quarterdeck.app.resolution import SettingError
-from quarterdeck.cli.loop import FAILED, INTERRUPTED, OK, REFUSED, complain
-from quarterdeck.client.errors import ClientError
-from quarterdeck.wire.status import ApiError
+StartTime = NewType("StartTime", float)
+"""Monotonic time, in seconds, at which the command was called."""
 
 
-class CommandError(Exception):
-    """Raised by a command that cannot go on; the message is one line with the fix."""
+class Command:
+    """A function that the command line can call."""
 
-    def __init__(self, message: str, code: int = FAILED) -> None:
-        super().__init__(message)
-        self.code = code
+    def __init__(self, function: Callable[..., Any], *, settings: str = "") -> None:
+        self._function = function
+        self._settings = settings
 
+    @property
+    def description(self) -> str:
+        """What it does, for `--help`."""
+        return (self._function.__doc__ or "").partition("\n\n")[0]
 
-Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
+    def build_parser(self, prog: str) -> Parser:
+        """A parser for its flags and arguments."""
+        epilog = ""
+        if self._settings:
+            from quarterdeck.cli.settings import EPILOG
 
+            epilog = EPILOG
+        parser = Parser(prog, self.description, epilog)
+        for parameter in read_parameters(self._function):
+            add_parameter(parser, parameter)
+        if self._settings:
+            from quarterdeck.cli.settings import add_settings
 
-def split_target(kind: str, name: str) -> tuple[str, str]:
-    """`KIND NAME` and `KIND/NAME` mean the same.
-
-    Raises:
-        CommandError: if both are given.
-    """
-    head, slash, tail = kind.partition("/")
-    if not slash:
-        return kind, name
-    if name or not (head and tail):
-        raise CommandError(f"{kind!r}: give KIND NAME or KIND/NAME", REFUSED)
-    return head, tail
-
-
-def command(name: str, function: Callable[..., Any]) -> Any:
-    """The parser of a function."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command(name=name, no_args_is_help=False)(function)
-    return typer.main.get_command(app)
-
-
-def call(name: str, function: Callable[..., Any], arguments: list[str]) -> int:
-    """Run a command; returns its exit code, after one line for whatever went wrong."""
-    is_debugging = "--debug" in arguments
-    try:
-        result = command(name, function).main(
-            args=arguments, prog_name=f"quarterdeck {name}", standalone_mode=False
+            add_settings(parser, self._settings)
+        parser.add_argument(
+            "--debug", action="store_true", help="Show a traceback when something fails."
         )
-        return int(result) if isinstance(result, int) else OK
-    except typer.Exit as error:
-        return int(error.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read us has seen enough
-        return OK
-    except Exception as error:
-        if (usage := getattr(error, "format_message", None)) is not None:
-            complain(name, f"{usage().rstrip('.')}; see quarterdeck {name} --help")
-            return REFUSED
-        if is_debugging:
-            raise
-        complain(name, explain(error))
-        return error.code if isinstance(error, CommandError) else FAILED
+        return parser
 
+    def call(self, options: argparse.Namespace, started: StartTime) -> int:
+        """Call the function with parsed options; returns its exit code."""
+        values = {
+            each.name: self._value(each, options, started)
+            for each in read_parameters(self._function)
+        }
+        result = self._function(**values)
+        if isinstance(result, Coroutine):
+            from quarterdeck.cli.loop import run_loop
 
-def explain(error: BaseException) -> str:
-    """One line for a failure."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    match error:
-        case CommandError() | StartError() | SettingError() | ClientError():
-            return str(error)
-        case ApiError():
-            return f"the server answered {error.code} {error.reason}: {error.message}"
-        case OSError():
-            return f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"
-        case _:
-            return f"{type(error).__name__}: {error}; run it with --debug to see where"
+            result = run_loop(result, fast=False)
+        return int(result or 0)
+
+    def _value(self, parameter: Parameter, options: argparse.Namespace, started: StartTime) -> Any:
+        if parameter.spec is not None:
+            value = getattr(options, parameter.name)
+            return parameter.default if value == [] else value
+        if parameter.type is StartTime:
+            return started
+        from quarterdeck.cli.settings import effective
+
+        return effective(self._settings, options)

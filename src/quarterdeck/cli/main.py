@@ -1,34 +1,55 @@
-"""`quarterdeck` and `qd`: find the command's module and run it.
+"""`quarterdeck` and `qd`: find the command's module, parse its arguments, call it.
 
-Adding a command: write `cli/NAME.py` with `run(arguments: list[str]) -> int`, and name it in
-`COMMANDS` with the line that `--help` shows.
+Adding a command: write `cli/commands/NAME.py` with a `COMMAND` (see `cli/command.py`) and add its
+name and summary to `COMMANDS`. Adding a group: make `cli/commands/NOUN/__init__.py` with a
+`COMMANDS` table of its own, one module per command beside it, and add the noun here. Dashes in
+names become underscores in module names, and Python keywords get one at the end (`import_`).
+A group may also have a `COMMAND`, which is called when no command of the group is named.
+Modules are loaded when they are called: `quarterdeck --help` loads none.
 """
 
 import sys
+from collections.abc import Iterator, Mapping
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from quarterdeck.cli.command import Command
 
 COMMANDS: dict[str, str] = {
-    "up": "run everything on this machine: API server and operators",
-    "run": "run the operators against a cluster",
-    "server": "run the API server alone",
-    "fleet": "run the fleet server alone",
-    "pipelines": "check pipelines in files, import those of a server",
-    "get": "print objects",
-    "watch": "follow objects as they change",
-    "events": "print what happened lately",
-    "apply": "bring objects to what manifests say",
-    "delete": "remove objects",
-    "why": "tell why an object was reconciled",
-    "doctor": "explain settings, and check what could be in the way",
-    "crds": "print the definitions of our kinds",
-    "manifests": "print everything needed to run in a cluster",
-    "cel": "try an expression",
-    "completion": "print a completion script for a shell",
-    "version": "print versions",
+    "up": "Run everything on this machine: API server and operators",
+    "run": "Run the operators against a cluster",
+    "server": "Run the API server alone",
+    "fleet": "Run the fleet server alone",
+    "pipelines": "Check pipelines in files, import pipelines of a fleet server",
+    "get": "Show objects",
+    "watch": "Show objects and their changes",
+    "events": "Show events",
+    "apply": "Create or update objects from manifests",
+    "delete": "Delete objects",
+    "why": "Show why an object was reconciled, and the result",
+    "doctor": "Show settings and their sources, and check this machine",
+    "crds": "Print the CustomResourceDefinitions of the operators",
+    "manifests": "Print the manifests for running in a cluster",
+    "cel": "Evaluate a CEL expression",
+    "completion": "Print a completion script for a shell",
+    "version": "Show versions of this program and of the server",
 }
-"""Commands and their summaries; the module is `quarterdeck.cli.<name>`, dashes as underscores."""
+"""Commands and groups, with the line that `--help` shows."""
 
-BAD_USAGE = 2
-INTERRUPTED = 130
+_PACKAGE = "quarterdeck.cli.commands"
+_HELP = ("-h", "--help", "help")
+
+
+class Found(NamedTuple):
+    """A place in the tree of commands: a command, a group, or both."""
+
+    prog: str
+    summary: str
+    command: "Command | None"
+    group: Mapping[str, str]
+    """Commands of a group, with their summaries."""
+    package: str
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -38,30 +59,83 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run a command; returns its exit code."""
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(usage())
-        return 0 if arguments else BAD_USAGE
-    name, *rest = arguments
-    if name in ("--version", "-V"):
+    if arguments and arguments[0] in ("--version", "-V"):
         from quarterdeck import __version__
 
         print(f"quarterdeck {__version__}")
         return 0
-    if name not in COMMANDS:
-        print(f"quarterdeck: there is no command {name!r}; see --help", file=sys.stderr)
-        return BAD_USAGE
+    here, rest = Found("quarterdeck", "", None, COMMANDS, _PACKAGE), arguments
+    while rest and rest[0] in here.group:
+        here, rest = load(here, rest[0]), rest[1:]
+    if here.command is not None and not (here.group and rest and _is_word(rest[0])):
+        return execute(here.command, here.prog, rest)
+    if not rest or rest[0] in _HELP:
+        print(usage(here))
+        return 0 if rest else 2
+    print(f"{here.prog}: unknown command {rest[0]!r}; see {here.prog} --help", file=sys.stderr)
+    return 2
+
+
+def _is_word(argument: str) -> bool:
+    return not argument.startswith("-")
+
+
+def load(parent: Found, name: str) -> Found:
+    """Load a command or group by its name in the parent's table."""
+    import keyword
     from importlib import import_module
 
+    module_name = name.replace("-", "_")
+    if keyword.iskeyword(module_name):
+        module_name += "_"
+    package = f"{parent.package}.{module_name}"
+    module = import_module(package)
+    return Found(
+        f"{parent.prog} {name}",
+        parent.group[name],
+        getattr(module, "COMMAND", None),
+        getattr(module, "COMMANDS", {}),
+        package,
+    )
+
+
+def walk(parent: Found | None = None) -> Iterator[Found]:
+    """Every command and group, groups before their commands."""
+    parent = parent or Found("quarterdeck", "", None, COMMANDS, _PACKAGE)
+    for name in parent.group:
+        found = load(parent, name)
+        yield found
+        yield from walk(found) if found.group else ()
+
+
+def execute(command: "Command", prog: str, arguments: list[str]) -> int:
+    """Parse the arguments and call the command; failures become one line and an exit code."""
+    from quarterdeck.cli.command import StartTime
+    from quarterdeck.cli.exit_codes import print_error, translate
+
+    started = monotonic()  # kit.clock would load asyncio, which --help does not need
     try:
-        command = import_module(f"quarterdeck.cli.commands.{name.replace('-', '_')}")
-        return int(command.run(rest) or 0)
-    except KeyboardInterrupt:
-        print(f"quarterdeck {name}: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        options = command.build_parser(prog).parse_intermixed_args(arguments)
+        return command.call(options, StartTime(started))
+    except SystemExit as error:  # argparse printed the help
+        return int(error.code or 0)
+    except BaseException as error:
+        if "--debug" in arguments and isinstance(error, Exception):
+            raise
+        code, message = translate(error)
+        if message:
+            print_error(prog, message)
+        else:
+            sys.stderr.close()  # the reader closed the pipe
+        return code
 
 
-def usage() -> str:
-    """What `--help` prints."""
-    width = max(len(name) for name in COMMANDS)
-    lines = [f"  {name.ljust(width)}  {summary}" for name, summary in COMMANDS.items()]
-    return "\n".join(["usage: quarterdeck COMMAND …", "", "commands:", *lines])
+def usage(here: Found) -> str:
+    """What `--help` of a group prints."""
+    width = max(len(name) for name in here.group)
+    lines = [f"  {name.ljust(width)}  {summary}" for name, summary in here.group.items()]
+    head = [f"usage: {here.prog} COMMAND ..."]
+    if here.summary:
+        head += ["", f"{here.summary}."]
+    tail = f"Use `{here.prog} COMMAND --help` for the flags of a command."
+    return "\n".join([*head, "", "commands:", *lines, "", tail])

@@ -3,17 +3,11 @@
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from quarterdeck.cli.command import CommandError
+from quarterdeck.cli.exit_codes import REFUSED, CommandError
 from quarterdeck.kit import yaml
 
-Files = Annotated[
-    list[str],
-    typer.Option("--filename", "-f", metavar="PATH", help="File, folder, or - for stdin."),
-]
 _ENDINGS = (".yaml", ".yml", ".json")
 _FIRST = ("Namespace", "CustomResourceDefinition")
 
@@ -26,7 +20,7 @@ def read(paths: Sequence[str]) -> list[dict[str, Any]]:
     """
     found = [document for path in paths for document in _of_path(path)]
     if not found:
-        raise CommandError("there is no object in what --filename names", 2)
+        raise CommandError("no objects found in the files of --filename", REFUSED)
     return sorted(found, key=_rank)
 
 
@@ -49,7 +43,7 @@ def _of_path(text: str) -> Iterator[dict[str, Any]]:
             data = file.read_bytes()
         except OSError as error:
             reason = error.strerror or str(error)
-            raise CommandError(f"cannot read {file} (--filename): {reason}", 2) from error
+            raise CommandError(f"cannot read {file} (--filename): {reason}", REFUSED) from error
         yield from _parse(data, str(file))
 
 
@@ -57,7 +51,7 @@ def _parse(data: bytes, where: str) -> Iterator[dict[str, Any]]:
     try:
         documents = list(yaml.load_all(data))
     except yaml.YamlError as error:
-        raise CommandError(f"{where} is not YAML: {error}", 2) from error
+        raise CommandError(f"cannot parse {where} as YAML: {error}", REFUSED) from error
     for number, document in enumerate(documents, start=1):
         if document is None:
             continue
@@ -66,15 +60,17 @@ def _parse(data: bytes, where: str) -> Iterator[dict[str, Any]]:
 
 def _objects(document: object, where: str) -> Iterator[dict[str, Any]]:
     if not isinstance(document, dict):
-        raise CommandError(f"{where} is not an object", 2)
+        raise CommandError(
+            f"{where}: expected a mapping with apiVersion, kind and metadata", REFUSED
+        )
     if document.get("kind") == "List":
         for item in document.get("items") or ():
             yield from _objects(item, where)
         return
     for member in ("apiVersion", "kind"):
         if not isinstance(document.get(member), str):
-            raise CommandError(f"{where} has no {member}: add it", 2)
+            raise CommandError(f"{where}: {member} is required", REFUSED)
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or not metadata.get("name"):
-        raise CommandError(f"{where} has no metadata.name: add it", 2)
+        raise CommandError(f"{where}: metadata.name is required", REFUSED)
     yield document

@@ -1,26 +1,17 @@
-"""How objects are printed: a table as the server makes it, YAML, JSON, or names."""
+"""Objects as text: the table of the server, YAML, JSON, or names."""
 
-import enum
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from quarterdeck.cli.flags import Form
 from quarterdeck.kit import json
 
 _GAP = 3
 
 
-class Form(enum.StrEnum):
-    """What `--output` may be."""
-
-    TABLE = "table"
-    YAML = "yaml"
-    JSON = "json"
-    NAME = "name"
-
-
-Output = Annotated[Form, typer.Option("--output", "-o", help="How to print.")]
+def print_line(line: str) -> None:
+    """Print a line at once, for commands that keep running."""
+    print(line, flush=True)
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
@@ -62,7 +53,7 @@ def with_namespaces(table: Mapping[str, Any], rows: list[list[str]]) -> list[lis
 
 
 def clean(document: dict[str, Any]) -> dict[str, Any]:
-    """An object without the bookkeeping of field managers."""
+    """An object without `metadata.managedFields`."""
     metadata = {k: v for k, v in document.get("metadata", {}).items() if k != "managedFields"}
     return {**document, "metadata": metadata}
 
@@ -81,7 +72,7 @@ def documents(items: Sequence[dict[str, Any]], form: Form) -> str:
 
 
 def pretty(document: object) -> str:
-    """JSON for people."""
+    """Indented JSON."""
     import msgspec
 
     return msgspec.json.format(json.encode(document), indent=2).decode()

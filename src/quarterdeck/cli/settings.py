@@ -2,39 +2,49 @@
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from quarterdeck.app.resolution import Effective, SettingError, fields, resolve
+from quarterdeck.app.errors import SettingError
+from quarterdeck.app.resolution import Effective, Field, list_fields, resolve
 
 CONFIG_FILE = "quarterdeck.yaml"
 CONFIG_ENV = "QUARTERDECK_CONFIG"
+EPILOG = "Flags override the environment, the environment overrides the config file."
 
 
-def parser(command: str, description: str) -> argparse.ArgumentParser:
-    """A parser with every setting that the command has; what is not given stays None."""
-    made = argparse.ArgumentParser(
-        prog=f"quarterdeck {command}",
-        description=description,
-        epilog="Flags win over environment, environment over the config file.",
-    )
-    made.add_argument(
+def add_settings(parser: argparse.ArgumentParser, command: str) -> None:
+    """Add every setting of a command; a flag that is not given stays None."""
+    parser.add_argument(
         "--config",
         metavar="PATH",
-        help=f"config file (default: {CONFIG_FILE}, if there is one; env {CONFIG_ENV})",
+        help=f"Config file (default: {CONFIG_FILE} if it exists) [env: {CONFIG_ENV}]",
     )
-    made.add_argument("--debug", action="store_true", help="show a traceback when something fails")
-    for field in fields():
+    for field in list_fields():
         if command in field.option.commands:
-            names = f" [env: {', '.join(field.option.env)}]" if field.option.env else ""
-            extra: dict[str, Any] = {"help": field.option.help + names, "default": None}
-            if field.type is bool:
-                extra["action"] = argparse.BooleanOptionalAction
-            else:
-                extra["metavar"] = field.option.metavar or field.name.upper()
-            made.add_argument(field.flag, **extra)
-    return made
+            parser.add_argument(field.flag, **_describe(field))
+
+
+def _describe(field: Field) -> dict[str, Any]:
+    extra: dict[str, Any] = {"help": describe_setting(field), "default": None}
+    if field.is_hidden:
+        extra["help"] = argparse.SUPPRESS
+    if field.type is bool:
+        extra["action"] = argparse.BooleanOptionalAction
+    else:
+        extra["metavar"] = field.option.metavar or field.name.upper()
+    return extra
+
+
+def describe_setting(field: Field) -> str:
+    """Help text, default and environment names of a setting."""
+    text = field.option.help
+    if field.default_text:
+        text += f" (default: {field.default_text})"
+    if field.option.env:
+        text += f" [env: {', '.join(field.option.env)}]"
+    return text
 
 
 def effective(
@@ -60,31 +70,28 @@ def effective(
 
 
 def read_file(given: str, folder: Path = Path()) -> tuple[dict[str, object], str]:
-    """The config file's content and name; the default one may be missing, a given one may not.
+    """The config file's content and name; only the default one may be missing.
 
     Raises:
-        SettingError: if it cannot be read or is no mapping.
+        SettingError: if it cannot be read or is not a mapping.
     """
     path = Path(given).expanduser() if given else folder / CONFIG_FILE
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         if given:
-            raise SettingError(f"there is no config file {path}: check --config") from None
+            raise SettingError(f"config file {path} does not exist: check --config") from None
         return {}, ""
     except OSError as error:
-        raise SettingError(f"cannot read {path}: {error.strerror or error}") from error
+        raise SettingError(f"cannot read config file {path}: {error.strerror or error}") from error
     from quarterdeck.kit import yaml
 
     try:
         document = yaml.load(data)
     except yaml.YamlError as error:
-        raise SettingError(f"{path} is not YAML: {error}") from error
+        raise SettingError(f"cannot parse config file {path} as YAML: {error}") from error
     if document is None:
         return {}, str(path)
     if not isinstance(document, dict):
-        raise SettingError(f"{path} must be a mapping of settings to values")
+        raise SettingError(f"config file {path} must be a mapping of settings to values")
     return document, str(path)
-
-
-__all__: Sequence[str] = ("effective", "parser", "read_file")

@@ -189,7 +189,8 @@ def test_taken_port_is_named(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         line = refused(tmp_path, "--data-dir", "data", "--port", str(port))
         assert line == (
-            f"quarterdeck server: port {port} is taken; choose another one with --port (0 for any)"
+            f"quarterdeck server: cannot bind port {port} (--port): address already in use; "
+            "choose another port with --port (0 for any free port)"
         )
         assert not (tmp_path / "data").exists()
         line = refused(tmp_path, "--data-dir", "data", "--port", "0", "--http-port", str(port))
@@ -221,7 +222,7 @@ def test_bad_port_is_bad_usage(tmp_path: Path, text: str) -> None:
 
 
 def test_start_loads_nothing_it_does_not_need(tmp_path: Path) -> None:
-    heavy = ("cryptography", "yaml", "re2", "prometheus_client", "structlog", "typer", "rich")
+    heavy = ("cryptography", "yaml", "re2", "prometheus_client", "structlog", "argparse")
     script = (
         "import sys, asyncio\n"
         "from quarterdeck.app.cluster import Cluster\n"

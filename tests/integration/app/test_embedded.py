@@ -10,7 +10,7 @@ import pytest
 
 from quarterdeck.app import embedded
 from quarterdeck.app.all_in_one import up
-from quarterdeck.app.console import Screen
+from quarterdeck.app.console import Console
 from quarterdeck.app.embedded import Plan
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.fleet import ensure_token
@@ -53,7 +53,7 @@ async def test_the_token_is_private_even_where_a_readable_file_was(tmp_path: Pat
     settings = Settings(**FREE, data_dir=tmp_path)
     (tmp_path / "fleet.db").write_text("not a database")  # ends the start behind the token
     with pytest.raises(StartError, match="fleet"):
-        await up(settings, screen=Screen(io.StringIO()), started=0.0)
+        await up(settings, console=Console(io.StringIO()), started=0.0)
     assert token.read_text() != "old"
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
 

@@ -15,12 +15,11 @@ from quarterdeck.apis.applications.v1 import Application, ApplicationSpec
 from quarterdeck.app import definitions
 from quarterdeck.app.all_in_one import up
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.app.console import Screen
-from quarterdeck.app.errors import StartError
-from quarterdeck.app.resolution import SettingError
+from quarterdeck.app.console import Console
+from quarterdeck.app.errors import Interrupted, SettingError, StartError
 from quarterdeck.app.run import run
 from quarterdeck.app.settings import Port, Settings
-from quarterdeck.app.signals import Interrupted, Stop
+from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import load_config
 from quarterdeck.kit.clock import SystemClock
@@ -41,7 +40,7 @@ class Told(io.StringIO):
         self.ready = asyncio.Event()
 
     def write(self, text: str) -> int:
-        if "What happens" in text:
+        if "Activity" in text:
             self.ready.set()
         return super().write(text)
 
@@ -75,7 +74,7 @@ async def test_up_starts_works_and_ends(tmp_path: Path) -> None:
     told = Told()
     settings = Settings(**FREE, data_dir=tmp_path / "data", demo=True)
     clock = SystemClock()
-    task = asyncio.ensure_future(up(settings, screen=Screen(told), started=clock.monotonic()))
+    task = asyncio.ensure_future(up(settings, console=Console(told), started=clock.monotonic()))
     async with asyncio.timeout(15), ending_on_a_signal(task):
         await told.ready.wait()
         async with Client(load_config(tmp_path / "data" / "kubeconfig")) as client:
@@ -90,7 +89,7 @@ async def test_up_starts_works_and_ends(tmp_path: Path) -> None:
 async def test_only_the_operators_that_were_asked_for(tmp_path: Path) -> None:
     told = Told()
     settings = Settings(**FREE, in_memory=True, operators=("applications",))
-    task = asyncio.ensure_future(up(settings, screen=Screen(told), started=0.0))
+    task = asyncio.ensure_future(up(settings, console=Console(told), started=0.0))
     async with asyncio.timeout(15), ending_on_a_signal(task):
         await told.ready.wait()
     assert "operators  applications\n" in told.getvalue()
@@ -117,7 +116,7 @@ async def test_run_refuses_what_cannot_work(tmp_path: Path) -> None:
         await run(Settings(**FREE, kubeconfig=path))
     with pytest.raises(SettingError, match="nope"):
         await run(Settings(operators=("nope",)))
-    with pytest.raises(SettingError, match="--namespace names 'A B'"):
+    with pytest.raises(SettingError, match="invalid --namespace 'A B'"):
         await run(Settings(**FREE, namespace="shop, A B"))
     async with Cluster() as cluster:
         settings = Settings(
@@ -132,18 +131,18 @@ async def test_run_refuses_what_cannot_work(tmp_path: Path) -> None:
 
 async def test_a_signal_during_the_start_undoes_it() -> None:
     with pytest.raises(Interrupted, match="before it was ready"):
-        async with Stop() as stop:
+        async with StopSignal() as stop:
             with stop.starting():
-                stop.ask()
+                stop.request_stop()
                 await asyncio.sleep(10)
 
 
 async def test_a_second_interrupt_cuts_the_end_short() -> None:
     with pytest.raises(Interrupted, match="without waiting"):
-        async with Stop() as stop:
-            stop.ask(signal.SIGINT)
+        async with StopSignal() as stop:
+            stop.request_stop(signal.SIGINT)
             await stop.wait()
-            stop.ask(signal.SIGTERM)  # a supervisor that repeats itself changes nothing
+            stop.request_stop(signal.SIGTERM)  # a supervisor that repeats itself changes nothing
             await asyncio.sleep(0)
-            stop.ask(signal.SIGINT)
+            stop.request_stop(signal.SIGINT)
             await asyncio.sleep(10)

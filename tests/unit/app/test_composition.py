@@ -1,4 +1,4 @@
-"""The small parts of a process: binding, parts, screen, narrator, doctor, manifests."""
+"""The small parts of a process: bind addresses, parts, console, activity, doctor, manifests."""
 
 import io
 from datetime import UTC, datetime
@@ -8,13 +8,14 @@ import msgspec
 import pytest
 
 from quarterdeck.app import manifests, parts
-from quarterdeck.app.activity import Narrator
-from quarterdeck.app.bind_address import bind_of
-from quarterdeck.app.console import Screen, Started, program, start_screen
+from quarterdeck.app.activity import ActivityPrinter
+from quarterdeck.app.bind_address import parse_bind
+from quarterdeck.app.console import Console, Started, find_program, format_started
 from quarterdeck.app.doctor import Health, check, explain
+from quarterdeck.app.errors import SettingError
 from quarterdeck.app.host import Endpoint
-from quarterdeck.app.live_settings import take
-from quarterdeck.app.resolution import SettingError, resolve
+from quarterdeck.app.live_settings import apply_settings
+from quarterdeck.app.resolution import resolve
 from quarterdeck.app.settings import Port, Settings
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.runtime.endpoints.server import BindAddress
@@ -38,17 +39,19 @@ APPS = "applications.cloudnative.elide.dev"
 def test_bind_addresses_mean_what_they_mean_elsewhere(
     address: str, expected: BindAddress | None
 ) -> None:
-    assert bind_of(address, 8081, flag="--health-port") == expected
+    assert parse_bind(address, 8081, flag="--health-port") == expected
 
 
 def test_inside_a_cluster_the_port_is_reachable() -> None:
-    assert bind_of("", 8081, flag="--health-port", everywhere=True) == BindAddress("0.0.0.0", 8081)
+    assert parse_bind("", 8081, flag="--health-port", all_interfaces=True) == BindAddress(
+        "0.0.0.0", 8081
+    )
 
 
 @pytest.mark.parametrize("address", ["9000", "a:b", "x:70000", ":"])
 def test_bad_bind_addresses_are_refused(address: str) -> None:
     with pytest.raises(SettingError, match="HOST:PORT"):
-        bind_of(address, 8081, flag="--health-port")
+        parse_bind(address, 8081, flag="--health-port")
 
 
 def test_operators_are_chosen_by_name() -> None:
@@ -72,24 +75,24 @@ STARTED = Started(
     endpoints=[Endpoint("api", "https://127.0.0.1:6443", "Kubernetes API")],
     operators=["applications"],
     kubeconfig=Path("/data/kubeconfig"),
-    kept_in="/data",
-    tries=["kubectl get applications"],
+    data="/data",
+    commands=["kubectl get applications"],
 )
 
 
-def test_start_screen_says_what_listens_where_and_what_to_try() -> None:
-    text = "\n".join(start_screen(STARTED))
+def test_the_summary_says_what_listens_where_and_what_to_try() -> None:
+    text = "\n".join(format_started(STARTED))
     assert "https://127.0.0.1:6443  Kubernetes API" in text
     assert "export KUBECONFIG=/data/kubeconfig" in text
     assert "kubectl get applications" in text
     assert "0.50 s" in text
 
 
-def test_screen_has_no_colours_off_a_terminal() -> None:
+def test_the_console_has_no_colours_off_a_terminal() -> None:
     stream = io.StringIO()
-    screen = Screen(stream)
-    screen.show(STARTED)
-    screen.line("careful", True)
+    console = Console(stream)
+    console.print_started(STARTED)
+    console.print_line("careful", True)
     assert "\x1b" not in stream.getvalue()
     assert stream.getvalue().endswith("careful\n")
 
@@ -106,21 +109,21 @@ def test_screen_has_no_colours_off_a_terminal() -> None:
     ],
 )
 def test_commands_to_try_can_be_copied(called_as: str, shown: str) -> None:
-    assert program(called_as, folder=Path("/srv"), home=Path("/home/me")) == shown
+    assert find_program(called_as, folder=Path("/srv"), home=Path("/home/me")) == shown
 
 
 def test_a_terminal_that_is_gone_disturbs_nothing() -> None:
     stream = io.StringIO()
-    screen = Screen(stream)
+    console = Console(stream)
     stream.close()
-    screen.line("nobody")
-    screen.line("reads this")
+    console.print_line("nobody")
+    console.print_line("reads this")
 
 
 def test_a_terminal_with_few_letters_gets_those_it_has() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    Screen(stream).line("… and 3 more")
+    Console(stream).print_line("… and 3 more")
     stream.flush()
     assert raw.getvalue() == b"? and 3 more\n"
 
@@ -131,15 +134,17 @@ def _write(name: str, *, resource: str = APPS, value: bytes = b"{}") -> StoreEve
     return StoreEvent(revision=1, key=key, before=None, after=entry)
 
 
-def _narrator(told: list[str], clock: VirtualClock) -> Narrator:
-    return Narrator(
-        kinds={APPS: "Application"}, clock=clock, tell=lambda text, _warning: told.append(text)
+def _printer(lines: list[str], clock: VirtualClock) -> ActivityPrinter:
+    return ActivityPrinter(
+        kinds={APPS: "Application"},
+        clock=clock,
+        print_line=lambda text, _warning: lines.append(text),
     )
 
 
-def test_narrator_tells_of_our_kinds_and_of_warnings_only() -> None:
-    told: list[str] = []
-    narrator = _narrator(told, VirtualClock(datetime(2026, 1, 1, 12, tzinfo=UTC)))
+def test_activity_shows_our_kinds_and_warnings_only() -> None:
+    lines: list[str] = []
+    printer = _printer(lines, VirtualClock(datetime(2026, 1, 1, 12, tzinfo=UTC)))
 
     def event(kind: str, type_: str) -> bytes:
         about = {"kind": kind, "namespace": "default", "name": "x"}
@@ -147,28 +152,28 @@ def test_narrator_tells_of_our_kinds_and_of_warnings_only() -> None:
             {"involvedObject": about, "type": type_, "reason": "R", "message": "m"}
         )
 
-    narrator.hear([_write("web"), _write("x", resource="secrets")])
-    narrator.hear([_write("a", resource="events", value=event("Application", "Normal"))])
-    narrator.hear([_write("b", resource="events", value=event("Pod", "Normal"))])
-    narrator.hear([_write("c", resource="events", value=event("Pod", "Warning"))])
-    assert told == [
+    printer.on_writes([_write("web"), _write("x", resource="secrets")])
+    printer.on_writes([_write("a", resource="events", value=event("Application", "Normal"))])
+    printer.on_writes([_write("b", resource="events", value=event("Pod", "Normal"))])
+    printer.on_writes([_write("c", resource="events", value=event("Pod", "Warning"))])
+    assert lines == [
         "  12:00:00  Application default/web created",
         "  12:00:00  Application default/x R: m",
         "  12:00:00  Pod default/x R: m",
     ]
 
 
-async def test_narrator_counts_what_nobody_could_read() -> None:
+async def test_activity_above_the_rate_is_counted() -> None:
     import asyncio
 
-    told: list[str] = []
+    lines: list[str] = []
     clock = VirtualClock()
-    narrator = _narrator(told, clock)
-    running = asyncio.ensure_future(narrator.run())
-    narrator.hear([_write(f"a{number}") for number in range(100)])
-    assert len(told) == 25
+    printer = _printer(lines, clock)
+    running = asyncio.ensure_future(printer.run())
+    printer.on_writes([_write(f"a{number}") for number in range(100)])
+    assert len(lines) == 25
     await clock.advance(2)
-    assert told[-1].endswith("… and 75 more")
+    assert lines[-1].endswith("… and 75 more")
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
@@ -206,11 +211,11 @@ def test_followed_settings_change_the_level_and_nothing_by_mistake() -> None:
     before = logging.get_level()
     try:
         log = get_logger("test")
-        take({"LOG_LEVEL": "debug"}, Settings(), log=log)
+        apply_settings({"LOG_LEVEL": "debug"}, Settings(), log=log)
         assert logging.get_level() == "debug"
-        take({"LOG_LEVEL": "loud"}, Settings(), log=log)
+        apply_settings({"LOG_LEVEL": "loud"}, Settings(), log=log)
         assert logging.get_level() == "debug"
-        take({}, Settings(log_level="error"), log=log)
+        apply_settings({}, Settings(log_level="error"), log=log)
         assert logging.get_level() == "error"
     finally:
         logging.set_level(before)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.app.bind_address import metrics_page
-from quarterdeck.app.resolution import SettingError
+from quarterdeck.app.errors import SettingError
 from quarterdeck.app.settings import Settings
 from quarterdeck.runtime.endpoints.server import BindAddress
 
@@ -40,5 +40,5 @@ def test_metrics_for_everybody_stay_on_loopback() -> None:
     page = metrics_page(HERE, Settings(metrics_insecure=True))
     assert page is not None
     assert page.is_insecure
-    with pytest.raises(SettingError, match=r"--metrics-insecure .* loopback only"):
+    with pytest.raises(SettingError, match=r"--metrics-insecure is not allowed on .*loopback"):
         metrics_page(EVERYWHERE, Settings(metrics_insecure=True))

@@ -1,13 +1,20 @@
 """Where settings come from, and what is refused."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Annotated, Any
 
+import msgspec
 import pytest
 
-from quarterdeck.app.resolution import DEFAULT, Effective, SettingError, fields, resolve
-from quarterdeck.app.settings import Settings
+from quarterdeck.app import resolution
+from quarterdeck.app.errors import SettingError
+from quarterdeck.app.parts import PARTS, Part
+from quarterdeck.app.resolution import DEFAULT, Effective, list_fields, resolve
+from quarterdeck.app.settings import Option, Settings
+from quarterdeck.kit.redaction import Secret
 
 
 def settle(
@@ -84,7 +91,7 @@ def test_bad_values_name_the_setting_the_value_and_the_fix(
 
 
 def test_unknown_settings_in_the_file_are_refused() -> None:
-    with pytest.raises(SettingError, match=r"q\.yaml: there is no setting 'prot'.*port"):
+    with pytest.raises(SettingError, match=r"q\.yaml: unknown setting 'prot'.*port"):
         settle(file={"prot": 1})
 
 
@@ -94,9 +101,9 @@ def test_bad_values_in_the_file_are_refused() -> None:
 
 
 def test_every_setting_has_help_and_a_flag_of_its_own() -> None:
-    flags = [field.flag for field in fields()]
+    flags = [field.flag for field in list_fields()]
     assert len(set(flags)) == len(flags)
-    assert all(field.option.help and field.option.commands for field in fields())
+    assert all(field.option.help and field.option.commands for field in list_fields())
 
 
 @pytest.mark.parametrize(
@@ -104,11 +111,12 @@ def test_every_setting_has_help_and_a_flag_of_its_own() -> None:
     [
         *("--port", "--http-port", "--dashboard-port", "--metrics-port", "--health-port"),
         *("--fleet-port", "--bootstrap-port", "--ingester-port", "--webhook-port"),
+        "--runner-webhook-port",
         *("--data-dir", "--in-memory", "--operators", "--demo"),
     ],
 )
 def test_flags_users_were_promised_exist(flag: str) -> None:
-    assert flag in [field.flag for field in fields() if "up" in field.option.commands]
+    assert flag in [field.flag for field in list_fields() if "up" in field.option.commands]
 
 
 @pytest.mark.parametrize(
@@ -119,4 +127,42 @@ def test_flags_users_were_promised_exist(flag: str) -> None:
     ],
 )
 def test_environment_names_of_the_existing_projects_stay_valid(name: str) -> None:
-    assert name in [env for field in fields() for env in field.option.env]
+    assert name in [env for field in list_fields() for env in field.option.env]
+
+
+def test_ports_of_services_that_do_not_exist_are_accepted_and_not_shown() -> None:
+    hidden = {field.name for field in list_fields() if field.is_hidden}
+    claimed = {name for part in PARTS for name in part.ports}
+    assert hidden == {f.name for f in list_fields() if f.option.is_service_port} - claimed
+    assert "fleet_port" not in hidden
+    assert settle(flags={"webhook_port": "1"}).settings.webhook_port == 1
+
+
+def test_an_operator_can_declare_settings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("engine_settings")
+    module.Settings = EngineSettings  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "engine_settings", module)
+    part = Part("engine", "runs", "apis", "module", settings="engine_settings")
+    monkeypatch.setattr(resolution, "PARTS", (*PARTS, part))
+    for cached in (list_fields, resolution._list_owners):
+        cached.cache_clear()
+    try:
+        found = settle(env={"ENGINE_TOKEN": "s3cret"}, file={"engineSpeed": 9})
+        (own,) = found.part_settings
+        assert own == EngineSettings(engine_speed=9, engine_token=Secret("s3cret"))
+        assert found.origins["engine_token"] == "environment ENGINE_TOKEN"
+        token = next(field for field in list_fields() if field.name == "engine_token")
+        assert str(found.value_of(token)) == "***"
+        with pytest.raises(SettingError, match="from 1 to 10"):
+            settle(flags={"engine_speed": "11"})
+        with pytest.raises(SettingError) as refused:
+            settle(file={"engineToken": ["s3cret"]})
+        assert "s3cret" not in str(refused.value)
+    finally:
+        for cached in (list_fields, resolution._list_owners):
+            cached.cache_clear()
+
+
+class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
+    engine_speed: Annotated[int, Option(help="Speed.", minimum=1, maximum=10)] = 1
+    engine_token: Annotated[Secret[str], Option(help="Token.", env=("ENGINE_TOKEN",))] = Secret("")

@@ -1,93 +1,86 @@
-"""`quarterdeck apply`: bring objects to what manifests say, by server-side apply."""
+"""`quarterdeck apply`: create or update objects from manifests, by server-side apply."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect, get_transport, with_progress
+from quarterdeck.cli.flags import Context, Files, Kubeconfig, Namespace
+from quarterdeck.cli.parameters import Option
 
-from quarterdeck.cli import manifest_files
-from quarterdeck.cli.command import Debug, call
-from quarterdeck.cli.connection import (
-    Context,
-    Kubeconfig,
-    Namespace,
-    patiently,
-    reach,
-    transport_of,
-)
-from quarterdeck.cli.loop import OK, run_loop
-from quarterdeck.cli.manifest_files import Files
-from quarterdeck.cli.output import reference
-from quarterdeck.client import requests
-from quarterdeck.client.client import Client
-from quarterdeck.client.interfaces import ApiResource, PatchType
-from quarterdeck.kit import json
-from quarterdeck.kit.clock import SystemClock
-from quarterdeck.meta.identity import GVK
-from quarterdeck.wire.path import ResourcePath
-from quarterdeck.wire.query import PatchOptions
-from quarterdeck.wire.status import NotFound
+if TYPE_CHECKING:
+    from quarterdeck.client.client import Client
+    from quarterdeck.client.interfaces import ApiResource
+    from quarterdeck.wire.query import PatchOptions
 
 FIELD_MANAGER = "quarterdeck-cli"
-_WAIT_S = 0.25
+_RETRY_S = 0.25
 _TRIES = 40
 
 
-def run(arguments: list[str]) -> int:
-    """Apply manifests."""
-    return call("apply", apply, arguments)
-
-
-def apply(
+async def apply(
     filename: Files,
     force: Annotated[
-        bool, typer.Option("--force", help="Take fields over from other managers.")
+        bool, Option("--force", help="Take over fields that other field managers own.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check, and write nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Validate and write nothing.")] = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
-    debug: Debug = False,
-) -> int:
-    """Apply manifests, namespaces and definitions first."""
+) -> None:
+    """Apply manifests, namespaces and CustomResourceDefinitions first."""
+    from quarterdeck.cli import manifest_files
+    from quarterdeck.cli.output import reference
+    from quarterdeck.wire.query import PatchOptions
+
     documents = manifest_files.read(filename)
     options = PatchOptions(
         field_manager=FIELD_MANAGER, force=force or None, dry_run=("All",) if dry_run else ()
     )
-
-    async def main() -> None:
-        async with reach(kubeconfig, context) as client:
-            for document in documents:
-                found = await patiently(resource_of(client, document), "waiting for the kind")
-                verb = await patiently(
-                    _apply(client, found, document, options, namespace=namespace), "applying"
-                )
-                suffix = " (dry run)" if dry_run else ""
-                singular = document["kind"].lower()
-                print(f"{reference(document, singular, found.gvr.group)} {verb}{suffix}")
-
-    run_loop(main(), fast=False)
-    return OK
+    suffix = " (dry run)" if dry_run else ""
+    async with connect(kubeconfig, context) as client:
+        for document in documents:
+            kind = document["kind"]
+            found = await with_progress(
+                find_resource(client, document), f"waiting for the API server to serve {kind}"
+            )
+            result = await with_progress(
+                _apply(client, found, document, options, namespace=namespace),
+                f"applying {kind} {document['metadata']['name']}",
+            )
+            print(f"{reference(document, kind.lower(), found.gvr.group)} {result}{suffix}")
 
 
-async def resource_of(client: Client, document: dict[str, Any]) -> ApiResource:
-    """The resource of a manifest's kind; its definition may be seconds old, so it is waited for."""
+COMMAND = Command(apply)
+
+
+async def find_resource(client: "Client", document: dict[str, Any]) -> "ApiResource":
+    """The resource of a manifest's kind; retried, because its CRD may be seconds old."""
+    from quarterdeck.kit.clock import SystemClock
+    from quarterdeck.meta.identity import GVK
+    from quarterdeck.wire.status import NotFound
+
     clock, gvk = SystemClock(), GVK.of(document["apiVersion"], document["kind"])
     for _ in range(_TRIES - 1):
         try:
             return await client.raw.resource(gvk)
         except NotFound:
-            await clock.sleep(_WAIT_S)
+            await clock.sleep(_RETRY_S)
     return await client.raw.resource(gvk)
 
 
 async def _apply(
-    client: Client,
-    found: ApiResource,
+    client: "Client",
+    found: "ApiResource",
     document: dict[str, Any],
-    options: PatchOptions,
+    options: "PatchOptions",
     *,
     namespace: str,
 ) -> str:
+    from quarterdeck.client import requests
+    from quarterdeck.client.interfaces import PatchType
+    from quarterdeck.kit import json
+    from quarterdeck.wire.path import ResourcePath
+
     metadata = document["metadata"]
     where = ""
     if found.namespaced:
@@ -95,6 +88,6 @@ async def _apply(
         document = {**document, "metadata": {**metadata, "namespace": where}}
     path = ResourcePath(*found.gvr, where, metadata["name"])
     request = requests.patch(path, json.encode(document), PatchType.APPLY, options)
-    async with await transport_of(client).open(request) as response:
+    async with await get_transport(client).open(request) as response:
         await response.read()
         return "created" if response.status == 201 else "applied"

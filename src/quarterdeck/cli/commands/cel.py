@@ -1,39 +1,40 @@
-"""`quarterdeck cel`: try an expression of Kubernetes' expression language."""
+"""`quarterdeck cel`: evaluate a CEL expression."""
 
 import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from quarterdeck.cel.errors import CelError
-from quarterdeck.cli.command import CommandError, Debug, call
-from quarterdeck.cli.output import Form, Output, pretty
-from quarterdeck.kit import yaml
-
-
-def run(arguments: list[str]) -> int:
-    """Evaluate an expression."""
-    return call("cel", cel, arguments)
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError
+from quarterdeck.cli.flags import Form, Output
+from quarterdeck.cli.parameters import Argument, Option
 
 
 def cel(
-    expression: Annotated[str, typer.Argument(metavar="EXPRESSION", help="self.replicas > 2")],
+    expression: Annotated[
+        str, Argument(metavar="EXPRESSION", help="Expression, such as self.replicas > 2.")
+    ],
     filename: Annotated[
         str,
-        typer.Option("--filename", "-f", metavar="PATH", help="What self is; - for stdin."),
+        Option(
+            "--filename",
+            "-f",
+            metavar="PATH",
+            help="YAML or JSON document bound to self; - for standard input.",
+        ),
     ] = "",
     output: Output = Form.TABLE,
-    debug: Debug = False,
 ) -> None:
-    """Print type, cost and value of an expression in which `self` is the given document."""
+    """Print type, cost and value of a CEL expression in which `self` is the given document."""
     from quarterdeck.cel.console import explain
+    from quarterdeck.cel.errors import CelError
+    from quarterdeck.cli.output import pretty
 
     try:
-        found = explain(expression, _document(filename))
+        found = explain(expression, _read_document(filename))
     except CelError as error:
-        hint = "" if filename or "self" not in expression else "; say what self is with --filename"
-        raise CommandError(f"{error}{hint}", 1) from error
+        hint = "" if filename or "self" not in expression else "; bind self with --filename"
+        raise CommandError(f"{error}{hint}", FAILED) from error
     if output is Form.JSON:
         print(pretty(found))
         return
@@ -41,13 +42,18 @@ def cel(
     print(f"value  {value}\ntype   {found['type']}\ncost   {found['cost']}")
 
 
-def _document(filename: str) -> object:
+COMMAND = Command(cel)
+
+
+def _read_document(filename: str) -> object:
+    from quarterdeck.kit import yaml
+
     if not filename:
         return None
     try:
         data = sys.stdin.buffer.read() if filename == "-" else Path(filename).read_bytes()
         return yaml.load(data)
     except OSError as error:
-        raise CommandError(f"cannot read {filename}: {error.strerror or error}", 2) from error
+        raise CommandError(f"cannot read {filename}: {error.strerror or error}", REFUSED) from error
     except yaml.YamlError as error:
-        raise CommandError(f"{filename} is not YAML: {error}", 2) from error
+        raise CommandError(f"cannot parse {filename} as YAML: {error}", REFUSED) from error

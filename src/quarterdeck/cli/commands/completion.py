@@ -1,64 +1,57 @@
 """`quarterdeck completion`: a script that completes commands and flags in a shell."""
 
-import argparse
-from importlib import import_module
+import enum
 from typing import Annotated
 
-import typer
-
-from quarterdeck.cli.command import CommandError, call, command
-from quarterdeck.cli.main import COMMANDS
-
-SHELLS = ("bash", "zsh", "fish")
-_SETTINGS = ("up", "run", "doctor")
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.main import Found, walk
+from quarterdeck.cli.parameters import Argument
 
 
-def run(arguments: list[str]) -> int:
-    """Print a script."""
-    return call("completion", completion, arguments)
+class Shell(enum.StrEnum):
+    """Shells with a completion script."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
 
 
 def completion(
-    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish")],
+    shell: Annotated[Shell, Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
     """Print a completion script: `source <(quarterdeck completion bash)`."""
-    if shell not in SHELLS:
-        raise CommandError(
-            f"there is no completion for {shell!r}; there is: {', '.join(SHELLS)}", 2
-        )
-    flags = {name: flags_of(name) for name in COMMANDS}
-    print(_fish(flags) if shell == "fish" else _bash(flags, shell))
+    entries = list(walk())
+    print(_fish(entries) if shell is Shell.FISH else _bash(entries, shell))
 
 
-def flags_of(name: str) -> list[str]:
-    """The long flags of a command, whichever way it declares them."""
-    options = ["--help"]
-    module = import_module(f"quarterdeck.cli.commands.{name.replace('-', '_')}")
-    if name in _SETTINGS:
-        from quarterdeck.cli.settings import parser
-
-        options += _options(parser("up" if name == "doctor" else name, ""))
-    elif (make := getattr(module, "make_parser", None)) is not None:
-        options += _options(make())
-    elif (function := getattr(module, name, None)) is not None:
-        options += [option for each in command(name, function).params for option in each.opts]
-    return sorted({each for each in options if each.startswith("--")})
+COMMAND = Command(completion)
 
 
-def _options(parser: argparse.ArgumentParser) -> list[str]:
-    return [option for action in parser._actions for option in action.option_strings]
+def list_words(found: Found) -> list[str]:
+    """What may follow a command: the commands of a group, or the flags."""
+    words = list(found.group)
+    if found.command is not None:
+        for action in found.command.build_parser(found.prog)._actions:
+            if action.help != "==SUPPRESS==":
+                words += [each for each in action.option_strings if each.startswith("--")]
+    return words
 
 
-def _bash(flags: dict[str, list[str]], shell: str) -> str:
-    cases = "\n".join(f"    {name}) words='{' '.join(each)}' ;;" for name, each in flags.items())
-    head = "autoload -U +X bashcompinit && bashcompinit\n" if shell == "zsh" else ""
+def _bash(entries: list[Found], shell: Shell) -> str:
+    tops = [each.prog.split()[1] for each in entries if len(each.prog.split()) == 2]
+    cases = "\n".join(
+        f"    '{' '.join(each.prog.split()[1:])}') words='{' '.join(list_words(each))}' ;;"
+        for each in entries
+    )
+    head = "autoload -U +X bashcompinit && bashcompinit\n" if shell is Shell.ZSH else ""
     return f"""{head}_quarterdeck() {{
-  local words="{" ".join(flags)}"
-  if [ "$COMP_CWORD" -gt 1 ]; then
-    case "${{COMP_WORDS[1]}}" in
+  local words="{" ".join(tops)}" path="" index
+  for ((index = 1; index < COMP_CWORD; index++)); do
+    path="${{path:+$path }}${{COMP_WORDS[index]}}"
+    case "$path" in
 {cases}
     esac
-  fi
+  done
   COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
   if [ ${{#COMPREPLY[@]}} -eq 0 ]; then
     COMPREPLY=($(compgen -f -- "${{COMP_WORDS[COMP_CWORD]}}"))
@@ -67,14 +60,15 @@ def _bash(flags: dict[str, list[str]], shell: str) -> str:
 complete -F _quarterdeck quarterdeck qd"""
 
 
-def _fish(flags: dict[str, list[str]]) -> str:
-    lines = [
-        f"complete -c quarterdeck -n __fish_use_subcommand -f -a {name} -d '{COMMANDS[name]}'"
-        for name in flags
-    ]
-    lines += [
-        f"complete -c quarterdeck -n '__fish_seen_subcommand_from {name}' -l {flag[2:]}"
-        for name, each in flags.items()
-        for flag in each
-    ]
+def _fish(entries: list[Found]) -> str:
+    lines = []
+    for found in entries:
+        *parents, name = found.prog.split()[1:]
+        seen = f"__fish_seen_subcommand_from {parents[-1]}" if parents else "__fish_use_subcommand"
+        lines.append(f"complete -c quarterdeck -n '{seen}' -f -a {name} -d '{found.summary}'")
+        lines += [
+            f"complete -c quarterdeck -n '__fish_seen_subcommand_from {name}' -l {word[2:]}"
+            for word in list_words(found)
+            if word.startswith("--")
+        ]
     return "\n".join(lines)

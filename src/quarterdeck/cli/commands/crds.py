@@ -1,31 +1,20 @@
-"""`quarterdeck crds`: the definitions of our kinds, to be applied."""
+"""`quarterdeck crds`: the CustomResourceDefinitions of the operators."""
 
-from typing import Annotated
-
-import typer
-
-from quarterdeck.app.parts import choose, kinds_of
-from quarterdeck.cli.command import Debug, call
-from quarterdeck.cli.output import Form, Output, documents
-from quarterdeck.meta import crd
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.flags import Form, Operators, Output, split_names
 
 
-def run(arguments: list[str]) -> int:
-    """Print definitions."""
-    return call("crds", crds, arguments)
-
-
-def crds(
-    operators: Annotated[
-        str, typer.Option("--operators", metavar="A,B", help="Only of these operators.")
-    ] = "",
-    output: Output = Form.YAML,
-    debug: Debug = False,
-) -> None:
+def crds(operators: Operators = "", output: Output = Form.YAML) -> None:
     """Print CustomResourceDefinitions: `quarterdeck crds | kubectl apply -f -`."""
-    parts = choose([name.strip() for name in operators.split(",") if name.strip()])
-    found = crd.manifests(kinds_of(parts))
+    from quarterdeck.app.parts import choose, kinds_of
+    from quarterdeck.cli.output import documents
+    from quarterdeck.meta import crd
+
+    found = crd.manifests(kinds_of(choose(split_names(operators))))
     if output in (Form.NAME, Form.TABLE):
         print("\n".join(each["metadata"]["name"] for each in found))
     else:
         print(documents(found, output))
+
+
+COMMAND = Command(crds)

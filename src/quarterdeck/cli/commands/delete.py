@@ -1,77 +1,74 @@
-"""`quarterdeck delete`: remove objects."""
+"""`quarterdeck delete`: delete objects by name or by manifest."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect, with_progress
+from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, CommandError
+from quarterdeck.cli.flags import Context, Kubeconfig, Namespace, split_target
+from quarterdeck.cli.parameters import Argument, Option
 
-from quarterdeck.cli import manifest_files
-from quarterdeck.cli.command import CommandError, Debug, call, split_target
-from quarterdeck.cli.commands.get import find
-from quarterdeck.cli.connection import Context, Kubeconfig, Namespace, patiently, reach
-from quarterdeck.cli.loop import FAILED, OK, run_loop
-from quarterdeck.cli.output import reference
-from quarterdeck.client.client import Client
-from quarterdeck.client.interfaces import ApiResource
-from quarterdeck.meta.identity import GVK
-from quarterdeck.wire.path import ResourcePath
-from quarterdeck.wire.query import DeleteOptions
-from quarterdeck.wire.status import NotFound
+if TYPE_CHECKING:
+    from quarterdeck.client.client import Client
+    from quarterdeck.client.interfaces import ApiResource
 
-Target = tuple[ApiResource, str, str]
-"""A resource, a namespace, a name."""
+    Target = tuple[ApiResource, str, str]
+    """A resource, a namespace, a name."""
 
 
-def run(arguments: list[str]) -> int:
-    """Delete objects."""
-    return call("delete", delete, arguments)
-
-
-def delete(
-    kind: Annotated[str, typer.Argument(metavar="[KIND]", help="applications, pods, …")] = "",
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME…]", help="Names of objects.")
-    ] = None,
+async def delete(
+    kind: Annotated[str, Argument(metavar="KIND", help="Kind of the objects.")] = "",
+    names: Annotated[list[str] | None, Argument(metavar="NAME", help="Names of objects.")] = None,
     filename: Annotated[
         list[str] | None,
-        typer.Option("--filename", "-f", metavar="PATH", help="File, folder, or - for stdin."),
+        Option("--filename", "-f", metavar="PATH", help="File, folder, or - for standard input."),
     ] = None,
     ignore_not_found: Annotated[
-        bool, typer.Option("--ignore-not-found", help="What is gone already is fine.")
+        bool, Option("--ignore-not-found", help="Succeed for objects that do not exist.")
     ] = False,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
-    debug: Debug = False,
 ) -> int:
-    """Delete what is named, or everything in manifests, in reverse order."""
+    """Delete the named objects, or all objects of manifests in reverse order."""
     if "/" in kind:
         kind, one = split_target(kind, names[0] if names else "")
         names = [one]
     if bool(filename) == bool(kind and names):
-        raise CommandError("name a kind and objects of it, or manifests with --filename", 2)
-
-    async def main() -> int:
-        code = OK
-        async with reach(kubeconfig, context) as client:
-            if filename:
-                targets = await _in_files(
-                    client, filename, namespace, ignore_not_found=ignore_not_found
-                )
-            else:
-                found = await patiently(find(client, kind), "asking what it serves")
-                where = (namespace or client.namespace) if found.namespaced else ""
-                targets = [(found, where, name) for name in names or ()]
-            for target in targets:
-                if not await _delete(client, target, ignore_not_found=ignore_not_found):
-                    code = FAILED
-        return code
-
-    return int(run_loop(main(), fast=False))
+        raise CommandError("give KIND and NAME, or manifests with --filename", REFUSED)
+    async with connect(kubeconfig, context) as client:
+        if filename:
+            targets = await _read_targets(
+                client, filename, namespace, ignore_not_found=ignore_not_found
+            )
+        else:
+            targets = await _find_targets(client, kind, names or [], namespace)
+        results = [
+            await _delete(client, target, ignore_not_found=ignore_not_found) for target in targets
+        ]
+    return OK if all(results) else FAILED
 
 
-async def _in_files(
-    client: Client, files: list[str], namespace: str, *, ignore_not_found: bool
-) -> list[Target]:
+COMMAND = Command(delete)
+
+
+async def _find_targets(
+    client: "Client", kind: str, names: list[str], namespace: str
+) -> "list[Target]":
+    from quarterdeck.cli.commands.get import find
+
+    found = await with_progress(find(client, kind), "reading the list of resources")
+    where = (namespace or client.namespace) if found.namespaced else ""
+    return [(found, where, name) for name in names]
+
+
+async def _read_targets(
+    client: "Client", files: list[str], namespace: str, *, ignore_not_found: bool
+) -> "list[Target]":
+    from quarterdeck.cli import manifest_files
+    from quarterdeck.meta.identity import GVK
+    from quarterdeck.wire.status import NotFound
+
     targets: list[Target] = []
     for document in reversed(manifest_files.read(files)):
         metadata = document["metadata"]
@@ -79,21 +76,25 @@ async def _in_files(
             found = await client.raw.resource(GVK.of(document["apiVersion"], document["kind"]))
         except NotFound:
             if ignore_not_found:
-                continue  # the kind is gone, and its objects with it
+                continue  # without its CRD there are no objects of the kind
             raise
         where = namespace or metadata.get("namespace") or client.namespace
         targets.append((found, where if found.namespaced else "", metadata["name"]))
     return targets
 
 
-async def _delete(client: Client, target: Target, *, ignore_not_found: bool) -> bool:
+async def _delete(client: "Client", target: "Target", *, ignore_not_found: bool) -> bool:
+    from quarterdeck.cli.output import reference
+    from quarterdeck.wire.path import ResourcePath
+    from quarterdeck.wire.query import DeleteOptions
+    from quarterdeck.wire.status import NotFound
+
     found, namespace, name = target
     label = reference({"metadata": {"name": name}}, found.gvk.kind.lower(), found.gvr.group)
     path = ResourcePath(*found.gvr, namespace, name)
+    options = DeleteOptions(propagation_policy="Background")
     try:
-        await patiently(
-            client.raw.delete(path, DeleteOptions(propagation_policy="Background")), "deleting"
-        )
+        await with_progress(client.raw.delete(path, options), f"deleting {label}")
     except NotFound:
         if not ignore_not_found:
             print(f"{label} not found")

@@ -1,45 +1,41 @@
-"""`quarterdeck doctor`: which settings are in force and why, and what could be in the way."""
+"""`quarterdeck doctor`: the settings in force, their sources, and checks of this machine."""
 
-import argparse
+from typing import TYPE_CHECKING
 
-from quarterdeck.cli.loop import FAILED, OK, REFUSED, complain, run_loop
-from quarterdeck.cli.settings import effective, parser
+from quarterdeck.app.resolution import Effective
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.exit_codes import FAILED, OK
+from quarterdeck.cli.flags import Form, Output
+from quarterdeck.cli.loop import run_loop
 
-
-def run(arguments: list[str]) -> int:
-    """Explain and check; 1 if something is in the way."""
-    made = parser("up", "Explain the settings in force and check this machine.")
-    made.prog = "quarterdeck doctor"
-    made.add_argument(
-        "--output", "-o", choices=("table", "json"), default="table", help="how to print"
-    )
-    flags = made.parse_args(arguments)
-    from quarterdeck.app.resolution import SettingError
-
-    try:
-        return _report(flags)
-    except SettingError as error:
-        complain("doctor", error)
-        return REFUSED
+if TYPE_CHECKING:
+    from quarterdeck.app.doctor import Explained, Finding
 
 
-def _report(flags: argparse.Namespace) -> int:
+def doctor(effective: Effective, output: Output = Form.TABLE) -> int:
+    """Show the settings of `up` with their sources, and check this machine."""
     from quarterdeck.app.doctor import Health, check, explain
+
+    settings = explain(effective, "up")
+    findings = run_loop(check(effective.settings), fast=False)
+    _print(settings, findings, output)
+    return FAILED if any(each.health is Health.BAD for each in findings) else OK
+
+
+COMMAND = Command(doctor, settings="up")
+
+
+def _print(settings: "list[Explained]", findings: "list[Finding]", output: Form) -> None:
     from quarterdeck.cli.output import columns, pretty
 
-    found = effective("up", flags)
-    settings = explain(found, "up")
-    findings = run_loop(check(found.settings), fast=False)
-    is_bad = any(each.health is Health.BAD for each in findings)
-    if flags.output == "json":
+    if output is Form.JSON:
         document = {
             "settings": [each._asdict() for each in settings],
             "checks": [{**each._asdict(), "health": str(each.health)} for each in findings],
         }
         print(pretty(document))
-    else:
-        print(columns([["SETTING", "VALUE", "FROM"], *map(list, settings)]))
-        print()
-        rows = [[each.what, str(each.health), each.text] for each in findings]
-        print(columns([["CHECK", "", "FOUND"], *rows]))
-    return FAILED if is_bad else OK
+        return
+    print(columns([["SETTING", "VALUE", "SOURCE"], *map(list, settings)]))
+    print()
+    rows = [[each.what, str(each.health), each.text] for each in findings]
+    print(columns([["CHECK", "RESULT", "DETAIL"], *rows]))

@@ -1,48 +1,46 @@
-"""`quarterdeck events`: what happened lately."""
+"""`quarterdeck events`: show events."""
 
 from typing import Annotated, Any
 
-import typer
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect, with_progress
+from quarterdeck.cli.exit_codes import REFUSED, CommandError
+from quarterdeck.cli.flags import AllNamespaces, Context, Form, Kubeconfig, Namespace, Output
+from quarterdeck.cli.parameters import Option
 
-from quarterdeck.cli.command import CommandError, Debug, call
-from quarterdeck.cli.connection import Context, Everywhere, Kubeconfig, Namespace, patiently, reach
-from quarterdeck.cli.loop import run_loop
-from quarterdeck.cli.output import Form, Output, columns, documents
-from quarterdeck.meta.identity import GVR
-
-
-def run(arguments: list[str]) -> int:
-    """Print events."""
-    return call("events", events, arguments)
+_HEAD = ["LAST", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE"]
 
 
-def events(
+async def events(
     about: Annotated[
-        str, typer.Option("--for", metavar="KIND/NAME", help="Only those about one object.")
+        str, Option("--for", metavar="KIND/NAME", help="Show only events of one object.")
     ] = "",
-    warnings: Annotated[bool, typer.Option("--warnings", help="Only warnings.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Newest so many.")] = 50,
+    warnings: Annotated[bool, Option("--warnings", help="Show only warnings.")] = False,
+    limit: Annotated[
+        int, Option("--limit", minimum=1, metavar="N", help="Show at most the newest N.")
+    ] = 50,
     output: Output = Form.TABLE,
     namespace: Namespace = "",
-    everywhere: Everywhere = False,
+    all_namespaces: AllNamespaces = False,
     kubeconfig: Kubeconfig = "",
     context: Context = "",
-    debug: Debug = False,
 ) -> None:
-    """Print events, oldest first."""
+    """Show events, oldest first."""
+    from quarterdeck.cli.output import columns, documents
+    from quarterdeck.meta.identity import GVR
+
     kind, _, name = about.partition("/")
     if about and not (kind and name):
-        raise CommandError(f"--for is {about!r}: it must be KIND/NAME, such as application/web", 2)
-
-    async def main() -> list[dict[str, Any]]:
-        async with reach(kubeconfig, context) as client:
-            where = "" if everywhere else namespace or client.namespace
-            resource = client.resource(GVR("", "v1", "events"))
-            return await patiently(resource.list(where), "reading events")
-
+        raise CommandError(
+            f"invalid --for {about!r}: give KIND/NAME, such as application/web", REFUSED
+        )
+    async with connect(kubeconfig, context) as client:
+        where = "" if all_namespaces else namespace or client.namespace
+        resource = client.resource(GVR("", "v1", "events"))
+        listed = await with_progress(resource.list(where), "reading events")
     found = [
         each
-        for each in sorted(run_loop(main(), fast=False), key=when)
+        for each in sorted(listed, key=get_time)
         if (not about or is_about(each, kind, name))
         and (not warnings or each.get("type") == "Warning")
     ][-limit:]
@@ -51,11 +49,14 @@ def events(
     elif not found:
         print("No events found.")
     else:
-        print(columns([["LAST", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE"], *map(row, found)]))
+        print(columns([_HEAD, *map(build_row, found)]))
 
 
-def when(event: dict[str, Any]) -> str:
-    """The time an event is sorted by."""
+COMMAND = Command(events)
+
+
+def get_time(event: dict[str, Any]) -> str:
+    """The time by which an event is sorted."""
     series = event.get("series") or {}
     return str(
         series.get("lastObservedTime")
@@ -66,18 +67,18 @@ def when(event: dict[str, Any]) -> str:
 
 
 def is_about(event: dict[str, Any], kind: str, name: str) -> bool:
-    """Whether it speaks of an object."""
+    """Whether the involved object has this kind and name."""
     regarding = event.get("involvedObject") or {}
     kinds = {str(regarding.get("kind", "")).lower(), f"{regarding.get('kind', '')}s".lower()}
     return kind.lower() in kinds and regarding.get("name") == name
 
 
-def row(event: dict[str, Any]) -> list[str]:
-    """One event as a row."""
+def build_row(event: dict[str, Any]) -> list[str]:
+    """One event as a table row."""
     about = event.get("involvedObject") or {}
     where = f"{about['namespace']}/" if about.get("namespace") else ""
     return [
-        when(event)[:19].replace("T", " "),
+        get_time(event)[:19].replace("T", " "),
         event.get("type", ""),
         event.get("reason", ""),
         f"{about.get('kind', '')} {where}{about.get('name', '')}",

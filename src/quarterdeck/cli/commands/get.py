@@ -1,123 +1,121 @@
-"""`quarterdeck get`: read objects."""
+"""`quarterdeck get`: show objects."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from quarterdeck.cli.command import CommandError, Debug, call, split_target
-from quarterdeck.cli.connection import (
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect, get_transport, with_progress
+from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError
+from quarterdeck.cli.flags import (
+    AllNamespaces,
     Context,
-    Everywhere,
-    Kubeconfig,
-    Labels,
-    Namespace,
-    patiently,
-    reach,
-    transport_of,
-)
-from quarterdeck.cli.loop import run_loop
-from quarterdeck.cli.output import (
     Form,
+    Kubeconfig,
+    LabelSelector,
+    Namespace,
+    OneName,
     Output,
-    columns,
-    documents,
-    reference,
-    table_rows,
-    with_namespaces,
+    split_names,
+    split_target,
 )
-from quarterdeck.client import requests
-from quarterdeck.client.client import Client
-from quarterdeck.client.interfaces import ApiResource
-from quarterdeck.kit import json
-from quarterdeck.wire.path import ResourcePath, build
-from quarterdeck.wire.query import ListOptions
+from quarterdeck.cli.parameters import Argument, Option
+
+if TYPE_CHECKING:
+    from quarterdeck.client.client import Client
+    from quarterdeck.client.interfaces import ApiResource
+    from quarterdeck.wire.path import ResourcePath
+    from quarterdeck.wire.query import ListOptions
 
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1,application/json"
 
 
-def run(arguments: list[str]) -> int:
-    """Print objects."""
-    return call("get", get, arguments)
-
-
-def get(
+async def get(
     kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="KIND", help="pods, deploy, applications, …, or several: pods,deploy"
-        ),
+        str, Argument(metavar="KIND", help="Kind, plural or short name; several: pods,deploy.")
     ],
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="One object.")] = "",
+    name: OneName = "",
     output: Output = Form.TABLE,
-    wide: Annotated[bool, typer.Option("--wide", help="All columns.")] = False,
+    wide: Annotated[bool, Option("--wide", help="Show all columns.")] = False,
     namespace: Namespace = "",
-    everywhere: Everywhere = False,
-    labels: Labels = "",
+    all_namespaces: AllNamespaces = False,
+    labels: LabelSelector = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
-    debug: Debug = False,
 ) -> None:
-    """Print objects of a kind, or of several."""
+    """Show objects of one kind or of several."""
+    from quarterdeck.wire.query import ListOptions
+
     kind, name = split_target(kind, name)
-    kinds = [each for each in kind.split(",") if each]
+    kinds = split_names(kind) or [kind]
     if name and len(kinds) > 1:
-        raise CommandError(f"{kind!r} are several kinds: a name goes with one", 2)
+        raise CommandError(f"cannot get {name!r} of several kinds ({kind}): give one", REFUSED)
     options = ListOptions(label_selector=labels)
-
-    async def main() -> str:
-        async with reach(kubeconfig, context) as client:
-            paths = []
-            for each in kinds or [kind]:
-                found = await patiently(
-                    find(client, each), f"asking {client.config.server} what it serves"
-                )
-                paths.append(path_of(client, found, name, namespace, everywhere=everywhere))
-            if output is Form.TABLE:
-                tables = [await _table(client, path, options, wide=wide) for path in paths]
-                return "\n\n".join(tables)
+    async with connect(kubeconfig, context) as client:
+        paths = []
+        for each in kinds:
+            found = await with_progress(
+                find(client, each), f"reading the list of resources of {client.config.server}"
+            )
+            paths.append(build_path(client, found, name, namespace, all_namespaces=all_namespaces))
+        if output is Form.TABLE:
+            print("\n\n".join([await _table(client, each, options, wide=wide) for each in paths]))
+        else:
             listed = [(path, await _objects(client, path, options)) for path in paths]
-            if output is Form.NAME:
-                return "\n".join(
-                    reference(item, path.resource, path.group)
-                    for path, items in listed
-                    for item in items
-                )
-            return documents([item for _, items in listed for item in items], output)
-
-    print(run_loop(main(), fast=False))
+            print(_format(listed, output))
 
 
-async def find(client: Client, kind: str) -> ApiResource:
-    """The resource a person means: its plural, singular, kind or a short name."""
+COMMAND = Command(get)
+
+
+def _format(listed: "list[tuple[ResourcePath, list[dict[str, Any]]]]", output: Form) -> str:
+    from quarterdeck.cli.output import documents, reference
+
+    if output is Form.NAME:
+        return "\n".join(
+            reference(item, path.resource, path.group) for path, items in listed for item in items
+        )
+    return documents([item for _, items in listed for item in items], output)
+
+
+async def find(client: "Client", kind: str) -> "ApiResource":
+    """The resource of a plural, singular, kind or short name."""
     _, found = await client.resource_named(kind)
     return found
 
 
-def path_of(
-    client: Client, found: ApiResource, name: str, namespace: str, *, everywhere: bool
-) -> ResourcePath:
+def build_path(
+    client: "Client", found: "ApiResource", name: str, namespace: str, *, all_namespaces: bool
+) -> "ResourcePath":
     """Where to read.
 
     Raises:
-        CommandError: if a name and all namespaces are asked for at once.
+        CommandError: if a name and all namespaces are given.
     """
-    if everywhere and name:
-        raise CommandError("a name and --all-namespaces exclude each other: give --namespace", 2)
+    from quarterdeck.wire.path import ResourcePath
+
+    if all_namespaces and name:
+        raise CommandError("NAME and --all-namespaces exclude each other: use --namespace", REFUSED)
     where = ""
-    if found.namespaced and not everywhere:
+    if found.namespaced and not all_namespaces:
         where = namespace or client.namespace
     return ResourcePath(*found.gvr, where, name)
 
 
-async def _table(client: Client, path: ResourcePath, options: ListOptions, *, wide: bool) -> str:
+async def _table(
+    client: "Client", path: "ResourcePath", options: "ListOptions", *, wide: bool
+) -> str:
+    from quarterdeck.cli.output import columns, table_rows, with_namespaces
+    from quarterdeck.client import requests
+    from quarterdeck.kit import json
+    from quarterdeck.wire.path import build
+
     query = "" if path.name else options.build()
     target = build(path) + (f"?{query}" if query else "")
-    answer = await patiently(
-        transport_of(client).send(requests.plain(target, accept=TABLE)), f"reading {target}"
+    answer = await with_progress(
+        get_transport(client).send(requests.plain(target, accept=TABLE)), f"reading {target}"
     )
     table: dict[str, Any] = json.decode(answer)
     if table.get("kind") != "Table":
-        raise CommandError("the server makes no tables of this kind: use --output yaml")
+        raise CommandError(f"the server has no table of {path.resource}: use --output yaml", FAILED)
     rows = table_rows(table, wide=wide)
     if len(rows) == 1:
         where = f" in namespace {path.namespace}" if path.namespace else ""
@@ -129,9 +127,9 @@ async def _table(client: Client, path: ResourcePath, options: ListOptions, *, wi
 
 
 async def _objects(
-    client: Client, path: ResourcePath, options: ListOptions
+    client: "Client", path: "ResourcePath", options: "ListOptions"
 ) -> list[dict[str, Any]]:
     resource = client.resource(path.gvr)
     if path.name:
         return [await resource.get(path.name, path.namespace)]
-    return await patiently(resource.list(path.namespace, options), "reading")
+    return await with_progress(resource.list(path.namespace, options), f"reading {path.resource}")

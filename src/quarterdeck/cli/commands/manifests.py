@@ -1,50 +1,43 @@
-"""`quarterdeck manifests`: everything needed to run in a cluster, without kustomize."""
+"""`quarterdeck manifests`: the manifests for running in a cluster, without kustomize."""
 
 from typing import Annotated, Any
 
-import typer
-
-from quarterdeck.app.parts import choose
-from quarterdeck.cli.command import CommandError, Debug, call
-from quarterdeck.cli.loop import REFUSED
-from quarterdeck.cli.output import Form, Output, documents
-
-
-def run(arguments: list[str]) -> int:
-    """Print manifests."""
-    return call("manifests", manifests, arguments)
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.exit_codes import REFUSED, CommandError
+from quarterdeck.cli.flags import Form, Operators, Output, split_names
+from quarterdeck.cli.parameters import Option
 
 
 def manifests(
     image: Annotated[
-        str, typer.Option("--image", metavar="IMAGE", help="The image of the operators.")
+        str, Option("--image", metavar="IMAGE", help="Container image of the operators.")
     ] = "",
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NAME", help="Where they run.")
+        str, Option("--namespace", "-n", metavar="NAME", help="Namespace of the operators.")
     ] = "",
-    operators: Annotated[
-        str, typer.Option("--operators", metavar="A,B", help="Only of these operators.")
-    ] = "",
-    samples: Annotated[
-        bool, typer.Option("--samples", help="Print sample objects instead.")
-    ] = False,
+    operators: Operators = "",
+    samples: Annotated[bool, Option("--samples", help="Print sample objects instead.")] = False,
     output: Output = Form.YAML,
-    debug: Debug = False,
 ) -> None:
     """Print manifests: `quarterdeck manifests | kubectl apply -f -`."""
     from quarterdeck.app.manifests import IMAGE, NAMESPACE, Place, everything
+    from quarterdeck.app.parts import choose
+    from quarterdeck.cli.output import documents
     from quarterdeck.meta import names
 
-    parts = choose([name.strip() for name in operators.split(",") if name.strip()])
+    parts = choose(split_names(operators))
     found: list[dict[str, Any]]
     if samples:
         found = [dict(sample) for part in parts for sample in part.samples()]
     else:
         if namespace and (problems := names.dns1123_label(namespace)):
-            raise CommandError(f"--namespace is {namespace!r}: {problems[0]}", REFUSED)
+            raise CommandError(f"invalid --namespace {namespace!r}: {problems[0]}", REFUSED)
         place = Place(namespace or NAMESPACE, image or IMAGE)
         found = [dict(each) for each in everything(place, parts)]
     if output in (Form.NAME, Form.TABLE):
         print("\n".join(f"{each['kind']}/{each['metadata']['name']}" for each in found))
     else:
         print(documents(found, output))
+
+
+COMMAND = Command(manifests)

@@ -1,41 +1,28 @@
 """`quarterdeck run`: the operators against a cluster."""
 
-from quarterdeck.cli.loop import FAILED, INTERRUPTED, OK, REFUSED, complain, run_loop
-from quarterdeck.cli.settings import effective, parser
+from quarterdeck.app.resolution import Effective
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.exit_codes import FAILED, CommandError
+from quarterdeck.cli.loop import run_loop
 
 
-def run(arguments: list[str]) -> int:
-    """Run until a signal; 0 after a clean end, 1 when the lease is lost."""
-    flags = parser("run", "Run the operators against the cluster of a kubeconfig.").parse_args(
-        arguments
-    )
-    from quarterdeck.app.errors import NotConfigured, StartError
-    from quarterdeck.app.resolution import SettingError
+def run(effective: Effective) -> None:
+    """Run the operators against the cluster of a kubeconfig until a signal.
+
+    Exits with 1 if the lease is lost.
+    """
     from quarterdeck.app.run import run as run_operators
-    from quarterdeck.app.signals import Interrupted
-    from quarterdeck.client.errors import ClientError
     from quarterdeck.runtime import LostLeadership
     from quarterdeck.runtime.observability import logging
 
+    settings = effective.settings
+    logging.configure(settings.log_level, form=settings.log_format or None)
     try:
-        settings = effective("run", flags).settings
-        logging.configure(settings.log_level, form=settings.log_format or None)
-        run_loop(run_operators(settings))
-    except NotConfigured as error:
-        complain("run", error)
-        return FAILED
-    except (StartError, SettingError, ClientError) as error:
-        complain("run", error)
-        return REFUSED
-    except (Interrupted, KeyboardInterrupt) as error:
-        complain("run", str(error) or "interrupted")
-        return INTERRUPTED
+        run_loop(run_operators(settings, part_settings=effective.part_settings))
     except LostLeadership as error:
-        complain("run", f"{error}; whoever holds the lease works now, start again to stand by")
-        return FAILED
-    except Exception as error:
-        if flags.debug:
-            raise
-        complain("run", f"{type(error).__name__}: {error}; run it with --debug to see where")
-        return FAILED
-    return OK
+        raise CommandError(
+            f"{error}; another replica holds the lease, restart this one to stand by", FAILED
+        ) from error
+
+
+COMMAND = Command(run, settings="run")

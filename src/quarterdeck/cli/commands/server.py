@@ -1,73 +1,68 @@
 """`quarterdeck server`: the API server alone, on this machine."""
 
-import argparse
 from pathlib import Path
+from typing import Annotated
 
-from quarterdeck.cli.serving import port, say, serve_until_signal
-from quarterdeck.kit.clock import SystemClock
+from quarterdeck.cli.command import Command, StartTime
+from quarterdeck.cli.exit_codes import REFUSED, CommandError
+from quarterdeck.cli.flags import port_option
+from quarterdeck.cli.loop import run_loop
+from quarterdeck.cli.output import print_line
+from quarterdeck.cli.parameters import Option
 
-_DEFAULT_DATA_DIR = ".quarterdeck"
+_DATA_DIR = ".quarterdeck"
 
 
-def run(arguments: list[str]) -> int:
-    """Serve until a signal; 0 after a clean end, 2 if the server cannot start."""
-    started = SystemClock().monotonic()
-    options = make_parser().parse_args(arguments)
+def server(
+    started: StartTime,
+    data_dir: Annotated[
+        str,
+        Option("--data-dir", metavar="DIR", help=f"Folder of all data (default: {_DATA_DIR})."),
+    ] = "",
+    in_memory: Annotated[bool, Option("--in-memory", help="Store nothing on disk.")] = False,
+    port: Annotated[int, port_option("--port", "HTTPS port, 0 for any free port.")] = 6443,
+    http_port: Annotated[
+        int | None,
+        port_option(
+            "--http-port",
+            "Plain HTTP port on loopback, without authentication (default: off).",
+        ),
+    ] = None,
+    write_kubeconfig: Annotated[
+        str,
+        Option(
+            "--write-kubeconfig",
+            metavar="PATH",
+            help="Where to write the kubeconfig (default: in the data folder).",
+        ),
+    ] = "",
+    simulate_workloads: Annotated[
+        bool,
+        Option("--simulate-workloads", help="Simulate kubelets: pods become ready by themselves."),
+    ] = False,
+    no_lifecycle: Annotated[
+        bool,
+        Option("--no-lifecycle", help="Disable garbage collection and namespace termination."),
+    ] = False,
+) -> None:
+    """Run the API server alone, on loopback, until a signal."""
     from quarterdeck.app.api_server import ServeSettings, serve
     from quarterdeck.server.options import ServerOptions
 
+    if data_dir and in_memory:
+        raise CommandError("--data-dir and --in-memory exclude each other: give one", REFUSED)
+    if simulate_workloads and no_lifecycle:
+        raise CommandError(
+            "--simulate-workloads and --no-lifecycle exclude each other: give one", REFUSED
+        )
     settings = ServeSettings(
-        data_dir=None if options.in_memory else Path(options.data_dir),
-        port=options.port,
-        http_port=options.http_port,
-        kubeconfig=Path(options.write_kubeconfig) if options.write_kubeconfig else None,
-        options=ServerOptions(
-            simulate_workloads=options.simulate_workloads, lifecycle=not options.no_lifecycle
-        ),
+        data_dir=None if in_memory else Path(data_dir or _DATA_DIR),
+        port=port,
+        http_port=http_port,
+        kubeconfig=Path(write_kubeconfig) if write_kubeconfig else None,
+        options=ServerOptions(simulate_workloads=simulate_workloads, lifecycle=not no_lifecycle),
     )
-    return serve_until_signal("server", serve(settings, say=say, started=started))
+    run_loop(serve(settings, print_line=print_line, started=started))
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The flags of the command."""
-    parser = argparse.ArgumentParser(
-        prog="quarterdeck server", description="Run the API server alone, on loopback."
-    )
-    place = parser.add_mutually_exclusive_group()
-    place.add_argument(
-        "--data-dir",
-        default=_DEFAULT_DATA_DIR,
-        metavar="DIR",
-        help="where everything is kept (default: %(default)s)",
-    )
-    place.add_argument("--in-memory", action="store_true", help="keep nothing")
-    parser.add_argument(
-        "--port",
-        type=port,
-        default=6443,
-        metavar="N",
-        help="HTTPS port, 0 for any free one (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--http-port",
-        type=port,
-        metavar="N",
-        help="also listen on plain HTTP, on loopback, without credentials",
-    )
-    parser.add_argument(
-        "--write-kubeconfig",
-        metavar="PATH",
-        help="where the kubeconfig goes (default: beside the data)",
-    )
-    happens = parser.add_mutually_exclusive_group()
-    happens.add_argument(
-        "--simulate-workloads",
-        action="store_true",
-        help="pretend that pods run: they become ready without any kubelet",
-    )
-    happens.add_argument(
-        "--no-lifecycle",
-        action="store_true",
-        help="no garbage collection and namespace termination",
-    )
-    return parser
+COMMAND = Command(server)

@@ -1,39 +1,30 @@
-"""`quarterdeck version`: ours, and the server's where one answers."""
+"""`quarterdeck version`: the version of this program, and of the server if one answers."""
 
 from quarterdeck import __version__
-from quarterdeck.cli.command import Debug, call
-from quarterdeck.cli.connection import Context, Kubeconfig, reach
-from quarterdeck.cli.loop import OK, run_loop
-from quarterdeck.cli.output import Form, Output, pretty
-from quarterdeck.client.errors import ClientError
-from quarterdeck.wire.status import ApiError
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect
+from quarterdeck.cli.flags import Context, Form, Kubeconfig, Output
 
 
-def run(arguments: list[str]) -> int:
-    """Print versions."""
-    return call("version", version, arguments)
+async def version(
+    output: Output = Form.TABLE, kubeconfig: Kubeconfig = "", context: Context = ""
+) -> None:
+    """Show the version of this program and of the server it connects to."""
+    from quarterdeck.cli.output import pretty
+    from quarterdeck.client.errors import ClientError
+    from quarterdeck.wire.status import ApiError
 
-
-def version(
-    output: Output = Form.TABLE,
-    kubeconfig: Kubeconfig = "",
-    context: Context = "",
-    debug: Debug = False,
-) -> int:
-    """Print the version of this program and of the server it would talk to."""
-
-    async def main() -> str:
-        async with reach(kubeconfig, context) as client:
-            return str((await client.version()).get("gitVersion", ""))
-
-    server, trouble = "", ""
+    server, problem = "", ""
     try:
-        server = run_loop(main(), fast=False)
+        async with connect(kubeconfig, context) as client:
+            server = str((await client.version()).get("gitVersion", ""))
     except (ClientError, ApiError, OSError) as error:
-        trouble = str(error)
+        problem = str(error)
     if output is Form.JSON:
-        print(pretty({"version": __version__, "server": server, "trouble": trouble}))
+        print(pretty({"version": __version__, "server": server, "error": problem}))
     else:
         print(f"quarterdeck {__version__}")
-        print(f"server      {server or f'none ({trouble})'}")
-    return OK
+        print(f"server      {server or f'none ({problem})'}")
+
+
+COMMAND = Command(version)

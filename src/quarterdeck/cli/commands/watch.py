@@ -1,102 +1,111 @@
-"""`quarterdeck watch`: follow objects as they change."""
+"""`quarterdeck watch`: show objects and their changes."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from quarterdeck.cli.command import Debug, call, split_target
-from quarterdeck.cli.commands.get import find, path_of
-from quarterdeck.cli.connection import (
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect, with_progress
+from quarterdeck.cli.flags import (
+    AllNamespaces,
     Context,
-    Everywhere,
+    Form,
+    Kind,
     Kubeconfig,
-    Labels,
+    LabelSelector,
     Namespace,
-    patiently,
-    reach,
+    OneName,
+    Output,
+    split_target,
 )
-from quarterdeck.cli.loop import run_loop
-from quarterdeck.cli.output import Form, Output, clean, documents
-from quarterdeck.kit import json
-from quarterdeck.meta.conditions import TRUE
-from quarterdeck.wire.frame import EventType
-from quarterdeck.wire.query import ListOptions
+from quarterdeck.cli.parameters import Option
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from quarterdeck.client.client import Client
+    from quarterdeck.wire.path import ResourcePath
+    from quarterdeck.wire.query import ListOptions
 
 
-def run(arguments: list[str]) -> int:
-    """Print changes."""
-    return call("watch", watch, arguments)
-
-
-def watch(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="pods, deploy, applications, …")],
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="One object.")] = "",
+async def watch(
+    kind: Kind,
+    name: OneName = "",
     output: Output = Form.TABLE,
     count: Annotated[
-        int, typer.Option("--count", metavar="N", help="Stop after so many changes.")
+        int, Option("--count", metavar="N", help="Stop after N changes; 0 for no limit.")
     ] = 0,
     namespace: Namespace = "",
-    everywhere: Everywhere = False,
-    labels: Labels = "",
+    all_namespaces: AllNamespaces = False,
+    labels: LabelSelector = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
-    debug: Debug = False,
 ) -> None:
-    """Print the objects of a kind, then every change, until Ctrl-C."""
+    """Show the objects of a kind, then every change, until Ctrl-C."""
+    from quarterdeck.cli.commands.get import build_path, find
+    from quarterdeck.wire.query import ListOptions
+
     kind, name = split_target(kind, name)
-
-    async def main() -> None:
-        seen = 0
-        async with reach(kubeconfig, context) as client:
-            found = await patiently(find(client, kind), f"asking {client.config.server}")
-            path = path_of(client, found, name, namespace, everywhere=everywhere)
-            fields = f"metadata.name={name}" if name else ""
-            options = ListOptions(watch=True, label_selector=labels, field_selector=fields)
-            while True:
-                resource = client.resource(found.gvr)
-                async with resource.watch(path.namespace, options) as events:
-                    async for type_, document in events:
-                        if type_ is EventType.BOOKMARK:
-                            continue
-                        print(line(type_.value, document, output), flush=True)
-                        version = document["metadata"]["resourceVersion"]
-                        options = ListOptions(
-                            watch=True,
-                            label_selector=labels,
-                            field_selector=fields,
-                            resource_version=version,
-                        )
-                        seen += 1
-                        if seen == count:
-                            return
-
-    run_loop(main(), fast=False)
+    fields = f"metadata.name={name}" if name else ""
+    options = ListOptions(watch=True, label_selector=labels, field_selector=fields)
+    seen = 0
+    async with connect(kubeconfig, context) as client:
+        found = await with_progress(
+            find(client, kind), f"reading the list of resources of {client.config.server}"
+        )
+        path = build_path(client, found, name, namespace, all_namespaces=all_namespaces)
+        async for type_, document in _changes(client, path, options):
+            print(format_change(type_, document, output), flush=True)
+            seen += 1
+            if seen == count:
+                return
 
 
-def line(type_: str, document: dict[str, Any], form: Form) -> str:
-    """One change."""
+COMMAND = Command(watch)
+
+
+async def _changes(
+    client: "Client", path: "ResourcePath", options: "ListOptions"
+) -> "AsyncIterator[tuple[str, dict[str, Any]]]":
+    """Every change, across the watches that the server ends."""
+    import msgspec
+
+    from quarterdeck.wire.frame import EventType
+
+    while True:
+        async with client.resource(path.gvr).watch(path.namespace, options) as events:
+            async for type_, document in events:
+                version = document["metadata"]["resourceVersion"]
+                options = msgspec.structs.replace(options, resource_version=version)
+                if type_ is not EventType.BOOKMARK:
+                    yield type_.value, document
+
+
+def format_change(type_: str, document: dict[str, Any], form: Form) -> str:
+    """One change as text."""
+    from quarterdeck.cli.output import clean, documents
+    from quarterdeck.kit import json
+
     if form is Form.JSON:
         return json.encode({"type": type_, "object": clean(document)}).decode()
     if form is Form.YAML:
         return f"# {type_}\n---\n{documents([document], form)}"
     metadata = document["metadata"]
     where = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
-    told = f"{type_:<9} {document.get('kind', '')} {where}{metadata['name']}"
-    return told if form is Form.NAME else f"{told}  {summary(document)}".rstrip()
+    line = f"{type_:<9} {document.get('kind', '')} {where}{metadata['name']}"
+    return line if form is Form.NAME else f"{line}  {summarize(document)}".rstrip()
 
 
-def summary(document: dict[str, Any]) -> str:
-    """Phase, replicas and why it is not ready, of whatever has them."""
+def summarize(document: dict[str, Any]) -> str:
+    """Phase, replicas and why the object is not ready, as far as its status has them."""
     status = document.get("status")
     if not isinstance(status, dict):
         return ""
     parts = [str(status["phase"])] if status.get("phase") else []
-    wanted = (document.get("spec") or {}).get("replicas")
-    if wanted is not None:
-        parts.append(f"{status.get('readyReplicas', 0)}/{wanted} ready")
+    desired = (document.get("spec") or {}).get("replicas")
+    if desired is not None:
+        parts.append(f"{status.get('readyReplicas', 0)}/{desired} ready")
     parts += [
         f"({condition.get('reason', '')}: {condition.get('message', '')})"
         for condition in status.get("conditions") or ()
-        if condition.get("type") == "Ready" and condition.get("status") != TRUE
+        if condition.get("type") == "Ready" and condition.get("status") != "True"
     ]
     return " ".join(parts)

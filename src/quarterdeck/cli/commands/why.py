@@ -1,44 +1,40 @@
-"""`quarterdeck why`: why an object was reconciled, and what came of it."""
+"""`quarterdeck why`: why an object was reconciled, and the result."""
 
 from typing import Annotated, Any
 
-import typer
-
-from quarterdeck.cli.command import CommandError, Debug, call, split_target
-from quarterdeck.cli.loop import REFUSED, run_loop
-from quarterdeck.cli.output import Form, Output, pretty
-from quarterdeck.kit import http, json
-
-_DEFAULT = "http://127.0.0.1:8081"
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError
+from quarterdeck.cli.flags import Form, Kind, OneName, Output, split_target
+from quarterdeck.cli.parameters import Option
 
 
-def run(arguments: list[str]) -> int:
-    """Explain reconciles."""
-    return call("why", why, arguments)
-
-
-def why(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="application, pipeline, …")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The object's name.")] = "",
+async def why(
+    kind: Kind,
+    name: OneName = "",
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NAME", help="Its namespace.")
+        str, Option("--namespace", "-n", metavar="NAME", help="Namespace of the object.")
     ] = "default",
     health: Annotated[
         str,
-        typer.Option(
-            "--health", metavar="URL", envvar="QUARTERDECK_HEALTH_URL", help="The health page."
+        Option(
+            "--health",
+            metavar="URL",
+            env="QUARTERDECK_HEALTH_URL",
+            help="Health address of the operator process.",
         ),
-    ] = _DEFAULT,
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Newest so many.")] = 5,
+    ] = "http://127.0.0.1:8081",
+    limit: Annotated[
+        int, Option("--limit", minimum=1, metavar="N", help="Show at most N, newest first.")
+    ] = 5,
     output: Output = Form.TABLE,
-    debug: Debug = False,
 ) -> None:
-    """Tell the last reconciles of an object: cause, reads, writes, outcome."""
+    """Show the last reconciles of an object: cause, reads, writes, result."""
+    from quarterdeck.cli.output import pretty
+
     kind, name = split_target(kind, name)
     if not name:
-        raise CommandError("name the object: quarterdeck why KIND NAME", REFUSED)
-    url = f"{health.rstrip('/')}/explain/{kind}/{namespace}/{name}"
-    document = run_loop(_ask(url, health), fast=False)
+        raise CommandError("NAME is required: quarterdeck why KIND NAME", REFUSED)
+    document = await _fetch(f"{health.rstrip('/')}/explain/{kind}/{namespace}/{name}", health)
     if output is Form.JSON:
         print(pretty(document))
         return
@@ -46,36 +42,41 @@ def why(
         print(f"controller {controller['controller']}")
         records = controller["reconciles"][:limit]
         if not records:
-            print(f"  nothing is known of {namespace}/{name}: it was not reconciled lately")
+            print(f"  no recorded reconcile of {namespace}/{name}")
         for record in records:
-            print("\n".join(tell(record)))
+            print("\n".join(format_record(record)))
 
 
-async def _ask(url: str, health: str) -> dict[str, Any]:
+COMMAND = Command(why)
+
+
+async def _fetch(url: str, health: str) -> dict[str, Any]:
+    from quarterdeck.kit import http, json
+
     try:
         async with http.Client() as client, await client.request("GET", url) as response:
             body = await response.read()
     except http.HttpError as error:
         raise CommandError(
-            f"nobody answers at {health} ({error}): start quarterdeck up or run, or give --health"
+            f"cannot reach {health}: {error}; start quarterdeck up or run, or set --health", FAILED
         ) from error
     try:
         document: dict[str, Any] = json.decode(body)
     except json.JsonError as error:
-        raise CommandError(f"{url} is not an explain page: give --health") from error
+        raise CommandError(f"{url} did not answer with JSON; check --health", FAILED) from error
     if "controllers" not in document:
-        raise CommandError(str(document.get("error") or "the page explains nothing"))
+        raise CommandError(str(document.get("error") or f"{url} has no controllers"), FAILED)
     return document
 
 
-def tell(record: dict[str, Any]) -> list[str]:
-    """One reconcile as a short story."""
+def format_record(record: dict[str, Any]) -> list[str]:
+    """One reconcile, a line for each cause, read and write."""
     took = f"{record['durationSeconds'] * 1000:.1f} ms"
     waited = f"{record['queueWaitSeconds'] * 1000:.1f} ms"
-    lines = [f"  {record['startedAt']}  {record['outcome']} in {took}, after waiting {waited}"]
+    lines = [f"  {record['startedAt']}  {record['outcome']} in {took}, queued for {waited}"]
     if record["detail"]:
         lines.append(f"    {record['detail']}")
-    lines += [f"    because  {_cause(cause)}" for cause in record["causes"]]
+    lines += [f"    cause    {_format_cause(cause)}" for cause in record["causes"]]
     lines += [
         f"    read     {read['kind']} {read['object']} at {read['version']} ({read['source']})"
         for read in record["reads"]
@@ -86,14 +87,14 @@ def tell(record: dict[str, Any]) -> list[str]:
         if write["verb"] != "skipped"
     ]
     if record["nextSeconds"] is not None:
-        lines.append(f"    again in {record['nextSeconds']} s")
+        lines.append(f"    next in  {record['nextSeconds']} s")
     return lines
 
 
-def _cause(cause: dict[str, Any]) -> str:
+def _format_cause(cause: dict[str, Any]) -> str:
     if "kind" not in cause:
         return str(cause["event"])
     return (
         f"{cause['kind']} {cause['object']} was {cause['event']} "
-        f"({cause['oldVersion']} -> {cause['newVersion']}, found by {cause['mappedBy']})"
+        f"({cause['oldVersion']} -> {cause['newVersion']}, mapped by {cause['mappedBy']})"
     )

@@ -1,0 +1,58 @@
+"""`quarterdeck pipelines lint`: check pipelines in files."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, CommandError
+from quarterdeck.cli.parameters import Argument
+
+_STDIN = "-"
+
+
+def lint(
+    files: Annotated[
+        list[str], Argument(metavar="FILE", help="File, folder, or - for standard input.")
+    ],
+) -> int:
+    """Check manifests, Alloy and OpenTelemetry configuration without a cluster or a server."""
+    from quarterdeck.operators.pipelines import lint as linter
+
+    errors = count = 0
+    for name in _list_files(files):
+        found = linter.lint(name, _read(name))
+        count += found.pipelines
+        errors += sum(1 for each in found.problems if each.is_error)
+        for problem in found.problems:
+            print(problem)
+    if not count and not errors:
+        raise CommandError("no pipelines found in the given files", REFUSED)
+    counted = "1 pipeline" if count == 1 else f"{count} pipelines"
+    print(f"{counted} checked, {'1 error' if errors == 1 else f'{errors} errors'}")
+    return FAILED if errors else OK
+
+
+COMMAND = Command(lint)
+
+
+def _read(name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if name == _STDIN else Path(name).read_bytes()
+    except OSError as error:
+        raise CommandError(f"cannot read {name}: {error.strerror or error}", REFUSED) from error
+
+
+def _list_files(names: Sequence[str]) -> Iterator[str]:
+    """The files, including the files of folders."""
+    from quarterdeck.operators.pipelines.lint import ALLOY_ENDINGS, YAML_ENDINGS
+
+    for name in names:
+        path = Path(name)
+        if name != _STDIN and path.is_dir():
+            for each in sorted(path.rglob("*")):
+                if each.suffix in (*ALLOY_ENDINGS, *YAML_ENDINGS) and each.is_file():
+                    yield str(each)
+        else:
+            yield name

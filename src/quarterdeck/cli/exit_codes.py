@@ -1,0 +1,63 @@
+"""The exit codes of every command, and the one line that explains a failure."""
+
+import sys
+
+OK = 0
+FAILED = 1
+REFUSED = 2
+INTERRUPTED = 130
+
+MEANINGS = {
+    OK: "success",
+    FAILED: "the operation failed; the message gives the cause",
+    REFUSED: "invalid usage or settings, or the process could not start; nothing was changed",
+    INTERRUPTED: "interrupted by a signal before it was ready or finished",
+}
+
+
+class CommandError(Exception):
+    """Raised by a command that cannot continue; the message is one line with the fix."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def print_error(prog: str, message: object) -> None:
+    """Print one line on standard error."""
+    text = " ".join(str(message).split())
+    print(f"{prog}: {text}", file=sys.stderr)
+
+
+def translate(error: BaseException) -> tuple[int, str]:
+    """The exit code of a failure, and its message; an empty message prints nothing."""
+    from quarterdeck.app.errors import Interrupted, NotConfigured, SettingError, StartError
+    from quarterdeck.cli.parameters import UsageError
+    from quarterdeck.client.errors import ClientError
+    from quarterdeck.wire.status import ApiError
+
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    match error:
+        case CommandError():
+            return error.code, str(error)
+        case UsageError() | SettingError():
+            return REFUSED, str(error)
+        case NotConfigured():
+            return FAILED, str(error)
+        case StartError():
+            return REFUSED, str(error)
+        case ClientError():
+            return FAILED, str(error)
+        case ApiError():
+            message = f"the server answered {error.code} {error.reason}: {error.message}"
+            return FAILED, message
+        case KeyboardInterrupt() | Interrupted():
+            return INTERRUPTED, str(error) or "interrupted"
+        case BrokenPipeError():
+            return OK, ""
+        case OSError():
+            where = f": {error.filename}" if error.filename else ""
+            return FAILED, f"{error.strerror or error}{where}"
+        case _:
+            return FAILED, f"{type(error).__name__}: {error}; add --debug for a traceback"

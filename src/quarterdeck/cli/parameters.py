@@ -1,0 +1,195 @@
+"""Typed parameters of a command function, read into an argparse parser.
+
+A parameter is annotated with `Option` or `Argument`; its Python type and its default say the rest:
+
+- `bool` is a switch, `list[str]` may be given several times, an enum is a choice;
+- a parameter without a default is required.
+"""
+
+import argparse
+import enum
+import typing
+from collections.abc import Callable, Iterator
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, NoReturn
+
+
+class UsageError(Exception):
+    """Raised for arguments that the command does not accept; the message is one line."""
+
+
+class Option:
+    """A flag: its names, its help, and what a plain type cannot say."""
+
+    def __init__(
+        self,
+        *names: str,
+        help: str,
+        metavar: str = "",
+        env: str = "",
+        minimum: int | None = None,
+        maximum: int | None = None,
+    ) -> None:
+        self.names = names
+        self.help = help
+        self.metavar = metavar
+        self.env = env
+        """An environment variable that gives the default."""
+        self.minimum = minimum
+        self.maximum = maximum
+
+
+class Argument:
+    """A positional argument."""
+
+    def __init__(self, *, metavar: str, help: str) -> None:
+        self.metavar = metavar
+        self.help = help
+
+
+class Parameter(NamedTuple):
+    """One parameter of a command function."""
+
+    name: str
+    type: Any
+    """Without `None`."""
+    spec: Option | Argument | None
+    """None for a parameter that the command itself fills."""
+    default: Any
+    is_required: bool
+
+
+class Parser(argparse.ArgumentParser):
+    """An argparse parser that raises, and that never guesses at an abbreviated flag."""
+
+    def __init__(self, prog: str, description: str, epilog: str = "") -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            epilog=epilog,
+            add_help=False,
+            allow_abbrev=False,
+        )
+        self.add_argument("-h", "--help", action="help", help="Show this help.")
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the arguments; the caller prints the line."""
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def read_parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
+    """The parameters of a function, in order."""
+    import inspect
+
+    hints = typing.get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        hint, spec = hints[name], None
+        if typing.get_origin(hint) is typing.Annotated:
+            hint, spec = typing.get_args(hint)[:2]
+        is_required = parameter.default is parameter.empty
+        default = None if is_required else parameter.default
+        yield Parameter(name, _without_none(hint), spec, default, is_required)
+
+
+def _without_none(hint: Any) -> Any:
+    if typing.get_origin(hint) in (typing.Union, UnionType):
+        return next(each for each in typing.get_args(hint) if each is not NoneType)
+    return hint
+
+
+def add_parameter(parser: Parser, parameter: Parameter) -> None:
+    """Declare a parameter to a parser."""
+    match parameter.spec:
+        case Argument() as spec:
+            _add_argument(parser, parameter, spec)
+        case Option() as spec:
+            _add_option(parser, parameter, spec)
+        case None:
+            pass
+
+
+def _add_argument(parser: Parser, parameter: Parameter, spec: Argument) -> None:
+    extra: dict[str, Any] = {}
+    if typing.get_origin(parameter.type) is list:
+        extra["nargs"] = "+" if parameter.is_required else "*"
+    elif not parameter.is_required:
+        extra["nargs"] = "?"
+    if not parameter.is_required:
+        extra["default"] = parameter.default
+    parser.add_argument(
+        parameter.name,
+        metavar=spec.metavar,
+        help=_escape(spec.help),
+        type=_reader(parameter),
+        **extra,
+    )
+
+
+def _add_option(parser: Parser, parameter: Parameter, spec: Option) -> None:
+    import os
+
+    default = parameter.default
+    if spec.env:
+        default = os.environ.get(spec.env) or default
+    extra: dict[str, Any] = {"help": _help(parameter, spec), "default": default}
+    if parameter.type is bool:
+        extra["action"] = "store_true"
+    else:
+        extra["type"] = _reader(parameter)
+        extra["metavar"] = spec.metavar or _choices(parameter.type) or parameter.name.upper()
+        extra["required"] = parameter.is_required
+        if typing.get_origin(parameter.type) is list:
+            extra["action"] = "append"
+    names = sorted(spec.names, key=len)  # -n, --namespace
+    parser.add_argument(*names, dest=parameter.name, **extra)
+
+
+def _help(parameter: Parameter, spec: Option) -> str:
+    text = spec.help
+    if parameter.type is not bool and parameter.default not in (None, ""):
+        text += f" (default: {parameter.default})"
+    if spec.env:
+        text += f" [env: {spec.env}]"
+    return _escape(text)
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _choices(kind: Any) -> str:
+    return "|".join(kind) if isinstance(kind, type) and issubclass(kind, enum.StrEnum) else ""
+
+
+def _reader(parameter: Parameter) -> Callable[[str], Any]:
+    """What turns an argument's text into its type."""
+    kind, spec = parameter.type, parameter.spec
+    if typing.get_origin(kind) is list:
+        (kind,) = typing.get_args(kind)
+    if kind is int:
+        return lambda text: _read_int(text, spec)
+    if isinstance(kind, type) and issubclass(kind, enum.StrEnum):
+        return lambda text: _read_choice(text, kind)
+    reader: Callable[[str], Any] = kind
+    return reader
+
+
+def _read_int(text: str, spec: Option | Argument | None) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if isinstance(spec, Option):
+        if spec.minimum is not None and number < spec.minimum:
+            raise argparse.ArgumentTypeError(f"{number} is less than {spec.minimum}")
+        if spec.maximum is not None and number > spec.maximum:
+            raise argparse.ArgumentTypeError(f"{number} is greater than {spec.maximum}")
+    return number
+
+
+def _read_choice(text: str, kind: type[enum.StrEnum]) -> enum.StrEnum:
+    try:
+        return kind(text)
+    except ValueError:
+        known = ", ".join(kind)
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {known}") from None
