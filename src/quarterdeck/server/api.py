@@ -15,6 +15,7 @@ from quarterdeck.server.admission.chain import Admission
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.defaults import default_plugins
 from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
 from quarterdeck.server.admission.plugins.service_account import ServiceAccounts
 from quarterdeck.server.admission.quota.plugin import ResourceQuotas
 from quarterdeck.server.authentication.authenticator import Authenticator, authenticate
@@ -24,8 +25,9 @@ from quarterdeck.server.authentication.service_accounts.signing_key import Signi
 from quarterdeck.server.authentication.service_accounts.tokens import AccountTokens
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authentication.x509 import Certificates
-from quarterdeck.server.authorization.administrators import AdministratorsOnly
+from quarterdeck.server.authorization.always_allow import AlwaysAllow
 from quarterdeck.server.authorization.authorizer import Authorizer
+from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
 from quarterdeck.server.bootstrap import bootstrap
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.core import Stream
@@ -77,6 +79,7 @@ class ApiServer:
         clock = clock or SystemClock()
         rng = rng or random.Random()
         options = options or ServerOptions()
+        roles = RbacAuthorizer(store)
         accounts = AccountTokens(store, SigningKey(options.signing_key), clock=clock, rng=rng)
         if authenticators is None:
             authenticators = (
@@ -99,13 +102,22 @@ class ApiServer:
             timers=Timers(clock),
             authenticators=with_accounts(authenticators, accounts),
             accounts=accounts,
-            authorizer=authorizer or AdministratorsOnly(),
-            admission=Admission((NamespaceLifecycle(store), *own, *plugins, ResourceQuotas(store))),
+            authorizer=authorizer or (roles if options.has_roles else AlwaysAllow()),
+            admission=Admission(
+                (
+                    NamespaceLifecycle(store),
+                    *own,
+                    *plugins,
+                    RoleEscalation(roles),
+                    ResourceQuotas(store),
+                )
+            ),
             metrics=Metrics(store, streams),
             frames=FrameCache(),
             field_managers=FieldManagers(),
             streams=streams,
         )
+        self._roles = roles
         self.lifecycle: Lifecycle | None = None
         """What happens by itself; there once the server has started, unless switched off."""
         self._is_ready = False
@@ -119,6 +131,7 @@ class ApiServer:
     async def start(self) -> None:
         """Register what is served and make the objects every cluster has."""
         await bootstrap(self.core)
+        self._roles.start()
         if self.core.options.lifecycle:
             from quarterdeck.server.lifecycle import Lifecycle
 
@@ -145,7 +158,7 @@ class ApiServer:
         labels = UNRESOLVED
         try:
             user = self._authenticate(request)
-            route = router.resolve(self.core, request)
+            route = router.resolve(self.core, request, user)
             if route is None:
                 labels = NON_RESOURCE if request.method in _READ_METHODS else UNRESOLVED
                 response: responses.Answer = self._nonresource.handle(request, user)

@@ -7,6 +7,7 @@ from typing import Any
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.server import default_roles
 from quarterdeck.server.admission.plugins.namespace_lifecycle import IMMORTAL_NAMESPACES
 from quarterdeck.server.core import Core
 from quarterdeck.server.custom import custom_resources, definition_resources
@@ -38,6 +39,8 @@ async def bootstrap(core: Core) -> None:
     DefinitionCleanup(core.store, registry, lambda: core.context("", "")).start()
     Establishing(core.store, registry, core.clock.now, track=_tracker(core)).start()
     await _make_namespaces(core)
+    if core.options.has_roles:
+        await default_roles.reconcile(core)
 
 
 def _tracker(core: Core) -> Callable[[Object, Object], Object]:

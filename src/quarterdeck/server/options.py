@@ -63,6 +63,9 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The PEM key that signs the tokens of service accounts; without one a key is made up, and
     tokens end with the server."""
 
+    has_roles: bool = True
+    """Whether roles decide who may do what; without it everybody may do everything."""
+
     advertise_address: str = ""
     """`host:port` that legacy discovery names; empty for what the request was sent to."""
 

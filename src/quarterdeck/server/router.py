@@ -32,6 +32,7 @@ from quarterdeck.server.request import negotiation
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import responses
 from quarterdeck.wire import path as paths
+from quarterdeck.wire.field_selector import FieldSelector
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import MethodNotAllowed, NotFound
 
@@ -119,16 +120,18 @@ class Route(NamedTuple):
         return RequestLabels(self.verb, gvr.group, gvr.version, gvr.resource, known, scope)
 
 
-def resolve(core: Core, request: http.Request) -> Route | None:
+def resolve(core: Core, request: http.Request, user: User) -> Route | None:
     """Find the resource and the verb of a request; None if its path names no served resource.
 
+    Who may not do it learns nothing about what is served: authorization comes first.
+
     Raises:
+        Forbidden: if the user may not do it.
         NotFound: if the group version is served and has no such resource.
         MethodNotAllowed: if the method has no meaning there.
     """
     path = paths.parse(request.path)
-    resource = None if path is None else find_resource(core, path)
-    if path is None or resource is None:
+    if path is None:
         return None
     options = None
     if request.method in ("GET", "HEAD") and (not path.name or "watch=" in request.query):
@@ -138,19 +141,20 @@ def resolve(core: Core, request: http.Request) -> Route | None:
     verb = verb_of(request.method, path, options)
     if not verb:
         raise MethodNotAllowed
-    return Route(resource, path, verb, options)
+    check(core.authorizer, user, _attributes(verb, path, options))
+    resource = find_resource(core, path)
+    return None if resource is None else Route(resource, path, verb, options)
 
 
 async def handle(
     core: Core, request: http.Request, route: Route, *, user: User
 ) -> responses.Answer:
-    """Authorize and run the verb of a request to a resource.
+    """Run the verb of a request to a resource.
 
     Raises:
         ApiError: for everything that is refused.
     """
     resource, path, verb, options = route
-    check(core.authorizer, user, _attributes(verb, path))
     _check_served(resource, path, verb)
     call = Call(
         request=request,
@@ -193,16 +197,30 @@ def _not_served(path: paths.ResourcePath) -> NotFound:
     return NotFound(f"{full} is not served here: no container runs behind this API")
 
 
-def _attributes(verb: str, path: paths.ResourcePath) -> Attributes:
+def _attributes(verb: str, path: paths.ResourcePath, options: ListOptions | None) -> Attributes:
+    """What is asked for; a request about one namespace is one inside of it."""
+    name, namespace = path.name, path.namespace
+    if not path.group and path.resource == "namespaces":
+        namespace = name
+    if not name and options is not None and options.field_selector:
+        name = _exact_name(options.field_selector)
     return Attributes(
         verb=verb,
         group=path.group,
         version=path.version,
         resource=path.resource,
         subresource=path.subresource,
-        namespace=path.namespace,
-        name=path.name,
+        namespace=namespace,
+        name=name,
     )
+
+
+def _exact_name(field_selector: str) -> str:
+    """The one name a list is about; a selector that cannot be read is refused later."""
+    try:
+        return FieldSelector.parse(field_selector).exact("metadata.name") or ""
+    except ValueError:
+        return ""
 
 
 def _check_served(resource: Resource, path: paths.ResourcePath, verb: str) -> None:

@@ -37,7 +37,7 @@ SIMULATED = """## Simulated
 """
 STORED = """## Stored, without effect yet
 Validated and kept like any other object, but nothing acts on them: admission webhooks and policies,
-roles and role bindings (administrators may do everything, others nothing), limit ranges, API
+limit ranges, API
 services, certificate signing requests, flow schemas.
 """
 REFUSED = """## Refused
@@ -69,7 +69,8 @@ def rendered() -> str:
         f"{len(golden.PAIRS) - len(missing)} of {len(golden.PAIRS)} recorded answers of a real"
         " kube-apiserver are given word for word (what differs from run to run is masked).",
     ]
-    lines += ["The others:", *(f"- {title}: {reason}" for title, reason in missing.items())]
+    if missing:
+        lines += ["The others:", *(f"- {title}: {reason}" for title, reason in missing.items())]
     lines += ["", "## Served", "| resource | kind | verbs | subresources | refused |"]
     lines += ["| --- | --- | --- | --- | --- |"]
     lines += [_row(each) for each in sorted(served, key=lambda each: each.gvr)]

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.server.authentication.user import ANONYMOUS, LOCAL, User
-from quarterdeck.server.authorization.administrators import AdministratorsOnly
+from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authorization.authorizer import Attributes, refusal
 from quarterdeck.server.kinds import builtin_resources
 from quarterdeck.server.nonresource import discovery
@@ -191,27 +190,6 @@ def test_versions_are_ordered_as_kubernetes_orders_them() -> None:
     mixed = ["foo1", "v1alpha2", "v10", "v2", "v1beta1", "v11alpha1", "foo10", "v3beta1"]
     ordered = sorted(mixed, key=discovery.version_priority, reverse=True)
     assert ordered[:6] == ["v10", "v2", "v3beta1", "v1beta1", "v11alpha1", "v1alpha2"]
-
-
-@pytest.mark.parametrize(
-    ("user", "attributes", "allowed"),
-    [
-        pytest.param(LOCAL, Attributes("delete", resource="pods"), True, id="local"),
-        pytest.param(ANONYMOUS, Attributes("get", path="/version"), True, id="version"),
-        pytest.param(ANONYMOUS, Attributes("get", path="/api/v1"), True, id="discovery"),
-        pytest.param(ANONYMOUS, Attributes("get", path="/metrics"), False, id="metrics"),
-        pytest.param(ANONYMOUS, Attributes("post", path="/version"), False, id="post"),
-        pytest.param(ANONYMOUS, Attributes("list", resource="pods"), False, id="nobody"),
-        pytest.param(
-            User(name="alice", groups=("system:authenticated",)),
-            Attributes("create", group="authorization.k8s.io", resource="selfsubjectaccessreviews"),
-            True,
-            id="asks about herself",
-        ),
-    ],
-)
-def test_only_administrators_may(user: User, attributes: Attributes, allowed: bool) -> None:
-    assert AdministratorsOnly().allows(user, attributes) is allowed
 
 
 def test_refusal_names_user_verb_and_place() -> None:

@@ -1,8 +1,10 @@
 """The port of authorizers, the attributes of a request, and the check that refuses it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from quarterdeck.server.authentication.user import User
+from quarterdeck.server.authorization.policy_rule import PolicyRule
 from quarterdeck.wire.status import Details, Forbidden
 
 
@@ -24,6 +26,10 @@ class Authorizer(Protocol):
 
     def allows(self, user: User, attributes: Attributes) -> bool:
         """The decision; no reason is given, as Kubernetes gives none."""
+        ...
+
+    def rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
+        """Everything a user may do in a namespace, as far as rules can tell."""
         ...
 
 

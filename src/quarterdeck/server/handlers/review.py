@@ -10,8 +10,9 @@ from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import invalid
 from quarterdeck.server.authentication.bearer_token import authenticate_token
 from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES
-from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authorization.authorizer import Attributes
+from quarterdeck.server.authorization.policy_rule import to_json
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
@@ -23,21 +24,6 @@ from quarterdeck.server.write.options import intent_of, validation_of
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import BadRequest, Invalid, Unauthorized
 
-_PUBLIC = ("/healthz", "/livez", "/readyz", "/version", "/version/")
-_DISCOVERY = (
-    "/api",
-    "/api/*",
-    "/apis",
-    "/apis/*",
-    "/healthz",
-    "/livez",
-    "/openapi",
-    "/openapi/*",
-    "/readyz",
-    "/version",
-    "/version/",
-)
-"""What `system:public-info-viewer` and `system:discovery` open in Kubernetes, and we to all."""
 Review = Callable[[Core, Call, Object], None]
 """Fills in the status of a review, in place."""
 
@@ -81,35 +67,18 @@ def _access(core: Core, call: Call, value: Object) -> None:
 
 
 def _self_rules(core: Core, call: Call, value: Object) -> None:
-    """What administrators, whoever is somebody, and everybody may do."""
-    resources, paths = [], [_rule_for_paths(*_PUBLIC)]
-    if AUTHENTICATED in call.user.groups:
-        resources = [
-            _rule("create", "authentication.k8s.io", "selfsubjectreviews"),
-            _rule(
-                "create",
-                "authorization.k8s.io",
-                "selfsubjectaccessreviews",
-                "selfsubjectrulesreviews",
-            ),
-        ]
-        paths.insert(0, _rule_for_paths(*_DISCOVERY))
-    if MASTERS in call.user.groups:
-        resources.insert(0, _rule("*", "*", "*"))
-        paths.insert(0, {"verbs": ["*"], "nonResourceURLs": ["*"]})
+    """List the rules the user holds, those about resources and those about paths apart."""
+    namespace = (value.get("spec") or {}).get("namespace") or ""
+    if not namespace:
+        raise BadRequest("no namespace on request")
+    rules = core.authorizer.rules(call.user, namespace)
+    value["spec"] = {}
+    value["metadata"].pop("managedFields", None)
     value["status"] = {
-        "resourceRules": resources,
-        "nonResourceRules": paths,
+        "resourceRules": [to_json(rule) for rule in rules if not rule.non_resource_urls],
+        "nonResourceRules": [to_json(rule) for rule in rules if rule.non_resource_urls],
         "incomplete": False,
     }
-
-
-def _rule(verb: str, group: str, *resources: str) -> Object:
-    return {"verbs": [verb], "apiGroups": [group], "resources": list(resources)}
-
-
-def _rule_for_paths(*paths: str) -> Object:
-    return {"verbs": ["get"], "nonResourceURLs": list(paths)}
 
 
 def _token(core: Core, call: Call, value: Object) -> None:

@@ -39,14 +39,14 @@ class NonResourceRouter:
         verb = "get" if request.method in ("GET", "HEAD") else request.method.lower()
         check(self._core.authorizer, user, Attributes(verb=verb, path=path))
         if verb != "get":
-            return _not_found()
+            return responses.page_not_found()
         first, *rest = path[1:].split("/")
         if first in ENDPOINTS:
-            return self._health.answer(path, request.query) or _not_found()
+            return self._health.answer(path, request.query) or responses.page_not_found()
         if first in ("api", "apis"):
             return self._discover(request, first, rest)
         if first == "openapi":
-            return self._describe(request, path) or _not_found()
+            return self._describe(request, path) or responses.page_not_found()
         match path:
             case "/version":
                 return http.Response(200, responses.JSON_HEADERS, self._version)
@@ -58,7 +58,7 @@ class NonResourceRouter:
             case "/metrics":
                 return http.Response(200, responses.METRICS_HEADERS, self._core.metrics.render())
             case _:
-                return _not_found()
+                return responses.page_not_found()
 
     def _describe(self, request: http.Request, path: str) -> http.Response | None:
         """Answer for OpenAPI, which is loaded by the first request for it."""
@@ -81,7 +81,7 @@ class NonResourceRouter:
             body = documents.group(rest[0])
         else:
             body = documents.resources(rest[0], rest[1]) if len(rest) == 2 else None
-        return _not_found() if body is None else _json(request, self._core, body)
+        return responses.page_not_found() if body is None else _json(request, self._core, body)
 
     def _discover_root(self, request: http.Request, root: str) -> http.Response:
         chosen = negotiation.choose_discovery(request.headers.get("accept"))
@@ -107,10 +107,6 @@ def _issuer_document(request: http.Request) -> dict[str, object]:
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],
     }
-
-
-def _not_found() -> http.Response:
-    return http.Response(404, responses.TEXT_HEADERS, b"404 page not found\n")
 
 
 def _json(

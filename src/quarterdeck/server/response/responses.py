@@ -81,6 +81,11 @@ def failure(error: ApiError, warnings: list[str] | None = None) -> http.Response
     return http.Response(error.code, headers, error.encode())
 
 
+def page_not_found() -> http.Response:
+    """The answer for a path nobody serves."""
+    return http.Response(404, TEXT_HEADERS, b"404 page not found\n")
+
+
 def success(call: Call, details: dict[str, Any], status: int = 200) -> http.Response:
     """A Status that says all went well."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}

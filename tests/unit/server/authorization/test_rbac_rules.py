@@ -6,15 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.server.authorization.rbac.coverage import describe_rules, find_missing
-from quarterdeck.server.authorization.rbac.grants import Grants, Question, Source
-from quarterdeck.server.authorization.rbac.policy import (
-    AUTOUPDATE,
-    default_objects,
-    merge_binding,
-    merge_role,
-)
-from quarterdeck.server.authorization.rbac.rule import (
+from quarterdeck.server.authentication.user import ANONYMOUS, LOCAL, User
+from quarterdeck.server.authorization.authorizer import Attributes
+from quarterdeck.server.authorization.policy_rule import (
     PolicyRule,
     covers_path,
     matches_group,
@@ -23,10 +17,21 @@ from quarterdeck.server.authorization.rbac.rule import (
     parse_rules,
     to_json,
 )
+from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
+from quarterdeck.server.authorization.rbac.coverage import describe_rules, find_missing
+from quarterdeck.server.authorization.rbac.grants import Grants, Question, Source
+from quarterdeck.server.authorization.rbac.policy import (
+    AUTOUPDATE,
+    RESOURCES,
+    default_objects,
+    merge_binding,
+    merge_role,
+)
+from quarterdeck.storage.memory import open_memory
 
 VERBS = ("get", "list", "*")
 GROUPS = ("", "apps", "*")
-RESOURCES = ("pods", "pods/status", "deployments", "*/status", "*")
+RESOURCE_NAMES = ("pods", "pods/status", "deployments", "*/status", "*")
 NAMES = ("a", "b")
 
 
@@ -38,7 +43,7 @@ def rules() -> st.SearchStrategy[PolicyRule]:
         PolicyRule,
         verbs=some(VERBS),
         api_groups=some(GROUPS),
-        resources=some(RESOURCES),
+        resources=some(RESOURCE_NAMES),
         resource_names=st.one_of(st.just(()), some(NAMES)),
     )
 
@@ -221,3 +226,35 @@ def test_objects_that_refuse_updates_are_left_alone() -> None:
     merged = merge_binding(emptied, default)
     assert merged is not None
     assert merged["subjects"] == default["subjects"]
+
+
+@pytest.mark.parametrize(
+    ("user", "attributes", "allowed"),
+    [
+        pytest.param(LOCAL, Attributes("delete", resource="pods"), True, id="local"),
+        pytest.param(ANONYMOUS, Attributes("get", path="/version"), True, id="version"),
+        pytest.param(ANONYMOUS, Attributes("get", path="/api/v1"), False, id="discovery"),
+        pytest.param(ANONYMOUS, Attributes("get", path="/metrics"), False, id="metrics"),
+        pytest.param(ANONYMOUS, Attributes("post", path="/version"), False, id="post"),
+        pytest.param(ANONYMOUS, Attributes("list", resource="pods"), False, id="nobody"),
+        pytest.param(
+            User(name="alice", groups=("system:authenticated",)),
+            Attributes("create", group="authorization.k8s.io", resource="selfsubjectaccessreviews"),
+            True,
+            id="asks about herself",
+        ),
+        pytest.param(
+            User(name="alice", groups=("system:authenticated",)),
+            Attributes("get", path="/apis/apps/v1"),
+            True,
+            id="discovery by somebody",
+        ),
+    ],
+)
+def test_default_roles_allow_what_kubernetes_does(
+    user: User, attributes: Attributes, allowed: bool
+) -> None:
+    authorizer = RbacAuthorizer(open_memory())
+    for default in default_objects():
+        authorizer.grants.put(Source(RESOURCES[default["kind"]]), default)
+    assert authorizer.allows(user, attributes) is allowed

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.authentication.user import MASTERS, User
 from quarterdeck.server.authorization.authorizer import Attributes
+from quarterdeck.server.authorization.policy_rule import PolicyRule
 from quarterdeck.server.authorization.rbac.grants import Grants, Permissions, Question, Source
 from quarterdeck.server.authorization.rbac.policy import GROUP
 from quarterdeck.storage import Store, StoreEvent
@@ -38,6 +39,10 @@ class RbacAuthorizer:
             attributes.verb, attributes.group, attributes.resource, attributes.subresource
         )
         return permissions.allows(question, attributes.name)
+
+    def rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
+        """Every rule a user holds in a namespace."""
+        return self.permissions(user, namespace).rules
 
     def permissions(self, user: User, namespace: str) -> Permissions:
         """All rules a user holds in a namespace, or with an empty one outside of all."""

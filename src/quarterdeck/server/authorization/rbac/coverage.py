@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from quarterdeck.server.authorization.rbac.rule import ALL, PolicyRule, covers_path
+from quarterdeck.server.authorization.policy_rule import ALL, PolicyRule, covers_path
 
 
 def find_missing(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:

@@ -9,11 +9,11 @@ from typing import Any
 from quarterdeck.meta.field import quote
 from quarterdeck.server.authentication.user import MASTERS, User
 from quarterdeck.server.authorization.authorizer import Attributes
+from quarterdeck.server.authorization.policy_rule import ALL, PolicyRule, parse_rules
 from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
 from quarterdeck.server.authorization.rbac.coverage import describe_rules, find_missing
 from quarterdeck.server.authorization.rbac.grants import resolve_role
 from quarterdeck.server.authorization.rbac.policy import GROUP
-from quarterdeck.server.authorization.rbac.rule import ALL, PolicyRule, parse_rules
 from quarterdeck.wire.status import Forbidden, NotFound
 
 ROLES = ("roles", "clusterroles")

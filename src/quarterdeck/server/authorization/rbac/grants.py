@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quarterdeck.server.authorization.rbac.rule import (
+from quarterdeck.server.authorization.policy_rule import (
     PolicyRule,
     matches_group,
     matches_path,

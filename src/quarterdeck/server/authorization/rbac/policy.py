@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from quarterdeck.server.authorization.policy_rule import parse_rules, to_json
 from quarterdeck.server.authorization.rbac.coverage import find_missing
-from quarterdeck.server.authorization.rbac.rule import parse_rules, to_json
 
 GROUP = "rbac.authorization.k8s.io"
 AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"

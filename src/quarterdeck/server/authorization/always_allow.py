@@ -1,0 +1,24 @@
+"""An authorizer that allows everything, for tests that are not about rights."""
+
+from collections.abc import Sequence
+
+from quarterdeck.server.authentication.user import User
+from quarterdeck.server.authorization.authorizer import Attributes
+from quarterdeck.server.authorization.policy_rule import ALL, PolicyRule
+
+_EVERYTHING = (
+    PolicyRule(verbs=(ALL,), api_groups=(ALL,), resources=(ALL,)),
+    PolicyRule(verbs=(ALL,), non_resource_urls=(ALL,)),
+)
+
+
+class AlwaysAllow:
+    """Allows whatever anybody wants, also whoever is anonymous."""
+
+    def allows(self, user: User, attributes: Attributes) -> bool:
+        """Always true."""
+        return True
+
+    def rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
+        """Everything."""
+        return _EVERYTHING

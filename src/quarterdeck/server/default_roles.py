@@ -1,0 +1,56 @@
+"""The roles and bindings every cluster has, made or completed when the server starts."""
+
+from typing import Any
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.server.authorization.rbac.policy import (
+    GROUP,
+    RESOURCES,
+    default_objects,
+    merge_binding,
+    merge_role,
+)
+from quarterdeck.server.core import Core
+from quarterdeck.server.write import new_uid
+from quarterdeck.storage import Entry, StoreKey, Ticket
+from quarterdeck.storage.types import Encode
+
+_ROLES = ("Role", "ClusterRole")
+
+
+async def reconcile(core: Core) -> None:
+    """Make what is missing, and add what an older version lacked; one commit for all."""
+    tickets = [_reconcile_one(core, default) for default in default_objects()]
+    for ticket in tickets:
+        if ticket is not None:
+            await ticket
+
+
+def _reconcile_one(core: Core, default: dict[str, Any]) -> Ticket | None:
+    metadata = default["metadata"]
+    resource = f"{RESOURCES[default['kind']]}.{GROUP}"
+    key = StoreKey(resource, metadata.get("namespace", ""), metadata["name"])
+    entry = core.store.get(key)
+    if entry is None:
+        metadata["uid"] = new_uid(core)
+        metadata["creationTimestamp"] = format_time(core.clock.now())
+        return core.store.put(key, _encoder(default), expected=0)
+    return _complete(core, entry, default)
+
+
+def _complete(core: Core, entry: Entry, default: dict[str, Any]) -> Ticket | None:
+    existing = kit_json.decode(entry.value)
+    merge = merge_role if default["kind"] in _ROLES else merge_binding
+    merged = merge(existing, default)
+    if merged is None:
+        return None
+    return core.store.put(entry.key, _encoder(merged), expected=entry.revision)
+
+
+def _encoder(value: dict[str, Any]) -> Encode:
+    def encode(revision: int) -> bytes:
+        value["metadata"]["resourceVersion"] = str(revision)
+        return kit_json.encode(value)
+
+    return encode
