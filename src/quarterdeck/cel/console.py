@@ -18,7 +18,7 @@ def explain(text: str, self_value: object) -> dict[str, Any]:
     """
     program = Environment({"self": DYN}).compile(text, result=None)
     meter = Meter(PER_CALL_LIMIT)
-    value = program.trace({"self": self_value}, meter)
+    value = program.evaluate_with_meter({"self": self_value}, meter)
     return {"type": str(program.type), "cost": meter.cost, "value": to_json(value)}
 
 

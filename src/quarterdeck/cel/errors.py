@@ -33,7 +33,7 @@ class CompileError(CelError):
     def __init__(self, source: str, issues: Sequence[Issue]) -> None:
         self.source = source
         self.issues = tuple(sorted(issues, key=lambda issue: (issue.line, issue.column)))
-        super().__init__(_display(source, self.issues))
+        super().__init__(_format_issues(source, self.issues))
 
 
 class EvaluationError(CelError):
@@ -47,15 +47,15 @@ class BudgetExceeded(EvaluationError):
         super().__init__(message)
 
 
-def _display(source: str, issues: Sequence[Issue]) -> str:
+def _format_issues(source: str, issues: Sequence[Issue]) -> str:
     lines = source.split("\n")
-    shown = [_display_one(lines, issue) for issue in issues[:_MAX_REPORTED]]
+    shown = [_format_issue(lines, issue) for issue in issues[:_MAX_REPORTED]]
     if len(issues) > _MAX_REPORTED:
         shown.append(f"{len(issues) - _MAX_REPORTED} more errors were truncated")
     return "\n".join(shown)
 
 
-def _display_one(lines: Sequence[str], issue: Issue) -> str:
+def _format_issue(lines: Sequence[str], issue: Issue) -> str:
     text = f"ERROR: <input>:{issue.line}:{issue.column}: {issue.message}"
     if not 1 <= issue.line <= len(lines):
         return text

@@ -10,8 +10,8 @@ from quarterdeck.cel.cost.estimate import estimate
 from quarterdeck.cel.cost.meter import Meter
 from quarterdeck.cel.cost.units import Range
 from quarterdeck.cel.errors import BudgetExceeded, CelError, CompileError, Issue
-from quarterdeck.cel.library.constants import regex_problem
-from quarterdeck.cel.schema.declaration import declared_type
+from quarterdeck.cel.library.constants import find_regex_problem
+from quarterdeck.cel.schema.declaration import declare_type
 from quarterdeck.cel.syntax.ast import Expr
 from quarterdeck.cel.syntax.parser import parse
 from quarterdeck.cel.types import BOOL, Kind, Type, optional_of
@@ -50,9 +50,9 @@ class Program:
         """Names of the arguments `run` takes."""
         self.estimated_cost: Range = estimate(tree, root=variables.get("self"))
         self._bounds: dict[int, int] = {}
-        self.by_position: Callable[..., Any] = self._first_by_position
+        self.by_position: Callable[..., Any] = self._compile_then_run
         """The compiled code itself: it raises anything when it does not know."""
-        self._by_name: Callable[..., Any] = self._first_by_name
+        self._by_name: Callable[..., Any] = self._compile_then_evaluate
 
     def evaluate(self, variables: Mapping[str, Any], *, budget: Budget | None = None) -> Any:
         """The expression's value.
@@ -65,20 +65,22 @@ class Program:
             BudgetExceeded: when the budget does not suffice.
         """
         if budget is not None:
-            if budget.size is None or not budget.admits(bound := self.bound(budget.cap)):
+            if budget.size is None or not budget.can_afford(
+                bound := self.get_cost_bound(budget.cap)
+            ):
                 return self.measure(variables, budget)
             budget.remaining -= bound
         try:
             return self._by_name(variables)
         except Exception:  # whatever it is, the interpreter explains it
-            return _interpreter()(self._tree, variables)
+            return _load_interpreter()(self._tree, variables)
 
     def run(self, *args: Any) -> Any:
         """The value for variables given in the order of `parameters`."""
         try:
             return self.by_position(*args)
         except Exception:  # whatever it is, the interpreter explains it
-            return _interpreter()(self._tree, dict(zip(self.parameters, args, strict=True)))
+            return _load_interpreter()(self._tree, dict(zip(self.parameters, args, strict=True)))
 
     def _generate(self) -> None:
         """Make Python code of it, now that it is needed."""
@@ -86,11 +88,11 @@ class Program:
 
         self.by_position, self._by_name = compile_function(self._tree, self.parameters)
 
-    def _first_by_position(self, *args: Any) -> Any:
+    def _compile_then_run(self, *args: Any) -> Any:
         self._generate()
         return self.by_position(*args)
 
-    def _first_by_name(self, variables: Mapping[str, Any]) -> Any:
+    def _compile_then_evaluate(self, variables: Mapping[str, Any]) -> Any:
         self._generate()
         return self._by_name(variables)
 
@@ -98,17 +100,17 @@ class Program:
         """The value, with every step paid for."""
         meter = Meter(budget.per_call)
         try:
-            return _interpreter()(self._tree, variables, meter)
+            return _load_interpreter()(self._tree, variables, meter)
         finally:
             budget.spend(meter.cost)
             if budget.remaining < 0 and meter.cost <= budget.per_call:
                 raise BudgetExceeded(OUT_OF_BUDGET)
 
-    def trace(self, variables: Mapping[str, Any], meter: Meter) -> Any:
+    def evaluate_with_meter(self, variables: Mapping[str, Any], meter: Meter) -> Any:
         """The value, step by step, with its cost left in the meter."""
-        return _interpreter()(self._tree, variables, meter)
+        return _load_interpreter()(self._tree, variables, meter)
 
-    def bound(self, cap: int) -> int:
+    def get_cost_bound(self, cap: int) -> int:
         """The most the expression can cost on data of so many bytes (see `budget.cap_of`)."""
         known = self._bounds.get(cap)
         if known is None:
@@ -117,7 +119,7 @@ class Program:
 
 
 @functools.cache
-def _interpreter() -> Callable[..., Any]:
+def _load_interpreter() -> Callable[..., Any]:
     """The interpreter, loaded once something needs explaining or paying for."""
     from quarterdeck.cel.interpreter.interpret import interpret
 
@@ -141,7 +143,7 @@ class Environment:
         Raises:
             CelError: when the node may not be seen by expressions.
         """
-        declared = declared_type(node, root=root)
+        declared = declare_type(node, root=root)
         if declared is None:
             raise CelError("unable to convert structural schema to CEL declarations")
         return cls.for_type(declared, old_self=old_self, optional_old_self=optional_old_self)
@@ -166,13 +168,13 @@ class Environment:
         findings = check(text, tree, self.variables)
         if result is not None and tree.type != result:
             wanted = "string" if result.kind is Kind.STRING else str(result)
-            raise ResultTypeError(text, wanted)
-        if problem := next(filter(None, map(regex_problem, findings.patterns)), ""):
-            raise InstantiationError(text, problem)
+            raise WrongResultType(text, wanted)
+        if problem := next(filter(None, map(find_regex_problem, findings.patterns)), ""):
+            raise InvalidPattern(text, problem)
         return Program(text, tree, self.variables, used=findings.used)
 
 
-class ResultTypeError(CompileError):
+class WrongResultType(CompileError):
     """Raised when an expression is fine but yields the wrong type."""
 
     def __init__(self, source: str, wanted: str) -> None:
@@ -180,7 +182,7 @@ class ResultTypeError(CompileError):
         self.wanted = wanted
 
 
-class InstantiationError(CompileError):
+class InvalidPattern(CompileError):
     """Raised when an expression is well typed but could never be run."""
 
     def __init__(self, source: str, problem: str) -> None:
@@ -188,4 +190,4 @@ class InstantiationError(CompileError):
         self.problem = problem
 
 
-__all__ = ["Environment", "InstantiationError", "Program", "ResultTypeError"]
+__all__ = ["Environment", "InvalidPattern", "Program", "WrongResultType"]

@@ -97,7 +97,7 @@ class Timestamp(_Nanoseconds):
         zone = f"{sign}{hours:02d}:{minutes:02d}" if self.offset else "Z"
         return f"{local.replace(tzinfo=None).isoformat()}{fraction}{zone}"
 
-    def moment(self) -> datetime:
+    def to_datetime(self) -> datetime:
         """The same moment as a datetime, cut to microseconds."""
         return _EPOCH + timedelta(microseconds=self.ns // 1000)
 
@@ -118,7 +118,7 @@ class Optional:
 NONE: Final = Optional(present=False)
 
 
-def some(value: Any) -> Optional:
+def make_optional(value: Any) -> Optional:
     """An optional that holds a value."""
     return Optional(present=True, value=value)
 

@@ -127,7 +127,7 @@ _VALUE = {
 def test_actual_cost(rule: str, cost: int) -> None:
     environment = cel.Environment.for_schema(from_openapi(_OBJECT), old_self=True)
     meter = Meter()
-    assert environment.compile(rule).trace({"self": _VALUE}, meter) is True
+    assert environment.compile(rule).evaluate_with_meter({"self": _VALUE}, meter) is True
     assert meter.cost == cost
 
 
@@ -144,5 +144,5 @@ def test_the_bound_for_a_size_is_no_less_than_the_actual_cost(size: int) -> None
     ):
         program = environment.compile(rule)
         meter = Meter()
-        program.trace({"self": value}, meter)
-        assert meter.cost <= program.bound(size), rule
+        program.evaluate_with_meter({"self": value}, meter)
+        assert meter.cost <= program.get_cost_bound(size), rule

@@ -3,13 +3,13 @@
 import pytest
 
 from quarterdeck.cel import library
-from quarterdeck.cel.checker.declarations import is_declared, overloads
+from quarterdeck.cel.checker.declarations import get_overloads, is_declared
 from quarterdeck.cel.library.dispatch import OPERATORS
 
 
-@pytest.mark.parametrize("function", sorted({*OPERATORS, *library.functions()} - {"_?._"}))
+@pytest.mark.parametrize("function", sorted({*OPERATORS, *library.get_functions()} - {"_?._"}))
 def test_every_function_that_exists_is_declared(function: str) -> None:
-    assert overloads(function)
+    assert get_overloads(function)
 
 
 def test_an_unknown_function_is_not_declared() -> None:
@@ -17,6 +17,6 @@ def test_an_unknown_function_is_not_declared() -> None:
 
 
 def test_members_take_their_target_as_the_first_parameter() -> None:
-    (overload,) = overloads("startsWith")
+    (overload,) = get_overloads("startsWith")
     assert overload.member
     assert [str(part) for part in overload.params] == ["string", "string"]

@@ -195,8 +195,8 @@ def test_no_expression_costs_more_than_its_bound(text: str) -> None:
     program = _ENVIRONMENT.compile(text, result=None)
     meter = Meter()
     try:
-        program.trace(_VARIABLES, meter)
+        program.evaluate_with_meter(_VARIABLES, meter)
     except cel.EvaluationError:
         assert meter.cost >= 0
     assert program.estimated_cost.min <= program.estimated_cost.max
-    assert meter.cost <= program.bound(128), text
+    assert meter.cost <= program.get_cost_bound(128), text

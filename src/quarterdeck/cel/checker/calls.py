@@ -3,44 +3,44 @@
 from quarterdeck.cel.checker import paths
 from quarterdeck.cel.checker.checker import Checker
 from quarterdeck.cel.checker.declarations import is_declared
-from quarterdeck.cel.checker.names import qualified
+from quarterdeck.cel.checker.names import build_qualified_name
 from quarterdeck.cel.checker.overloads import resolve
 from quarterdeck.cel.library import constants
 from quarterdeck.cel.syntax.ast import Call, Literal_, Select
 from quarterdeck.cel.types import ERROR, Type, is_optional, optional_of
 
-_REFUSED = frozenset({"duration", "timestamp", "matches"})
+_CONSTANTS_CHECKED = frozenset({"duration", "timestamp", "matches"})
 """Functions whose last argument, if it is a constant that could never work, is an error."""
-_NOTED = frozenset({"find", "findAll"})
+_PATTERNS_RECORDED = frozenset({"find", "findAll"})
 """Functions whose pattern, if it is constant, is looked at once everything is well typed."""
 
 
-def call(checker: Checker, node: Call) -> Type:
+def check_call(checker: Checker, node: Call) -> Type:
     """Any call; the node learns which overloads it may mean."""
     if node.function == "_?._":
-        return _optional_select(checker, node)
+        return _check_optional_select(checker, node)
     if node.target is not None:
-        name = f"{qualified(node.target)}.{node.function}"
+        name = f"{build_qualified_name(node.target)}.{node.function}"
         if is_declared(name):
             node.function, node.target = name, None
         else:
             checker.visit(node.target)
-    arguments = _arguments(checker, node)
+    arguments = _check_arguments(checker, node)
     if not is_declared(node.function):
-        return checker.undeclared(node.pos, node.function)
+        return checker.report_undeclared(node.pos, node.function)
     target = node.target.type if node.target is not None else None
     found = resolve(checker.inference, node.function, target=target, arguments=arguments)
     if found is None:
-        return _no_overload(checker, node, arguments)
+        return _report_no_overload(checker, node, arguments)
     node.overloads = found.overloads
-    if node.function in _REFUSED:
-        _refuse_constant(checker, node)
-    elif node.function in _NOTED:
-        _note_pattern(checker, node)
+    if node.function in _CONSTANTS_CHECKED:
+        _check_constant(checker, node)
+    elif node.function in _PATTERNS_RECORDED:
+        _record_pattern(checker, node)
     return found.type
 
 
-def _arguments(checker: Checker, node: Call) -> list[Type]:
+def _check_arguments(checker: Checker, node: Call) -> list[Type]:
     before = checker.mixed_allowed
     checker.mixed_allowed = before or (node.function == "format" and node.target is not None)
     given = [checker.visit(argument) for argument in node.args]
@@ -48,37 +48,39 @@ def _arguments(checker: Checker, node: Call) -> list[Type]:
     return given
 
 
-def _no_overload(checker: Checker, node: Call, arguments: list[Type]) -> Type:
-    signature = f"({', '.join(str(checker.inference.settled(part)) for part in arguments)})"
+def _report_no_overload(checker: Checker, node: Call, arguments: list[Type]) -> Type:
+    signature = f"({', '.join(str(checker.inference.resolve_fully(part)) for part in arguments)})"
     if node.target is not None:
-        signature = f"{checker.inference.settled(node.target.type)}.{signature}"
+        signature = f"{checker.inference.resolve_fully(node.target.type)}.{signature}"
     return checker.report(
         node.pos, f"found no matching overload for '{node.function}' applied to '{signature}'"
     )
 
 
-def _refuse_constant(checker: Checker, node: Call) -> None:
+def _check_constant(checker: Checker, node: Call) -> None:
     argument = node.args[-1]
-    if isinstance(argument, Literal_) and not constants.valid(node.function, argument.value):
+    if isinstance(argument, Literal_) and not constants.is_valid(node.function, argument.value):
         checker.report(argument.pos, f"invalid {node.function} argument")
 
 
-def _note_pattern(checker: Checker, node: Call) -> None:
+def _record_pattern(checker: Checker, node: Call) -> None:
     pattern = node.args[0]
     if isinstance(pattern, Literal_):
         checker.findings.patterns.append(str(pattern.value))
 
 
-def _optional_select(checker: Checker, node: Call) -> Type:
+def _check_optional_select(checker: Checker, node: Call) -> Type:
     """`operand.?field`: always an optional, also of an optional operand."""
     operand, field = node.args
-    found = checker.known(operand)
+    found = checker.resolve(operand)
     inner = found.params[0] if is_optional(found) else found
     checker.visit(field)
     assert isinstance(field, Literal_)
     name = str(field.value)
     select = Select(node.pos, operand, name, name)
-    result = checker.inference.known(paths.field(checker, select, checker.inference.known(inner)))
+    result = checker.inference.resolve(
+        paths.check_field(checker, select, checker.inference.resolve(inner))
+    )
     field.value = select.member
     node.overloads = ("select_optional_field",)
     return result if is_optional(result) or result is ERROR else optional_of(result)

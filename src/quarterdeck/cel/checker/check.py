@@ -1,9 +1,9 @@
-"""The type of a tree: every kind of node has its way."""
+"""The type of a tree: one function for each kind of node."""
 
 from collections.abc import Mapping
 
 from quarterdeck.cel.checker import calls, literals, macros, paths
-from quarterdeck.cel.checker.checker import Checker, Findings, Way
+from quarterdeck.cel.checker.checker import Checker, CheckFunction, Findings
 from quarterdeck.cel.errors import CompileError
 from quarterdeck.cel.syntax.ast import (
     Call,
@@ -19,16 +19,16 @@ from quarterdeck.cel.syntax.ast import (
 )
 from quarterdeck.cel.types import Type
 
-_WAYS: Mapping[type[Expr], Way] = {
-    Literal_: literals.constant,
-    Ident: paths.ident,
-    Select: paths.select,
-    Call: calls.call,
-    ListExpr: literals.list_literal,
-    MapExpr: literals.map_literal,
-    MessageExpr: literals.message,
-    Comprehension: macros.comprehension,
-    OptionalMap: macros.optional_map,
+_CHECK_FUNCTIONS: Mapping[type[Expr], CheckFunction] = {
+    Literal_: literals.check_constant,
+    Ident: paths.check_ident,
+    Select: paths.check_select,
+    Call: calls.check_call,
+    ListExpr: literals.check_list,
+    MapExpr: literals.check_map,
+    MessageExpr: literals.check_message,
+    Comprehension: macros.check_comprehension,
+    OptionalMap: macros.check_optional_map,
 }
 
 
@@ -38,7 +38,7 @@ def check(source: str, tree: Expr, variables: Mapping[str, Type]) -> Findings:
     Raises:
         CompileError: with every issue found.
     """
-    checker = Checker(_WAYS, source, variables)
+    checker = Checker(_CHECK_FUNCTIONS, source, variables)
     try:
         checker.visit(tree)
     except RecursionError:
@@ -46,7 +46,7 @@ def check(source: str, tree: Expr, variables: Mapping[str, Type]) -> Findings:
     if checker.issues:
         raise CompileError(source, checker.issues)
     for node in checker.seen:
-        node.type = checker.inference.settled(node.type)
+        node.type = checker.inference.resolve_fully(node.type)
         if isinstance(node, Call) and node.function in ("_+_", "_?_:_"):
             node.type = _with_list_semantics(node)
     return checker.findings

@@ -1,4 +1,4 @@
-"""What every way of checking a node shares: variables, inference, and complaints."""
+"""What all functions that check a node share: variables, inference, and issues."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from quarterdeck.cel.syntax.ast import Expr
 from quarterdeck.cel.syntax.stream import locate
 from quarterdeck.cel.types import ERROR, Type
 
-Way = Callable[["Checker", Any], Type]
+CheckFunction = Callable[["Checker", Any], Type]
 """How the type of one kind of node is found."""
 
 
@@ -26,8 +26,8 @@ class Checker:
     """The check of one expression."""
 
     __slots__ = (
+        "_by_node_type",
         "_source",
-        "_ways",
         "findings",
         "inference",
         "issues",
@@ -38,7 +38,10 @@ class Checker:
     )
 
     def __init__(
-        self, ways: Mapping[type[Expr], Way], source: str, variables: Mapping[str, Type]
+        self,
+        by_node_type: Mapping[type[Expr], CheckFunction],
+        source: str,
+        variables: Mapping[str, Type],
     ) -> None:
         self.variables = variables
         self.scopes: list[Mapping[str, Type]] = []
@@ -51,23 +54,23 @@ class Checker:
         self.mixed_allowed = False
         """Inside the arguments of `format`, whose list may hold anything."""
         self._source = source
-        self._ways = ways
+        self._by_node_type = by_node_type
 
     def visit(self, node: Expr) -> Type:
         """The type of a node, as far as it is known by now."""
-        node.type = self._ways[type(node)](self, node)
+        node.type = self._by_node_type[type(node)](self, node)
         self.seen.append(node)
         return node.type
 
-    def known(self, node: Expr) -> Type:
+    def resolve(self, node: Expr) -> Type:
         """The same, with what was learnt since about its parts."""
-        return self.inference.known(self.visit(node))
+        return self.inference.resolve(self.visit(node))
 
     def report(self, pos: int, message: str) -> Type:
         """Note a complaint; the type stands for what has none."""
         self.issues.append(Issue(*locate(self._source, pos), message))
         return ERROR
 
-    def undeclared(self, pos: int, name: str) -> Type:
+    def report_undeclared(self, pos: int, name: str) -> Type:
         """Complain about a name nobody knows."""
         return self.report(pos, f"undeclared reference to '{name}' (in container '')")

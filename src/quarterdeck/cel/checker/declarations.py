@@ -148,7 +148,7 @@ class Overload(NamedTuple):
     """Whether type parameters occur."""
 
 
-def _comparisons() -> str:
+def _declare_comparisons() -> str:
     lines = []
     numbers = ("int", "uint", "double")
     for function, word in _COMPARISONS.items():
@@ -165,22 +165,22 @@ def _comparisons() -> str:
 
 def is_declared(function: str) -> bool:
     """Whether there is a function of this name."""
-    return function in _lines()
+    return function in _group_lines()
 
 
 @functools.cache
-def overloads(function: str) -> tuple[Overload, ...]:
+def get_overloads(function: str) -> tuple[Overload, ...]:
     """The signatures of a declared function."""
-    return tuple(map(_read, _lines()[function]))
+    return tuple(map(_parse_overload, _group_lines()[function]))
 
 
 @functools.cache
-def _lines() -> Mapping[str, list[str]]:
+def _group_lines() -> Mapping[str, list[str]]:
     """The declarations of every function, still text."""
     from quarterdeck.cel import library
 
     table: dict[str, list[str]] = {}
-    for text in (_STANDARD, _comparisons(), *library.declarations()):
+    for text in (_STANDARD, _declare_comparisons(), *library.get_declarations()):
         for line in filter(None, text.splitlines()):
             table.setdefault(line.partition(" ")[0], []).append(line)
     return table
@@ -207,15 +207,15 @@ _NAMES: Mapping[str, Type] = {
 }
 
 
-def _read(line: str) -> Overload:
+def _parse_overload(line: str) -> Overload:
     found = _LINE.fullmatch(line)
     if found is None:
         raise ValueError(f"not a declaration: {line!r}")
     overload, target, params, result = found.groups()
-    args = [_type(part) for part in _split(params[1:-1])]
+    args = [_parse_type(part) for part in _split(params[1:-1])]
     if target is not None:
-        args.insert(0, _type(target))
-    returned = _type(result)
+        args.insert(0, _parse_type(target))
+    returned = _parse_type(result)
     generic = any(type_.generic for type_ in [*args, returned])
     return Overload(overload, target is not None, tuple(args), returned, generic)
 
@@ -231,11 +231,11 @@ def _split(text: str) -> list[str]:
     return [*parts, last] if last else parts
 
 
-def _type(text: str) -> Type:
+def _parse_type(text: str) -> Type:
     name, opening, rest = text.partition("(")
     if not opening:
         return types.param(name) if len(name) == 1 else _NAMES[name]
-    inner = [_type(part) for part in _split(rest[:-1])]
+    inner = [_parse_type(part) for part in _split(rest[:-1])]
     match name:
         case "list":
             return types.list_of(inner[0])

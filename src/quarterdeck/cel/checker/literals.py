@@ -14,38 +14,38 @@ from quarterdeck.cel.types import (
 )
 
 
-def constant(checker: Checker, node: Literal_) -> Type:
+def check_constant(checker: Checker, node: Literal_) -> Type:
     """Known since it was read."""
     return node.type
 
 
-def list_literal(checker: Checker, node: ListExpr) -> Type:
+def check_list(checker: Checker, node: ListExpr) -> Type:
     """A list of the one type that all elements have."""
     element: Type | None = None
     for at, part in enumerate(node.elements):
-        given = _part(checker, part, optional=at in node.optional)
+        given = _check_element(checker, part, optional=at in node.optional)
         element = _join(checker, part.pos, element, given)
-    return list_of(element if element is not None else checker.inference.variable())
+    return list_of(element if element is not None else checker.inference.new_variable())
 
 
-def map_literal(checker: Checker, node: MapExpr) -> Type:
+def check_map(checker: Checker, node: MapExpr) -> Type:
     """A map from the type of all keys to that of all values."""
     key: Type | None = None
     value: Type | None = None
     for entry in node.entries:
         key = _join(checker, entry.key.pos, key, checker.visit(entry.key))
-        given = _part(checker, entry.value, optional=entry.optional)
+        given = _check_element(checker, entry.value, optional=entry.optional)
         value = _join(checker, entry.value.pos, value, given)
     if key is None or value is None:
-        return map_of(checker.inference.variable(), checker.inference.variable())
+        return map_of(checker.inference.new_variable(), checker.inference.new_variable())
     return map_of(key, value)
 
 
-def _part(checker: Checker, node: Expr, *, optional: bool) -> Type:
+def _check_element(checker: Checker, node: Expr, *, optional: bool) -> Type:
     """The type of an element; an optional one must be given as an optional."""
     if not optional:
         return checker.visit(node)
-    given = checker.known(node)
+    given = checker.resolve(node)
     if is_optional(given):
         return given.params[0]
     if not is_dyn(given):
@@ -59,16 +59,16 @@ def _join(checker: Checker, pos: int, previous: Type | None, current: Type) -> T
     if (joined := checker.inference.join(previous, current)) is not None:
         return joined
     if not checker.mixed_allowed:
-        shown = [checker.inference.settled(part) for part in (previous, current)]
+        shown = [checker.inference.resolve_fully(part) for part in (previous, current)]
         checker.report(pos, f"expected type '{shown[0]}' but found '{shown[1]}'")
     return DYN
 
 
-def message(checker: Checker, node: MessageExpr) -> Type:
+def check_message(checker: Checker, node: MessageExpr) -> Type:
     """There are no messages in Kubernetes: refused, whatever it is called."""
     for entry in node.entries:
         checker.visit(entry.value)
     name = node.name.removeprefix(".")
     if name in NAMED_TYPES:
         return checker.report(node.pos, f"'{name}' is not a message type")
-    return checker.undeclared(node.pos, name)
+    return checker.report_undeclared(node.pos, name)

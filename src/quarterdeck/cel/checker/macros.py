@@ -19,17 +19,17 @@ from quarterdeck.cel.types import (
 )
 
 
-class _Walked(NamedTuple):
+class _RangeTypes(NamedTuple):
     """What a range consists of: index or key, and element."""
 
     key: Type
     element: Type
 
 
-def comprehension(checker: Checker, node: Comprehension) -> Type:
+def check_comprehension(checker: Checker, node: Comprehension) -> Type:
     """A macro that walks a list or map."""
-    range_type = checker.known(node.range)
-    walked = _walked(checker, node.range, range_type)
+    range_type = checker.resolve(node.range)
+    walked = _infer_range(checker, node.range, range_type)
     scope = {node.var: walked.key if range_type.kind is Kind.MAP else walked.element}
     if node.var2:
         scope = {node.var: walked.key, node.var2: walked.element}
@@ -51,33 +51,33 @@ def comprehension(checker: Checker, node: Comprehension) -> Type:
             return step if step.kind is Kind.MAP else map_of(DYN, DYN)
 
 
-def _walked(checker: Checker, node: Expr, type_: Type) -> _Walked:
+def _infer_range(checker: Checker, node: Expr, type_: Type) -> _RangeTypes:
     match type_.kind:
         case Kind.LIST:
-            return _Walked(INT, type_.params[0])
+            return _RangeTypes(INT, type_.params[0])
         case Kind.MAP:
-            return _Walked(type_.params[0], type_.params[1])
+            return _RangeTypes(type_.params[0], type_.params[1])
         case Kind.DYN | Kind.ERROR | Kind.PARAM:
-            return _Walked(DYN, DYN)
+            return _RangeTypes(DYN, DYN)
     checker.report(
         node.pos,
         f"expression of type '{type_}' cannot be range of a comprehension "
         "(must be list, map, or dynamic)",
     )
-    return _Walked(ERROR, ERROR)
+    return _RangeTypes(ERROR, ERROR)
 
 
 def _require_bool(checker: Checker, node: Expr) -> None:
     given = checker.visit(node)
-    if not checker.inference.fits((given,), (BOOL,)):
-        shown = checker.inference.settled(given)
+    if not checker.inference.unify((given,), (BOOL,)):
+        shown = checker.inference.resolve_fully(given)
         checker.report(node.pos, f"expected type 'bool' but found '{shown}'")
 
 
-def optional_map(checker: Checker, node: OptionalMap) -> Type:
+def check_optional_map(checker: Checker, node: OptionalMap) -> Type:
     """`optMap` yields an optional of its body, `optFlatMap` needs a body that is one."""
-    checker.scopes.append({node.var: _held(checker, node, checker.known(node.target))})
-    body = checker.known(node.body)
+    checker.scopes.append({node.var: _unwrap_optional(checker, node, checker.resolve(node.target))})
+    body = checker.resolve(node.body)
     checker.scopes.pop()
     if not node.flat:
         return optional_of(body)
@@ -90,7 +90,7 @@ def optional_map(checker: Checker, node: OptionalMap) -> Type:
     )
 
 
-def _held(checker: Checker, node: OptionalMap, target: Type) -> Type:
+def _unwrap_optional(checker: Checker, node: OptionalMap, target: Type) -> Type:
     """What the target holds if it holds something."""
     if is_optional(target):
         return target.params[0]

@@ -7,14 +7,14 @@ _LAST = frozenset(name.rpartition(".")[2] for name in NAMED_TYPES if "." in name
 """What the qualified name of a type may end with: most selections need no second look."""
 
 
-def named_type(node: Select) -> Type | None:
+def find_named_type(node: Select) -> Type | None:
     """The type a selection names, if it does."""
     if node.field not in _LAST or node.test:
         return None
-    return NAMED_TYPES.get(qualified(node))
+    return NAMED_TYPES.get(build_qualified_name(node))
 
 
-def qualified(node: Expr) -> str:
+def build_qualified_name(node: Expr) -> str:
     """`a.b.c` when the node is a chain of names, else nothing."""
     parts: list[str] = []
     while isinstance(node, Select) and not node.test:

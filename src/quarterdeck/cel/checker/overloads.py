@@ -3,7 +3,7 @@
 import functools
 from typing import NamedTuple
 
-from quarterdeck.cel.checker.declarations import Overload, overloads
+from quarterdeck.cel.checker.declarations import Overload, get_overloads
 from quarterdeck.cel.checker.inference import Inference
 from quarterdeck.cel.types import DYN, Kind, Type, is_dyn
 
@@ -26,12 +26,12 @@ def resolve(
     kinds = tuple([type_.kind for type_ in arguments])
     result: Type | None = None
     matching: list[str] = []
-    for overload in _candidates(function, target.kind if target is not None else None, kinds):
+    for overload in _find_candidates(function, target.kind if target is not None else None, kinds):
         params, returns = inference.instantiate(overload)
-        if not inference.fits(given, params):
+        if not inference.unify(given, params):
             continue
         matching.append(overload.id)
-        returned = inference.known(returns)
+        returned = inference.resolve(returns)
         if result is None:
             result = returned
         elif not is_dyn(result) and result != returned:
@@ -40,14 +40,14 @@ def resolve(
 
 
 @functools.lru_cache(maxsize=4096)
-def _candidates(
+def _find_candidates(
     function: str, target: Kind | None, arguments: tuple[Kind, ...]
 ) -> tuple[Overload, ...]:
     """Overloads that kinds alone do not rule out: mostly one, where comparing would try many."""
     kinds = arguments if target is None else (target, *arguments)
     return tuple(
         overload
-        for overload in overloads(function)
+        for overload in get_overloads(function)
         if overload.member == (target is not None)
         and len(overload.params) == len(kinds)
         and all(map(_may_fit, kinds, overload.params))

@@ -1,7 +1,7 @@
 """Types of names and fields."""
 
 from quarterdeck.cel.checker.checker import Checker
-from quarterdeck.cel.checker.names import named_type, qualified
+from quarterdeck.cel.checker.names import build_qualified_name, find_named_type
 from quarterdeck.cel.syntax.ast import Ident, Select
 from quarterdeck.cel.types import (
     BOOL,
@@ -15,7 +15,7 @@ from quarterdeck.cel.types import (
 )
 
 
-def ident(checker: Checker, node: Ident) -> Type:
+def check_ident(checker: Checker, node: Ident) -> Type:
     """A variable, of macros first, or a type."""
     name = node.name
     for scope in reversed(checker.scopes):
@@ -27,22 +27,22 @@ def ident(checker: Checker, node: Ident) -> Type:
     if (named := NAMED_TYPES.get(name)) is not None:
         node.type_value = named
         return type_of(named)
-    return checker.undeclared(node.pos, name)
+    return checker.report_undeclared(node.pos, name)
 
 
-def select(checker: Checker, node: Select) -> Type:
+def check_select(checker: Checker, node: Select) -> Type:
     """A field, whether there is one, or the rest of a type's name."""
-    if (named := named_type(node)) is not None:
-        node.ident = Ident(node.pos, qualified(node), type_value=named)
+    if (named := find_named_type(node)) is not None:
+        node.ident = Ident(node.pos, build_qualified_name(node), type_value=named)
         return type_of(named)
-    result = field(checker, node, checker.known(node.operand))
-    return BOOL if node.test else checker.inference.known(result)
+    result = check_field(checker, node, checker.resolve(node.operand))
+    return BOOL if node.test else checker.inference.resolve(result)
 
 
-def field(checker: Checker, node: Select, operand: Type) -> Type:
+def check_field(checker: Checker, node: Select, operand: Type) -> Type:
     """The type of a field of such an operand; the node learns how it is stored."""
     if is_optional(operand):
-        inner = field(checker, node, checker.inference.known(operand.params[0]))
+        inner = check_field(checker, node, checker.inference.resolve(operand.params[0]))
         return inner if is_optional(inner) else optional_of(inner)
     match operand.kind:
         case Kind.MAP:
@@ -53,7 +53,7 @@ def field(checker: Checker, node: Select, operand: Type) -> Type:
             node.member = member.name
             return member.type
         case Kind.PARAM:
-            checker.inference.fits((operand,), (DYN,))
+            checker.inference.unify((operand,), (DYN,))
             return DYN
         case Kind.DYN | Kind.ERROR:
             return DYN

@@ -8,7 +8,7 @@ Bindings = dict[str, Type]
 _NULLABLE = frozenset({Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP, Kind.OPAQUE, Kind.NULL})
 
 
-def assignable(bound: Bindings, given: Type, wanted: Type) -> bool:
+def is_assignable(bound: Bindings, given: Type, wanted: Type) -> bool:
     """Whether `given` may stand where `wanted` is asked for; binds parameters on success.
 
     The mapping may hold new bindings even when the answer is no: callers try on a copy.
@@ -30,7 +30,7 @@ def assignable(bound: Bindings, given: Type, wanted: Type) -> bool:
     if len(given.params) != len(wanted.params):
         return False
     return all(
-        assignable(bound, left, right)
+        is_assignable(bound, left, right)
         for left, right in zip(given.params, wanted.params, strict=True)
     )
 
@@ -51,9 +51,9 @@ def _bind_one(bound: Bindings, parameter: Type, other: Type, *, flipped: bool) -
         bound[parameter.name] = other
         return True
     pair = (known, other) if flipped else (other, known)
-    if not assignable(bound, *pair):
+    if not is_assignable(bound, *pair):
         return False
-    bound[parameter.name] = most_general(known, other)
+    bound[parameter.name] = choose_most_general(known, other)
     return True
 
 
@@ -66,7 +66,7 @@ def _occurs(bound: Bindings, parameter: Type, inside: Type) -> bool:
     return any(_occurs(bound, parameter, part) for part in inside.params)
 
 
-def most_general(left: Type, right: Type) -> Type:
+def choose_most_general(left: Type, right: Type) -> Type:
     """Of two types that fit each other, the one that says less."""
     if left.kind is Kind.PARAM or is_dyn(left):
         return left if is_dyn(left) else right
@@ -75,7 +75,7 @@ def most_general(left: Type, right: Type) -> Type:
     if left.kind is Kind.NULL:
         return right
     if left.params and len(left.params) == len(right.params):
-        parts = tuple(map(most_general, left.params, right.params))
+        parts = tuple(map(choose_most_general, left.params, right.params))
         return left if parts == left.params else Type(left.kind, left.name, parts)
     return left
 

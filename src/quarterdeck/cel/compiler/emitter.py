@@ -1,16 +1,20 @@
-"""What every way of emitting code shares: names, scopes, and values that must be whole or bool."""
+"""What all functions that emit code share: names, scopes, conversions and checks of bool."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from quarterdeck.cel.compiler import support
-from quarterdeck.cel.schema.conversion import converter, leaf, needs_whole
+from quarterdeck.cel.schema.conversion import (
+    build_converter,
+    find_scalar_converter,
+    needs_conversion,
+)
 from quarterdeck.cel.syntax.ast import Expr, Literal_
 from quarterdeck.cel.syntax.shapes import is_path
 from quarterdeck.cel.types import Kind, Type
 
 Function = Callable[..., Any]
-Way = Callable[["Emitter", Any], str]
+CompileFunction = Callable[["Emitter", Any], str]
 """How code is made of one kind of node."""
 
 _BUILTINS = {"len": len, "float": float, "enumerate": enumerate}
@@ -23,9 +27,11 @@ class NotCompilable(Exception):
 class Emitter:
     """The code of one expression while it grows."""
 
-    __slots__ = ("_constants", "_ways", "functions", "namespace", "scopes")
+    __slots__ = ("_by_node_type", "_constants", "functions", "namespace", "scopes")
 
-    def __init__(self, ways: Mapping[type[Expr], Way], parameters: tuple[str, ...]) -> None:
+    def __init__(
+        self, by_node_type: Mapping[type[Expr], CompileFunction], parameters: tuple[str, ...]
+    ) -> None:
         self.namespace: dict[str, Any] = {"__builtins__": _BUILTINS}
         """The objects the code refers to."""
         self.functions: list[str] = []
@@ -33,39 +39,39 @@ class Emitter:
         self.scopes: list[tuple[str, ...]] = [parameters]
         """Names of variables, innermost last."""
         self._constants: dict[int, str] = {}
-        self._ways = ways
+        self._by_node_type = by_node_type
 
     def emit(self, node: Expr) -> str:
         """A Python expression for a value to look into; scalars are converted already."""
-        way = self._ways.get(type(node))
-        if way is None:
+        function = self._by_node_type.get(type(node))
+        if function is None:
             raise NotCompilable(type(node).__name__)
-        return way(self, node)
+        return function(self, node)
 
-    def whole(self, node: Expr) -> str:
+    def emit_whole(self, node: Expr) -> str:
         """The same for a value to compare, add or hand on, converted through and through."""
         code = self.emit(node)
-        if needs_whole(node.type):
-            return self.call(converter(node.type), code)
+        if needs_conversion(node.type):
+            return self.emit_call(build_converter(node.type), code)
         if node.type.convert == "double" and not isinstance(node, Literal_):
             return f"float({code})"
         return code
 
-    def boolean(self, node: Expr) -> str:
+    def emit_bool(self, node: Expr) -> str:
         """The same for a value that must be a bool: checked where nothing proves it."""
         code = self.emit(node)
         if node.type.kind is Kind.BOOL and not (node.type.nullable and is_path(node)):
             return code
-        return self.call(support.boolean, code)
+        return self.emit_call(support.require_bool, code)
 
-    def scalar(self, type_: Type, code: str) -> str:
+    def emit_scalar(self, type_: Type, code: str) -> str:
         """Code that finds stored JSON, with the conversion a scalar of the type needs."""
-        convert = leaf(type_)
+        convert = find_scalar_converter(type_)
         if convert is None or type_.convert == "double":
             return code
-        return self.call(convert, code)
+        return self.emit_call(convert, code)
 
-    def call(self, function: Function, *arguments: str) -> str:
+    def emit_call(self, function: Function, *arguments: str) -> str:
         """A call of a Python function."""
         return f"{self.bind(function)}({', '.join(arguments)})"
 
@@ -78,7 +84,7 @@ class Emitter:
             self.namespace[name] = value
         return name
 
-    def visible(self) -> list[str]:
+    def list_visible(self) -> list[str]:
         """Every variable in scope, once."""
         return list(dict.fromkeys(name for scope in self.scopes for name in scope))
 

@@ -5,7 +5,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from quarterdeck.cel.compiler import calls, literals, loops, paths
-from quarterdeck.cel.compiler.emitter import Emitter, Function, NotCompilable, Way
+from quarterdeck.cel.compiler.emitter import CompileFunction, Emitter, Function, NotCompilable
 from quarterdeck.cel.syntax.ast import (
     Call,
     Comprehension,
@@ -18,15 +18,15 @@ from quarterdeck.cel.syntax.ast import (
     Select,
 )
 
-_WAYS: Mapping[type[Expr], Way] = {
-    Literal_: literals.constant,
-    Ident: paths.ident,
-    Select: paths.select,
-    Call: calls.call,
-    ListExpr: literals.list_literal,
-    MapExpr: literals.map_literal,
-    Comprehension: loops.comprehension,
-    OptionalMap: loops.optional_map,
+_COMPILE_FUNCTIONS: Mapping[type[Expr], CompileFunction] = {
+    Literal_: literals.compile_constant,
+    Ident: paths.compile_ident,
+    Select: paths.compile_select,
+    Call: calls.compile_call,
+    ListExpr: literals.compile_list,
+    MapExpr: literals.compile_map,
+    Comprehension: loops.compile_comprehension,
+    OptionalMap: loops.compile_optional_map,
 }
 
 
@@ -39,18 +39,18 @@ class Compiled(NamedTuple):
 
 def compile_function(tree: Expr, parameters: tuple[str, ...]) -> Compiled:
     """Functions of the variables that compute the expression, or at least always raise."""
-    emitter = Emitter(_WAYS, parameters)
+    emitter = Emitter(_COMPILE_FUNCTIONS, parameters)
     try:
-        code = _code(emitter, tree, parameters)
+        code = _generate_code(emitter, tree, parameters)
     except (NotCompilable, RecursionError, MemoryError, SyntaxError, ValueError):
-        return Compiled(_undecided, _undecided)
+        return Compiled(_raise_undecided, _raise_undecided)
     namespace = emitter.namespace
     exec(code, namespace)  # nothing of the user's but quoted constants
     return Compiled(namespace["by_position"], namespace["by_name"])
 
 
-def _code(emitter: Emitter, tree: Expr, parameters: tuple[str, ...]) -> CodeType:
-    body = emitter.whole(tree)
+def _generate_code(emitter: Emitter, tree: Expr, parameters: tuple[str, ...]) -> CodeType:
+    body = emitter.emit_whole(tree)
     names = ", ".join(f"v_{name}" for name in parameters)
     fetch = "".join(f"    v_{name} = m[{name!r}]\n" for name in parameters)
     emitter.functions.append(f"def by_position({names}):\n    return {body}\n")
@@ -58,6 +58,6 @@ def _code(emitter: Emitter, tree: Expr, parameters: tuple[str, ...]) -> CodeType
     return compile("\n".join(emitter.functions), "<cel>", "exec")
 
 
-def _undecided(*args: Any) -> Any:
+def _raise_undecided(*args: Any) -> Any:
     """Stands for code that could not be generated: the interpreter always decides."""
     raise NotCompilable

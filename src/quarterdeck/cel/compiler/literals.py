@@ -5,7 +5,7 @@ from quarterdeck.cel.syntax.ast import ListExpr, Literal_, MapExpr
 from quarterdeck.cel.types import Kind
 
 
-def constant(emitter: Emitter, node: Literal_) -> str:
+def compile_constant(emitter: Emitter, node: Literal_) -> str:
     """A constant as Python writes it, or by name if it cannot be written."""
     value = node.value
     if type(value) in (bool, str, bytes, type(None)):
@@ -15,14 +15,14 @@ def constant(emitter: Emitter, node: Literal_) -> str:
     return emitter.bind(value)
 
 
-def list_literal(emitter: Emitter, node: ListExpr) -> str:
+def compile_list(emitter: Emitter, node: ListExpr) -> str:
     """A list display."""
     if node.optional:
         raise NotCompilable("optional elements")
-    return f"[{', '.join(emitter.whole(part) for part in node.elements)}]"
+    return f"[{', '.join(emitter.emit_whole(part) for part in node.elements)}]"
 
 
-def map_literal(emitter: Emitter, node: MapExpr) -> str:
+def compile_map(emitter: Emitter, node: MapExpr) -> str:
     """A dict display, where no key can be repeated."""
     kinds = {entry.key.type.kind for entry in node.entries}
     keys = [entry.key.value for entry in node.entries if isinstance(entry.key, Literal_)]
@@ -30,5 +30,8 @@ def map_literal(emitter: Emitter, node: MapExpr) -> str:
         raise NotCompilable("optional or unusual keys")
     if len(set(keys)) < len(node.entries):
         raise NotCompilable("keys that may repeat")
-    pairs = (f"{emitter.whole(entry.key)}: {emitter.whole(entry.value)}" for entry in node.entries)
+    pairs = (
+        f"{emitter.emit_whole(entry.key)}: {emitter.emit_whole(entry.value)}"
+        for entry in node.entries
+    )
     return f"{{{', '.join(pairs)}}}"

@@ -14,37 +14,43 @@ from quarterdeck.cel.syntax.ast import Comprehension, OptionalMap
 from quarterdeck.cel.types import Kind
 
 
-def comprehension(emitter: Emitter, node: Comprehension) -> str:
+def compile_comprehension(emitter: Emitter, node: Comprehension) -> str:
     """A call of the function that the loop becomes."""
     range_ = emitter.emit(node.range)
-    outer = [f"v_{name}" for name in emitter.visible()]
+    outer = [f"v_{name}" for name in emitter.list_visible()]
     emitter.scopes.append(tuple(name for name in (node.var, node.var2) if name))
     loop = _LOOPS[node.kind](emitter, node)
     emitter.scopes.pop()
-    rounds = [*_converted(emitter, node), loop.each]
-    body = [*loop.before, _head(emitter, node), *(f"    {line}" for line in rounds), loop.after]
+    rounds = [*_build_conversions(emitter, node), loop.each]
+    body = [
+        *loop.before,
+        _build_loop_header(emitter, node),
+        *(f"    {line}" for line in rounds),
+        loop.after,
+    ]
     name = emitter.define(["r", *outer], body)
     return f"{name}({', '.join([range_, *outer])})"
 
 
-def _head(emitter: Emitter, node: Comprehension) -> str:
+def _build_loop_header(emitter: Emitter, node: Comprehension) -> str:
     """What a loop binds, and what it runs over."""
     kind = node.range.type.kind
     if node.var2:
         sources = {Kind.MAP: "r.items()", Kind.LIST: "enumerate(r)"}
-        source = sources.get(kind) or emitter.call(support.pairs, "r")
+        source = sources.get(kind) or emitter.emit_call(support.iterate_pairs, "r")
         return f"for v_{node.var}, v_{node.var2} in {source}:"
     is_known = kind in (Kind.LIST, Kind.MAP)
-    return f"for v_{node.var} in {'r' if is_known else emitter.call(support.elements, 'r')}:"
+    source = "r" if is_known else emitter.emit_call(support.iterate_elements, "r")
+    return f"for v_{node.var} in {source}:"
 
 
-def _converted(emitter: Emitter, node: Comprehension) -> list[str]:
+def _build_conversions(emitter: Emitter, node: Comprehension) -> list[str]:
     """Statements that turn stored scalars into values as they are met."""
     type_ = node.range.type
     if not type_.params or (type_.kind is Kind.MAP and not node.var2):
         return []
     name = f"v_{node.var2 or node.var}"
-    code = emitter.scalar(type_.params[-1], name)
+    code = emitter.emit_scalar(type_.params[-1], name)
     return [f"{name} = {code}"] if code != name else []
 
 
@@ -56,63 +62,63 @@ class _Loop(NamedTuple):
     after: str
 
 
-def _quantifier(emitter: Emitter, node: Comprehension) -> _Loop:
+def _compile_quantifier(emitter: Emitter, node: Comprehension) -> _Loop:
     assert node.condition is not None
-    condition = emitter.boolean(node.condition)
+    condition = emitter.emit_bool(node.condition)
     if node.kind == "all":
         return _Loop((), f"if not {condition}: return False", "return True")
     return _Loop((), f"if {condition}: return True", "return False")
 
 
-def _exists_one(emitter: Emitter, node: Comprehension) -> _Loop:
+def _compile_exists_one(emitter: Emitter, node: Comprehension) -> _Loop:
     assert node.condition is not None
-    return _Loop(("n = 0",), f"if {emitter.boolean(node.condition)}: n += 1", "return n == 1")
+    return _Loop(("n = 0",), f"if {emitter.emit_bool(node.condition)}: n += 1", "return n == 1")
 
 
-def _collect(emitter: Emitter, node: Comprehension) -> _Loop:
-    value = emitter.whole(node.step) if node.step is not None else f"v_{node.var}"
-    each = _if_wanted(emitter, node, f"add({value})")
+def _compile_list(emitter: Emitter, node: Comprehension) -> _Loop:
+    value = emitter.emit_whole(node.step) if node.step is not None else f"v_{node.var}"
+    each = _guard_statement(emitter, node, f"add({value})")
     return _Loop(("out = []", "add = out.append"), each, "return out")
 
 
-def _collect_map(emitter: Emitter, node: Comprehension) -> _Loop:
+def _compile_map(emitter: Emitter, node: Comprehension) -> _Loop:
     if node.kind == "transform_map_entry":
         raise NotCompilable("entries that may repeat")
     assert node.step is not None
-    each = _if_wanted(emitter, node, f"out[v_{node.var}] = {emitter.whole(node.step)}")
+    each = _guard_statement(emitter, node, f"out[v_{node.var}] = {emitter.emit_whole(node.step)}")
     return _Loop(("out = {}",), each, "return out")
 
 
-def _if_wanted(emitter: Emitter, node: Comprehension, statement: str) -> str:
+def _guard_statement(emitter: Emitter, node: Comprehension, statement: str) -> str:
     if node.condition is None:
         return statement
-    return f"if {emitter.boolean(node.condition)}: {statement}"
+    return f"if {emitter.emit_bool(node.condition)}: {statement}"
 
 
 _LOOPS: Mapping[str, Callable[[Emitter, Comprehension], _Loop]] = {
-    "all": _quantifier,
-    "exists": _quantifier,
-    "exists_one": _exists_one,
-    "map": _collect,
-    "filter": _collect,
-    "transform_list": _collect,
-    "transform_map": _collect_map,
-    "transform_map_entry": _collect_map,
+    "all": _compile_quantifier,
+    "exists": _compile_quantifier,
+    "exists_one": _compile_exists_one,
+    "map": _compile_list,
+    "filter": _compile_list,
+    "transform_list": _compile_list,
+    "transform_map": _compile_map,
+    "transform_map_entry": _compile_map,
 }
 
 
-def optional_map(emitter: Emitter, node: OptionalMap) -> str:
+def compile_optional_map(emitter: Emitter, node: OptionalMap) -> str:
     """A call of the function that the body becomes, if there is a value."""
     if node.type.convert or node.target.type.convert:
         raise NotCompilable("conversion inside an optional")
     target = emitter.emit(node.target)
-    outer = emitter.visible()
+    outer = emitter.list_visible()
     emitter.scopes.append((node.var,))
-    body = emitter.whole(node.body)
+    body = emitter.emit_whole(node.body)
     emitter.scopes.pop()
     params = [f"v_{name}" for name in dict.fromkeys([*outer, node.var])]
-    result = body if node.flat else emitter.call(values.some, body)
+    result = body if node.flat else emitter.emit_call(values.make_optional, body)
     name = emitter.define(params, [f"return {result}"])
     passed = [f"v_{name}=v_{name}" for name in outer if name != node.var]
     call = f"{name}({', '.join([f'v_{node.var}=x', *passed])})"
-    return emitter.call(support.map_optional, target, f"lambda x: {call}")
+    return emitter.emit_call(support.map_optional, target, f"lambda x: {call}")

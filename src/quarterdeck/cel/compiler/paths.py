@@ -8,16 +8,16 @@ from quarterdeck.cel.syntax.ast import Call, Ident, Literal_, Select
 from quarterdeck.cel.types import Kind, is_optional
 
 
-def ident(emitter: Emitter, node: Ident) -> str:
+def compile_ident(emitter: Emitter, node: Ident) -> str:
     """A variable; those of loops are converted where they are bound."""
     if node.type_value is not None:
         return emitter.bind(node.type_value)
     name = f"v_{node.name}"
     is_outside = len(emitter.scopes) == 1
-    return emitter.scalar(node.type, name) if is_outside else name
+    return emitter.emit_scalar(node.type, name) if is_outside else name
 
 
-def select(emitter: Emitter, node: Select) -> str:
+def compile_select(emitter: Emitter, node: Select) -> str:
     """A field, or whether there is one."""
     if node.ident is not None:
         return emitter.bind(node.ident.type_value)
@@ -26,33 +26,33 @@ def select(emitter: Emitter, node: Select) -> str:
         case Kind.STRUCT if node.test:
             return f"({operand}.get({name}) is not None)"
         case Kind.STRUCT if node.type.nullable:
-            found = emitter.call(support.present, f"{operand}[{name}]")
-            return emitter.scalar(node.type, found)
+            found = emitter.emit_call(support.require_present, f"{operand}[{name}]")
+            return emitter.emit_scalar(node.type, found)
         case Kind.MAP if node.test:
             return f"({name} in {operand})"
         case Kind.STRUCT | Kind.MAP:
-            return emitter.scalar(node.type, f"{operand}[{name}]")
+            return emitter.emit_scalar(node.type, f"{operand}[{name}]")
     if node.type.convert:
         raise NotCompilable("conversion inside an optional")
-    return emitter.call(containers.has if node.test else containers.select, operand, name)
+    return emitter.emit_call(containers.has if node.test else containers.select, operand, name)
 
 
-def index(emitter: Emitter, node: Call) -> str:
+def compile_index(emitter: Emitter, node: Call) -> str:
     """`container[key]`, `container[?key]` and `operand.?field`."""
     container, key = node.args
     code = emitter.emit(container)
-    if node.function == "_[_]" and (place := _place(emitter, node)) is not None:
-        return emitter.scalar(node.type, f"{code}[{place}]")
+    if node.function == "_[_]" and (place := _compile_plain_index(emitter, node)) is not None:
+        return emitter.emit_scalar(node.type, f"{code}[{place}]")
     if container.type.convert or node.type.convert:
         raise NotCompilable("conversion inside an optional")
     inner = container.type.params[0] if is_optional(container.type) else container.type
     function: Function = OPERATORS[node.function]
     if node.function == "_?._" and inner.kind is Kind.STRUCT:
-        function = support.optional_member
-    return emitter.call(function, code, emitter.emit(key))
+        function = support.select_optional_member
+    return emitter.emit_call(function, code, emitter.emit(key))
 
 
-def _place(emitter: Emitter, node: Call) -> str | None:
+def _compile_plain_index(emitter: Emitter, node: Call) -> str | None:
     """What Python's own index takes, where it means what CEL's does."""
     container, key = node.args
     match container.type.kind, key.type.kind:
@@ -61,5 +61,5 @@ def _place(emitter: Emitter, node: Call) -> str | None:
         case Kind.LIST, Kind.INT:
             if isinstance(key, Literal_) and type(key.value) is int and key.value >= 0:
                 return str(key.value)
-            return emitter.call(support.position, emitter.emit(key))
+            return emitter.emit_call(support.require_position, emitter.emit(key))
     return None

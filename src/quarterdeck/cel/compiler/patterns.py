@@ -28,7 +28,7 @@ _MAX_CHOICES = 256
 """How many ways through the pattern a failing match may try, for each end of the unbounded part."""
 
 
-def searcher(pattern: str) -> Callable[[str], object]:
+def compile_search(pattern: str) -> Callable[[str], object]:
     """A function that is true for texts the pattern matches somewhere.
 
     Raises:
@@ -68,7 +68,7 @@ def _is_simple(pattern: str) -> bool:
         elif kind == "close":
             choices *= groups.pop()
         if (repeat := _REPEAT.match(pattern, at, end)) is not None:
-            ways = _ways(kind, repeat)
+            ways = _count_ways(kind, repeat)
             unbounded += ways == 0
             choices *= max(ways, 1)
             at = repeat.end()
@@ -86,7 +86,7 @@ def _is_plain_class(found: re.Match[str]) -> bool:
     return "--" not in inner and "&&" not in inner and "~~" not in inner and "||" not in inner
 
 
-def _ways(kind: str, repeat: re.Match[str]) -> int:
+def _count_ways(kind: str, repeat: re.Match[str]) -> int:
     """In how many ways a repetition can end: 0 for without bound, -1 for not allowed here."""
     text = repeat[0]
     if kind in ("open", "or") or (kind == "close" and text != "?"):

@@ -10,47 +10,47 @@ from quarterdeck.cel import values
 from quarterdeck.cel.operations import containers
 
 
-def boolean(value: Any) -> bool:
+def require_bool(value: Any) -> bool:
     """A value that must be true or false."""
     if value is True or value is False:
         return value
     raise TypeError("not a bool")
 
 
-def nonzero(value: Any) -> Any:
+def require_nonzero(value: Any) -> Any:
     """A sum whose zero depends on a type is left to the interpreter."""
     if value == 0:
         raise TypeError("which zero?")
     return value
 
 
-def present(value: Any) -> Any:
+def require_present(value: Any) -> Any:
     """A member that must not be null."""
     if value is None:
         raise KeyError("null")
     return value
 
 
-def position(value: int) -> int:
+def require_position(value: int) -> int:
     """An index that must not count from the end."""
     if value < 0:
         raise IndexError(value)
     return value
 
 
-def or_(target: values.Optional, other: Callable[[], Any]) -> Any:
+def choose_optional(target: values.Optional, other: Callable[[], Any]) -> Any:
     """`target.or(other)`, lazily."""
     return target if target.present else other()
 
 
-def or_value(target: values.Optional, other: Callable[[], Any]) -> Any:
+def choose_value(target: values.Optional, other: Callable[[], Any]) -> Any:
     """`target.orValue(other)`, lazily."""
     return target.value if target.present else other()
 
 
-def optional_member(operand: Any, field: str) -> values.Optional:
+def select_optional_member(operand: Any, field: str) -> values.Optional:
     """`operand.?field` of an object: null counts as absent."""
-    found = containers.optional_select(operand, field)
+    found = containers.select_optional(operand, field)
     return found if found.value is not None else values.NONE
 
 
@@ -62,15 +62,15 @@ def map_optional(target: values.Optional, body: Callable[[Any], Any]) -> values.
     return result
 
 
-def elements(value: Any) -> Any:
+def iterate_elements(value: Any) -> Any:
     """What one variable walks: elements of a list, keys of a map."""
     if isinstance(value, list | dict):
         return value
     raise TypeError("not a range")
 
 
-def pairs(value: Any) -> Any:
+def iterate_pairs(value: Any) -> Any:
     """What two variables walk: index and element, or key and value."""
     if isinstance(value, dict):
         return value.items()
-    return enumerate(elements(value))
+    return enumerate(iterate_elements(value))

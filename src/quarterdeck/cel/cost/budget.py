@@ -11,7 +11,7 @@ _CHEAP = 100_000
 _CAPS = (256, 1024, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20)
 
 
-def cap_of(size: int) -> int:
+def round_size_up(size: int) -> int:
     """A size rounded up, so that few bounds need computing."""
     return _CAPS[place] if (place := bisect_left(_CAPS, size)) < len(_CAPS) else size
 
@@ -35,9 +35,9 @@ class Budget:
         self.remaining = limit
         self.per_call = per_call
         self.size = size
-        self.cap = cap_of(size) if size is not None else 0
+        self.cap = round_size_up(size) if size is not None else 0
 
-    def admits(self, bound: int) -> bool:
+    def can_afford(self, bound: int) -> bool:
         """Whether something that costs at most `bound` may run uncounted."""
         return bound <= self.per_call and bound <= _CHEAP and bound <= self.remaining
 

@@ -38,19 +38,19 @@ class _Estimator:
     def visit(self, node: Expr) -> Range:
         return _VISITS[type(node)](self, node)
 
-    def total(self, nodes: Iterable[Expr]) -> Range:
+    def sum_costs(self, nodes: Iterable[Expr]) -> Range:
         return _sum(map(self.visit, nodes))
 
     # names and literals
 
-    def constant(self, node: Literal_) -> Range:
+    def estimate_constant(self, node: Literal_) -> Range:
         return ZERO
 
-    def ident(self, node: Ident) -> Range:
+    def estimate_ident(self, node: Ident) -> Range:
         self.sizes.declare(node, self.sizes.resolve(node))
         return ONE
 
-    def select(self, node: Select) -> Range:
+    def estimate_select(self, node: Select) -> Range:
         if node.ident is not None:
             self.sizes.declare(node, self.sizes.root)
             return ONE
@@ -58,82 +58,82 @@ class _Estimator:
         if node.test:
             return cost
         if node.operand.type.kind in (Kind.MAP, Kind.STRUCT):
-            cost = cost.plus(ONE)
-        declared = self.sizes.declaration(node.operand)
+            cost = cost.add(ONE)
+        declared = self.sizes.find_declaration(node.operand)
         if declared is not None and declared.kind is Kind.STRUCT and node.field in declared.fields:
             self.sizes.declare(node, declared.fields[node.field].type)
         return cost
 
-    def list_literal(self, node: ListExpr) -> Range:
-        return self.total(node.elements).plus(_LIST)
+    def estimate_list(self, node: ListExpr) -> Range:
+        return self.sum_costs(node.elements).add(_LIST)
 
-    def map_literal(self, node: MapExpr) -> Range:
+    def estimate_map(self, node: MapExpr) -> Range:
         parts = [part for entry in node.entries for part in (entry.key, entry.value)]
-        return self.total(parts).plus(_MAP)
+        return self.sum_costs(parts).add(_MAP)
 
-    def message(self, node: MessageExpr) -> Range:
-        return self.total(entry.value for entry in node.entries).plus(_STRUCT)
+    def estimate_message(self, node: MessageExpr) -> Range:
+        return self.sum_costs(entry.value for entry in node.entries).add(_STRUCT)
 
     # calls
 
-    def call(self, node: Call) -> Range:
+    def estimate_call(self, node: Call) -> Range:
         if node.function == "dyn":
-            return self.dyn(node)
+            return self.estimate_dyn(node)
         costs = [self.visit(part) for part in node.args]
         target = self.visit(node.target) if node.target is not None else ZERO
-        prices = [self.overload(node, overload, costs) for overload in node.overloads]
+        prices = [self.estimate_overload(node, overload, costs) for overload in node.overloads]
         made = [each.size for each in prices if each.size is not None]
         if made:
-            self.sizes.made(node, reduce(Range.union, made))
-        return target.plus(reduce(Range.union, [each.cost for each in prices]))
+            self.sizes.record(node, reduce(Range.union, made))
+        return target.add(reduce(Range.union, [each.cost for each in prices]))
 
-    def dyn(self, node: Call) -> Range:
+    def estimate_dyn(self, node: Call) -> Range:
         cost = self.visit(node.args[0])
-        if (size := self.sizes.exact(node.args[0])) is not None:
-            self.sizes.made(node, size)
-        return cost.plus(ONE)
+        if (size := self.sizes.find_exact(node.args[0])) is not None:
+            self.sizes.record(node, size)
+        return cost.add(ONE)
 
-    def overload(self, node: Call, overload: str, costs: Sequence[Range]) -> Price:
+    def estimate_overload(self, node: Call, overload: str, costs: Sequence[Range]) -> Price:
         """The price of a call with its arguments, of which some may not be evaluated."""
         match overload:
             case "logical_or" | "logical_and":
-                return Price(Range(costs[0].min, costs[0].plus(costs[1]).max))
+                return Price(Range(costs[0].min, costs[0].add(costs[1]).max))
             case "conditional":
                 size = self.sizes.of(node.args[1]).union(self.sizes.of(node.args[2]))
-                return Price(costs[0].plus(costs[1].union(costs[2])), size)
+                return Price(costs[0].add(costs[1].union(costs[2])), size)
             case "index_list" | "index_map":
                 self.follow(node)
         found = price(self.sizes, node, overload)
-        return Price(found.cost.plus(_sum(costs)), found.size)
+        return Price(found.cost.add(_sum(costs)), found.size)
 
     def follow(self, node: Call) -> None:
         """An index leads to the declaration of the elements."""
-        declared = self.sizes.declaration(node.args[0])
+        declared = self.sizes.find_declaration(node.args[0])
         if declared is not None and declared.params:
             self.sizes.declare(node, declared.params[-1])
 
     # macros
 
-    def comprehension(self, node: Comprehension) -> Range:
+    def estimate_comprehension(self, node: Comprehension) -> Range:
         cost = self.visit(node.range)
-        self.sizes.scopes.append(_scope(node, self.sizes))
+        self.sizes.scopes.append(_build_scope(node, self.sizes))
         condition = self.visit(node.condition) if node.condition is not None else ZERO
         step = self.visit(node.step) if node.step is not None else ZERO
         self.sizes.scopes.pop()
-        before, each, after = _shape(node, condition, step)
+        before, each, after = _split_costs(node, condition, step)
         count = self.sizes.of(node.range)
         is_one_value = node.kind in ("all", "exists", "exists_one")
-        self.sizes.made(node, ONE if is_one_value else count)
-        return cost.plus(before).plus(after).plus(count.times(each))
+        self.sizes.record(node, ONE if is_one_value else count)
+        return cost.add(before).add(after).add(count.multiply(each))
 
-    def optional_map(self, node: OptionalMap) -> Range:
+    def estimate_optional_map(self, node: OptionalMap) -> Range:
         target = self.visit(node.target)
         self.sizes.scopes.append({node.var: None})
         body = self.visit(node.body)
         self.sizes.scopes.pop()
-        bound = target.plus(body).plus(_LIST).plus(ONE)
-        present = bound if node.flat else bound.plus(ONE)
-        return target.plus(ONE).plus(present.union(ONE))
+        bound = target.add(body).add(_LIST).add(ONE)
+        present = bound if node.flat else bound.add(ONE)
+        return target.add(ONE).add(present.union(ONE))
 
 
 _LIST = Range(LIST_COST, LIST_COST)
@@ -141,25 +141,25 @@ _MAP = Range(MAP_COST, MAP_COST)
 _STRUCT = Range(STRUCT_COST, STRUCT_COST)
 
 _VISITS: Mapping[type[Expr], Callable[[_Estimator, Any], Range]] = {
-    Literal_: _Estimator.constant,
-    Ident: _Estimator.ident,
-    Select: _Estimator.select,
-    Call: _Estimator.call,
-    ListExpr: _Estimator.list_literal,
-    MapExpr: _Estimator.map_literal,
-    MessageExpr: _Estimator.message,
-    Comprehension: _Estimator.comprehension,
-    OptionalMap: _Estimator.optional_map,
+    Literal_: _Estimator.estimate_constant,
+    Ident: _Estimator.estimate_ident,
+    Select: _Estimator.estimate_select,
+    Call: _Estimator.estimate_call,
+    ListExpr: _Estimator.estimate_list,
+    MapExpr: _Estimator.estimate_map,
+    MessageExpr: _Estimator.estimate_message,
+    Comprehension: _Estimator.estimate_comprehension,
+    OptionalMap: _Estimator.estimate_optional_map,
 }
 
 
 def _sum(costs: Iterable[Range]) -> Range:
-    return reduce(Range.plus, costs, ZERO)
+    return reduce(Range.add, costs, ZERO)
 
 
-def _scope(node: Comprehension, sizes: Sizes) -> dict[str, Type | None]:
+def _build_scope(node: Comprehension, sizes: Sizes) -> dict[str, Type | None]:
     """What the variables lead to; over a computed range that is the root itself."""
-    declared = sizes.declaration(node.range)
+    declared = sizes.find_declaration(node.range)
     if declared is None:
         return {name: sizes.root for name in (node.var, node.var2) if name}
     params = declared.params if declared.min_size else ()
@@ -171,7 +171,7 @@ def _scope(node: Comprehension, sizes: Sizes) -> dict[str, Type | None]:
     return {node.var: key if is_map else element}
 
 
-def _shape(node: Comprehension, condition: Range, step: Range) -> tuple[Range, Range, Range]:
+def _split_costs(node: Comprehension, condition: Range, step: Range) -> tuple[Range, Range, Range]:
     """Cost before the loop, of one round, and after it."""
     made = _LIST
     match node.kind:
@@ -180,14 +180,14 @@ def _shape(node: Comprehension, condition: Range, step: Range) -> tuple[Range, R
         case "exists":
             return ZERO, Range(4, min(4 + condition.max, MAX)), ONE
         case "exists_one":
-            return ZERO, condition.plus(Range(1, 2)), Range(2, 2)
+            return ZERO, condition.add(Range(1, 2)), Range(2, 2)
         case "map" | "transform_list":
-            body = step.plus(_LIST).plus(Range(2, 2))
+            body = step.add(_LIST).add(Range(2, 2))
         case "filter":
-            body = _LIST.plus(Range(3, 3))
+            body = _LIST.add(Range(3, 3))
         case "transform_map" | "transform_map_entry":
             made = _MAP
-            body = step.plus(Range(3, 3) if node.kind == "transform_map" else Range(2, 2))
+            body = step.add(Range(3, 3) if node.kind == "transform_map" else Range(2, 2))
     if node.condition is not None:
-        body = condition.plus(body.union(ONE))
+        body = condition.add(body.union(ONE))
     return made, body, ONE

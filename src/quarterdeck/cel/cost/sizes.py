@@ -32,17 +32,17 @@ class Sizes:
 
     def of(self, node: Expr) -> Range:
         """How large a value may be."""
-        if (size := self.exact(node)) is not None:
+        if (size := self.find_exact(node)) is not None:
             return size
         declared = self._declared.get(id(node))
         if declared is not None and declared.min_size:
-            return self._capped(self._allowed(declared))
+            return self._apply_cap(self._read_declared(declared))
         if _is_scalar(node.type):
             return ONE
         is_made = isinstance(node, Call) and node.function not in _LOOKS
-        return self._capped(UNKNOWN, growth=_GROWTH if is_made else 1)
+        return self._apply_cap(UNKNOWN, growth=_GROWTH if is_made else 1)
 
-    def exact(self, node: Expr) -> Range | None:
+    def find_exact(self, node: Expr) -> Range | None:
         """The size of what is written down or was computed, without a look at declarations."""
         if (made := self._made.get(id(node))) is not None:
             return made
@@ -57,20 +57,20 @@ class Sizes:
                 return None
         return Range(amount, amount)
 
-    def element(self, node: Expr) -> tuple[Type | None, Range]:
+    def find_element(self, node: Expr) -> tuple[Type | None, Range]:
         """Type and size of a list's elements; without a type it is no list."""
         if not node.type.params:
             return None, UNKNOWN
         declared = self._declared.get(id(node))
         element = declared.params[0] if declared is not None and declared.params else None
-        size = self._allowed(element) if element is not None and element.min_size else UNKNOWN
-        return node.type.params[0], self._capped(size)
+        size = self._read_declared(element) if element is not None and element.min_size else UNKNOWN
+        return node.type.params[0], self._apply_cap(size)
 
-    def made(self, node: Expr, size: Range) -> None:
+    def record(self, node: Expr, size: Range) -> None:
         """Note the size of a result."""
         self._made[id(node)] = size
 
-    def declaration(self, node: Expr) -> Type | None:
+    def find_declaration(self, node: Expr) -> Type | None:
         """The declaration a node leads to, as far as one was followed."""
         return self._declared.get(id(node))
 
@@ -85,13 +85,13 @@ class Sizes:
                 return names[node.name]
         return node.type if node.type_value is None else self.root
 
-    def _allowed(self, declared: Type) -> Range:
+    def _read_declared(self, declared: Type) -> Range:
         """What a declaration says; Kubernetes counts keys and objects as nothing."""
         if self._cap is not None and not declared.max_elements and not _is_scalar(declared):
             return UNKNOWN
         return Range(0, declared.max_elements)
 
-    def _capped(self, size: Range, growth: int = 1) -> Range:
+    def _apply_cap(self, size: Range, growth: int = 1) -> Range:
         """No larger than the data, or than what a function may make of it."""
         if self._cap is None:
             return size

@@ -19,16 +19,16 @@ class Range(msgspec.Struct, frozen=True, gc=False):
     min: int
     max: int
 
-    def plus(self, other: "Range") -> "Range":
+    def add(self, other: "Range") -> "Range":
         """The sum."""
         least, most = self.min + other.min, self.max + other.max
         return Range(least if least < MAX else MAX, most if most < MAX else MAX)
 
-    def times(self, other: "Range") -> "Range":
+    def multiply(self, other: "Range") -> "Range":
         """The product."""
         return Range(min(self.min * other.min, MAX), min(self.max * other.max, MAX))
 
-    def scaled(self, factor: float) -> "Range":
+    def scale(self, factor: float) -> "Range":
         """Multiplied and rounded up."""
         return Range(_scale(self.min, factor), _scale(self.max, factor))
 
@@ -46,10 +46,10 @@ def _scale(amount: int, factor: float) -> int:
     return MAX if scaled >= float(1 << 64) else math.ceil(scaled)
 
 
-def selector_cost(size: Range) -> Range:
+def estimate_selector(size: Range) -> Range:
     """What reading a selector of so many characters costs."""
-    requirements = size.scaled(0.5).scaled(LIST_COST + STRUCT_COST)
-    return Range(LIST_COST, LIST_COST).plus(size.scaled(STRING_FACTOR)).plus(requirements)
+    requirements = size.scale(0.5).scale(LIST_COST + STRUCT_COST)
+    return Range(LIST_COST, LIST_COST).add(size.scale(STRING_FACTOR)).add(requirements)
 
 
 _WORDS = ("less", "less_equals", "greater", "greater_equals")

@@ -1,16 +1,16 @@
-"""What every way of evaluating a node shares: variables, who is charged, whole values."""
+"""What all functions that evaluate a node share: variables, the meter, and conversions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from quarterdeck.cel.cost.meter import Meter
-from quarterdeck.cel.operations.classes import no_overload
-from quarterdeck.cel.schema.conversion import converter, needs_whole
+from quarterdeck.cel.operations.classes import no_overload_error
+from quarterdeck.cel.schema.conversion import build_converter, needs_conversion
 from quarterdeck.cel.syntax.ast import Call, Expr, ListExpr, MapExpr
 from quarterdeck.cel.syntax.shapes import is_constant
 
-Way = Callable[["Evaluator", Any], Any]
+EvaluateFunction = Callable[["Evaluator", Any], Any]
 """How one kind of node is evaluated."""
 
 _COMPOSITE = frozenset({Call, ListExpr, MapExpr})
@@ -20,49 +20,52 @@ _COMPOSITE = frozenset({Call, ListExpr, MapExpr})
 class Evaluator:
     """One evaluation."""
 
-    __slots__ = ("_ways", "charge", "meter", "scope")
+    __slots__ = ("_by_node_type", "charge", "meter", "scope")
 
     def __init__(
-        self, ways: Mapping[type[Expr], Way], variables: Mapping[str, Any], meter: Meter
+        self,
+        by_node_type: Mapping[type[Expr], EvaluateFunction],
+        variables: Mapping[str, Any],
+        meter: Meter,
     ) -> None:
         self.scope = dict(variables)
         """The variables, those of macros included."""
         self.meter = meter
         self.charge: Callable[[int], None] = meter.charge
         """Pay for a step."""
-        self._ways = ways
+        self._by_node_type = by_node_type
 
     def visit(self, node: Expr) -> Any:
         """A value to look into; scalars are converted already."""
         kind = type(node)
-        way = self._ways[kind]
+        function = self._by_node_type[kind]
         if kind in _COMPOSITE and is_constant(node):
             # computed beforehand by any sensible implementation, so not charged for
-            return self.unpaid(way, node)
-        return way(self, node)
+            return self.evaluate_free(function, node)
+        return function(self, node)
 
-    def whole(self, node: Expr) -> Any:
+    def evaluate_whole(self, node: Expr) -> Any:
         """A value to compare, add or hand on: containers are converted through and through."""
         value = self.visit(node)
-        return converter(node.type)(value) if needs_whole(node.type) else value
+        return build_converter(node.type)(value) if needs_conversion(node.type) else value
 
-    def boolean(self, node: Expr) -> bool:
+    def evaluate_bool(self, node: Expr) -> bool:
         """A value that must be true or false."""
         value = self.visit(node)
         if type(value) is not bool:
-            raise no_overload()
+            raise no_overload_error()
         return value
 
-    def unpaid(self, way: Way, node: Expr) -> Any:
+    def evaluate_free(self, function: EvaluateFunction, node: Expr) -> Any:
         """A value that nothing is charged for."""
         charge, self.charge = self.charge, _no_charge
         try:
-            return way(self, node)
+            return function(self, node)
         finally:
             self.charge = charge
 
     @contextmanager
-    def binding(self, *names: str) -> Iterator[None]:
+    def bind_names(self, *names: str) -> Iterator[None]:
         """Let names be bound for a while; what they meant before is restored."""
         saved = {name: self.scope[name] for name in names if name in self.scope}
         try:

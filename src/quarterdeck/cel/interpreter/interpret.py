@@ -1,4 +1,4 @@
-"""The value of a tree: every kind of node has its way."""
+"""The value of a tree: one function for each kind of node."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from quarterdeck.cel.cost.meter import Meter
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.interpreter import calls, literals, loops, paths
-from quarterdeck.cel.interpreter.evaluator import Evaluator, Way
+from quarterdeck.cel.interpreter.evaluator import EvaluateFunction, Evaluator
 from quarterdeck.cel.syntax.ast import (
     Call,
     Comprehension,
@@ -19,15 +19,15 @@ from quarterdeck.cel.syntax.ast import (
     Select,
 )
 
-_WAYS: Mapping[type[Expr], Way] = {
-    Literal_: literals.constant,
-    Ident: paths.ident,
-    Select: paths.select,
-    Call: calls.call,
-    ListExpr: literals.list_literal,
-    MapExpr: literals.map_literal,
-    Comprehension: loops.comprehension,
-    OptionalMap: loops.optional_map,
+_EVALUATE_FUNCTIONS: Mapping[type[Expr], EvaluateFunction] = {
+    Literal_: literals.evaluate_constant,
+    Ident: paths.evaluate_ident,
+    Select: paths.evaluate_select,
+    Call: calls.evaluate_call,
+    ListExpr: literals.evaluate_list,
+    MapExpr: literals.evaluate_map,
+    Comprehension: loops.evaluate_comprehension,
+    OptionalMap: loops.evaluate_optional_map,
 }
 
 
@@ -39,6 +39,8 @@ def interpret(tree: Expr, variables: Mapping[str, Any], meter: Meter | None = No
         BudgetExceeded: when finding out costs more than the meter allows.
     """
     try:
-        return Evaluator(_WAYS, variables, meter if meter is not None else Meter()).whole(tree)
+        return Evaluator(
+            _EVALUATE_FUNCTIONS, variables, meter if meter is not None else Meter()
+        ).evaluate_whole(tree)
     except RecursionError:
         raise EvaluationError("expression nests too deep to evaluate") from None

@@ -10,29 +10,29 @@ from quarterdeck.cel.syntax.ast import ListExpr, Literal_, MapExpr
 from quarterdeck.cel.values import Optional
 
 
-def constant(evaluator: Evaluator, node: Literal_) -> Any:
+def evaluate_constant(evaluator: Evaluator, node: Literal_) -> Any:
     """The constant itself, free of charge."""
     return node.value
 
 
-def list_literal(evaluator: Evaluator, node: ListExpr) -> list[Any]:
+def evaluate_list(evaluator: Evaluator, node: ListExpr) -> list[Any]:
     """A list without the optional elements that are absent."""
     items: list[Any] = []
     for at, part in enumerate(node.elements):
-        value = evaluator.whole(part)
-        items += _unwrapped(value, "list element") if at in node.optional else [value]
+        value = evaluator.evaluate_whole(part)
+        items += _unwrap_optional(value, "list element") if at in node.optional else [value]
     evaluator.charge(LIST_COST)
     return items
 
 
-def map_literal(evaluator: Evaluator, node: MapExpr) -> dict[Any, Any]:
+def evaluate_map(evaluator: Evaluator, node: MapExpr) -> dict[Any, Any]:
     """A map without the optional entries that are absent."""
     items: dict[Any, Any] = {}
     for entry in node.entries:
-        key, value = evaluator.whole(entry.key), evaluator.whole(entry.value)
+        key, value = evaluator.evaluate_whole(entry.key), evaluator.evaluate_whole(entry.value)
         if type(key) in (float, type(None)) or class_of(key) in (list, dict):
             raise EvaluationError("unsupported key type")
-        for item in _unwrapped(value, "entry") if entry.optional else [value]:
+        for item in _unwrap_optional(value, "entry") if entry.optional else [value]:
             if key in items:
                 raise EvaluationError("Failed with repeated key")
             items[key] = item
@@ -40,7 +40,7 @@ def map_literal(evaluator: Evaluator, node: MapExpr) -> dict[Any, Any]:
     return items
 
 
-def _unwrapped(value: Any, what: str) -> list[Any]:
+def _unwrap_optional(value: Any, what: str) -> list[Any]:
     """The value of an optional part, if it has one."""
     if not isinstance(value, Optional):
         raise EvaluationError(f"cannot initialize optional {what} from non-optional value {value}")

@@ -5,33 +5,33 @@ from typing import Any
 
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.interpreter.evaluator import Evaluator
-from quarterdeck.cel.interpreter.stored import scalar
-from quarterdeck.cel.operations.classes import class_of, no_overload
-from quarterdeck.cel.schema.conversion import leaf
+from quarterdeck.cel.interpreter.stored import convert_scalar
+from quarterdeck.cel.operations.classes import class_of, no_overload_error
+from quarterdeck.cel.schema.conversion import find_scalar_converter
 from quarterdeck.cel.syntax.ast import Comprehension, OptionalMap
-from quarterdeck.cel.values import NONE, Optional, some
+from quarterdeck.cel.values import NONE, Optional, make_optional
 
 
-def comprehension(evaluator: Evaluator, node: Comprehension) -> Any:
+def evaluate_comprehension(evaluator: Evaluator, node: Comprehension) -> Any:
     """The value of a macro that walks a list or map."""
     range_ = evaluator.visit(node.range)
     if class_of(range_) not in (list, dict):
-        raise no_overload()
-    with evaluator.binding(*filter(None, (node.var, node.var2))):
-        return _LOOPS[node.kind](evaluator, node, _converted(node, range_))
+        raise no_overload_error()
+    with evaluator.bind_names(*filter(None, (node.var, node.var2))):
+        return _LOOPS[node.kind](evaluator, node, _convert_range(node, range_))
 
 
-def _converted(node: Comprehension, range_: Any) -> Any:
+def _convert_range(node: Comprehension, range_: Any) -> Any:
     """What is walked, with stored scalars converted: all of them, before the first round."""
     params = node.range.type.params
-    if not params or leaf(params[-1]) is None:
+    if not params or find_scalar_converter(params[-1]) is None:
         return range_
     if isinstance(range_, dict):
-        return {key: scalar(params[-1], value) for key, value in range_.items()}
-    return [scalar(params[-1], value) for value in range_]
+        return {key: convert_scalar(params[-1], value) for key, value in range_.items()}
+    return [convert_scalar(params[-1], value) for value in range_]
 
 
-def _rounds(evaluator: Evaluator, node: Comprehension, range_: Any) -> Iterator[Any]:
+def _iterate(evaluator: Evaluator, node: Comprehension, range_: Any) -> Iterator[Any]:
     """Bind the variables to one element after the other; yields what they are bound to."""
     scope = evaluator.scope
     is_map = isinstance(range_, dict)
@@ -51,11 +51,11 @@ def _quantify(evaluator: Evaluator, node: Comprehension, range_: Any) -> bool:
     each = 4 if decisive else 3
     problem: EvaluationError | None = None
     left = len(range_)
-    for _ in _rounds(evaluator, node, range_):
+    for _ in _iterate(evaluator, node, range_):
         left -= 1
         evaluator.charge(each)
         try:
-            if evaluator.boolean(node.condition) is decisive:
+            if evaluator.evaluate_bool(node.condition) is decisive:
                 evaluator.charge(each if left else 1)
                 return decisive
         except BudgetExceeded:
@@ -68,11 +68,11 @@ def _quantify(evaluator: Evaluator, node: Comprehension, range_: Any) -> bool:
     return not decisive
 
 
-def _exists_one(evaluator: Evaluator, node: Comprehension, range_: Any) -> bool:
+def _evaluate_exists_one(evaluator: Evaluator, node: Comprehension, range_: Any) -> bool:
     assert node.condition is not None
     count = 0
-    for _ in _rounds(evaluator, node, range_):
-        if evaluator.boolean(node.condition):
+    for _ in _iterate(evaluator, node, range_):
+        if evaluator.evaluate_bool(node.condition):
             evaluator.charge(2)
             count += 1
     evaluator.charge(2)
@@ -81,9 +81,9 @@ def _exists_one(evaluator: Evaluator, node: Comprehension, range_: Any) -> bool:
 
 def _collect(evaluator: Evaluator, node: Comprehension, range_: Any) -> list[Any]:
     results: list[Any] = []
-    for value in _wanted(evaluator, node, range_):
+    for value in _filter_rounds(evaluator, node, range_):
         evaluator.charge(12 if node.step is not None else 13)
-        results.append(evaluator.whole(node.step) if node.step is not None else value)
+        results.append(evaluator.evaluate_whole(node.step) if node.step is not None else value)
     evaluator.charge(1)
     return results
 
@@ -92,12 +92,12 @@ def _collect_map(evaluator: Evaluator, node: Comprehension, range_: Any) -> dict
     assert node.step is not None
     is_plain = node.kind == "transform_map"
     results: dict[Any, Any] = {}
-    for key, _ in _wanted(evaluator, node, range_):
-        value = evaluator.whole(node.step)
+    for key, _ in _filter_rounds(evaluator, node, range_):
+        value = evaluator.evaluate_whole(node.step)
         evaluator.charge(3 if is_plain else 2)
         fresh = {key: value} if is_plain else value
         if class_of(fresh) is not dict:
-            raise no_overload()
+            raise no_overload_error()
         for name, item in fresh.items():
             if name in results:
                 raise EvaluationError(f"insert failed: key {name} already exists")
@@ -106,17 +106,17 @@ def _collect_map(evaluator: Evaluator, node: Comprehension, range_: Any) -> dict
     return results
 
 
-def _wanted(evaluator: Evaluator, node: Comprehension, range_: Any) -> Iterator[Any]:
+def _filter_rounds(evaluator: Evaluator, node: Comprehension, range_: Any) -> Iterator[Any]:
     """The rounds that the condition, if there is one, lets through."""
-    for value in _rounds(evaluator, node, range_):
-        if node.condition is None or evaluator.boolean(node.condition):
+    for value in _iterate(evaluator, node, range_):
+        if node.condition is None or evaluator.evaluate_bool(node.condition):
             yield value
 
 
 _LOOPS: Mapping[str, Callable[[Evaluator, Comprehension, Any], Any]] = {
     "all": _quantify,
     "exists": _quantify,
-    "exists_one": _exists_one,
+    "exists_one": _evaluate_exists_one,
     "filter": _collect,
     "map": _collect,
     "transform_list": _collect,
@@ -125,22 +125,22 @@ _LOOPS: Mapping[str, Callable[[Evaluator, Comprehension, Any], Any]] = {
 }
 
 
-def optional_map(evaluator: Evaluator, node: OptionalMap) -> Optional:
+def evaluate_optional_map(evaluator: Evaluator, node: OptionalMap) -> Optional:
     """The body with the value of an optional, if it has one; the target is paid for twice."""
     before = evaluator.meter.cost
     target = evaluator.visit(node.target)
     if not isinstance(target, Optional):
-        raise no_overload()
+        raise no_overload_error()
     again = evaluator.meter.cost - before
     evaluator.charge(2)
     if not target.present:
         return NONE
     evaluator.charge(again if node.flat else again + 1)
-    with evaluator.binding(node.var):
+    with evaluator.bind_names(node.var):
         evaluator.scope[node.var] = target.value
-        value = evaluator.whole(node.body)
+        value = evaluator.evaluate_whole(node.body)
     if not node.flat:
-        return some(value)
+        return make_optional(value)
     if not isinstance(value, Optional):
-        raise no_overload()
+        raise no_overload_error()
     return value

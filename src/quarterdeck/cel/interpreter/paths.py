@@ -4,44 +4,44 @@ from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.interpreter.evaluator import Evaluator
-from quarterdeck.cel.interpreter.stored import has_members, scalar, settled
+from quarterdeck.cel.interpreter.stored import convert_found, convert_scalar, has_members
 from quarterdeck.cel.operations import containers
 from quarterdeck.cel.syntax.ast import Ident, Select
 from quarterdeck.cel.types import Kind
 from quarterdeck.cel.values import NONE, Optional
 
 
-def ident(evaluator: Evaluator, node: Ident) -> Any:
+def evaluate_ident(evaluator: Evaluator, node: Ident) -> Any:
     """A variable, or a type."""
     if node.type_value is not None:
         return node.type_value
     evaluator.charge(1)
     if node.name not in evaluator.scope:
         raise EvaluationError(f"no such attribute(s): {node.name}")
-    return scalar(node.type, evaluator.scope[node.name])
+    return convert_scalar(node.type, evaluator.scope[node.name])
 
 
-def select(evaluator: Evaluator, node: Select) -> Any:
+def evaluate_select(evaluator: Evaluator, node: Select) -> Any:
     """A field, or whether there is one."""
     if node.ident is not None:
         return node.ident.type_value
     operand = evaluator.visit(node.operand)
     if isinstance(operand, dict) and node.operand.type.kind is Kind.STRUCT:
-        return _member(evaluator, node, operand.get(node.member))
+        return _select_member(evaluator, node, operand.get(node.member))
     if node.test:
         return containers.has(operand, node.member)
     evaluator.charge(1)
     found = containers.select(operand, node.member)
     if isinstance(found, Optional) and has_members(node.operand.type) and found.value is None:
         return NONE
-    return settled(node.type, found)
+    return convert_found(node.type, found)
 
 
-def _member(evaluator: Evaluator, node: Select, value: Any) -> Any:
+def _select_member(evaluator: Evaluator, node: Select, value: Any) -> Any:
     """A declared member of an object: null counts as absent."""
     if node.test:
         return value is not None
     evaluator.charge(1)
     if value is None:
         raise EvaluationError(f"no such key: {node.field}")
-    return scalar(node.type, value)
+    return convert_scalar(node.type, value)

@@ -2,30 +2,30 @@
 
 from typing import Any
 
-from quarterdeck.cel.operations.classes import no_overload
-from quarterdeck.cel.schema.conversion import leaf
+from quarterdeck.cel.operations.classes import no_overload_error
+from quarterdeck.cel.schema.conversion import find_scalar_converter
 from quarterdeck.cel.types import Kind, Type, is_optional
-from quarterdeck.cel.values import Optional, some
+from quarterdeck.cel.values import Optional, make_optional
 
 
-def scalar(type_: Type, value: Any) -> Any:
+def convert_scalar(type_: Type, value: Any) -> Any:
     """A scalar converted; anything else as it is."""
-    convert = leaf(type_)
+    convert = find_scalar_converter(type_)
     if convert is None or value is None:
         return value
     try:
         return convert(value)
     except (TypeError, ValueError):
-        raise no_overload() from None
+        raise no_overload_error() from None
 
 
-def settled(type_: Type, value: Any) -> Any:
+def convert_found(type_: Type, value: Any) -> Any:
     """What a look into a container found, converted, inside an optional too."""
     if not isinstance(value, Optional):
-        return scalar(type_, value)
+        return convert_scalar(type_, value)
     if not value.present or not type_.params:
         return value
-    return some(scalar(type_.params[0], value.value))
+    return make_optional(convert_scalar(type_.params[0], value.value))
 
 
 def has_members(type_: Type) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 Implementation = Callable[..., Any]
 
 
-def _modules() -> tuple[ModuleType, ...]:
+def _import_modules() -> tuple[ModuleType, ...]:
     from quarterdeck.cel.library import (
         authorizer,
         cidr,
@@ -39,16 +39,16 @@ def _modules() -> tuple[ModuleType, ...]:
     )  # fmt: skip
 
 
-def declarations() -> list[str]:
+def get_declarations() -> list[str]:
     """The signatures of every library."""
-    return [module.DECLARATIONS for module in _modules()]
+    return [module.DECLARATIONS for module in _import_modules()]
 
 
 @functools.cache
-def functions() -> Mapping[str, Mapping[type, Implementation]]:
+def get_functions() -> Mapping[str, Mapping[type, Implementation]]:
     """Every implementation, merged over the libraries."""
     table: dict[str, dict[type, Implementation]] = {}
-    for module in _modules():
+    for module in _import_modules():
         for name, implementations in module.FUNCTIONS.items():
             table.setdefault(name, {}).update(implementations)
     return table

@@ -11,7 +11,7 @@ import msgspec
 
 from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.operations.classes import no_overload
+from quarterdeck.cel.operations.classes import no_overload_error
 
 DECLARATIONS = """
 path authorizer_path Authorizer.(string) PathCheck
@@ -96,27 +96,27 @@ class ResourceCheck(_Check, frozen=True):
     cel_type: ClassVar[types.Type] = types.RESOURCE_CHECK
 
 
-def _texts(*values: Any) -> None:
+def _require_strings(*values: Any) -> None:
     if any(type(value) is not str for value in values):
-        raise no_overload()
+        raise no_overload_error()
 
 
-def _path(subject: Subject, path: str) -> PathCheck:
-    _texts(path)
+def _check_path(subject: Subject, path: str) -> PathCheck:
+    _require_strings(path)
     if not path.strip():
         raise EvaluationError("path must not be empty")
     return PathCheck(subject.authorizer, Attributes(user=subject.user, path=path))
 
 
-def _group(subject: Subject, group: str) -> GroupCheck:
-    _texts(group)
+def _check_group(subject: Subject, group: str) -> GroupCheck:
+    _require_strings(group)
     return GroupCheck(subject.authorizer, Attributes(user=subject.user, group=group))
 
 
-def _service_account(subject: Subject, namespace: str, name: str) -> Subject:
+def _use_service_account(subject: Subject, namespace: str, name: str) -> Subject:
     from quarterdeck.cel.library.format import FORMATS
 
-    _texts(namespace, name)
+    _require_strings(namespace, name)
     if FORMATS["dns1123Subdomain"].problems(name):
         raise EvaluationError("Invalid service account name")
     if FORMATS["dns1123Label"].problems(namespace):
@@ -124,8 +124,8 @@ def _service_account(subject: Subject, namespace: str, name: str) -> Subject:
     return Subject(subject.authorizer, f"system:serviceaccount:{namespace}:{name}")
 
 
-def _resource(check: GroupCheck, resource: str) -> ResourceCheck:
-    _texts(resource)
+def _check_resource(check: GroupCheck, resource: str) -> ResourceCheck:
+    _require_strings(resource)
     if not resource.strip():
         raise EvaluationError("resource must not be empty")
     attributes = msgspec.structs.replace(check.attributes, resource=resource)
@@ -134,7 +134,7 @@ def _resource(check: GroupCheck, resource: str) -> ResourceCheck:
 
 def _refine(member: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
     def refine(check: ResourceCheck, value: str) -> ResourceCheck:
-        _texts(value)
+        _require_strings(value)
         attributes = msgspec.structs.replace(check.attributes, **{member: value})
         return ResourceCheck(check.authorizer, attributes)
 
@@ -142,15 +142,15 @@ def _refine(member: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
 
 
 def _ask(check: PathCheck | ResourceCheck, verb: str) -> Answer:
-    _texts(verb)
+    _require_strings(verb)
     return check.authorizer.decide(msgspec.structs.replace(check.attributes, verb=verb))
 
 
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
-    "path": {Subject: _path},
-    "group": {Subject: _group},
-    "serviceAccount": {Subject: _service_account},
-    "resource": {GroupCheck: _resource},
+    "path": {Subject: _check_path},
+    "group": {Subject: _check_group},
+    "serviceAccount": {Subject: _use_service_account},
+    "resource": {GroupCheck: _check_resource},
     "subresource": {ResourceCheck: _refine("subresource")},
     "namespace": {ResourceCheck: _refine("namespace")},
     "name": {ResourceCheck: _refine("name")},

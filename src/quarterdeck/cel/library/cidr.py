@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.ip import Address, parse_address
-from quarterdeck.cel.operations.classes import no_overload
+from quarterdeck.cel.operations.classes import no_overload_error
 
 DECLARATIONS = """
 cidr string_to_cidr (string) CIDR
@@ -89,7 +89,7 @@ def _contains_ip(cidr: Cidr, other: Any) -> bool:
     if type(other) is str:
         other = parse_address(other)
     if not isinstance(other, Address):
-        raise no_overload()
+        raise no_overload_error()
     return other.raw in cidr.network()
 
 
@@ -97,11 +97,11 @@ def _contains_cidr(cidr: Cidr, other: Any) -> bool:
     if type(other) is str:
         other = parse_cidr(other)
     if not isinstance(other, Cidr):
-        raise no_overload()
+        raise no_overload_error()
     return other.length >= cidr.length and other.address.raw in cidr.network()
 
 
-def _masked(cidr: Cidr) -> Cidr:
+def _mask(cidr: Cidr) -> Cidr:
     return Cidr(Address(cidr.network().network_address), cidr.length)
 
 
@@ -113,5 +113,5 @@ FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "containsCIDR": {Cidr: _contains_cidr},
     "ip": {Cidr: lambda cidr: cidr.address},
     "prefixLength": {Cidr: lambda cidr: cidr.length},
-    "masked": {Cidr: _masked},
+    "masked": {Cidr: _mask},
 }

@@ -5,14 +5,14 @@ from quarterdeck.cel.library.time import parse_duration, parse_timestamp
 from quarterdeck.kit.patterns import PatternError, compile_re2
 
 
-def valid(function: str, value: object) -> bool:
+def is_valid(function: str, value: object) -> bool:
     """Whether `duration`, `timestamp` or `matches` could accept this constant."""
     if type(value) is int and function == "timestamp":
         return -62135596800 <= value <= 253402300799
-    return not isinstance(value, str) or _valid_text(function, value)
+    return not isinstance(value, str) or _is_valid_text(function, value)
 
 
-def regex_problem(pattern: str) -> str:
+def find_regex_problem(pattern: str) -> str:
     """What RE2 has against a pattern, in Go's words; nothing if it is fine."""
     try:
         compile_re2(pattern)
@@ -22,7 +22,7 @@ def regex_problem(pattern: str) -> str:
     return ""
 
 
-def _valid_text(function: str, text: str) -> bool:
+def _is_valid_text(function: str, text: str) -> bool:
     try:
         match function:
             case "duration":

@@ -7,8 +7,8 @@ from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.time import parse_duration, parse_timestamp
-from quarterdeck.cel.operations.arithmetic import checked_int, checked_uint
-from quarterdeck.cel.operations.classes import no_overload
+from quarterdeck.cel.operations.arithmetic import check_int, check_uint
+from quarterdeck.cel.operations.classes import no_overload_error
 from quarterdeck.cel.types import (
     BOOL,
     BYTES,
@@ -66,14 +66,14 @@ _CLASSES: Mapping[type, Type] = {
 }
 
 
-def type_value(value: Any) -> Type:
+def get_type(value: Any) -> Type:
     """`type(value)`."""
     if (found := _CLASSES.get(type(value))) is not None:
         return found
     declared = getattr(value, "cel_type", None)
     if isinstance(declared, Type):
         return declared
-    raise no_overload()
+    raise no_overload_error()
 
 
 def format_double(value: float) -> str:
@@ -85,7 +85,7 @@ def format_double(value: float) -> str:
         return "+Inf" if value > 0 else "-Inf"
     shortest = repr(value)
     digits = re.sub(r"e.*|[-.]", "", shortest).strip("0") or "0"
-    power = _power(shortest) if digits != "0" else 0
+    power = _find_exponent(shortest) if digits != "0" else 0
     if -4 <= power < 6:
         return f"{value:.{max(0, len(digits) - 1 - power)}f}"
     sign = "-" if value < 0 else ""
@@ -93,7 +93,7 @@ def format_double(value: float) -> str:
     return f"{sign}{digits[0]}{point}e{'+' if power >= 0 else '-'}{abs(power):02d}"
 
 
-def _power(shortest: str) -> int:
+def _find_exponent(shortest: str) -> int:
     """The decimal exponent of a number as `repr` wrote it."""
     body, _, exponent = shortest.lstrip("-").partition("e")
     whole, _, fraction = body.partition(".")
@@ -103,7 +103,7 @@ def _power(shortest: str) -> int:
     return -(len(fraction) - len(fraction.lstrip("0")) + 1) + shift
 
 
-def _failed(wanted: str) -> EvaluationError:
+def _conversion_error(wanted: str) -> EvaluationError:
     return EvaluationError(f"type conversion error from 'string' to '{wanted}'")
 
 
@@ -112,7 +112,7 @@ def _string_to_bool(text: str) -> bool:
         return True
     if text in _FALSE:
         return False
-    raise _failed("bool")
+    raise _conversion_error("bool")
 
 
 def _string_to_int(text: str) -> int:
@@ -120,36 +120,36 @@ def _string_to_int(text: str) -> int:
         value = int(text)
         if INT_MIN <= value <= INT_MAX:
             return value
-    raise _failed("int")
+    raise _conversion_error("int")
 
 
 def _string_to_uint(text: str) -> UInt:
     if re.fullmatch(r"[0-9]+", text) and len(text) < 30 and int(text) <= UINT_MAX:
         return UInt(int(text))
-    raise _failed("uint")
+    raise _conversion_error("uint")
 
 
 def _string_to_double(text: str) -> float:
     if not re.fullmatch(
         r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", text, re.I
     ):
-        raise _failed("double")
+        raise _conversion_error("double")
     value = float(text)
     if math.isinf(value) and "n" not in text.lower():
-        raise _failed("double")
+        raise _conversion_error("double")
     return value
 
 
 def _double_to_int(value: float) -> int:
     if math.isnan(value) or not -(2.0**63) < value < 2.0**63:
         raise EvaluationError("integer overflow")
-    return checked_int(int(value))
+    return check_int(int(value))
 
 
 def _double_to_uint(value: float) -> UInt:
     if math.isnan(value) or not -1.0 < value < 2.0**64:
         raise EvaluationError("unsigned integer overflow")
-    return checked_uint(int(value))
+    return check_uint(int(value))
 
 
 def _bytes_to_string(value: bytes) -> str:
@@ -159,28 +159,28 @@ def _bytes_to_string(value: bytes) -> str:
         raise EvaluationError("invalid UTF-8 in bytes, cannot convert to string") from None
 
 
-def _seconds(value: Timestamp) -> int:
+def _to_seconds(value: Timestamp) -> int:
     return value.ns // SECOND
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
 def matches(text: str, pattern: str) -> bool:
     """Whether an RE2 pattern matches anywhere."""
     if type(pattern) is not str:
-        raise no_overload()
+        raise no_overload_error()
     try:
         return compile_re2(pattern).search(text)
     except PatternError as error:
         raise EvaluationError(f"error parsing regexp: {error}") from None
 
 
-def _texts(test: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
+def _with_string_argument(test: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
     def apply(text: str, other: str) -> bool:
         if type(other) is not str:
-            raise no_overload()
+            raise no_overload_error()
         return test(text, other)
 
     return apply
@@ -188,30 +188,30 @@ def _texts(test: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
 
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "size": {str: len, bytes: len, list: len, dict: len},
-    "bool": {bool: _same, str: _string_to_bool},
-    "bytes": {bytes: _same, str: lambda text: text.encode()},
-    "double": {float: _same, int: float, UInt: float, str: _string_to_double},
+    "bool": {bool: _identity, str: _string_to_bool},
+    "bytes": {bytes: _identity, str: lambda text: text.encode()},
+    "double": {float: _identity, int: float, UInt: float, str: _string_to_double},
     "duration": {
-        Duration: _same,
+        Duration: _identity,
         str: parse_duration,
         int: lambda seconds: Duration(seconds * SECOND),
     },
     "int": {
-        int: _same,
+        int: _identity,
         float: _double_to_int,
-        UInt: lambda value: checked_int(int(value)),
+        UInt: lambda value: check_int(int(value)),
         str: _string_to_int,
-        Timestamp: _seconds,
+        Timestamp: _to_seconds,
         Duration: lambda value: value.ns,
     },
     "uint": {
-        UInt: _same,
-        int: checked_uint,
+        UInt: _identity,
+        int: check_uint,
         float: _double_to_uint,
         str: _string_to_uint,
     },
     "string": {
-        str: _same,
+        str: _identity,
         bool: lambda value: "true" if value else "false",
         int: str,
         UInt: lambda value: str(int(value)),
@@ -221,12 +221,12 @@ FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
         Timestamp: str,
     },
     "timestamp": {
-        Timestamp: _same,
+        Timestamp: _identity,
         str: parse_timestamp,
         int: lambda seconds: Timestamp(seconds * SECOND),
     },
-    "contains": {str: _texts(lambda text, part: part in text)},
-    "startsWith": {str: _texts(lambda text, part: text.startswith(part))},
-    "endsWith": {str: _texts(lambda text, part: text.endswith(part))},
+    "contains": {str: _with_string_argument(lambda text, part: part in text)},
+    "startsWith": {str: _with_string_argument(lambda text, part: text.startswith(part))},
+    "endsWith": {str: _with_string_argument(lambda text, part: text.endswith(part))},
     "matches": {str: matches},
 }

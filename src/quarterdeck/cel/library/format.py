@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.time import parse_date, parse_timestamp
-from quarterdeck.cel.operations.classes import no_overload
-from quarterdeck.cel.values import NONE, Optional, some
+from quarterdeck.cel.operations.classes import no_overload_error
+from quarterdeck.cel.values import NONE, Optional, make_optional
 from quarterdeck.meta import names
 
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
@@ -31,11 +31,11 @@ class NamedFormat:
         return self.name
 
 
-def _name(kind: names.NameKind, *, is_prefix: bool = False) -> Callable[[str], list[str]]:
+def _check_name(kind: names.NameKind, *, is_prefix: bool = False) -> Callable[[str], list[str]]:
     return lambda text: names.object_name(kind, text, is_prefix=is_prefix)
 
 
-def _is(check: Callable[[str], object], complaint: str) -> Callable[[str], list[str]]:
+def _build_check(check: Callable[[str], object], complaint: str) -> Callable[[str], list[str]]:
     def problems(text: str) -> list[str]:
         try:
             return [] if check(text) is not None else [complaint]
@@ -45,7 +45,7 @@ def _is(check: Callable[[str], object], complaint: str) -> Callable[[str], list[
     return problems
 
 
-def _uri(text: str) -> list[str]:
+def _check_uri(text: str) -> list[str]:
     from quarterdeck.cel.library.url import FUNCTIONS as URL
 
     valid = URL["isURL"][str](text)
@@ -53,23 +53,31 @@ def _uri(text: str) -> list[str]:
 
 
 FORMATS: Mapping[str, NamedFormat] = {
-    "dns1123Label": NamedFormat("DNS1123Label", _name("label"), 30),
-    "dns1123Subdomain": NamedFormat("DNS1123Subdomain", _name("subdomain"), 60),
-    "dns1035Label": NamedFormat("DNS1035Label", _name("label1035"), 30),
+    "dns1123Label": NamedFormat("DNS1123Label", _check_name("label"), 30),
+    "dns1123Subdomain": NamedFormat("DNS1123Subdomain", _check_name("subdomain"), 60),
+    "dns1035Label": NamedFormat("DNS1035Label", _check_name("label1035"), 30),
     "qualifiedName": NamedFormat("QualifiedName", names.qualified_name, 60),
-    "dns1123LabelPrefix": NamedFormat("DNS1123LabelPrefix", _name("label", is_prefix=True), 30),
+    "dns1123LabelPrefix": NamedFormat(
+        "DNS1123LabelPrefix", _check_name("label", is_prefix=True), 30
+    ),
     "dns1123SubdomainPrefix": NamedFormat(
-        "DNS1123SubdomainPrefix", _name("subdomain", is_prefix=True), 60
+        "DNS1123SubdomainPrefix", _check_name("subdomain", is_prefix=True), 60
     ),
-    "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", _name("label1035", is_prefix=True), 30),
+    "dns1035LabelPrefix": NamedFormat(
+        "DNS1035LabelPrefix", _check_name("label1035", is_prefix=True), 30
+    ),
     "labelValue": NamedFormat("LabelValue", names.label_value, 40),
-    "uri": NamedFormat("URI", _uri, 100),
-    "uuid": NamedFormat("uuid", _is(_UUID.fullmatch, "does not match the UUID format"), 84),
-    "byte": NamedFormat(
-        "byte", _is(lambda text: base64.b64decode(text, validate=True), "invalid base64"), 84
+    "uri": NamedFormat("URI", _check_uri, 100),
+    "uuid": NamedFormat(
+        "uuid", _build_check(_UUID.fullmatch, "does not match the UUID format"), 84
     ),
-    "date": NamedFormat("date", _is(parse_date, "invalid date"), 85),
-    "datetime": NamedFormat("datetime", _is(parse_timestamp, "invalid datetime"), 85),
+    "byte": NamedFormat(
+        "byte",
+        _build_check(lambda text: base64.b64decode(text, validate=True), "invalid base64"),
+        84,
+    ),
+    "date": NamedFormat("date", _build_check(parse_date, "invalid date"), 85),
+    "datetime": NamedFormat("datetime", _build_check(parse_timestamp, "invalid datetime"), 85),
 }
 
 DECLARATIONS = "\n".join(
@@ -81,24 +89,27 @@ DECLARATIONS = "\n".join(
 )
 
 
-def _named(name: str) -> Optional:
+def _find_format(name: str) -> Optional:
     found = FORMATS.get(name)
-    return some(found) if found is not None else NONE
+    return make_optional(found) if found is not None else NONE
 
 
 def _validate(format_: NamedFormat, text: Any) -> Optional:
     if type(text) is not str:
-        raise no_overload()
+        raise no_overload_error()
     problems = format_.problems(text)
-    return some(problems) if problems else NONE
+    return make_optional(problems) if problems else NONE
 
 
-def _constant(format_: NamedFormat) -> Callable[[], NamedFormat]:
+def _build_constant(format_: NamedFormat) -> Callable[[], NamedFormat]:
     return lambda: format_
 
 
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
-    "format.named": {str: _named},
+    "format.named": {str: _find_format},
     "validate": {NamedFormat: _validate},
-    **{f"format.{name}": {type(None): _constant(format_)} for name, format_ in FORMATS.items()},
+    **{
+        f"format.{name}": {type(None): _build_constant(format_)}
+        for name, format_ in FORMATS.items()
+    },
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.operations import arithmetic, comparison
-from quarterdeck.cel.operations.classes import class_of, no_overload
+from quarterdeck.cel.operations.classes import class_of, no_overload_error
 
 _SUMMABLE = ("int", "uint", "double", "duration")
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
@@ -27,7 +27,9 @@ DECLARATIONS = _declare()
 
 
 def _is_sorted(items: Sequence[Any]) -> bool:
-    return all(comparison.less_equals(items[at], items[at + 1]) for at in range(len(items) - 1))
+    return all(
+        comparison.is_less_or_equal(items[at], items[at + 1]) for at in range(len(items) - 1)
+    )
 
 
 def _sum(items: Sequence[Any]) -> Any:
@@ -37,7 +39,7 @@ def _sum(items: Sequence[Any]) -> Any:
     for item in items[1:]:
         total = arithmetic.add(total, item)
     if type(total) is str or class_of(total) is list:
-        raise no_overload()
+        raise no_overload_error()
     return total
 
 
@@ -51,20 +53,20 @@ def _pick(name: str, better: Callable[[Any, Any], bool]) -> Callable[[Sequence[A
 
 
 def _index_of(items: Sequence[Any], wanted: Any) -> int:
-    return next((at for at, item in enumerate(items) if comparison.equal(item, wanted)), -1)
+    return next((at for at, item in enumerate(items) if comparison.is_equal(item, wanted)), -1)
 
 
 def _last_index_of(items: Sequence[Any], wanted: Any) -> int:
     return next(
-        (at for at in reversed(range(len(items))) if comparison.equal(items[at], wanted)), -1
+        (at for at in reversed(range(len(items))) if comparison.is_equal(items[at], wanted)), -1
     )
 
 
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "isSorted": {list: _is_sorted},
     "sum": {list: _sum},
-    "min": {list: _pick("min", comparison.less)},
-    "max": {list: _pick("max", comparison.greater)},
+    "min": {list: _pick("min", comparison.is_less)},
+    "max": {list: _pick("max", comparison.is_greater)},
     "indexOf": {list: _index_of},
     "lastIndexOf": {list: _last_index_of},
 }

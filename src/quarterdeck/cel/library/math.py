@@ -50,7 +50,7 @@ def _round(value: float) -> float:
     return math.copysign(math.floor(abs(value) + 0.5), value)
 
 
-def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
+def _build_rounding(function: Callable[[float], int]) -> Callable[[float], float]:
     return lambda value: float(function(value)) if math.isfinite(value) else value
 
 
@@ -60,17 +60,17 @@ def _sign(value: Any) -> Any:
     return type(value)((value > 0) - (value < 0))
 
 
-_GREATEST, _LEAST = _pick(comparison.greater), _pick(comparison.less)
+_GREATEST, _LEAST = _pick(comparison.is_greater), _pick(comparison.is_less)
 
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "math.greatest": dict.fromkeys((int, UInt, float, list), _GREATEST),
     "math.least": dict.fromkeys((int, UInt, float, list), _LEAST),
-    "math.ceil": {float: _whole(math.ceil)},
-    "math.floor": {float: _whole(math.floor)},
+    "math.ceil": {float: _build_rounding(math.ceil)},
+    "math.floor": {float: _build_rounding(math.floor)},
     "math.round": {float: _round},
-    "math.trunc": {float: _whole(math.trunc)},
+    "math.trunc": {float: _build_rounding(math.trunc)},
     "math.abs": {
-        int: lambda value: arithmetic.checked_int(abs(value)),
+        int: lambda value: arithmetic.check_int(abs(value)),
         UInt: lambda value: value,
         float: abs,
     },

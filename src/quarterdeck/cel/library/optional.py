@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.values import NONE, Duration, Optional, Timestamp, some
+from quarterdeck.cel.values import NONE, Duration, Optional, Timestamp, make_optional
 
 DECLARATIONS = """
 optional.of optional_of (A) optional_type(A)
@@ -30,16 +30,18 @@ def is_zero(value: Any) -> bool:
             return False
 
 
-def _value(optional: Optional) -> Any:
+def _get_value(optional: Optional) -> Any:
     if not optional.present:
         raise EvaluationError("optional.none() dereference")
     return optional.value
 
 
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
-    "optional.of": {object: some},
-    "optional.ofNonZeroValue": {object: lambda value: NONE if is_zero(value) else some(value)},
+    "optional.of": {object: make_optional},
+    "optional.ofNonZeroValue": {
+        object: lambda value: NONE if is_zero(value) else make_optional(value)
+    },
     "optional.none": {type(None): lambda: NONE},
     "hasValue": {Optional: lambda optional: optional.present},
-    "value": {Optional: _value},
+    "value": {Optional: _get_value},
 }

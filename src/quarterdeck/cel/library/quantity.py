@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.operations.classes import no_overload
+from quarterdeck.cel.operations.classes import no_overload_error
 from quarterdeck.cel.values import INT_MAX, INT_MIN
 from quarterdeck.kit.quantity import Quantity, QuantityError
 
@@ -44,23 +44,23 @@ def _is_integer(value: Quantity) -> bool:
     return value.is_integer() and INT_MIN <= value.as_int() <= INT_MAX
 
 
-def _as_integer(value: Quantity) -> int:
+def _to_integer(value: Quantity) -> int:
     if not _is_integer(value):
         raise EvaluationError("cannot convert value to integer")
     return value.as_int()
 
 
-def _operand(value: Any) -> Quantity:
+def _to_quantity(value: Any) -> Quantity:
     if isinstance(value, Quantity):
         return value
     if type(value) is int:
         return Quantity.of(value)
-    raise no_overload()
+    raise no_overload_error()
 
 
 def _compare(left: Quantity, right: Any) -> int:
     if not isinstance(right, Quantity):
-        raise no_overload()
+        raise no_overload_error()
     return (left - right).sign()
 
 
@@ -69,11 +69,11 @@ FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
     "isQuantity": {str: _is_quantity},
     "sign": {Quantity: lambda value: value.sign()},
     "isInteger": {Quantity: _is_integer},
-    "asInteger": {Quantity: _as_integer},
+    "asInteger": {Quantity: _to_integer},
     "asApproximateFloat": {Quantity: lambda value: value.as_float()},
     "isLessThan": {Quantity: lambda left, right: _compare(left, right) < 0},
     "isGreaterThan": {Quantity: lambda left, right: _compare(left, right) > 0},
     "compareTo": {Quantity: _compare},
-    "add": {Quantity: lambda left, right: left + _operand(right)},
-    "sub": {Quantity: lambda left, right: left - _operand(right)},
+    "add": {Quantity: lambda left, right: left + _to_quantity(right)},
+    "sub": {Quantity: lambda left, right: left - _to_quantity(right)},
 }

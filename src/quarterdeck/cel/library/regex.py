@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.operations.classes import no_overload
+from quarterdeck.cel.operations.classes import no_overload_error
 from quarterdeck.kit.patterns import Pattern, PatternError, compile_re2
 
 DECLARATIONS = """
@@ -14,9 +14,9 @@ findAll string_find_all_string_int string.(string, int) list(string)
 """
 
 
-def _compiled(pattern: Any) -> Pattern:
+def _compile(pattern: Any) -> Pattern:
     if type(pattern) is not str:
-        raise no_overload()
+        raise no_overload_error()
     try:
         return compile_re2(pattern)
     except PatternError as error:
@@ -24,14 +24,14 @@ def _compiled(pattern: Any) -> Pattern:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = _compiled(pattern).find(text)
+    found = _compile(pattern).find(text)
     return text[found[0] : found[1]] if found is not None else ""
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     if type(limit) is not int:
-        raise no_overload()
-    found = [text[start:end] for start, end in _compiled(pattern).find_all(text)]
+        raise no_overload_error()
+    found = [text[start:end] for start, end in _compile(pattern).find_all(text)]
     return found if limit < 0 else found[:limit]
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from quarterdeck.cel import types
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.operations.classes import no_overload
+from quarterdeck.cel.operations.classes import no_overload_error
 
 DECLARATIONS = """
 semver string_to_semver (string) Semver
@@ -41,7 +41,9 @@ class Semver:
             raise ValueError(text)
         self.text = text
         self.numbers = (int(found[1]), int(found[2]), int(found[3]))
-        self.pre = tuple(_identifier(part) for part in found[4].split(".")) if found[4] else ()
+        self.pre = (
+            tuple(_identifier_sort_key(part) for part in found[4].split(".")) if found[4] else ()
+        )
 
     def _key(self) -> tuple[tuple[int, int, int], bool, tuple[Any, ...]]:
         return self.numbers, not self.pre, self.pre
@@ -59,7 +61,7 @@ class Semver:
         return self.text
 
 
-def _identifier(part: str) -> tuple[int, int, str]:
+def _identifier_sort_key(part: str) -> tuple[int, int, str]:
     """Numbers sort before words."""
     if not part:
         raise ValueError("empty identifier")
@@ -84,7 +86,7 @@ def _normalize(text: str) -> str:
 
 def _parse(text: str, normalize: bool = False) -> Semver:  # noqa: FBT001, FBT002 # CEL's signature
     if type(normalize) is not bool:
-        raise no_overload()
+        raise no_overload_error()
     try:
         return Semver(_normalize(text) if normalize else text)
     except ValueError:
@@ -103,7 +105,7 @@ def _is_semver(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT
 
 def _compare(left: Semver, right: Any) -> int:
     if not isinstance(right, Semver):
-        raise no_overload()
+        raise no_overload_error()
     return (left > right) - (left < right)
 
 

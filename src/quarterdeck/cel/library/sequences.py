@@ -6,8 +6,8 @@ from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.operations import comparison
-from quarterdeck.cel.operations.classes import class_of, no_overload
-from quarterdeck.cel.values import NONE, some
+from quarterdeck.cel.operations.classes import class_of, no_overload_error
+from quarterdeck.cel.values import NONE, make_optional
 
 _SORTABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _MAX_RANGE = 1_000_000
@@ -37,7 +37,7 @@ DECLARATIONS = _declare()
 
 def _slice(items: Sequence[Any], start: Any, end: Any) -> list[Any]:
     if type(start) is not int or type(end) is not int:
-        raise no_overload()
+        raise no_overload_error()
     if start < 0 or end < 0:
         raise EvaluationError(f"cannot slice({start}, {end}), negative indexes not supported")
     if start > end:
@@ -51,7 +51,7 @@ def _slice(items: Sequence[Any], start: Any, end: Any) -> list[Any]:
 
 def _flatten(items: Sequence[Any], depth: int = 1) -> list[Any]:
     if type(depth) is not int:
-        raise no_overload()
+        raise no_overload_error()
     if depth < 0:
         raise EvaluationError("level must be non-negative")
     flat: list[Any] = []
@@ -78,7 +78,7 @@ def _distinct(items: Sequence[Any]) -> list[Any]:
 
 
 def _compare(left: Any, right: Any) -> int:
-    return comparison.less(right, left) - comparison.less(left, right)
+    return comparison.is_less(right, left) - comparison.is_less(left, right)
 
 
 _by_value = functools.cmp_to_key(_compare)
@@ -86,13 +86,13 @@ _by_value = functools.cmp_to_key(_compare)
 
 def _sort_by(items: Sequence[Any], keys: Any) -> list[Any]:
     if class_of(keys) is not list or len(keys) != len(items):
-        raise no_overload()
+        raise no_overload_error()
     order = sorted(range(len(items)), key=lambda at: _by_value(keys[at]))
     return [items[at] for at in order]
 
 
 def _end(position: int) -> Callable[[Sequence[Any]], Any]:
-    return lambda items: some(items[position]) if items else NONE
+    return lambda items: make_optional(items[position]) if items else NONE
 
 
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {

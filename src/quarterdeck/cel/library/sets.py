@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from quarterdeck.cel.operations.classes import class_of, no_overload
+from quarterdeck.cel.operations.classes import class_of, no_overload_error
 from quarterdeck.cel.operations.comparison import contains
 
 DECLARATIONS = """
@@ -15,7 +15,7 @@ sets.intersects list_sets_intersects_list (list(A), list(A)) bool
 
 def _contains(items: Sequence[Any], wanted: Sequence[Any]) -> bool:
     if class_of(wanted) is not list:
-        raise no_overload()
+        raise no_overload_error()
     return all(contains(items, item) for item in wanted)
 
 
@@ -25,7 +25,7 @@ def _equivalent(left: Sequence[Any], right: Sequence[Any]) -> bool:
 
 def _intersects(left: Sequence[Any], right: Sequence[Any]) -> bool:
     if class_of(right) is not list:
-        raise no_overload()
+        raise no_overload_error()
     return any(contains(left, item) for item in right)
 
 

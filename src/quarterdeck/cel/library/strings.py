@@ -5,7 +5,7 @@ from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.library.template import render
-from quarterdeck.cel.operations.classes import no_overload
+from quarterdeck.cel.operations.classes import no_overload_error
 from quarterdeck.meta.field import quote
 
 DECLARATIONS = """
@@ -34,13 +34,13 @@ _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _UPPER = {lower: lower - 32 for lower in range(ord("a"), ord("z") + 1)}
 
 
-def _strict(*kinds: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _require_types(*kinds: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Arguments after the first must be of exactly these classes."""
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         def apply(first: Any, *rest: Any) -> Any:
             if any(type(part) is not kind for part, kind in zip(rest, kinds, strict=False)):
-                raise no_overload()
+                raise no_overload_error()
             return function(first, *rest)
 
         return apply
@@ -48,50 +48,50 @@ def _strict(*kinds: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return wrap
 
 
-def _out_of_range(position: int) -> EvaluationError:
+def _out_of_range_error(position: int) -> EvaluationError:
     return EvaluationError(f"index out of range: {position}")
 
 
-@_strict(int)
+@_require_types(int)
 def _char_at(text: str, position: int) -> str:
     if not 0 <= position <= len(text):
-        raise _out_of_range(position)
+        raise _out_of_range_error(position)
     return text[position : position + 1]
 
 
-@_strict(str, int)
+@_require_types(str, int)
 def _index_of(text: str, part: str, start: int = 0) -> int:
     if not part:
         return start
     if not 0 <= start <= len(text):
-        raise _out_of_range(start)
+        raise _out_of_range_error(start)
     return text.find(part, start)
 
 
-@_strict(str, int)
+@_require_types(str, int)
 def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     if start is None:
         return text.rfind(part) if part else len(text)
     if not part:
         return start
     if not 0 <= start <= len(text):
-        raise _out_of_range(start)
+        raise _out_of_range_error(start)
     return text.rfind(part, 0, start + len(part))
 
 
-@_strict(str)
+@_require_types(str)
 def _join(parts: Sequence[Any], separator: str = "") -> str:
     if any(type(part) is not str for part in parts):
-        raise no_overload()
+        raise no_overload_error()
     return separator.join(parts)
 
 
-@_strict(str, str, int)
+@_require_types(str, str, int)
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
     return text.replace(old, new, max(limit, -1))
 
 
-@_strict(str, int)
+@_require_types(str, int)
 def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     if limit == 0:
         return []
@@ -102,18 +102,18 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     return [*text[: limit - 1], text[limit - 1 :]]
 
 
-@_strict(int, int)
+@_require_types(int, int)
 def _substring(text: str, start: int, end: int | None = None) -> str:
     if end is None:
         if not 0 <= start <= len(text):
-            raise _out_of_range(start)
+            raise _out_of_range_error(start)
         return text[start:]
     if start > end:
         raise EvaluationError(f"invalid substring range. start: {start}, end: {end}")
     if not 0 <= start <= len(text):
-        raise _out_of_range(start)
+        raise _out_of_range_error(start)
     if not 0 <= end <= len(text):
-        raise _out_of_range(end)
+        raise _out_of_range_error(end)
     return text[start:end]
 
 

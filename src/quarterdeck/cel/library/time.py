@@ -22,12 +22,12 @@ def parse_timestamp(text: str) -> Timestamp:
     """An RFC 3339 text, to the nanosecond."""
     found = _RFC3339.fullmatch(text)
     if found is None:
-        raise _failed("google.protobuf.Timestamp")
+        raise _conversion_error("google.protobuf.Timestamp")
     year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
     try:
         moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
-        raise _failed("google.protobuf.Timestamp") from None
+        raise _conversion_error("google.protobuf.Timestamp") from None
     since = moment - _EPOCH
     seconds = since.days * 86400 + since.seconds
     offset = 0
@@ -47,14 +47,14 @@ def parse_duration(text: str) -> Duration:
     try:
         return Duration(duration.parse(text))
     except duration.DurationError:
-        raise _failed("google.protobuf.Duration") from None
+        raise _conversion_error("google.protobuf.Duration") from None
 
 
-def _failed(wanted: str) -> EvaluationError:
+def _conversion_error(wanted: str) -> EvaluationError:
     return EvaluationError(f"type conversion error from 'string' to '{wanted}'")
 
 
-def _zone(name: str) -> tzinfo:
+def _find_zone(name: str) -> tzinfo:
     if found := re.fullmatch(r"([+-]?)(\d{1,2}):(\d{2})", name):
         offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
         return timezone(-offset if found[1] == "-" else offset)
@@ -64,12 +64,12 @@ def _zone(name: str) -> tzinfo:
         raise EvaluationError(f"unknown time zone {name}") from None
 
 
-def _part(read: Callable[[datetime], int]) -> Callable[..., int]:
+def _build_getter(read: Callable[[datetime], int]) -> Callable[..., int]:
     def part(moment: Timestamp, zone: str | None = None) -> int:
         if zone is not None and type(zone) is not str:
             raise EvaluationError("no such overload")
-        at = moment.moment()
-        return read(at.astimezone(_zone(zone)) if zone else at)
+        at = moment.to_datetime()
+        return read(at.astimezone(_find_zone(zone)) if zone else at)
 
     return part
 
@@ -80,26 +80,26 @@ def _truncate(value: int, unit: int) -> int:
 
 
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
-    "getDate": {Timestamp: _part(lambda at: at.day)},
-    "getDayOfMonth": {Timestamp: _part(lambda at: at.day - 1)},
-    "getDayOfWeek": {Timestamp: _part(lambda at: at.isoweekday() % 7)},
-    "getDayOfYear": {Timestamp: _part(lambda at: at.timetuple().tm_yday - 1)},
-    "getFullYear": {Timestamp: _part(lambda at: at.year)},
-    "getMonth": {Timestamp: _part(lambda at: at.month - 1)},
+    "getDate": {Timestamp: _build_getter(lambda at: at.day)},
+    "getDayOfMonth": {Timestamp: _build_getter(lambda at: at.day - 1)},
+    "getDayOfWeek": {Timestamp: _build_getter(lambda at: at.isoweekday() % 7)},
+    "getDayOfYear": {Timestamp: _build_getter(lambda at: at.timetuple().tm_yday - 1)},
+    "getFullYear": {Timestamp: _build_getter(lambda at: at.year)},
+    "getMonth": {Timestamp: _build_getter(lambda at: at.month - 1)},
     "getHours": {
-        Timestamp: _part(lambda at: at.hour),
+        Timestamp: _build_getter(lambda at: at.hour),
         Duration: lambda value: _truncate(value.ns, 3600 * SECOND),
     },
     "getMinutes": {
-        Timestamp: _part(lambda at: at.minute),
+        Timestamp: _build_getter(lambda at: at.minute),
         Duration: lambda value: _truncate(value.ns, 60 * SECOND),
     },
     "getSeconds": {
-        Timestamp: _part(lambda at: at.second),
+        Timestamp: _build_getter(lambda at: at.second),
         Duration: lambda value: _truncate(value.ns, SECOND),
     },
     "getMilliseconds": {
-        Timestamp: _part(lambda at: at.microsecond // 1000),
+        Timestamp: _build_getter(lambda at: at.microsecond // 1000),
         Duration: lambda value: _truncate(value.ns, SECOND // 1000),
     },
 }

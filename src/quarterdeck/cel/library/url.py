@@ -71,17 +71,17 @@ def _parse(text: str) -> Url:
     return Url(text)
 
 
-def _url(text: str) -> Url:
+def _to_url(text: str) -> Url:
     try:
         return _parse(text)
     except ValueError:
         raise EvaluationError(
-            f"URL parse error during conversion from string: parse {_quoted(text)}: "
+            f"URL parse error during conversion from string: parse {_quote(text)}: "
             f"{'empty url' if not text else 'invalid URI for request'}"
         ) from None
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     from quarterdeck.meta.field import quote as go_quote
 
     return go_quote(text)
@@ -96,7 +96,7 @@ def _is_url(text: str) -> bool:
 
 
 FUNCTIONS: Mapping[str, Mapping[type, Callable[..., Any]]] = {
-    "url": {str: _url},
+    "url": {str: _to_url},
     "isURL": {str: _is_url},
     "getScheme": {Url: lambda url: url.scheme},
     "getHost": {Url: lambda url: url.host},

@@ -5,19 +5,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.operations.classes import class_of, no_overload
+from quarterdeck.cel.operations.classes import class_of, no_overload_error
 from quarterdeck.cel.operations.containers import add_lists
 from quarterdeck.cel.values import INT_MAX, INT_MIN, UINT_MAX, Duration, Timestamp, UInt
 
 
-def checked_int(value: int) -> int:
+def check_int(value: int) -> int:
     """The value, if it fits 64 bits."""
     if INT_MIN <= value <= INT_MAX:
         return value
     raise EvaluationError("integer overflow")
 
 
-def checked_uint(value: int) -> UInt:
+def check_uint(value: int) -> UInt:
     """The value as unsigned, if it fits 64 bits."""
     if 0 <= value <= UINT_MAX:
         return UInt(value)
@@ -29,7 +29,7 @@ def divide_int(left: int, right: int) -> int:
     if right == 0:
         raise EvaluationError("division by zero")
     quotient = abs(left) // abs(right)
-    return checked_int(quotient if (left < 0) == (right < 0) else -quotient)
+    return check_int(quotient if (left < 0) == (right < 0) else -quotient)
 
 
 def modulo_int(left: int, right: int) -> int:
@@ -59,8 +59,8 @@ def multiply_double(left: float, right: float) -> float:
 _Binary = Mapping[tuple[type, type], Callable[[Any, Any], Any]]
 
 _ADD: _Binary = {
-    (int, int): lambda a, b: checked_int(a + b),
-    (UInt, UInt): lambda a, b: checked_uint(int(a) + int(b)),
+    (int, int): lambda a, b: check_int(a + b),
+    (UInt, UInt): lambda a, b: check_uint(int(a) + int(b)),
     (float, float): lambda a, b: a + b,
     (str, str): lambda a, b: a + b,
     (bytes, bytes): lambda a, b: a + b,
@@ -70,50 +70,50 @@ _ADD: _Binary = {
     (Timestamp, Duration): lambda a, b: Timestamp(a.ns + b.ns, a.offset),
 }
 _SUBTRACT: _Binary = {
-    (int, int): lambda a, b: checked_int(a - b),
-    (UInt, UInt): lambda a, b: checked_uint(int(a) - int(b)),
+    (int, int): lambda a, b: check_int(a - b),
+    (UInt, UInt): lambda a, b: check_uint(int(a) - int(b)),
     (float, float): lambda a, b: a - b,
     (Duration, Duration): lambda a, b: Duration(a.ns - b.ns),
     (Timestamp, Duration): lambda a, b: Timestamp(a.ns - b.ns, a.offset),
     (Timestamp, Timestamp): lambda a, b: Duration(a.ns - b.ns),
 }
 _MULTIPLY: _Binary = {
-    (int, int): lambda a, b: checked_int(a * b),
-    (UInt, UInt): lambda a, b: checked_uint(int(a) * int(b)),
+    (int, int): lambda a, b: check_int(a * b),
+    (UInt, UInt): lambda a, b: check_uint(int(a) * int(b)),
     (float, float): lambda a, b: a * b,
 }
 _DIVIDE: _Binary = {
     (int, int): divide_int,
-    (UInt, UInt): lambda a, b: checked_uint(divide_int(int(a), int(b))),
+    (UInt, UInt): lambda a, b: check_uint(divide_int(int(a), int(b))),
     (float, float): divide_double,
 }
 _MODULO: _Binary = {
     (int, int): modulo_int,
-    (UInt, UInt): lambda a, b: checked_uint(modulo_int(int(a), int(b))),
+    (UInt, UInt): lambda a, b: check_uint(modulo_int(int(a), int(b))),
 }
 
 
-def _binary(table: _Binary) -> Callable[[Any, Any], Any]:
+def _build_operator(table: _Binary) -> Callable[[Any, Any], Any]:
     def apply(left: Any, right: Any) -> Any:
         operation = table.get((class_of(left), class_of(right)))
         if operation is None:
-            raise no_overload()
+            raise no_overload_error()
         return operation(left, right)
 
     return apply
 
 
-add = _binary(_ADD)
-subtract = _binary(_SUBTRACT)
-multiply = _binary(_MULTIPLY)
-divide = _binary(_DIVIDE)
-modulo = _binary(_MODULO)
+add = _build_operator(_ADD)
+subtract = _build_operator(_SUBTRACT)
+multiply = _build_operator(_MULTIPLY)
+divide = _build_operator(_DIVIDE)
+modulo = _build_operator(_MODULO)
 
 
 def negate(value: Any) -> Any:
     """Unary minus."""
     if type(value) is int:
-        return checked_int(-value)
+        return check_int(-value)
     if type(value) is float:
         return -value
-    raise no_overload()
+    raise no_overload_error()

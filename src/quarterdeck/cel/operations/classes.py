@@ -11,7 +11,7 @@ NUMBERS = frozenset({int, UInt, float})
 _PLAIN: Mapping[type, type] = {SetList: list, MapList: list, tuple: list}
 
 
-def no_overload() -> EvaluationError:
+def no_overload_error() -> EvaluationError:
     """No signature fits these arguments."""
     return EvaluationError("no such overload")
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from quarterdeck.cel.errors import EvaluationError
-from quarterdeck.cel.operations.classes import class_of, no_overload
+from quarterdeck.cel.operations.classes import class_of, no_overload_error
 from quarterdeck.cel.operations.comparison import contains
-from quarterdeck.cel.values import NONE, MapList, Optional, SetList, UInt, some
+from quarterdeck.cel.values import NONE, MapList, Optional, SetList, UInt, make_optional
 
 
 def is_in(item: Any, container: Any) -> bool:
@@ -15,19 +15,19 @@ def is_in(item: Any, container: Any) -> bool:
         return contains(container, item)
     if kind is dict:
         return _has_key(container, item)
-    raise no_overload()
+    raise no_overload_error()
 
 
 def _has_key(container: dict[Any, Any], key: Any) -> bool:
     if type(key) not in _KEYS:
         return False
-    return key in container and _same_key(container, key)
+    return key in container and _is_same_key(container, key)
 
 
 _KEYS = frozenset({bool, int, UInt, float, str})
 
 
-def _same_key(container: dict[Any, Any], key: Any) -> bool:
+def _is_same_key(container: dict[Any, Any], key: Any) -> bool:
     """Whether a key that Python found is one for CEL too: true is not 1."""
     if type(key) is str:
         return True
@@ -37,7 +37,7 @@ def _same_key(container: dict[Any, Any], key: Any) -> bool:
     )
 
 
-def index(container: Any, key: Any) -> Any:
+def get_index(container: Any, key: Any) -> Any:
     """`container[key]`."""
     kind = class_of(container)
     if kind is dict:
@@ -45,13 +45,13 @@ def index(container: Any, key: Any) -> Any:
             return container[key]
         raise EvaluationError(f"no such key: {_show(key)}")
     if kind is list:
-        return container[_position(container, key)]
+        return container[_find_position(container, key)]
     if kind is Optional:
-        return optional_index(container, key)
-    raise no_overload()
+        return get_optional_index(container, key)
+    raise no_overload_error()
 
 
-def _position(container: Any, key: Any) -> int:
+def _find_position(container: Any, key: Any) -> int:
     if type(key) is float and key.is_integer():
         key = int(key)
     if type(key) not in (int, UInt):
@@ -61,7 +61,7 @@ def _position(container: Any, key: Any) -> int:
     return int(key)
 
 
-def optional_index(container: Any, key: Any) -> Optional:
+def get_optional_index(container: Any, key: Any) -> Optional:
     """`container[?key]`."""
     if isinstance(container, Optional):
         if not container.present:
@@ -69,12 +69,12 @@ def optional_index(container: Any, key: Any) -> Optional:
         container = container.value
     kind = class_of(container)
     if kind is dict:
-        return some(container[key]) if _has_key(container, key) else NONE
+        return make_optional(container[key]) if _has_key(container, key) else NONE
     if kind is list:
         if type(key) not in (int, UInt):
-            raise no_overload()
-        return some(container[key]) if 0 <= key < len(container) else NONE
-    raise no_overload()
+            raise no_overload_error()
+        return make_optional(container[key]) if 0 <= key < len(container) else NONE
+    raise no_overload_error()
 
 
 def select(operand: Any, field: str) -> Any:
@@ -84,19 +84,19 @@ def select(operand: Any, field: str) -> Any:
             return operand[field]
         raise EvaluationError(f"no such key: {field}")
     if isinstance(operand, Optional):
-        return optional_select(operand, field)
-    raise no_overload()
+        return select_optional(operand, field)
+    raise no_overload_error()
 
 
-def optional_select(operand: Any, field: str) -> Optional:
+def select_optional(operand: Any, field: str) -> Optional:
     """`operand.?field`."""
     if isinstance(operand, Optional):
         if not operand.present:
             return NONE
         operand = operand.value
     if not isinstance(operand, dict):
-        raise no_overload()
-    return some(operand[field]) if field in operand else NONE
+        raise no_overload_error()
+    return make_optional(operand[field]) if field in operand else NONE
 
 
 def has(operand: Any, field: str) -> bool:
@@ -104,7 +104,7 @@ def has(operand: Any, field: str) -> bool:
     if isinstance(operand, Optional):
         return operand.present and has(operand.value, field)
     if not isinstance(operand, dict):
-        raise no_overload()
+        raise no_overload_error()
     return field in operand
 
 

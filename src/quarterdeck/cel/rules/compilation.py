@@ -6,9 +6,9 @@ from quarterdeck.cel.cost.units import MAX
 from quarterdeck.cel.errors import CompileError
 from quarterdeck.cel.program import (
     Environment,
-    InstantiationError,
+    InvalidPattern,
     Program,
-    ResultTypeError,
+    WrongResultType,
 )
 from quarterdeck.cel.rules import field_path
 from quarterdeck.cel.rules.node import CompiledRule
@@ -26,21 +26,21 @@ CRD_LIMIT = 100_000_000
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 
 
-class Ledger:
+class CostLedger:
     """Estimated costs of a whole schema."""
 
     def __init__(self) -> None:
         self.total = 0
         self.expensive: list[tuple[int, str]] = []
 
-    def note(self, path: str, cost: int) -> None:
+    def add(self, path: str, cost: int) -> None:
         """Add one expression's cost."""
         self.total = min(self.total + cost, MAX)
         if cost >= CRD_LIMIT // 100:
             self.expensive.append((cost, path))
             self.expensive = sorted(self.expensive, key=lambda item: -item[0])[:4]
 
-    def complaints(self, path: str) -> list[FieldError]:
+    def find_errors(self, path: str) -> list[FieldError]:
         """Errors if the schema as a whole is too expensive."""
         if self.total <= CRD_LIMIT:
             return []
@@ -50,7 +50,7 @@ class Ledger:
         )
         found = [field.forbidden(where, words) for _, where in self.expensive]
         what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
-        return [*found, field.forbidden(path, _too_expensive(what, self.total, CRD_LIMIT))]
+        return [*found, field.forbidden(path, _format_excess(what, self.total, CRD_LIMIT))]
 
 
 def check_entries(node: Node, path: str) -> list[FieldError]:
@@ -70,11 +70,11 @@ def _check_entry(node: Node, rule: Rule, path: str) -> list[FieldError]:
         errors.append(
             field.invalid(f"{path}.message", rule.message, "must be non-empty if specified")
         )
-    elif _breaks(message):
+    elif _has_line_break(message):
         errors.append(
             field.invalid(f"{path}.message", rule.message, "must not contain line breaks")
         )
-    elif _breaks(text) and not message:
+    elif _has_line_break(text) and not message:
         errors.append(
             field.required(
                 f"{path}.message", "message must be specified if rule contains line breaks"
@@ -94,7 +94,7 @@ def _check_path(node: Node, rule: Rule, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if not rule.field_path.strip():
         errors.append(field.invalid(path, rule.field_path, "must be non-empty if specified"))
-    if _breaks(rule.field_path):
+    if _has_line_break(rule.field_path):
         errors.append(field.invalid(path, rule.field_path, "must not contain line breaks"))
     try:
         field_path.normalize(rule.field_path, node)
@@ -103,7 +103,7 @@ def _check_path(node: Node, rule: Rule, path: str) -> list[FieldError]:
     return errors
 
 
-def _breaks(text: str) -> bool:
+def _has_line_break(text: str) -> bool:
     return "\n" in text or "\r" in text
 
 
@@ -114,7 +114,7 @@ def compile_node(
     *,
     cardinality: int | None,
     uncorrelatable: str,
-    ledger: Ledger,
+    ledger: CostLedger,
 ) -> tuple[list[CompiledRule], list[FieldError]]:
     """The rules of one node, and every error found.
 
@@ -145,7 +145,7 @@ class _Compilation:
         self.errors: list[FieldError] = []
         self.result: CompiledRule | None = None
 
-    def run(self, cardinality: int, uncorrelatable: str, ledger: Ledger) -> list[FieldError]:
+    def run(self, cardinality: int, uncorrelatable: str, ledger: CostLedger) -> list[FieldError]:
         program = self.compile("rule", self.rule.rule, BOOL)
         cost = min(program.estimated_cost.max * cardinality, MAX) if program is not None else 0
         self.price("rule", "estimated rule cost", cost, ledger)
@@ -165,21 +165,21 @@ class _Compilation:
         prefix = "" if member == "rule" else "messageExpression "
         try:
             return self.environment.compile(text, result=wanted)
-        except ResultTypeError:
+        except WrongResultType:
             subject = "cel expression" if member == "rule" else "messageExpression"
             detail = f"{subject} must evaluate to a {wanted}"
-        except InstantiationError as error:
+        except InvalidPattern as error:
             detail = f"{prefix or 'program '}instantiation failed: {error.problem}"
         except CompileError as error:
             detail = f"{prefix}compilation failed: {error}"
         self.errors.append(field.invalid(f"{self.path}.{member}", show_rule(self.rule), detail))
         return None
 
-    def price(self, member: str, words: str, cost: int, ledger: Ledger) -> None:
+    def price(self, member: str, words: str, cost: int, ledger: CostLedger) -> None:
         path = f"{self.path}.{member}"
         if cost > EXPRESSION_LIMIT:
-            self.errors.append(field.forbidden(path, _too_expensive(words, cost, EXPRESSION_LIMIT)))
-        ledger.note(path, cost)
+            self.errors.append(field.forbidden(path, _format_excess(words, cost, EXPRESSION_LIMIT)))
+        ledger.add(path, cost)
 
     def check_old_self(self, program: Program, uncorrelatable: str) -> None:
         if program.uses_old_self:
@@ -209,7 +209,7 @@ class _Compilation:
         )
 
 
-def _too_expensive(what: str, cost: int, limit: int) -> str:
+def _format_excess(what: str, cost: int, limit: int) -> str:
     factor = cost / limit
     if factor > 100:
         shown = "more than 100x"

@@ -6,11 +6,11 @@ step. The quick way gives up (and says so) when the worst case would not fit the
 
 from typing import Any, NamedTuple
 
-from quarterdeck.cel.cost.budget import PER_CALL_LIMIT, Budget, cap_of
+from quarterdeck.cel.cost.budget import PER_CALL_LIMIT, Budget, round_size_up
 from quarterdeck.cel.errors import BudgetExceeded, EvaluationError
 from quarterdeck.cel.program import OUT_OF_BUDGET, Program
 from quarterdeck.cel.rules.node import CompiledRule, RuleNode
-from quarterdeck.cel.values import NONE, some
+from quarterdeck.cel.values import NONE, make_optional
 from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.schema import Rule
@@ -19,7 +19,7 @@ MAX_MESSAGE_BYTES = 5 * 1024
 """The longest text a messageExpression may give."""
 
 
-class Outcome(NamedTuple):
+class ValidationResult(NamedTuple):
     """What is wrong, and what was wrong before and is left alone."""
 
     errors: list[FieldError]
@@ -47,7 +47,7 @@ class _Frame:
         self.correlated = correlated
         self.parent = parent
 
-    def unchanged(self) -> bool:
+    def is_unchanged(self) -> bool:
         frame: _Frame | None = self
         while frame is not None and not frame.correlated:
             frame = frame.parent
@@ -61,70 +61,72 @@ class Evaluation:
 
     def __init__(self, budget: int, *, size: int | None) -> None:
         self.budget = Budget(budget)
-        self.cap = cap_of(size) if size is not None else None
-        self.outcome = Outcome([], [])
+        self.cap = round_size_up(size) if size is not None else None
+        self.outcome = ValidationResult([], [])
 
     def walk(self, root: RuleNode, obj: Any, old: Any) -> bool:
         """Run everything; False means the answer is not to be trusted, do it exactly."""
         try:
-            self._node(root, _Frame(obj, old, correlated=old is not None), "")
+            self._visit_node(root, _Frame(obj, old, correlated=old is not None), "")
         except _Stop:
             pass
         except _TooExpensive:
             return False
         return True
 
-    def _node(self, node: RuleNode, frame: _Frame, path: str) -> None:
+    def _visit_node(self, node: RuleNode, frame: _Frame, path: str) -> None:
         value = frame.value
         if value is None:
             return
         if node.rules:
-            self._rules(node, frame, path)
+            self._run_rules(node, frame, path)
         for part in node.all_of:
-            self._rules(part, _Frame(value, frame.old, frame.parent, correlated=False), path)
+            self._run_rules(part, _Frame(value, frame.old, frame.parent, correlated=False), path)
         if type(value) is dict:
-            self._object(node, frame, path)
+            self._visit_object(node, frame, path)
         elif type(value) is list and node.items is not None:
-            self._list(node, node.items, frame, path)
+            self._visit_list(node, node.items, frame, path)
 
-    def _object(self, node: RuleNode, frame: _Frame, path: str) -> None:
+    def _visit_object(self, node: RuleNode, frame: _Frame, path: str) -> None:
         old = frame.old if type(frame.old) is dict else {}
         if node.additional is not None:
             for key, child in frame.value.items():
-                self._node(node.additional, self._child(frame, child, old, key), f"{path}[{key}]")
+                self._visit_node(
+                    node.additional, self._build_child(frame, child, old, key), f"{path}[{key}]"
+                )
         if not node.properties:
             return
         for key, rules in node.properties.items():
             if (child := frame.value.get(key)) is not None:
                 below = f"{path}.{key}" if path else key
-                self._node(rules, self._child(frame, child, old, key), below)
+                self._visit_node(rules, self._build_child(frame, child, old, key), below)
 
     @staticmethod
-    def _child(frame: _Frame, child: Any, old: dict[str, Any], key: str) -> _Frame:
+    def _build_child(frame: _Frame, child: Any, old: dict[str, Any], key: str) -> _Frame:
         if frame.parent is None and key in ("apiVersion", "kind"):
             # conversion between versions sets these two, so they may differ unseen
             return _Frame(child, old.get(key), correlated=False)
         return _Frame(child, old.get(key), frame, correlated=frame.correlated)
 
-    def _list(self, node: RuleNode, items: RuleNode, frame: _Frame, path: str) -> None:
+    def _visit_list(self, node: RuleNode, items: RuleNode, frame: _Frame, path: str) -> None:
         keys = node.list_keys
         known: dict[tuple[Any, ...], Any] = {}
         if keys is not None and type(frame.old) is list:
-            known = {_key(item, keys): item for item in frame.old if type(item) is dict}
+            known = {_key_of(item, keys): item for item in frame.old if type(item) is dict}
         for at, item in enumerate(frame.value):
             old = None
             if keys is not None and type(item) is dict:
-                old = known.get(_key(item, keys))
+                old = known.get(_key_of(item, keys))
             correlated = keys is not None and frame.correlated
             below = _Frame(item, old, frame, correlated=correlated)
-            self._node(items, below, f"{path}[{at}]")
+            self._visit_node(items, below, f"{path}[{at}]")
 
     # rules
 
-    def _rules(self, node: RuleNode, frame: _Frame, path: str) -> None:
+    def _run_rules(self, node: RuleNode, frame: _Frame, path: str) -> None:
         if self.cap is None:
             if self.budget.remaining <= 0:
-                self._fail(path, node, OUT_OF_BUDGET)
+                self._add_error(path, node, OUT_OF_BUDGET)
                 raise _Stop
         else:
             self._reserve(node, self.cap)
@@ -132,7 +134,7 @@ class Evaluation:
         for rule in node.rules:
             old = frame.old
             if rule.optional_old:
-                old = NONE if old is None else some(old)
+                old = NONE if old is None else make_optional(old)
             elif rule.uses_old and old is None:
                 continue
             if self.cap is not None:
@@ -141,20 +143,20 @@ class Evaluation:
                         continue
                 except Exception:  # whatever it is, the interpreter explains it below
                     pass
-            if self._holds(rule, node, value, path, old) is False:
+            if self._evaluate_rule(rule, node, value, path, old) is False:
                 self._report(rule, node, frame, path, old)
 
     def _reserve(self, node: RuleNode, cap: int) -> None:
         """Take what the node's rules cost at worst; give up if that is too much."""
         worst = node.worst.get(cap)
         if worst is None:
-            bounds = [rule.program.bound(cap) for rule in node.rules]
+            bounds = [rule.program.get_cost_bound(cap) for rule in node.rules]
             worst = node.worst[cap] = sum(bounds), max(bounds)
         self.budget.remaining -= worst[0]
         if worst[1] > PER_CALL_LIMIT or self.budget.remaining < 0:
             raise _TooExpensive
 
-    def _holds(
+    def _evaluate_rule(
         self, rule: CompiledRule, node: RuleNode, value: Any, path: str, old: Any
     ) -> bool | None:
         """Whether the rule is satisfied; None if that was not to be found out."""
@@ -162,19 +164,21 @@ class Evaluation:
             result = self._run(rule.program, value, old)
         except BudgetExceeded as error:
             if str(error) == OUT_OF_BUDGET:
-                self._fail(path, node, OUT_OF_BUDGET)
+                self._add_error(path, node, OUT_OF_BUDGET)
             else:
                 words = "no further validation rules will be run due to call cost exceeds limit"
-                self._fail(path, node, f"'{error}': {words} for rule: {_name(rule.rule)}")
+                self._add_error(
+                    path, node, f"'{error}': {words} for rule: {_describe_rule(rule.rule)}"
+                )
             raise _Stop from None
         except EvaluationError as error:
             text = str(error)
             if text.startswith("no such overload"):
                 words = "call arguments did not match a supported operator, function or macro"
-                detail = f"'{text}': {words} signature for rule: {_name(rule.rule)}"
+                detail = f"'{text}': {words} signature for rule: {_describe_rule(rule.rule)}"
             else:
-                detail = f"{text} evaluating rule: {_name(rule.rule)}"
-            self._fail(path, node, detail)
+                detail = f"{text} evaluating rule: {_describe_rule(rule.rule)}"
+            self._add_error(path, node, detail)
             return None
         return result is True
 
@@ -183,7 +187,7 @@ class Evaluation:
             return program.measure({"self": value, "oldSelf": old}, self.budget)
         return program.run(value, old)
 
-    def _fail(self, path: str, node: RuleNode, detail: str) -> None:
+    def _add_error(self, path: str, node: RuleNode, detail: str) -> None:
         self.outcome.errors.append(field.invalid(path or "<nil>", node.type, detail))
 
     def _report(
@@ -193,21 +197,21 @@ class Evaluation:
         if rule.field_path:
             glue = "" if not path or rule.field_path.startswith("[") else "."
             where = f"{path}{glue}{rule.field_path}"
-        detail = self._message(rule, node, frame, where, old)
-        error = _error(rule.rule.reason, where or "<nil>", node.type, detail)
-        if not rule.uses_old and frame.unchanged():
+        detail = self._build_message(rule, node, frame, where, old)
+        error = _build_error(rule.rule.reason, where or "<nil>", node.type, detail)
+        if not rule.uses_old and frame.is_unchanged():
             self.outcome.warnings.append(error)
         else:
             self.outcome.errors.append(error)
 
-    def _message(
+    def _build_message(
         self, rule: CompiledRule, node: RuleNode, frame: _Frame, where: str, old: Any
     ) -> str:
-        fallback = rule.rule.message.strip() or f"failed rule: {_name(rule.rule)}"
+        fallback = rule.rule.message.strip() or f"failed rule: {_describe_rule(rule.rule)}"
         if rule.message is None:
             return fallback
         if self.cap is not None:
-            self.budget.remaining -= (bound := rule.message.bound(self.cap))
+            self.budget.remaining -= (bound := rule.message.get_cost_bound(self.cap))
             if bound > PER_CALL_LIMIT or self.budget.remaining < 0:
                 raise _TooExpensive
         try:
@@ -223,7 +227,7 @@ class Evaluation:
                     "no further validation rules will be run due to call cost exceeds limit for "
                     f"messageExpression: {field.quote(rule.rule.message_expression)}"
                 )
-            self._fail(where, node, detail)
+            self._add_error(where, node, detail)
             raise _Stop from None
         except EvaluationError:
             return fallback
@@ -233,15 +237,15 @@ class Evaluation:
         return text
 
 
-def _key(item: dict[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...]:
+def _key_of(item: dict[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(item.get(name) for name in keys)
 
 
-def _name(rule: Rule) -> str:
+def _describe_rule(rule: Rule) -> str:
     return rule.message.strip() or rule.rule.strip()
 
 
-def _error(reason: str, path: str, value: str, detail: str) -> FieldError:
+def _build_error(reason: str, path: str, value: str, detail: str) -> FieldError:
     match reason:
         case "FieldValueForbidden":
             return field.forbidden(path, detail)

@@ -25,7 +25,7 @@ def normalize(path: str, node: Node) -> str:
         if token == ".":
             name = next(tokens, None)
         elif token == "[":
-            name = _quoted(next(tokens, ""))
+            name = _unquote(next(tokens, ""))
             if next(tokens, None) != "]":
                 raise PathError("expected ]")
         else:
@@ -36,7 +36,7 @@ def normalize(path: str, node: Node) -> str:
     return shown
 
 
-def _quoted(token: str) -> str:
+def _unquote(token: str) -> str:
     if len(token) < 2 or token[0] != "'" or token[-1] != "'":
         raise PathError(f"expected single quoted string but got {token}")
     return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), token[1:-1])

@@ -7,10 +7,10 @@ the nodes that have rules somewhere below.
 import msgspec
 
 from quarterdeck.cel.cost.budget import PER_OBJECT_LIMIT
-from quarterdeck.cel.rules.compilation import Ledger, check_entries, compile_node
-from quarterdeck.cel.rules.evaluation import Evaluation, Outcome
+from quarterdeck.cel.rules.compilation import CostLedger, check_entries, compile_node
+from quarterdeck.cel.rules.evaluation import Evaluation, ValidationResult
 from quarterdeck.cel.rules.node import CompiledRule, RuleNode
-from quarterdeck.cel.schema.declaration import declared_type
+from quarterdeck.cel.schema.declaration import declare_type
 from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.schema import Node
@@ -48,14 +48,14 @@ class RuleSet:
         *,
         budget: int = PER_OBJECT_LIMIT,
         size: int | None = None,
-    ) -> Outcome:
+    ) -> ValidationResult:
         """The same, with what is only worth a warning.
 
         A rule without `oldSelf` that fails on something the update did not touch failed before:
         it warns. `size`, the bytes of the object as JSON, is measured if not given.
         """
         if self.root is None:
-            return Outcome([], [])
+            return ValidationResult([], [])
         if size is None:
             size = len(msgspec.json.encode(obj))
         quick = Evaluation(budget, size=size)
@@ -71,15 +71,15 @@ def compile_rules(node: Node, *, path: str = SCHEMA_PATH) -> RuleSet | list[Fiel
 
     The schema must be structural; that is for `meta.structural` to judge first.
     """
-    walk = _Walk()
+    walk = _Compiler()
     root = walk.node(node, path, cardinality=1, uncorrelatable="", root=True)
-    errors = walk.entry_errors + walk.errors + walk.ledger.complaints(path)
+    errors = walk.entry_errors + walk.errors + walk.ledger.find_errors(path)
     return errors if errors else RuleSet(root)
 
 
-class _Walk:
+class _Compiler:
     def __init__(self) -> None:
-        self.ledger = Ledger()
+        self.ledger = CostLedger()
         self.errors: list[FieldError] = []
         self.entry_errors: list[FieldError] = []
 
@@ -98,7 +98,7 @@ class _Walk:
         `uncorrelatable` the innermost list above whose items cannot be matched with old ones.
         """
         before = len(self.entry_errors)
-        inner = _multiply(cardinality, _repeats(node))
+        inner = _multiply(cardinality, _count_children(node))
         additional = items = None
         if isinstance(node.additional, Node):
             place, part = f"{path}.additionalProperties", node.additional
@@ -133,7 +133,7 @@ class _Walk:
     def rules(
         self, node: Node, path: str, cardinality: int | None, uncorrelatable: str, *, root: bool
     ) -> tuple[CompiledRule, ...]:
-        declared = declared_type(node, root=root or node.embedded_resource)
+        declared = declare_type(node, root=root or node.embedded_resource)
         if declared is None:
             words = (
                 "internal error: failed to construct type information for "
@@ -159,7 +159,7 @@ class _Walk:
         for at, part in enumerate(node.all_of):
             if not part.rules:
                 continue
-            declared = declared_type(node, root=root or node.embedded_resource)
+            declared = declare_type(node, root=root or node.embedded_resource)
             if declared is None:
                 continue
             compiled, errors = compile_node(
@@ -168,14 +168,14 @@ class _Walk:
                 f"{path}.allOf[{at}]",
                 cardinality=1,
                 uncorrelatable="",
-                ledger=Ledger(),
+                ledger=CostLedger(),
             )
             self.errors += errors
             found.append(RuleNode(type=node.type, rules=tuple(compiled)))
         return tuple(found)
 
 
-def _repeats(node: Node) -> int | None:
+def _count_children(node: Node) -> int | None:
     """How many children one occurrence of a node can have; None if nothing bounds it."""
     match node.type:
         case "object" if node.additional is not None:

@@ -17,12 +17,12 @@ from quarterdeck.cel.values import MapList, SetList
 Converter = Callable[[Any], Any]
 
 
-def _once(convert: Callable[[str], Any]) -> Converter:
+def _convert_once(convert: Callable[[str], Any]) -> Converter:
     """A conversion that leaves what is converted already alone."""
     return lambda value: convert(value) if type(value) is str else value
 
 
-def _bytes(text: str) -> bytes:
+def _decode_bytes(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -30,45 +30,45 @@ def _bytes(text: str) -> bytes:
 
 
 LEAVES: Mapping[str, Converter] = {
-    "bytes": _once(_bytes),
-    "duration": _once(parse_duration),
-    "date": _once(parse_date),
-    "date-time": _once(parse_timestamp),
+    "bytes": _convert_once(_decode_bytes),
+    "duration": _convert_once(parse_duration),
+    "date": _convert_once(parse_date),
+    "date-time": _convert_once(parse_timestamp),
     "double": float,
 }
 """Conversions of scalars by the name `Type.convert` has for them."""
 
 
-def needs_whole(type_: Type) -> bool:
+def needs_conversion(type_: Type) -> bool:
     """Whether a container must be converted before it is compared, added or handed on."""
     return type_.special or type_.convert == "deep"
 
 
-def leaf(type_: Type) -> Converter | None:
+def find_scalar_converter(type_: Type) -> Converter | None:
     """The conversion of a scalar, if it has one."""
     return LEAVES.get(type_.convert)
 
 
-def converter(type_: Type) -> Converter:
+def build_converter(type_: Type) -> Converter:
     """A function that turns stored JSON of a type into a value, all the way down."""
     match type_.kind:
         case Kind.LIST if type_.convert or type_.special:
-            return _list(type_)
+            return _build_list_converter(type_)
         case Kind.MAP if type_.convert or type_.special:
-            inner = converter(type_.params[1])
+            inner = build_converter(type_.params[1])
             return lambda value: (
                 value if value is None else {key: inner(item) for key, item in value.items()}
             )
         case Kind.STRUCT if type_.convert or type_.special:
-            return _struct(type_)
-    scalar = leaf(type_)
+            return _build_struct_converter(type_)
+    scalar = find_scalar_converter(type_)
     if scalar is None:
         return lambda value: value
     return lambda value: value if value is None else scalar(value)
 
 
-def _list(type_: Type) -> Converter:
-    inner = converter(type_.params[0])
+def _build_list_converter(type_: Type) -> Converter:
+    inner = build_converter(type_.params[0])
 
     def convert(value: Any) -> Any:
         if value is None:
@@ -83,9 +83,9 @@ def _list(type_: Type) -> Converter:
     return convert
 
 
-def _struct(type_: Type) -> Converter:
+def _build_struct_converter(type_: Type) -> Converter:
     members = {
-        field.name: converter(field.type)
+        field.name: build_converter(field.type)
         for field in type_.fields.values()
         if field.type.convert or field.type.special
     }

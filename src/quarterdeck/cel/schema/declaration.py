@@ -24,7 +24,7 @@ _FORMATS = {
 }
 
 
-def declared_type(node: Node, *, root: bool = False, name: str = "selfType") -> Type | None:
+def declare_type(node: Node, *, root: bool = False, name: str = "selfType") -> Type | None:
     """The type rules see, or None for what they may not see.
 
     `root` marks a whole resource: its apiVersion, kind and metadata are visible even when the
@@ -32,15 +32,15 @@ def declared_type(node: Node, *, root: bool = False, name: str = "selfType") -> 
     """
     if node.int_or_string:
         return Type(
-            Kind.DYN, "dyn", min_size=1, max_elements=_string_limit(node), nullable=node.nullable
+            Kind.DYN, "dyn", min_size=1, max_elements=_limit_string(node), nullable=node.nullable
         )
     match node.type:
         case "array":
-            return _array(node, name)
+            return _declare_list(node, name)
         case "object":
-            return _object(node, root=root, name=name)
+            return _declare_object(node, root=root, name=name)
         case "string":
-            return _string(node)
+            return _declare_string(node)
         case "boolean":
             return Type(Kind.BOOL, "bool", min_size=4, nullable=node.nullable)
         case "number":
@@ -65,14 +65,14 @@ def with_resource_members(properties: Mapping[str, Node]) -> dict[str, Node]:
     return {**properties, "kind": _STRING, "apiVersion": _STRING, "metadata": visible}
 
 
-def _string_limit(node: Node) -> int:
+def _limit_string(node: Node) -> int:
     return node.max_length * 4 if node.max_length is not None else MAX_REQUEST_BYTES - 2
 
 
-def _array(node: Node, name: str) -> Type | None:
+def _declare_list(node: Node, name: str) -> Type | None:
     if node.items is None:
         return None
-    element = declared_type(node.items, root=node.items.embedded_resource, name=f"{name}.@idx")
+    element = declare_type(node.items, root=node.items.embedded_resource, name=f"{name}.@idx")
     if element is None:
         return None
     limit = node.max_items
@@ -92,15 +92,15 @@ def _array(node: Node, name: str) -> Type | None:
     )
 
 
-def _object(node: Node, *, root: bool, name: str) -> Type | None:
+def _declare_object(node: Node, *, root: bool, name: str) -> Type | None:
     if isinstance(node.additional, Node) and not root:
-        return _map(node, node.additional, name)
+        return _declare_map(node, node.additional, name)
     properties = with_resource_members(node.properties) if root else node.properties
     fields: dict[str, StructField] = {}
     size = 2
     for key, child in properties.items():
         escaped = escape(key)
-        member = declared_type(child, root=child.embedded_resource, name=f"{name}.{escaped or key}")
+        member = declare_type(child, root=child.embedded_resource, name=f"{name}.{escaped or key}")
         if member is None:
             continue
         if escaped is not None:
@@ -120,8 +120,8 @@ def _object(node: Node, *, root: bool, name: str) -> Type | None:
     )
 
 
-def _map(node: Node, values: Node, name: str) -> Type | None:
-    value = declared_type(values, root=values.embedded_resource, name=f"{name}.@elem")
+def _declare_map(node: Node, values: Node, name: str) -> Type | None:
+    value = declare_type(values, root=values.embedded_resource, name=f"{name}.@elem")
     if value is None:
         return None
     limit = node.max_properties
@@ -137,7 +137,7 @@ def _map(node: Node, values: Node, name: str) -> Type | None:
     )
 
 
-def _string(node: Node) -> Type:
+def _declare_string(node: Node) -> Type:
     if (known := _FORMATS.get(node.format)) is not None:
         convert, base, size, limit = known
         if node.format == "byte" and node.max_length is not None:
@@ -150,7 +150,7 @@ def _string(node: Node) -> Type:
             nullable=node.nullable,
             convert=convert,
         )
-    limit = _string_limit(node)
+    limit = _limit_string(node)
     if node.max_length is None and node.enum:
         limit = max((len(text.encode()) for text in node.enum if isinstance(text, str)), default=0)
     return Type(Kind.STRING, "string", min_size=2, max_elements=limit, nullable=node.nullable)

@@ -58,11 +58,11 @@ class _Parser(TokenStream):
     def run(self) -> Expr:
         tree: Expr | None = None
         try:
-            tree = self.expression()
+            tree = self.parse_expression()
             self.finish()
             # every level takes a token, so that few tokens are answer enough
             if len(self.tokens) > _DEEPEST and is_deeper(tree, _DEEPEST):
-                self.too_deep(0)
+                self.report_too_deep(0)
         except Abort:
             pass
         except RecursionError:
@@ -73,55 +73,55 @@ class _Parser(TokenStream):
 
     # operators
 
-    def expression(self) -> Expr:
+    def parse_expression(self) -> Expr:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self.too_deep(self.token.pos)
-        tree = self.binary(1)
+            self.report_too_deep(self.token.pos)
+        tree = self.parse_binary(1)
         if self.token.kind == "?":
             question = self.take()
-            then = self.binary(1)
+            then = self.parse_binary(1)
             self.expect(":")
-            tree = Call(question.pos, "_?_:_", [tree, then, self.expression()])
+            tree = Call(question.pos, "_?_:_", [tree, then, self.parse_expression()])
         self.depth -= 1
         return tree
 
-    def binary(self, level: int) -> Expr:
-        left = self.unary()
+    def parse_binary(self, level: int) -> Expr:
+        left = self.parse_unary()
         chain = 0
         while (strength := STRENGTHS.get(self.token.kind, 0)) >= level:
             if strength <= LOGICAL:
-                left = self.logical(left, strength)
+                left = self.parse_logical(left, strength)
                 continue
             chain += 1
             if chain > MAX_DEPTH:
-                self.too_deep(self.token.pos)
+                self.report_too_deep(self.token.pos)
             operator = self.take()
-            right = self.binary(strength + 1)
+            right = self.parse_binary(strength + 1)
             left = Call(operator.pos, FUNCTIONS[operator.kind], [left, right])
         return left
 
-    def logical(self, first: Expr, strength: int) -> Expr:
+    def parse_logical(self, first: Expr, strength: int) -> Expr:
         kind = self.token.kind
         terms, positions = [first], []
         while self.token.kind == kind:
             positions.append(self.take().pos)
-            terms.append(self.binary(strength + 1))
+            terms.append(self.parse_binary(strength + 1))
         return _balance(FUNCTIONS[kind], terms, positions)
 
-    def unary(self) -> Expr:
+    def parse_unary(self) -> Expr:
         sign = self.token
         if sign.kind not in ("!", "-"):
-            return self.member(self.primary(STARTS))
+            return self.member(self.parse_primary(STARTS))
         count = 0
         while self.token.kind == sign.kind:
-            if sign.kind == "-" and self.following() in ("NUM_INT", "NUM_FLOAT"):
-                operand = self.member(self.literal(self.take().pos, sign="-"))
+            if sign.kind == "-" and self.peek_next() in ("NUM_INT", "NUM_FLOAT"):
+                operand = self.member(self.parse_literal(self.take().pos, sign="-"))
                 break
             count += 1
             self.take()
         else:
-            operand = self.member(self.primary(STARTS))
+            operand = self.member(self.parse_primary(STARTS))
         return Call(sign.pos, f"{sign.kind}_", [operand]) if count % 2 else operand
 
     # members
@@ -137,13 +137,13 @@ class _Parser(TokenStream):
                 return operand
             chain += 1
             if chain > MAX_DEPTH:
-                self.too_deep(self.token.pos)
+                self.report_too_deep(self.token.pos)
 
     def select(self, operand: Expr) -> Expr:
         dot = self.take()
         optional = self.accept("?") is not None
         if self.token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
-            self.stray_dot(".?" if optional else ".")
+            self.report_stray_dot(".?" if optional else ".")
         name = self.take()
         if name.kind == "IDENTIFIER" and self.token.kind == "(" and not optional:
             return self.call(name, operand)
@@ -155,40 +155,40 @@ class _Parser(TokenStream):
     def index(self, operand: Expr) -> Expr:
         bracket = self.take()
         optional = self.accept("?") is not None
-        argument = self.expression()
+        argument = self.parse_expression()
         self.expect("]")
         return Call(bracket.pos, "_[?_]" if optional else "_[_]", [operand, argument])
 
     def call(self, name: Token, target: Expr | None) -> Expr:
         opening = self.take()
         try:
-            return macros.expand(Call(opening.pos, name.text, self.arguments(), target))
+            return macros.expand(Call(opening.pos, name.text, self.parse_arguments(), target))
         except macros.MacroError as error:
             return self.report(error.pos, error.message)
 
-    def arguments(self) -> list[Expr]:
+    def parse_arguments(self) -> list[Expr]:
         if self.accept(")"):
             return []
         if self.token.kind not in FIRST:
-            self.unexpected(CALL_STARTS)
-        args = [self.expression()]
+            self.report_unexpected(CALL_STARTS)
+        args = [self.parse_expression()]
         while self.accept(","):
-            args.append(self.expression())
+            args.append(self.parse_expression())
         self.expect(")")
         return args
 
     # primaries
 
-    def primary(self, expecting: str) -> Expr:
+    def parse_primary(self, expecting: str) -> Expr:
         token = self.token
         match token.kind:
             case "IDENTIFIER":
                 return self.name(self.take(), absolute=False)
             case "STRING" | "NUM_INT" | "NUM_FLOAT" | "NUM_UINT" | "BYTES":
-                return self.literal(token.pos)
+                return self.parse_literal(token.pos)
             case "(":
                 self.take()
-                inner = self.expression()
+                inner = self.parse_expression()
                 self.expect(")")
                 return inner
             case "[":
@@ -202,23 +202,23 @@ class _Parser(TokenStream):
             case ".":
                 self.take()
                 if self.token.kind != "IDENTIFIER":
-                    self.stray_dot(".")
+                    self.report_stray_dot(".")
                 return self.name(self.take(), absolute=True)
-        return self.unexpected(expecting)
+        return self.report_unexpected(expecting)
 
-    def unexpected(self, expecting: str) -> Expr:
+    def report_unexpected(self, expecting: str) -> Expr:
         """Complain; go on where cel-go would."""
         token = self.token
-        if token.kind != "EOF" and self.following() in FIRST:
+        if token.kind != "EOF" and self.peek_next() in FIRST:
             self.syntax(token, f"extraneous input '{token.text}' expecting {expecting}")
             self.take()
-            return self.primary(expecting)
+            return self.parse_primary(expecting)
         self.syntax(token, f"mismatched input '{token.text}' expecting {expecting}")
         if token.kind in STRENGTHS:
             return Literal_(token.pos, None, type=ERROR)
         raise Abort
 
-    def literal(self, pos: int, *, sign: str = "") -> Expr:
+    def parse_literal(self, pos: int, *, sign: str = "") -> Expr:
         try:
             return literals.read(self.take(), pos, sign=sign)
         except literals.LiteralError as error:
@@ -248,19 +248,21 @@ class _Parser(TokenStream):
         while self.token.kind != "}":
             optional = self.accept("?") is not None
             key = self.expect("IDENTIFIER")
-            entries.append(self.entry(Literal_(key.pos, key.text, type=STRING), optional=optional))
+            entries.append(
+                self.parse_entry(Literal_(key.pos, key.text, type=STRING), optional=optional)
+            )
             if not self.accept(","):
                 break
         self.expect("}")
         return MessageExpr(tokens[at].pos, ("." if absolute else "") + ".".join(names), entries)
 
-    def entry(self, key: Expr, *, optional: bool) -> Entry:
+    def parse_entry(self, key: Expr, *, optional: bool) -> Entry:
         colon = self.expect(":")
-        return Entry(colon.pos, key, self.expression(), optional)
+        return Entry(colon.pos, key, self.parse_expression(), optional)
 
     def is_lone_comma(self, closing: str) -> bool:
         """Whether nothing but a comma stands between the brackets."""
-        return self.token.kind == "," and self.following() == closing
+        return self.token.kind == "," and self.peek_next() == closing
 
     def list_literal(self, bracket: Token) -> Expr:
         elements: list[Expr] = []
@@ -271,8 +273,8 @@ class _Parser(TokenStream):
             if self.accept("?"):
                 optional.add(len(elements))
             elif not elements and self.token.kind not in FIRST:
-                self.unexpected(LIST_STARTS)
-            elements.append(self.expression())
+                self.report_unexpected(LIST_STARTS)
+            elements.append(self.parse_expression())
             if not self.accept(","):
                 break
         self.expect("]")
@@ -285,8 +287,8 @@ class _Parser(TokenStream):
         while self.token.kind != "}":
             optional = self.accept("?") is not None
             if not entries and not optional and self.token.kind not in FIRST:
-                self.unexpected(MAP_STARTS)
-            entries.append(self.entry(self.expression(), optional=optional))
+                self.report_unexpected(MAP_STARTS)
+            entries.append(self.parse_entry(self.parse_expression(), optional=optional))
             if not self.accept(","):
                 break
         self.expect("}")

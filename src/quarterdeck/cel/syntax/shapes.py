@@ -47,14 +47,14 @@ _NUMERIC = frozenset({Kind.INT, Kind.UINT, Kind.DOUBLE})
 _ORDERED = _NUMERIC | {Kind.BOOL, Kind.STRING, Kind.BYTES, Kind.DURATION, Kind.TIMESTAMP}
 
 
-def comparable(left: Type, right: Type) -> bool:
+def is_comparable(left: Type, right: Type) -> bool:
     """Whether Python orders values of these types as CEL does."""
     if left.kind is right.kind:
         return left.kind in _ORDERED
     return left.kind in _NUMERIC and right.kind in _NUMERIC
 
 
-def directly_equal(type_: Type) -> bool:
+def has_python_equality(type_: Type) -> bool:
     """Whether Python's equality is CEL's for values of this type."""
     match type_.kind:
         case Kind.INT | Kind.STRING | Kind.BOOL | Kind.BYTES | Kind.UINT | Kind.DOUBLE:
@@ -62,11 +62,11 @@ def directly_equal(type_: Type) -> bool:
         case Kind.TIMESTAMP | Kind.DURATION | Kind.NULL:
             return True
         case Kind.LIST:
-            return not type_.special and not type_.convert and _exact(type_.params[0])
+            return not type_.special and not type_.convert and _is_exact(type_.params[0])
         case Kind.MAP:
-            return not type_.special and not type_.convert and _exact(type_.params[1])
+            return not type_.special and not type_.convert and _is_exact(type_.params[1])
     return False
 
 
-def _exact(type_: Type) -> bool:
+def _is_exact(type_: Type) -> bool:
     return type_.kind in (Kind.INT, Kind.STRING, Kind.BOOL)

@@ -40,7 +40,7 @@ class TokenStream:
         self.token = self.tokens[self.at]
         return token
 
-    def following(self) -> str:
+    def peek_next(self) -> str:
         """The kind of the token after the one at hand, which must not be the last."""
         return self.tokens[self.at + 1].kind
 
@@ -55,7 +55,7 @@ class TokenStream:
         text = self.token.text
         if self.token.kind == "EOF":
             self.syntax(self.token, f"missing '{kind}' at '<EOF>'")
-        elif self.following() == kind:
+        elif self.peek_next() == kind:
             self.syntax(self.token, f"extraneous input '{text}' expecting '{kind}'")
             self.take()
             return self.take()
@@ -68,7 +68,7 @@ class TokenStream:
         token = self.token
         if token.kind == "EOF":
             return
-        word = "extraneous" if self.following() == "EOF" else "mismatched"
+        word = "extraneous" if self.peek_next() == "EOF" else "mismatched"
         self.syntax(token, f"{word} input '{token.text}' expecting <EOF>")
 
     def issue(self, pos: int, message: str) -> Issue:
@@ -84,12 +84,12 @@ class TokenStream:
         """Note a complaint about the grammar."""
         self.issues.append(self.issue(token.pos, f"Syntax error: {message}"))
 
-    def too_deep(self, pos: int) -> NoReturn:
+    def report_too_deep(self, pos: int) -> NoReturn:
         """Give up: later stages could not follow."""
         self.report(pos, f"expression recursion limit exceeded: {MAX_DEPTH}")
         raise Abort
 
-    def stray_dot(self, seen: str) -> NoReturn:
+    def report_stray_dot(self, seen: str) -> NoReturn:
         """Give up: a dot is not followed by a name."""
         shown = "" if self.token.kind == "EOF" else self.token.text
         if self.token.kind in ("true", "false", "null", "in"):
