@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from quarterdeck.apis.experiments.components import ComponentParameter, ComponentSource
 from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.markers import Int32, Int64, Schema, Time
 from quarterdeck.meta.objects import Struct
@@ -32,6 +33,14 @@ class ResolvedComponent(Struct, frozen=True, kw_only=True):
     """Generation of the Component object."""
     revision: str = ""
     """Revisions of its sources, separated by commas."""
+    layer: Layer = "workload"
+    """Layer it belongs to: infra and obs are installed before workload."""
+    sources: Annotated[tuple[ComponentSource, ...], Schema(list_type="atomic")] = ()
+    """Its sources; a later change of the Component does not change this run."""
+    parameters: Annotated[tuple[ComponentParameter, ...], Schema(list_type="atomic")] = ()
+    """Its parameters."""
+    params: Mapping[str, str] = {}
+    """Parameters that the experiment sets, before references are replaced."""
 
 
 class TargetStatus(Struct, frozen=True, kw_only=True):

@@ -143,3 +143,5 @@ class Target(Struct, frozen=True, kw_only=True):
     readiness: Annotated[Readiness, Schema(default="Strict")] = "Strict"
     """When an Application counts as ready: Strict needs Healthy and Synced, Relaxed accepts any
     state that is neither missing nor an error."""
+    min_healthy_seconds: Annotated[Int32, Schema(minimum=0, maximum=3600)] = 0
+    """How long an Application must have been healthy before it counts as ready."""

@@ -1,0 +1,179 @@
+"""Objects of Argo CD: the Secret that registers a cluster, and Applications. Pure."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quarterdeck.apis.experiments.status import Layer, TargetStatus
+from quarterdeck.apis.experiments.targets import Target
+from quarterdeck.apis.experiments.v1alpha1 import GROUP, Experiment
+from quarterdeck.operators.experiments import naming
+from quarterdeck.operators.experiments.components import Resolved, build_sources
+from quarterdeck.operators.experiments.kubeconfig import Connection
+from quarterdeck.operators.experiments.settings import Settings
+from quarterdeck.operators.experiments.substitution import Scope
+
+IN_CLUSTER = "https://kubernetes.default.svc"
+RESOURCES_FINALIZER = "resources-finalizer.argocd.argoproj.io"
+DIGEST = f"{GROUP}/digest"
+"""Annotation of Secrets we write: a digest of what they hold, so that it need not be read."""
+LAYERS: tuple[Layer, ...] = ("infra", "obs", "workload")
+_RETRY = {"limit": 5, "backoff": {"duration": "5s", "factor": 2, "maxDuration": "3m"}}
+_NAMESPACE_LABELS = {
+    "pod-security.kubernetes.io/enforce": "privileged",
+    "pod-security.kubernetes.io/enforce-version": "latest",
+}
+
+
+def cluster_secret(
+    experiment: Experiment, target: str, cluster: str, connection: Connection, *, namespace: str
+) -> dict[str, Any]:
+    """The Secret by which Argo CD knows a cluster."""
+    data = {
+        "name": cluster,
+        "server": connection.server,
+        "config": msgspec.json.encode(_config(connection), order="sorted").decode(),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": naming.cluster_secret_name(cluster),
+            "namespace": namespace,
+            "labels": {
+                **naming.labels(experiment, target=target),
+                "argocd.argoproj.io/secret-type": "cluster",
+                naming.LABEL_CLUSTER: cluster,
+            },
+            "annotations": {DIGEST: digest(data)},
+        },
+        "type": "Opaque",
+        "stringData": data,
+    }
+
+
+def _config(connection: Connection) -> dict[str, Any]:
+    tls: dict[str, Any] = {
+        "caData": "" if connection.insecure else connection.ca_data,
+        "certData": connection.cert_data,
+        "keyData": connection.key_data,
+        "serverName": connection.server_name,
+    }
+    config: dict[str, Any] = {
+        "bearerToken": connection.token,
+        "username": connection.username,
+        "password": connection.password,
+    }
+    given = {name: value for name, value in tls.items() if value}
+    return {
+        **{name: value for name, value in config.items() if value},
+        "tlsClientConfig": {**given, "insecure": connection.insecure},
+    }
+
+
+def digest(data: Mapping[str, str]) -> str:
+    """A digest of a Secret's contents."""
+    return hashlib.sha256(msgspec.json.encode(data, order="sorted")).hexdigest()[:32]
+
+
+class App(NamedTuple):
+    """One Application to be, before references are replaced."""
+
+    name: str
+    layer: Layer
+    components: tuple[Resolved, ...]
+    params: Mapping[str, Mapping[str, str]]
+    """Parameters of each component."""
+
+
+def plan_apps(experiment: Experiment, target: Target, status: TargetStatus) -> list[App]:
+    """The Applications of a target, in the order of layers and of the spec.
+
+    Components are those recorded when the run began, not those of today.
+    """
+    recorded = sorted(status.resolved_components, key=lambda each: LAYERS.index(each.layer))
+    found: list[App] = []
+    for each in recorded:
+        component = Resolved(
+            each.name,
+            each.kind,
+            each.origin,
+            each.sources,
+            each.parameters,
+            each.generation,
+            each.layer,
+        )
+        if not component.sources:
+            continue
+        params = {each.name: each.params}
+        if target.applications == "PerComponent":
+            name = naming.application_name(experiment, target.name, each.name)
+            found.append(App(name, each.layer, (component,), params))
+        elif found and found[-1].layer == each.layer:
+            last = found[-1]
+            found[-1] = last._replace(
+                components=(*last.components, component), params={**last.params, **params}
+            )
+        else:
+            layered = any(other.layer != "workload" for other in recorded)
+            part = each.layer if layered else ""
+            name = naming.application_name(experiment, target.name, part)
+            found.append(App(name, each.layer, (component,), params))
+    return found
+
+
+def application(
+    experiment: Experiment,
+    target: Target,
+    app: App,
+    *,
+    server: str,
+    scope: Scope,
+    settings: Settings,
+) -> dict[str, Any]:
+    """The Application. Raises `SubstitutionError`, `NotYet` while a reference is not known."""
+    sources: list[Mapping[str, Any]] = []
+    for component in app.components:
+        sources += build_sources(component, app.params[component.name], scope)
+    labels = naming.labels(experiment, target=target.name, layer=app.layer)
+    namespace = naming.base_name(experiment)
+    metadata: dict[str, Any] = {
+        "name": app.name,
+        "namespace": settings.argocd_namespace,
+        "labels": labels,
+    }
+    if keeps_cluster(target):
+        metadata["finalizers"] = [RESOURCES_FINALIZER]
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": metadata,
+        "spec": {
+            "project": settings.argocd_project,
+            "sources": sources,
+            "destination": {"server": server, "namespace": namespace},
+            "syncPolicy": {
+                "automated": {"prune": True, "selfHeal": True},
+                "syncOptions": ["CreateNamespace=true", "ServerSideApply=true"],
+                "managedNamespaceMetadata": {
+                    "labels": {**_NAMESPACE_LABELS, **naming.labels(experiment)}
+                },
+                "retry": _RETRY,
+            },
+        },
+    }
+
+
+def keeps_cluster(target: Target) -> bool:
+    """Whether the cluster outlives the experiment, so that Argo CD must remove what it installed.
+
+    A virtual cluster shares the hub's volumes and load balancers: it is emptied as well.
+    """
+    return target.cluster.type in ("hub", "existing", "vcluster", "talos")
+
+
+def installed(resources: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Objects of Applications as the status lists them: Kind/name, sorted, each once."""
+    return tuple(sorted({f"{kind}/{name}" for kind, name in resources}))

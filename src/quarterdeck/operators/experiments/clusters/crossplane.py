@@ -1,0 +1,149 @@
+"""Clusters claimed from Crossplane: gke, talos and vcluster.
+
+A claim is ready when its condition Ready is True. Its kubeconfig is in the connection Secret of the
+composite resource, whose name the claim learns from Crossplane.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from quarterdeck.apis.experiments.targets import ClusterSpec, Target
+from quarterdeck.apis.experiments.v1alpha1 import Experiment
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.experiments import naming
+from quarterdeck.operators.experiments.clusters.adapter import (
+    Observed,
+    Shape,
+    Trouble,
+    first_condition,
+)
+from quarterdeck.operators.experiments.foreign import (
+    ClusterRequest,
+    GKECluster,
+    TalosCluster,
+    VCluster,
+    XGKECluster,
+    XTalosCluster,
+    XVCluster,
+)
+
+_MAX_CLAIM = naming.MAX_LABEL - naming.XR_SUFFIX
+
+
+class _Claim:
+    """What the three claims have in common."""
+
+    kind: type[ClusterRequest]
+    composite: type[ClusterRequest] | None
+    max_name: int = _MAX_CLAIM
+    default_nodes: ClassVar[int] = 1
+
+    def __init__(self, secret_namespace: str) -> None:
+        self._secret_namespace = secret_namespace
+
+    def namespace(self, experiment: Experiment) -> str:
+        """Claims live next to the experiment."""
+        return experiment.metadata.namespace
+
+    def build(self, experiment: Experiment, target: Target, name: str) -> Mapping[str, Any]:
+        """The claim; its composite resource is deleted before it."""
+        return {
+            "apiVersion": self.kind.KIND.api_version,
+            "kind": self.kind.KIND.kind,
+            "metadata": {"name": name, "namespace": self.namespace(experiment)},
+            "spec": {
+                "compositeDeletePolicy": "Foreground",
+                **self.build_spec(experiment, target.cluster),
+            },
+        }
+
+    def build_spec(self, experiment: Experiment, cluster: ClusterSpec) -> Mapping[str, Any]:
+        """The parameters of the claim."""
+        raise NotImplementedError
+
+    def observe(self, request: ClusterRequest) -> Observed:
+        """Ready, its reasons, and where the kubeconfig will be."""
+        ready, reason, message, since = first_condition(request, "Ready")
+        synced, why, detail, synced_since = first_condition(request, "Synced")
+        reference = request.spec.resource_ref
+        composite = reference.name if reference is not None else ""
+        trouble = None
+        if synced == "False" and why == "ReconcileError":
+            trouble = Trouble(f"{why}: {detail}", synced_since)
+        elif ready == "False" and reason == "Unavailable":
+            trouble = Trouble(f"{reason}: {message}", since)
+        secret = Key(self._secret_namespace, f"{composite}-cluster-conn") if composite else None
+        return Observed(
+            is_ready=ready == "True",
+            message=": ".join(filter(None, (reason, message))) or "waiting for Crossplane",
+            endpoint=request.status.endpoint,
+            resource_name=composite,
+            connection_secret=secret,
+            trouble=trouble,
+        )
+
+    def shape(self, cluster: ClusterSpec) -> Shape:
+        """Number of nodes, with the type's default."""
+        return Shape("", cluster.node_count or self.default_nodes)
+
+
+class GKE(_Claim):
+    """A GKE cluster."""
+
+    kind = GKECluster
+    composite = XGKECluster
+    max_name = naming.MAX_GKE - len(naming.GKE_PREFIX) - naming.XR_SUFFIX
+
+    def build_spec(self, experiment: Experiment, cluster: ClusterSpec) -> Mapping[str, Any]:
+        """Zone, machines and disks."""
+        spec: dict[str, Any] = {
+            "zone": cluster.zone or "us-central1-a",
+            "nodeCount": cluster.node_count or self.default_nodes,
+            "machineType": cluster.machine_type or "e2-medium",
+            "diskSizeGb": cluster.disk_size_gb or 50,
+            "preemptible": cluster.preemptible,
+        }
+        if cluster.kubernetes_version:
+            spec["kubernetesVersion"] = cluster.kubernetes_version
+        return spec
+
+    def shape(self, cluster: ClusterSpec) -> Shape:
+        """Machine type and number of nodes."""
+        return Shape(cluster.machine_type or "e2-medium", cluster.node_count or self.default_nodes)
+
+
+class Talos(_Claim):
+    """A Talos cluster: one control plane, or three from three workers on."""
+
+    kind = TalosCluster
+    composite = XTalosCluster
+    default_nodes = 3
+
+    def build_spec(self, experiment: Experiment, cluster: ClusterSpec) -> Mapping[str, Any]:
+        """Workers and control planes."""
+        nodes = cluster.node_count or self.default_nodes
+        spec: dict[str, Any] = {"nodeCount": nodes, "controlPlaneReplicas": 3 if nodes >= 3 else 1}
+        if cluster.kubernetes_version:
+            spec["kubernetesVersion"] = cluster.kubernetes_version
+        return spec
+
+
+class VirtualCluster(_Claim):
+    """A virtual cluster inside the hub."""
+
+    kind = VCluster
+    composite = XVCluster
+
+    def build_spec(self, experiment: Experiment, cluster: ClusterSpec) -> Mapping[str, Any]:
+        """Chart, size and the host namespace."""
+        nodes = cluster.node_count or self.default_nodes
+        size = "small" if nodes == 1 else "medium" if nodes <= 3 else "large"
+        spec: dict[str, Any] = {
+            "chartVersion": "0.20.0",
+            "size": size,
+            "storage": "5Gi",
+            "hostNamespace": naming.base_name(experiment),
+        }
+        if cluster.kubernetes_version:
+            spec["kubernetesVersion"] = cluster.kubernetes_version
+        return spec

@@ -1,0 +1,114 @@
+"""Whether an Application is ready, will be, or never will be. Pure.
+
+Argo CD calls an Application without resources Healthy, also when it could not render it. So health
+alone never counts: an error condition wins over it.
+"""
+
+import enum
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from quarterdeck.apis.experiments.targets import Target
+from quarterdeck.kit import rfc3339
+from quarterdeck.operators.experiments.conditions import Reason
+from quarterdeck.operators.experiments.foreign import ArgoApplication
+
+ERROR_CONDITIONS = frozenset(
+    {"ComparisonError", "InvalidSpecError", "SyncError", "UnknownError", "DeletionError"}
+)
+_ORDER = ("Healthy", "Suspended", "Progressing", "Missing", "Degraded", "Unknown")
+
+
+class State(enum.Enum):
+    """What follows from an Application's status."""
+
+    READY = "ready"
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+class Judged(NamedTuple):
+    """A verdict over one Application, or over several."""
+
+    state: State
+    message: str = ""
+    reason: Reason = Reason.DEPLOYING
+    again_s: float | None = None
+    """Time alone may change the verdict after this long."""
+
+
+READY = Judged(State.READY)
+
+
+def judge(app: ArgoApplication | None, target: Target, *, now: datetime, grace_s: float) -> Judged:
+    """Judge one Application by the readiness that its target asks for."""
+    if app is None:
+        return Judged(State.WAITING, "the Application does not exist yet")
+    name, status = app.metadata.name, app.status
+    health, sync = status.health.status, status.sync.status
+    for condition in status.conditions:
+        if condition.type in ERROR_CONDITIONS:
+            message = f"Application {name}: {condition.type}: {condition.message}"
+            since = condition.last_transition_time
+            reason = (
+                Reason.APP_SYNC_FAILED
+                if condition.type == "SyncError"
+                else Reason.APP_COMPARISON_ERROR
+            )
+            return _after_grace(message, reason, since, now=now, grace_s=grace_s)
+    operation = status.operation_state
+    if operation.phase in ("Failed", "Error"):
+        message = f"Application {name}: sync {operation.phase}: {operation.message}"
+        return _after_grace(
+            message, Reason.APP_SYNC_FAILED, operation.finished_at, now=now, grace_s=grace_s
+        )
+    shown = f"Application {name} is {health or 'not reported'} and {sync or 'not compared'}"
+    reason = Reason.APP_DEGRADED if health == "Degraded" else Reason.DEPLOYING
+    if not _is_acceptable(health, sync, target):
+        return Judged(State.WAITING, shown, reason)
+    left_s = _left_s(status.health.last_transition_time, target.min_healthy_seconds, now)
+    if left_s > 0:
+        return Judged(State.WAITING, f"{shown} for a short time only", reason, left_s)
+    return READY
+
+
+def combine(verdicts: Iterable[Judged]) -> Judged:
+    """The verdict over several Applications: failed if one is, ready if all are."""
+    found = list(verdicts)
+    for state in (State.FAILED, State.WAITING):
+        matching = [each for each in found if each.state is state]
+        if matching:
+            delays = [each.again_s for each in found if each.again_s is not None]
+            worst = next(
+                (each for each in matching if each.reason is not Reason.DEPLOYING), matching[0]
+            )
+            message = "; ".join(each.message for each in matching)
+            return Judged(state, message, worst.reason, min(delays, default=None))
+    return READY
+
+
+def _is_acceptable(health: str, sync: str, target: Target) -> bool:
+    if target.readiness == "Strict":
+        return health == "Healthy" and sync == "Synced"
+    return bool(sync) and health in ("Healthy", "Suspended", "Progressing", "Degraded")
+
+
+def _after_grace(
+    message: str, reason: Reason, since: str, *, now: datetime, grace_s: float
+) -> Judged:
+    left_s = _left_s(since, grace_s, now)
+    if left_s > 0:
+        return Judged(State.WAITING, message, reason, left_s)
+    return Judged(State.FAILED, message, reason)
+
+
+def _left_s(since: str, seconds: float, now: datetime) -> float:
+    """Seconds until `seconds` have passed since a moment; a missing moment is long ago."""
+    if not since:
+        return 0.0
+    try:
+        began = rfc3339.parse(since)
+    except ValueError:
+        return 0.0
+    return seconds - (now - began).total_seconds()
