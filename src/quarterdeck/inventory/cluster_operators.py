@@ -1,0 +1,158 @@
+"""OpenShift's ClusterOperators: is each available, progressing, degraded, upgradeable, and why."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from quarterdeck.inventory.forms import Document
+
+
+class OperatorCondition(msgspec.Struct, frozen=True):
+    """One condition."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    last_transition_time: str
+
+
+class OperandVersion(msgspec.Struct, frozen=True):
+    """A part and its version."""
+
+    name: str
+    version: str
+
+
+class RelatedObject(msgspec.Struct, frozen=True):
+    """An object that belongs to the operator."""
+
+    group: str
+    resource: str
+    namespace: str
+    name: str
+
+
+class ClusterOperatorFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One ClusterOperator, in the shape of an item of `cluster:{c}:cluster_operators`."""
+
+    name: str
+    version: str
+    available: bool
+    progressing: bool
+    degraded: bool
+    upgradeable: bool
+    message: str
+    reason: str
+    last_transition_time: str
+    conditions: tuple[OperatorCondition, ...]
+    versions: tuple[OperandVersion, ...]
+    related_objects: tuple[RelatedObject, ...]
+
+    @property
+    def issue(self) -> str:
+        """What is wrong with it; empty if nothing is."""
+        if self.degraded:
+            return f"{self.name}: degraded - {self.message}"
+        if not self.available:
+            return f"{self.name}: not available - {self.message}"
+        return ""
+
+
+class ClusterOperatorsSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """All of them, in the shape of `cluster:{c}:cluster_operators_summary`."""
+
+    total: int
+    available: int
+    degraded: int
+    progressing: int
+    upgradeable: int
+    timestamp: str
+    all_healthy: bool
+    has_issues: bool
+    issues: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+
+def read_cluster_operators(documents: Iterable[Document]) -> list[ClusterOperatorFacts]:
+    """Every ClusterOperator, by name."""
+    return sorted((_read(each) for each in documents), key=lambda each: each.name)
+
+
+def summarize(operators: Sequence[ClusterOperatorFacts], *, now: str) -> ClusterOperatorsSummary:
+    """All of them in one line."""
+    issues = tuple(filter(None, (each.issue for each in operators)))
+    return ClusterOperatorsSummary(
+        total=len(operators),
+        available=sum(each.available for each in operators),
+        degraded=sum(each.degraded for each in operators),
+        progressing=sum(each.progressing for each in operators),
+        upgradeable=sum(each.upgradeable for each in operators),
+        timestamp=now,
+        all_healthy=not issues,
+        has_issues=bool(issues),
+        issues=issues or msgspec.UNSET,
+    )
+
+
+def _read(document: Document) -> ClusterOperatorFacts:
+    name = _text(_map(document.get("metadata")).get("name"))
+    status = _map(document.get("status"))
+    conditions = tuple(_condition(each) for each in map(_map, status.get("conditions") or ()))
+    by_type = {each.type: each for each in conditions}
+    versions = tuple(
+        OperandVersion(_text(each.get("name")), _text(each.get("version")))
+        for each in map(_map, status.get("versions") or ())
+    )
+    told = _telling(by_type)
+    return ClusterOperatorFacts(
+        name=name,
+        version=_version(name, versions),
+        available=_is_true(by_type, "Available"),
+        progressing=_is_true(by_type, "Progressing"),
+        degraded=_is_true(by_type, "Degraded"),
+        upgradeable=_is_true(by_type, "Upgradeable"),
+        message=told.message if told else "",
+        reason=told.reason if told else "",
+        last_transition_time=max((each.last_transition_time for each in conditions), default=""),
+        conditions=conditions,
+        versions=versions,
+        related_objects=tuple(
+            RelatedObject(*(_text(each.get(key)) for key in RelatedObject.__struct_fields__))
+            for each in map(_map, status.get("relatedObjects") or ())
+        ),
+    )
+
+
+def _telling(by_type: Mapping[str, OperatorCondition]) -> OperatorCondition | None:
+    """The condition whose message matters most: degraded, then not available, then progressing."""
+    for type_, status in (("Degraded", "True"), ("Available", "False"), ("Progressing", "True")):
+        found = by_type.get(type_)
+        if found is not None and found.status == status:
+            return found
+    return None
+
+
+def _version(name: str, versions: Sequence[OperandVersion]) -> str:
+    for wanted in ("operator", name):
+        for each in versions:
+            if each.name == wanted:
+                return each.version
+    return versions[0].version if versions else ""
+
+
+def _condition(each: Mapping[str, Any]) -> OperatorCondition:
+    names = ("type", "status", "reason", "message", "lastTransitionTime")
+    return OperatorCondition(*(_text(each.get(name)) for name in names))
+
+
+def _is_true(by_type: Mapping[str, OperatorCondition], type_: str) -> bool:
+    return type_ in by_type and by_type[type_].status == "True"
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

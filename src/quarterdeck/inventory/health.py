@@ -1,0 +1,181 @@
+"""The health of a cluster, from what was observed: four conditions, and one word of them all.
+
+Unhealthy when nobody answers or too many nodes are not ready. Degraded with any node not ready,
+CPU or memory over its critical threshold, a ClusterOperator degraded or unavailable, or data older
+than three intervals. Healthy otherwise.
+"""
+
+import enum
+from collections.abc import Sequence
+
+import msgspec
+
+from quarterdeck.inventory.cluster_operators import ClusterOperatorFacts
+from quarterdeck.inventory.nodes import NodeFacts
+from quarterdeck.meta.conditions import FALSE, TRUE, UNKNOWN, Status
+
+STALE_INTERVALS = 3
+
+
+class Health(enum.StrEnum):
+    """One word."""
+
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    UNHEALTHY = "unhealthy"
+    UNKNOWN = "unknown"
+
+
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """From where on a share is worth a warning, or critical."""
+
+    cpu_warning: float = 85.0
+    cpu_critical: float = 90.0
+    memory_warning: float = 85.0
+    memory_critical: float = 90.0
+    nodes_unhealthy: float = 0.5
+    """Which share of nodes not ready makes a cluster unhealthy."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was judged: a condition's status, reason and message."""
+
+    status: Status
+    reason: str
+    message: str
+    health: Health
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known when a cluster is judged."""
+
+    failure: str = ""
+    """Why the cluster does not answer; empty if it does."""
+    failure_reason: str = "Unreachable"
+    nodes: Sequence[NodeFacts] | None = None
+    """None while they were never read."""
+    cluster_operators: Sequence[ClusterOperatorFacts] = ()
+    age_s: float | None = None
+    """How old the data is; None if there is none."""
+    interval_s: float = 30.0
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The health of a cluster and its four reasons."""
+
+    health: Health
+    message: str
+    reachable: Finding
+    nodes_ready: Finding
+    operators_healthy: Finding
+    data_fresh: Finding
+
+    @property
+    def findings(self) -> tuple[tuple[str, Finding], ...]:
+        """Condition types and what they say."""
+        return (
+            ("Reachable", self.reachable),
+            ("NodesReady", self.nodes_ready),
+            ("OperatorsHealthy", self.operators_healthy),
+            ("DataFresh", self.data_fresh),
+        )
+
+
+_WORST = (Health.UNHEALTHY, Health.DEGRADED, Health.UNKNOWN, Health.HEALTHY)
+
+
+def judge(seen: Observation, thresholds: Thresholds) -> Verdict:
+    """The verdict on a cluster."""
+    reachable = _reachable(seen)
+    nodes, operators = _nodes(seen.nodes, thresholds), _operators(seen.cluster_operators)
+    fresh = _fresh(seen)
+    findings = (reachable, nodes, operators, fresh)
+    health = min((each.health for each in findings), key=_WORST.index)
+    if health is Health.HEALTHY:
+        message = "Cluster is reachable"
+    else:
+        message = next(each.message for each in findings if each.health is health)
+    return Verdict(
+        health=health,
+        message=message,
+        reachable=reachable,
+        nodes_ready=nodes,
+        operators_healthy=operators,
+        data_fresh=fresh,
+    )
+
+
+def _reachable(seen: Observation) -> Finding:
+    if seen.failure:
+        return Finding(FALSE, seen.failure_reason, seen.failure, Health.UNHEALTHY)
+    return Finding(TRUE, "Connected", "the API server answers", Health.HEALTHY)
+
+
+def _nodes(nodes: Sequence[NodeFacts] | None, thresholds: Thresholds) -> Finding:
+    if nodes is None:
+        return Finding(UNKNOWN, "NotCollected", "nodes were not read yet", Health.HEALTHY)
+    down = [each.name for each in nodes if not each.is_ready]
+    if down:
+        share = len(down) / len(nodes)
+        text = f"{len(down)} of {len(nodes)} nodes are not ready: {_some(down)}"
+        is_bad = share >= thresholds.nodes_unhealthy
+        return Finding(
+            FALSE, "NodesNotReady", text, Health.UNHEALTHY if is_bad else Health.DEGRADED
+        )
+    if problem := _pressure(nodes, thresholds):
+        return Finding(TRUE, "CapacityCritical", problem, Health.DEGRADED)
+    return Finding(TRUE, "AllNodesReady", _ready_text(nodes, thresholds), Health.HEALTHY)
+
+
+def _pressure(nodes: Sequence[NodeFacts], thresholds: Thresholds) -> str:
+    for what, share, limit in _shares(nodes, thresholds):
+        if share > limit[1]:
+            return f"{what} requests are {share:.0f}% of what is allocatable, over {limit[1]:g}%"
+    return ""
+
+
+def _ready_text(nodes: Sequence[NodeFacts], thresholds: Thresholds) -> str:
+    text = f"{len(nodes)} nodes are ready"
+    for what, share, limit in _shares(nodes, thresholds):
+        if share > limit[0]:
+            text += f"; {what} requests are over {limit[0]:g}% of what is allocatable"
+    return text
+
+
+def _shares(
+    nodes: Sequence[NodeFacts], thresholds: Thresholds
+) -> tuple[tuple[str, float, tuple[float, float]], ...]:
+    cpu = sum(each.cpu_allocatable for each in nodes)
+    memory = sum(each.memory_allocatable for each in nodes)
+    cpu_share = sum(each.cpu_requested for each in nodes) / cpu * 100 if cpu else 0.0
+    memory_share = sum(each.memory_requested for each in nodes) / memory * 100 if memory else 0.0
+    return (
+        ("CPU", cpu_share, (thresholds.cpu_warning, thresholds.cpu_critical)),
+        ("memory", memory_share, (thresholds.memory_warning, thresholds.memory_critical)),
+    )
+
+
+def _operators(operators: Sequence[ClusterOperatorFacts]) -> Finding:
+    if not operators:
+        return Finding(TRUE, "NoClusterOperators", "", Health.HEALTHY)
+    issues = [each.issue for each in operators if each.issue]
+    if issues:
+        return Finding(FALSE, "OperatorsDegraded", _some(issues, "; "), Health.DEGRADED)
+    return Finding(TRUE, "AllHealthy", f"{len(operators)} operators are available", Health.HEALTHY)
+
+
+def _fresh(seen: Observation) -> Finding:
+    if seen.age_s is None:
+        return Finding(UNKNOWN, "NoData", "the cluster was never read completely", Health.UNKNOWN)
+    if seen.age_s > STALE_INTERVALS * seen.interval_s:
+        # Whole minutes: the status must not change with every second that passes.
+        text = f"the data is older than {int(seen.age_s // 60)} minutes"
+        if seen.age_s < 120:
+            text = f"the data is older than {STALE_INTERVALS} intervals"
+        return Finding(FALSE, "Stale", text, Health.DEGRADED)
+    return Finding(TRUE, "Fresh", "", Health.HEALTHY)
+
+
+def _some(names: Sequence[str], join: str = ", ") -> str:
+    shown = join.join(names[:5])
+    return shown if len(names) <= 5 else f"{shown}{join}and {len(names) - 5} more"

@@ -1,0 +1,147 @@
+"""Operators installed by OLM: a Subscription, the ClusterServiceVersion it installed, and reach."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from quarterdeck.inventory.forms import Document
+
+SHOWN = 20
+"""Namespaces listed for one operator; the rest is in `all_available_namespaces`."""
+ALL_NAMESPACES = "AllNamespaces"
+SINGLE_NAMESPACE = "SingleNamespace"
+TARGETS = "olm.targetNamespaces"
+_WATCH_NAMESPACE = "WATCH_NAMESPACE"
+
+
+class OperatorFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One operator, in the shape of an item of `cluster:{c}:operators`."""
+
+    name: str
+    display_name: str
+    version: str
+    status: str
+    namespace: str
+    installed_namespace: str
+    install_modes: tuple[str, ...]
+    install_mode: str
+    provider: str
+    created_at: str
+    updated_at: str
+    is_cluster_wide: bool
+    available_in_namespaces: tuple[str, ...]
+    available_count: int
+    available_namespaces_detail: str
+    all_available_namespaces: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+
+class OperatorsSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """All of them, in the shape of `cluster:{c}:operators_summary`."""
+
+    total: int
+    by_status: Mapping[str, int]
+    by_namespace: Mapping[str, int]
+    by_install_mode: Mapping[str, int]
+
+
+def installed_version(subscription: Document) -> tuple[str, str] | None:
+    """Namespace and name of the ClusterServiceVersion a Subscription has installed."""
+    name = _text(_map(subscription.get("status")).get("installedCSV"))
+    return (_text(_map(subscription.get("metadata")).get("namespace")), name) if name else None
+
+
+def read_operators(
+    subscriptions: Iterable[Document],
+    versions: Mapping[tuple[str, str], Document],
+    *,
+    namespaces: int,
+) -> list[OperatorFacts]:
+    """Every Subscription whose ClusterServiceVersion is known, by name.
+
+    `namespaces` is how many the cluster has: so many an operator for all of them reaches.
+    """
+    found = []
+    for subscription in subscriptions:
+        installed = installed_version(subscription)
+        if installed is not None and installed in versions:
+            found.append(_read(subscription, versions[installed], namespaces))
+    return sorted(found, key=lambda each: (each.name, each.namespace))
+
+
+def summarize(operators: Sequence[OperatorFacts]) -> OperatorsSummary:
+    """All operators in one line."""
+    wide = sum(each.is_cluster_wide for each in operators)
+    return OperatorsSummary(
+        total=len(operators),
+        by_status=dict(Counter(each.status for each in operators)),
+        by_namespace=dict(Counter(each.installed_namespace for each in operators)),
+        by_install_mode={"cluster_wide": wide, "namespace_scoped": len(operators) - wide},
+    )
+
+
+def _read(subscription: Document, version: Document, namespaces: int) -> OperatorFacts:
+    spec, metadata = _map(version.get("spec")), _map(version.get("metadata"))
+    own, wanted = _map(subscription.get("metadata")), _map(subscription.get("spec"))
+    status = _map(version.get("status"))
+    namespace = _text(own.get("namespace"))
+    modes = tuple(
+        _text(each.get("type"))
+        for each in map(_map, spec.get("installModes") or ())
+        if each.get("supported") is True
+    )
+    targets = _targets(metadata, wanted)
+    is_wide = ALL_NAMESPACES in modes and not targets
+    reach = ("*",) if is_wide else targets or (namespace,)
+    shown, rest = _shorten(reach)
+    return OperatorFacts(
+        name=_text(wanted.get("name")) or _text(own.get("name")),
+        display_name=_text(spec.get("displayName")) or _text(metadata.get("name")),
+        version=_text(spec.get("version")),
+        status=_text(status.get("phase")) or "Unknown",
+        namespace=namespace,
+        installed_namespace=namespace,
+        install_modes=modes,
+        install_mode=ALL_NAMESPACES if is_wide else SINGLE_NAMESPACE,
+        provider=_text(_map(spec.get("provider")).get("name")),
+        created_at=_text(metadata.get("creationTimestamp")),
+        updated_at=_text(status.get("lastUpdateTime")),
+        is_cluster_wide=is_wide,
+        available_in_namespaces=shown,
+        available_count=namespaces if is_wide else len(reach),
+        available_namespaces_detail=_detail(reach, is_wide=is_wide),
+        all_available_namespaces=rest,
+    )
+
+
+def _targets(metadata: Mapping[str, Any], subscription: Mapping[str, Any]) -> tuple[str, ...]:
+    """The namespaces an operator was restricted to; none if it was not."""
+    text = _text(_map(metadata.get("annotations")).get(TARGETS))
+    if not text:
+        environment = _map(subscription.get("config")).get("env") or ()
+        watched = (e for e in map(_map, environment) if e.get("name") == _WATCH_NAMESPACE)
+        text = next((_text(each.get("value")) for each in watched), "")
+    return tuple(sorted({part.strip() for part in text.split(",") if part.strip()}))
+
+
+def _shorten(
+    reach: tuple[str, ...],
+) -> tuple[tuple[str, ...], tuple[str, ...] | msgspec.UnsetType]:
+    return (reach[:SHOWN], reach) if len(reach) > SHOWN else (reach, msgspec.UNSET)
+
+
+def _detail(reach: tuple[str, ...], *, is_wide: bool) -> str:
+    if is_wide:
+        return "All namespaces"
+    if len(reach) > SHOWN:
+        return f"{len(reach)} namespaces (showing first {SHOWN})"
+    return ", ".join(reach)
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
