@@ -1,0 +1,197 @@
+"""What is kept of a cluster, as writes with the keys, types, lifetimes and shapes readers know."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.lifetimes import INFO_S, METRICS_S, outlive
+from quarterdeck.hubstate.notices import farewell
+from quarterdeck.hubstate.writes import (
+    AddMembers,
+    AddScored,
+    DeleteKeys,
+    RemoveMembers,
+    ReplaceMembers,
+    SetFields,
+    SetValue,
+    Write,
+)
+from quarterdeck.inventory import cluster_operators, nodes, operators
+from quarterdeck.inventory.cluster import ClusterTotals
+from quarterdeck.inventory.cluster_operators import ClusterOperatorFacts
+from quarterdeck.inventory.nodes import NodeFacts
+from quarterdeck.inventory.operators import OperatorFacts
+from quarterdeck.inventory.resources import ResourceLists
+from quarterdeck.kit import json, rfc3339
+
+LISTS = (
+    "pods",
+    "deployments",
+    "services",
+    "statefulsets",
+    "daemonsets",
+    "configmaps",
+    "ingresses",
+)
+
+
+class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a user declared, in the shape of `cluster:{c}:spec`."""
+
+    display_name: str
+    endpoint: str
+    credentials_ref: Mapping[str, str]
+    labels: Mapping[str, str]
+    monitoring: Mapping[str, int]
+
+
+class Stay(msgspec.Struct, frozen=True, kw_only=True):
+    """How long the parts of one cluster live."""
+
+    interval_s: float
+    cache_s: int
+    """CACHE_TTL, or longer for a long interval."""
+    scan_s: int
+    """The same for what is read every OPERATOR_SCAN_INTERVAL."""
+    retention_s: int
+
+
+def spec_writes(name: str, spec: ClusterSpec) -> Iterator[Write]:
+    """What a user declared; labels that were taken away go."""
+    yield SetValue(keys.cluster(name, "spec"), json.encode(spec))
+    labels = keys.cluster(name, "labels")
+    yield SetValue(labels, json.encode(spec.labels)) if spec.labels else DeleteKeys((labels,))
+
+
+def status_writes(name: str, *, health: str, message: str, at: datetime) -> Iterator[Write]:
+    """How the cluster fares; this also puts it into the list of all."""
+    now = rfc3339.format_time(at)
+    status = {"health": health, "message": message, "last_check": now}
+    yield AddMembers(keys.CLUSTERS, (name,))
+    yield SetValue(keys.cluster(name, "status"), json.encode(status))
+    yield SetFields(keys.cluster(name, "meta"), {"last_update": now})
+
+
+def info_writes(name: str, info: Mapping[str, Any], stay: Stay) -> Iterator[Write]:
+    """Version, platform, console."""
+    ttl_s = outlive(INFO_S, stay.interval_s)
+    yield SetValue(keys.cluster(name, "info"), json.encode(info), ttl_s)
+
+
+def totals_writes(name: str, totals: ClusterTotals, stay: Stay) -> Iterator[Write]:
+    """The cluster in numbers."""
+    ttl_s = outlive(METRICS_S, stay.interval_s)
+    yield SetValue(keys.cluster(name, "metrics"), json.encode(totals), ttl_s)
+
+
+def namespaces_writes(
+    name: str, namespaces: Sequence[str], *, now: str, stay: Stay
+) -> Iterator[Write]:
+    """Names of all namespaces, as a list and as a set."""
+    names = sorted(namespaces)
+    shape = {"namespaces": names, "count": len(names), "timestamp": now}
+    yield SetValue(keys.cluster(name, "namespaces"), json.encode(shape), stay.cache_s)
+    yield ReplaceMembers(keys.cluster(name, "namespaces:set"), tuple(names), stay.cache_s)
+
+
+def nodes_writes(
+    name: str,
+    facts: Sequence[NodeFacts],
+    *,
+    before: frozenset[str],
+    at: datetime,
+    stay: Stay,
+) -> Iterator[Write]:
+    """Every node, its history, and the summary; `before` are the nodes known so far."""
+    present = {each.name for each in facts}
+    if gone := sorted(before - present):
+        yield RemoveMembers(keys.cluster(name, "nodes"), tuple(gone))
+        parts = ("", "metrics", "conditions")
+        yield DeleteKeys(tuple(keys.node(name, node, part) for node in gone for part in parts))
+    if present:
+        yield AddMembers(keys.cluster(name, "nodes"), tuple(sorted(present)))
+    for each in facts:
+        yield from _node_writes(name, each, at, stay)
+    summary = nodes.summarize(facts, now=rfc3339.format_time(at))
+    key = keys.cluster(name, "nodes:summary")
+    yield SetFields(key, {"data": json.encode(summary).decode()}, stay.cache_s)
+
+
+def _node_writes(name: str, facts: NodeFacts, at: datetime, stay: Stay) -> Iterator[Write]:
+    fields = {
+        "current": json.encode(facts).decode(),
+        "last_update": facts.timestamp,
+        "status": facts.status,
+        "cpu_usage": f"{facts.cpu_usage_percent:.2f}",
+        "memory_usage": f"{facts.memory_usage_percent:.2f}",
+        "pods_total": str(facts.pods_total),
+    }
+    yield SetFields(keys.node(name, facts.name), fields, stay.cache_s)
+    point = {
+        "timestamp": facts.timestamp,
+        "cpu_usage": facts.cpu_usage_percent,
+        "memory_usage": facts.memory_usage_percent,
+        "cpu_requested": facts.cpu_requested,
+        "memory_requested": facts.memory_requested,
+        "pods_running": facts.pods_running,
+        "pods_pending": facts.pods_pending,
+        "pods_total": facts.pods_total,
+    }
+    second = int(at.timestamp())
+    yield AddScored(
+        keys.node(name, facts.name, "metrics"),
+        {json.encode(point).decode(): second},
+        second - stay.retention_s,
+        stay.retention_s,
+    )
+    if facts.conditions:
+        conditions = {each.type: json.encode(each).decode() for each in facts.conditions}
+        yield SetFields(keys.node(name, facts.name, "conditions"), conditions, stay.cache_s)
+
+
+def operators_writes(name: str, facts: Sequence[OperatorFacts], stay: Stay) -> Iterator[Write]:
+    """Operators of OLM; when the last one goes, so does the list."""
+    yield _list_write(keys.cluster(name, "operators"), facts, stay.scan_s)
+    summary = operators.summarize(facts)
+    yield SetValue(keys.cluster(name, "operators_summary"), json.encode(summary), stay.scan_s)
+
+
+def cluster_operators_writes(
+    name: str, facts: Sequence[ClusterOperatorFacts], *, now: str, stay: Stay
+) -> Iterator[Write]:
+    """OpenShift's operators: all together, each one, and the summary."""
+    yield _list_write(keys.cluster(name, "cluster_operators"), facts, stay.cache_s)
+    summary = json.encode(cluster_operators.summarize(facts, now=now))
+    yield SetValue(keys.cluster(name, "cluster_operators_summary"), summary, stay.cache_s)
+    for each in facts:
+        key = keys.cluster(name, f"cluster_operator:{each.name}")
+        yield SetValue(key, json.encode(each), stay.cache_s)
+
+
+def resources_writes(name: str, lists: ResourceLists, *, now: str, stay: Stay) -> Iterator[Write]:
+    """Short lists of what runs; a list that is empty is no key."""
+    counts = {kind: len(getattr(lists, kind)) for kind in LISTS}
+    for kind in LISTS:
+        yield _list_write(keys.cluster(name, kind), getattr(lists, kind), stay.cache_s)
+    metadata = {
+        "timestamp": now,
+        "collection_time_ms": lists.collection_time_ms,
+        "truncated": lists.truncated,
+        "total_resources": sum(counts.values()),
+        **{f"{kind}_count": count for kind, count in counts.items()},
+    }
+    yield SetValue(keys.cluster(name, "resource_metadata"), json.encode(metadata), stay.cache_s)
+
+
+def deletion_writes(name: str, found: Sequence[str], at: datetime) -> Iterator[Write]:
+    """Delete everything of a cluster; `found` are the keys that begin with `cluster:{c}:`."""
+    yield DeleteKeys((*found, keys.events(name)))
+    yield RemoveMembers(keys.CLUSTERS, (name,))
+    yield farewell("cluster.deleted", name, at)
+
+
+def _list_write(key: str, facts: Sequence[msgspec.Struct], ttl_s: int) -> Write:
+    return SetValue(key, json.encode(facts), ttl_s) if facts else DeleteKeys((key,))

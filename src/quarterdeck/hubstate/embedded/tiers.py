@@ -1,0 +1,156 @@
+"""Samples of one series at three resolutions: raw, five minutes, one hour. Pure.
+
+Raw samples stay for two hours, five-minute roll-ups for two days, hourly ones for the retention. A
+roll-up keeps sum, count, least, greatest and last, so every reduction stays exact over it.
+"""
+
+import math
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from quarterdeck.hubstate.ports import Reduction
+
+HOUR_S = 3600.0
+STEP_S = 300.0
+RAW_S = 2 * HOUR_S
+FINE_S = 48 * HOUR_S
+
+
+class Point(NamedTuple):
+    """One sample, or what became of several: `at` is the time of the last one."""
+
+    at: float
+    total: float
+    weight: float
+    least: float
+    greatest: float
+    last: float
+
+    @classmethod
+    def of(cls, at: float, value: float) -> "Point":
+        """A single sample."""
+        return cls(at, value, 1.0, value, value, value)
+
+
+class Column:
+    """Points in the order of time, six numbers each."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: Sequence[float] = ()) -> None:
+        self._data = [array("d", data[offset::6]) for offset in range(6)]
+
+    def append(self, point: Point) -> None:
+        """Add a point; one that comes late takes its place."""
+        times = self._data[0]
+        at = len(times) if not times or times[-1] < point.at else bisect_left(times, point.at)
+        if at < len(times) and times[at] == point.at:
+            for column, value in zip(self._data, point, strict=True):
+                column[at] = value
+            return
+        for column, value in zip(self._data, point, strict=True):
+            column.insert(at, value)
+
+    def between(self, start: float, end: float) -> Iterator[Point]:
+        """Points with start <= at < end."""
+        times = self._data[0]
+        for index in range(bisect_left(times, start), bisect_left(times, end)):
+            yield Point(*(column[index] for column in self._data))
+
+    def drop_before(self, moment: float) -> None:
+        """Forget what is older."""
+        count = bisect_left(self._data[0], moment)
+        for column in self._data:
+            del column[:count]
+
+    def __len__(self) -> int:
+        return len(self._data[0])
+
+
+class Tiers:
+    """One series."""
+
+    __slots__ = ("coarse", "fine", "raw_times", "raw_values")
+
+    def __init__(self) -> None:
+        self.raw_times = array("d")
+        self.raw_values = array("d")
+        self.fine = Column()
+        self.coarse = Column()
+
+    def add(self, at: float, value: float) -> None:
+        """Keep a sample; a second one of the same moment replaces the first."""
+        times = self.raw_times
+        index = len(times) if not times or times[-1] < at else bisect_left(times, at)
+        if index < len(times) and times[index] == at:
+            self.raw_values[index] = value
+            return
+        times.insert(index, at)
+        self.raw_values.insert(index, value)
+
+    def raw(self, start: float, end: float) -> Iterator[Point]:
+        """Samples with start <= at < end."""
+        low, high = bisect_left(self.raw_times, start), bisect_left(self.raw_times, end)
+        for index in range(low, high):
+            yield Point.of(self.raw_times[index], self.raw_values[index])
+
+    def drop_raw_before(self, moment: float) -> None:
+        """Forget samples that are older."""
+        count = bisect_left(self.raw_times, moment)
+        del self.raw_times[:count]
+        del self.raw_values[:count]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left."""
+        return not self.raw_times and not len(self.fine) and not len(self.coarse)
+
+
+def roll_up(points: Iterable[Point], step_s: float) -> list[Point]:
+    """One point for each step that has any; steps are counted from the epoch."""
+    found: dict[float, Point] = {}
+    for point in points:
+        slot = math.floor(point.at / step_s)
+        before = found.get(slot)
+        found[slot] = point if before is None else _join(before, point)
+    return list(found.values())
+
+
+def _join(left: Point, right: Point) -> Point:
+    return Point(
+        right.at,
+        left.total + right.total,
+        left.weight + right.weight,
+        min(left.least, right.least),
+        max(left.greatest, right.greatest),
+        right.last,
+    )
+
+
+def reduce_points(
+    points: Iterable[Point], *, start: float, end: float, step_s: float, how: Reduction
+) -> tuple[tuple[float, float], ...]:
+    """One value at each step: what was measured since the step before, left end excluded."""
+    count = int((end - start) / step_s + 1e-9) + 1
+    moments = [start + number * step_s for number in range(count)]
+    found: dict[int, Point] = {}
+    for point in points:
+        index = bisect_left(moments, point.at - 1e-6)
+        if index < len(moments) and point.at > moments[index] - step_s:
+            before = found.get(index)
+            found[index] = point if before is None else _join(before, point)
+    return tuple((moments[index], _value(found[index], how)) for index in sorted(found))
+
+
+def _value(point: Point, how: Reduction) -> float:
+    match how:
+        case "avg":
+            return point.total / point.weight
+        case "min":
+            return point.least
+        case "max":
+            return point.greatest
+        case "last":
+            return point.last

@@ -1,0 +1,25 @@
+"""How long keys live. A key outlives three intervals of whoever writes it, whatever the setting."""
+
+import msgspec
+
+INFO_S = 3600
+METRICS_S = 300
+EVENTS_S = 24 * 3600
+EVENTS_KEPT = 100
+_INTERVALS = 3
+
+
+class Lifetimes(msgspec.Struct, frozen=True, kw_only=True):
+    """CACHE_TTL and METRICS_RETENTION, in seconds."""
+
+    cache_s: int = 600
+    retention_s: int = 3600
+
+    def cached(self, interval_s: float) -> int:
+        """For what is written every interval: it must not vanish between two writes."""
+        return outlive(self.cache_s, interval_s)
+
+
+def outlive(ttl_s: int, interval_s: float) -> int:
+    """The lifetime, or longer if it were shorter than three intervals."""
+    return max(ttl_s, int(interval_s * _INTERVALS))

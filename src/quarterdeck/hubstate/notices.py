@@ -1,0 +1,36 @@
+"""Messages on channels and the list of what happened: one JSON shape for both. Pure."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.lifetimes import EVENTS_KEPT, EVENTS_S
+from quarterdeck.hubstate.writes import Publish, PushItem, Write
+from quarterdeck.kit import json, rfc3339
+
+
+def notice(type_: str, name: str, at: datetime, data: Mapping[str, Any]) -> Iterator[Write]:
+    """Say what happened to a cluster or registry, and keep it in its list."""
+    body = json.encode(
+        {"type": type_, "cluster": name, "timestamp": rfc3339.format_time(at), "data": dict(data)}
+    )
+    yield PushItem(keys.events(name), body, EVENTS_KEPT, EVENTS_S)
+    yield Publish(keys.CLUSTER_EVENTS, body)
+
+
+def farewell(type_: str, name: str, at: datetime) -> Publish:
+    """Say that a cluster or registry is gone; nothing of it is kept."""
+    body = {"type": type_, "cluster": name, "timestamp": rfc3339.format_time(at), "data": {}}
+    return Publish(keys.CLUSTER_EVENTS, json.encode(body))
+
+
+def source_notice(type_: str, source_id: str, at: datetime, data: Mapping[str, Any]) -> Publish:
+    """Say that a source was collected or deleted."""
+    body = {
+        "type": type_,
+        "sourceId": source_id,
+        "timestamp": rfc3339.format_time(at),
+        "data": dict(data),
+    }
+    return Publish(keys.SOURCE_EVENTS, json.encode(body))

@@ -1,0 +1,104 @@
+"""What is kept of a registry, as writes. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.lifetimes import Lifetimes
+from quarterdeck.hubstate.notices import farewell, notice
+from quarterdeck.hubstate.writes import (
+    AddMembers,
+    AddScored,
+    DeleteKeys,
+    RemoveMembers,
+    SetFields,
+    SetValue,
+    Write,
+)
+from quarterdeck.kit import json, rfc3339
+
+
+class RegistrySpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user declared, in the shape of `registry:{r}:spec`."""
+
+    display_name: str
+    endpoint: str
+    type: str
+    insecure: bool
+    skip_tls: bool
+    labels: Mapping[str, str]
+    monitoring: Mapping[str, int | bool]
+    credentials_ref: Mapping[str, str] | msgspec.UnsetType = msgspec.UNSET
+
+
+class RegistryFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check found, in the shape of `registry:{r}:status`."""
+
+    available: bool
+    response_time: int
+    """Milliseconds until the head of the answer was there."""
+    version: str = ""
+    repository_count: int = 0
+    features: Mapping[str, bool] = {}
+    repositories: tuple[str, ...] = ()
+    last_check: str = ""
+    error: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def spec_writes(name: str, spec: RegistrySpec) -> Iterator[Write]:
+    """What a user declared."""
+    yield SetValue(keys.registry(name, "spec"), json.encode(spec))
+
+
+def check_writes(
+    name: str,
+    facts: RegistryFacts,
+    *,
+    at: datetime,
+    lifetimes: Lifetimes,
+    interval_s: float,
+) -> Iterator[Write]:
+    """What a check found, and one point of history."""
+    ttl_s, second = lifetimes.cached(interval_s), int(at.timestamp())
+    now = rfc3339.format_time(at)
+    yield AddMembers(keys.REGISTRIES, (name,))
+    yield SetValue(keys.registry(name, "status"), json.encode(facts), ttl_s)
+    available = "true" if facts.available else "false"
+    yield SetFields(keys.registry(name, "meta"), {"last_update": now, "available": available})
+    point = json.encode(
+        {
+            "timestamp": second,
+            "response_time": facts.response_time,
+            "available": facts.available,
+        }
+    )
+    yield AddScored(
+        keys.registry(name, "metrics"),
+        {point.decode(): second},
+        second - lifetimes.retention_s,
+        lifetimes.retention_s,
+    )
+    yield SetValue(keys.registry(name, "metrics:latest"), point, ttl_s)
+
+
+def notice_writes(
+    name: str, facts: RegistryFacts, *, health: str, spec: RegistrySpec, at: datetime
+) -> Iterator[Write]:
+    """Say that a registry was checked."""
+    data = {
+        "health": health,
+        "available": facts.available,
+        "response_time": facts.response_time,
+        "display_name": spec.display_name,
+        "type": spec.type,
+    }
+    yield from notice("registry.reconciled", name, at, data)
+
+
+def deletion_writes(name: str, found: Sequence[str], at: datetime) -> Iterator[Write]:
+    """Delete everything of a registry; `found` are the keys that begin with `registry:{r}:`."""
+    yield DeleteKeys((*found, keys.events(name)))
+    yield RemoveMembers(keys.REGISTRIES, (name,))
+    yield farewell("registry.deleted", name, at)

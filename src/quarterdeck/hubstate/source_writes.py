@@ -1,0 +1,92 @@
+"""What is kept of a MetricSource and of what it collects, as writes. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from quarterdeck.engine.results import AggregationResults, CollectionMeta, ResourceCollection
+from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.notices import source_notice
+from quarterdeck.hubstate.writes import (
+    AddMembers,
+    DeleteKeys,
+    RemoveMembers,
+    SetFields,
+    SetValue,
+    Write,
+)
+from quarterdeck.kit import json
+
+PARTS = ("resources", "aggregations", "meta")
+
+
+class SourceHead(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The fields of `metricsource:{ns}:{name}:meta`."""
+
+    compiled_at: str
+    hash: str
+    kind: str
+    api_version: str
+    resource_type_name: str
+
+
+def definition_writes(
+    namespace: str,
+    name: str,
+    *,
+    definition: Mapping[str, Any],
+    head: SourceHead,
+    before: str,
+) -> Iterator[Write]:
+    """The compiled source and its indexes; `before` is the resource type it had so far."""
+    identity = keys.source_id(namespace, name)
+    key = keys.source(namespace, name)
+    yield SetValue(key, json.encode(definition))
+    yield SetFields(f"{key}:meta", msgspec.to_builtins(head))
+    yield AddMembers(keys.SOURCES, (identity,))
+    yield AddMembers(keys.ENABLED_SOURCES, (identity,))
+    if before and before != head.resource_type_name:
+        yield RemoveMembers(keys.sources_of_type(before), (identity,))
+    if head.resource_type_name:
+        yield AddMembers(keys.sources_of_type(head.resource_type_name), (identity,))
+
+
+def collection_writes(
+    resources: ResourceCollection,
+    aggregations: AggregationResults,
+    meta: CollectionMeta,
+    *,
+    ttl_s: int,
+) -> Iterator[Write]:
+    """Rows, aggregations and meta of one cluster: to be committed together."""
+    cluster, source_id = resources.cluster_name, resources.source_id
+    for part, value in zip(PARTS, (resources, aggregations, meta), strict=True):
+        yield SetValue(keys.custom(cluster, source_id, part), json.encode(value), ttl_s)
+
+
+def failure_write(meta: CollectionMeta, *, ttl_s: int) -> Write:
+    """That a collection failed: rows and aggregations stay as they are."""
+    return SetValue(
+        keys.custom(meta.cluster_name, meta.source_id, "meta"), json.encode(meta), ttl_s
+    )
+
+
+def deletion_writes(
+    namespace: str, name: str, *, found: Sequence[str], resource_type: str, at: datetime
+) -> Iterator[Write]:
+    """Delete a source and all it collected; `found` are the keys of its collections."""
+    identity, key = keys.source_id(namespace, name), keys.source(namespace, name)
+    yield DeleteKeys((key, f"{key}:meta", *found))
+    for index in (keys.SOURCES, keys.ENABLED_SOURCES):
+        yield RemoveMembers(index, (identity,))
+    if resource_type:
+        yield RemoveMembers(keys.sources_of_type(resource_type), (identity,))
+    yield source_notice("deleted", identity, at, {})
+
+
+def collections_of(found: Sequence[str], source_id: str) -> list[str]:
+    """Of keys that begin with `cluster:`, those that a source collected."""
+    suffixes = tuple(f":custom:{source_id}:{part}" for part in PARTS)
+    return [key for key in found if key.endswith(suffixes)]

@@ -1,0 +1,1 @@
+"""The VictoriaMetrics driver of the history: samples in as Prometheus text, ranges out as JSON."""

@@ -1,0 +1,129 @@
+"""History in VictoriaMetrics: batches of compressed text, with a bounded number of tries."""
+
+import gzip
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from quarterdeck.hubstate.errors import HistoryUnavailable
+from quarterdeck.hubstate.ports import RangeQuery, Sample, Series
+from quarterdeck.hubstate.victoriametrics.lines import encode_query, encode_samples
+from quarterdeck.kit import http, json
+from quarterdeck.kit.backoff import Backoff
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.redaction import redact
+
+BATCH = 10_000
+"""Lines of one request."""
+TRIES = 4
+WRITE_TIMEOUT_S = 10.0
+READ_TIMEOUT_S = 30.0
+_ANSWER_BYTES = 64 * 1024 * 1024
+_SHOWN = 300
+
+
+class VictoriaMetrics:
+    """Implements `History` over HTTP."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        clock: Clock,
+        rng: random.Random | None = None,
+        client: http.Client | None = None,
+    ) -> None:
+        self._endpoint = endpoint.rstrip("/")
+        self._clock = clock
+        self._random = rng or random.Random()
+        self._http = client or http.Client()
+
+    async def write(self, samples: Sequence[Sample]) -> None:
+        """Keep samples; NaN and infinities are skipped."""
+        for body in _bodies(samples):
+            await self._send(body)
+
+    async def query_range(self, query: RangeQuery) -> list[Series]:
+        """Matching series, ordered by their labels."""
+        parameters = {
+            "query": encode_query(query),
+            "start": query.start.timestamp(),
+            "end": query.end.timestamp(),
+            "step": f"{int(query.step.total_seconds() * 1000)}ms",
+            "nocache": 1,
+        }
+        url = f"{self._endpoint}/api/v1/query_range?{urlencode(parameters)}"
+        status, body = await self._request("GET", url, timeout_s=READ_TIMEOUT_S)
+        if status != 200:
+            raise HistoryUnavailable(f"GET {self._endpoint}: {status} {_shown(body)}")
+        try:
+            found = json.decode(body)["data"]["result"]
+            series = [_series(query.name, each) for each in found]
+        except (ValueError, KeyError, TypeError) as error:
+            raise HistoryUnavailable(f"{self._endpoint} gave no series: {error}") from error
+        return sorted(series, key=lambda each: each.labels)
+
+    async def aclose(self) -> None:
+        """Close every connection; nothing is buffered."""
+        await self._http.aclose()
+
+    async def _send(self, body: bytes) -> None:
+        url, headers = f"{self._endpoint}/api/v1/import/prometheus", _HEADERS
+        backoff = Backoff(initial_s=0.2, cap_s=2.0, random=self._random)
+        for number in range(1, TRIES + 1):
+            problem = ""
+            try:
+                status, answer = await self._request(
+                    "POST", url, body=body, headers=headers, timeout_s=WRITE_TIMEOUT_S
+                )
+            except HistoryUnavailable as error:
+                problem = str(error)
+            else:
+                if status < 300:
+                    return
+                problem = f"POST {url}: {status} {_shown(answer)}"
+                if status < 500 and status != 429:
+                    raise HistoryUnavailable(problem)
+            if number == TRIES:
+                raise HistoryUnavailable(problem)
+            await self._clock.sleep(backoff.next())
+
+    async def _request(
+        self,
+        method: str,
+        url: str,
+        *,
+        timeout_s: float,
+        body: bytes | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> tuple[int, bytes]:
+        try:
+            response = await self._http.request(
+                method, url, headers=headers, body=body, timeout_s=timeout_s
+            )
+            async with response:
+                return response.status, await response.read(_ANSWER_BYTES)
+        except http.HttpError as error:
+            detail = str(error) or type(error).__name__
+            raise HistoryUnavailable(f"{self._endpoint} cannot be reached: {detail}") from error
+
+
+_HEADERS = (("Content-Type", "text/plain"), ("Content-Encoding", "gzip"))
+
+
+def _bodies(samples: Sequence[Sample]) -> Iterator[bytes]:
+    for start in range(0, len(samples), BATCH):
+        text = "".join(encode_samples(samples[start : start + BATCH]))
+        if text:
+            yield gzip.compress(text.encode(), compresslevel=1)
+
+
+def _series(name: str, found: dict[str, Any]) -> Series:
+    labels = {key: value for key, value in found["metric"].items() if key != "__name__"}
+    points = tuple((float(at), float(value)) for at, value in found["values"])
+    return Series(name, tuple(sorted(labels.items())), points)
+
+
+def _shown(body: bytes) -> str:
+    return redact(body[:_SHOWN].decode(errors="replace").strip())
