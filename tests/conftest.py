@@ -10,7 +10,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-SLOW_TIMEOUT_S = 300
+SLOW_TIMEOUT_S = 600
 
 
 def pytest_configure() -> None:

@@ -40,5 +40,5 @@ def _serve(folder: Path, *flags: str) -> Iterator[Path]:
         yield path
     finally:
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")

@@ -36,7 +36,7 @@ def call(
         capture_output=True,
         text=True,
         input=given,
-        timeout=20,
+        timeout=60,
         env={**os.environ, **(env or {})},
     )
 
@@ -56,7 +56,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
     assert found is not None
     yield folder, found.group(1)
     process.terminate()
-    process.communicate(timeout=15)
+    process.communicate(timeout=60)
 
 
 @pytest.fixture

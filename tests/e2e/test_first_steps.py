@@ -43,7 +43,7 @@ def up(tmp_path: Path) -> Iterator[Running]:
 
     yield Running(tmp_path, url("applications"), url("health"))
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=15)
+    process.communicate(timeout=60)
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
@@ -61,7 +61,7 @@ def shell(script: str, up: Running) -> str:
         cwd=up.folder,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         env={
             **os.environ,
             "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
@@ -109,19 +109,19 @@ def test_the_tutorial_of_the_first_application(up: Running) -> None:
     ]
     assert len(scripts) >= 7
     *steps, last = scripts
-    wait = "kubectl wait application/web --for=condition=Ready --timeout=10s"
+    wait = "kubectl wait application/web --for=condition=Ready --timeout=60s"
     for script in steps:
         out = shell(without_following(script), up)
         if "apply" in script:
             shell(wait, up)
         if "jsonpath" in script:  # the broken image: its message is what the page is about
-            failed = "kubectl wait app/web --for=jsonpath={.status.phase}=Failed --timeout=10s"
+            failed = "kubectl wait app/web --for=jsonpath={.status.phase}=Failed --timeout=60s"
             shell(failed, up)
             assert "cannot be pulled" in shell(script.splitlines()[-1], up)
         if script.startswith("quarterdeck why"):
             assert "cause" in out
     shell("kubectl apply -f report.yaml", up)
-    done = "kubectl wait app/report --for=jsonpath={.status.phase}=Succeeded --timeout=10s"
+    done = "kubectl wait app/report --for=jsonpath={.status.phase}=Succeeded --timeout=60s"
     shell(done, up)
     shell(last, up)
     assert shell("kubectl get deployments,applications -o name", up) == ""

@@ -55,7 +55,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
                 return set(line.split()[1:])
     finally:
         process.terminate()
-        _, errors = process.communicate(timeout=15)
+        _, errors = process.communicate(timeout=60)
     raise AssertionError(errors)
 
 

@@ -1,15 +1,15 @@
 """Waiting in tests: until something holds, with a bound, and with a useful failure."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from quarterdeck.kit.clock import Clock, SystemClock
 
 
 async def eventually(
-    condition: Callable[[], Awaitable[bool] | bool],
+    condition: Callable[[], object],
     *,
-    within_s: float = 10.0,
+    within_s: float = 60.0,
     every_s: float = 0.01,
     clock: Clock | None = None,
 ) -> None:

@@ -1,6 +1,7 @@
 """Random programs against a plain dictionary."""
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Coroutine
 from pathlib import Path
@@ -245,7 +246,7 @@ def test_random_programs_agree_with_a_dictionary(on_disk: bool) -> None:
     run_state_machine_as_test(
         lambda: Programs(on_disk=on_disk),  # type: ignore[arg-type]  # a factory does as well
         settings=settings(
-            max_examples=120,
+            max_examples=400 if os.environ.get("QUARTERDECK_FULL") else 40,
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=list(HealthCheck),

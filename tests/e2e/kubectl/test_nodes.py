@@ -16,10 +16,10 @@ def test_taints_and_cordons(kubectl: Any) -> None:
     kubectl("run", "tainted", "--image=i")
     kubectl(
         "wait", "--for=jsonpath={.status.conditions[0].reason}=Unschedulable", "pod/tainted",
-        "--timeout=20s",
+        "--timeout=60s",
     )  # fmt: skip
     assert kubectl("taint", "node", NODE, "a-") == f"node/{NODE} untainted\n"
-    kubectl("wait", "--for=condition=Ready", "pod/tainted", "--timeout=20s")
+    kubectl("wait", "--for=condition=Ready", "pod/tainted", "--timeout=60s")
     assert kubectl("cordon", NODE) == f"node/{NODE} cordoned\n"
     assert "Ready,SchedulingDisabled" in kubectl("get", "node", NODE)
     assert kubectl("cordon", NODE) == f"node/{NODE} already cordoned\n"
@@ -29,9 +29,9 @@ def test_taints_and_cordons(kubectl: Any) -> None:
 
 def test_drains_respect_budgets(kubectl: Any) -> None:
     kubectl("create", "deploy", "web", "--image=i", "--replicas=2")
-    kubectl("rollout", "status", "deploy/web", "--timeout=20s")
+    kubectl("rollout", "status", "deploy/web", "--timeout=60s")
     kubectl("create", "pdb", "web", "--selector=app=web", "--min-available=2")
-    kubectl("wait", "--for=jsonpath={.status.expectedPods}=2", "pdb/web", "--timeout=20s")
+    kubectl("wait", "--for=jsonpath={.status.expectedPods}=2", "pdb/web", "--timeout=60s")
     drain = ("drain", NODE, "--ignore-daemonsets", "--force", "--pod-selector=app=web")
     refused = kubectl(*drain, "--timeout=2s", code=1)
     assert "Cannot evict pod as it would violate the pod's disruption budget." in refused
@@ -39,19 +39,19 @@ def test_drains_respect_budgets(kubectl: Any) -> None:
     dry = kubectl(*drain, "--dry-run=server", "--timeout=2s", code=1)
     assert "disruption budget" in dry
     kubectl("patch", "pdb", "web", "-p", '{"spec":{"minAvailable":0}}')
-    kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=2", "pdb/web", "--timeout=20s")
-    drained = kubectl(*drain, "--timeout=20s")
+    kubectl("wait", "--for=jsonpath={.status.disruptionsAllowed}=2", "pdb/web", "--timeout=60s")
+    drained = kubectl(*drain, "--timeout=60s")
     assert drained.count(" evicted\n") == 2
     assert f"node/{NODE} drained" in drained
     pending = kubectl("get", "pods", "--field-selector=status.phase=Pending", "-o", "name")
     assert len(pending.split()) == 2
     kubectl("uncordon", NODE)
-    kubectl("rollout", "status", "deploy/web", "--timeout=20s")
+    kubectl("rollout", "status", "deploy/web", "--timeout=60s")
 
 
 def test_what_needs_a_container_is_refused_clearly(kubectl: Any) -> None:
     kubectl("run", "p", "--image=i")
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=20s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
     for arguments, part in (
         (("logs", "p"), "pods/log"),
         (("exec", "p", "--", "ls"), "pods/exec"),
@@ -66,7 +66,7 @@ def test_what_needs_a_container_is_refused_clearly(kubectl: Any) -> None:
 
 def test_ephemeral_containers(kubectl: Any) -> None:
     kubectl("run", "p", "--image=i")
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=20s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
     kubectl("debug", "p", "--image=tools", "--attach=false", "--profile=general", "-c", "dbg")
     path = "jsonpath={.spec.ephemeralContainers[0].name}"
     assert kubectl("get", "pod", "p", "-o", path) == "dbg"

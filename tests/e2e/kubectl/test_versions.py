@@ -80,8 +80,8 @@ def _deploy(kubectl: Any) -> None:
     assert kubectl("apply", "-f", "-", text=APP) == (
         "deployment.apps/web created\nconfigmap/conf created\n"
     )
-    assert "successfully rolled out" in kubectl("rollout", "status", "deploy/web", "--timeout=20s")
-    kubectl("wait", "--for=condition=Available", "deploy/web", "--timeout=20s")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    kubectl("wait", "--for=condition=Available", "deploy/web", "--timeout=60s")
     assert kubectl("get", "deploy", "web").split()[5:9] == ["web", "2/2", "2", "2"]
     assert "ScalingReplicaSet" in kubectl("describe", "deploy", "web")
     assert "ScalingReplicaSet" in kubectl("events", "--for", "deployment/web")
@@ -123,7 +123,7 @@ def _define(kubectl: Any) -> None:
 
 def _generate(kubectl: Any) -> None:
     kubectl("create", "job", "j", "--image=i")
-    kubectl("wait", "--for=condition=complete", "job/j", "--timeout=20s")
+    kubectl("wait", "--for=condition=complete", "job/j", "--timeout=60s")
     kubectl("create", "sa", "robot")
     assert kubectl("create", "token", "robot").count(".") == 2
     kubectl("autoscale", "deploy", "web", "--max=3")

@@ -58,9 +58,9 @@ async def test_it_runs_as_a_script_and_ends_gracefully(
                 found = await objects.get("sample", "default")
                 return bool(status.items() <= found["status"].items())
 
-            await eventually(is_done, within_s=15)
+            await eventually(is_done)
         operator.send_signal(signal.SIGTERM)
-        assert operator.wait(10) == 0
+        assert operator.wait(60) == 0
     finally:
         operator.kill()
         operator.wait()

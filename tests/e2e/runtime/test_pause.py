@@ -65,7 +65,7 @@ async def copied(client: Client, name: str, by: str) -> None:
         copy = await client.get(ConfigMap, f"{name}-copy", "default")
         return copy.data == {"by": by, "text": name}
 
-    await eventually(is_there, within_s=12)
+    await eventually(is_there)
 
 
 async def test_a_leader_that_was_paused_ends_and_writes_nothing(

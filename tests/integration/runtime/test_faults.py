@@ -80,7 +80,7 @@ class World:
             copy = await self.eye.get(ConfigMap, f"{name}-copy", "default")
             return copy.data.get("text") == text
 
-        await eventually(same, within_s=12)
+        await eventually(same)
 
     async def agrees(self) -> None:
         """Wait until the cache holds exactly what the server has, at its versions."""
@@ -91,7 +91,7 @@ class World:
             held = {key: _version(cache.get(key)) for key in cache}
             return server == held
 
-        await eventually(same, within_s=12)
+        await eventually(same)
 
     def deletions(self, name: str) -> list[str]:
         """The UIDs of the objects of a name whose deletion was told."""

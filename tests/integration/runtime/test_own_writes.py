@@ -147,7 +147,7 @@ async def test_reads_are_never_older_than_own_writes(seed: int) -> None:
                 await eye.create(ConfigMap(metadata=metadata))
             await disturb(eye, rng, 60)
             total = 6 * ROUNDS * len(NAMES)
-            await eventually(lambda: history.reads >= total, within_s=15)
+            await eventually(lambda: history.reads >= total)
             cache = manager.informers.ensure(ConfigMap).cache
 
             async def agrees() -> bool:
@@ -155,7 +155,7 @@ async def test_reads_are_never_older_than_own_writes(seed: int) -> None:
                 held = {key: cache.get(key) for key in cache}
                 return server == {k: c.resource_version for k, c in held.items() if c}
 
-            await eventually(agrees, within_s=15)
+            await eventually(agrees)
             errors = manager.metrics.registry.get_value(
                 "controller_runtime_reconcile_errors_total", "configmap"
             )

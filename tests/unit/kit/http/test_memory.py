@@ -1,24 +1,15 @@
 """The network in memory: same server and client, no sockets, faults on demand."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock, settle
 from quarterdeck.kit.http import Limits, Link, MemoryNetwork, Request, Response, StreamResponse
+from quarterdeck.testing.waiting import eventually
 
 Answer = Response | StreamResponse
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Let the loop turn until something is so; a test that waits in vain fails."""
-    for _ in range(2000):
-        if condition():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("waited in vain")
 
 
 async def echo(request: Request) -> Answer:
@@ -75,8 +66,8 @@ async def test_a_cut_after_some_bytes_is_a_gone_peer() -> None:
         response = await client.request("GET", url)
         with pytest.raises(http.PeerGone):
             await response.read()
-        async with asyncio.timeout(2):
-            await until(lambda: not server.statistics().requests_running)
+        async with asyncio.timeout(60):
+            await eventually(lambda: not server.statistics().requests_running)
 
 
 async def test_a_frozen_link_is_silent_until_it_thaws() -> None:

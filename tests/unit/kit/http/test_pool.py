@@ -1,7 +1,7 @@
 """The connections a client keeps: handed on in order, given back, swept, dropped."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,16 +9,9 @@ import pytest
 
 from quarterdeck.kit import http
 from quarterdeck.kit.http import ClientLimits, Request, Response
+from quarterdeck.testing.waiting import eventually
 
 URL = "http://server/"
-
-
-async def until(condition: Callable[[], object]) -> None:
-    for _ in range(2000):
-        if condition():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("waited in vain")
 
 
 class Gate:
@@ -55,7 +48,7 @@ async def test_callers_get_the_connection_in_the_order_they_came() -> None:
             for number in range(4):
                 tasks.create_task(get(client, str(number)))
                 await asyncio.sleep(0)
-            await until(lambda: client.statistics().waiting == 3)
+            await eventually(lambda: client.statistics().waiting == 3)
             gate.open.set()
         assert gate.seen == ["/0", "/1", "/2", "/3"]
         assert client.statistics().connections_total == 1
@@ -66,7 +59,7 @@ async def test_a_caller_that_gives_up_costs_nobody_the_connection() -> None:
         first = asyncio.ensure_future(get(client, "first"))
         second = asyncio.ensure_future(get(client, "second"))
         third = asyncio.ensure_future(get(client, "third"))
-        await until(lambda: client.statistics().waiting == 2)
+        await eventually(lambda: client.statistics().waiting == 2)
         second.cancel()
         gate.open.set()
         assert await first == await third == b"hello"
@@ -79,7 +72,7 @@ async def test_a_caller_that_gives_up_costs_nobody_the_connection() -> None:
 async def test_waiting_for_a_connection_ends_after_its_time() -> None:
     async with served(pool=1, connect_timeout_s=0.02) as (gate, client, _):
         first = asyncio.ensure_future(get(client))
-        await until(lambda: gate.seen)
+        await eventually(lambda: gate.seen)
         with pytest.raises(http.PoolTimeout, match="all 1 connections to server stayed busy"):
             await get(client)
         gate.open.set()
@@ -95,16 +88,16 @@ async def test_idle_connections_are_closed_after_their_time() -> None:
         assert client.statistics().idle == 2
         await asyncio.sleep(0.02)
         await get(client)
-        await until(lambda: client.statistics().connections == 1)
-        await until(lambda: client.statistics().connections == 0)
-        await until(lambda: server.statistics().connections == 0)
+        await eventually(lambda: client.statistics().connections == 1)
+        await eventually(lambda: client.statistics().connections == 0)
+        await eventually(lambda: server.statistics().connections == 0)
 
 
 async def test_a_closed_client_leaves_nobody_waiting() -> None:
     async with served(pool=1) as (gate, client, _):
         first = asyncio.ensure_future(get(client))
         second = asyncio.ensure_future(get(client))
-        await until(lambda: gate.seen and client.statistics().waiting == 1)
+        await eventually(lambda: gate.seen and client.statistics().waiting == 1)
         await client.aclose()
         for each in (first, second):
             with pytest.raises(http.PeerGone):

@@ -3,6 +3,7 @@
 import tracemalloc
 
 import msgspec
+import pytest
 
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object
@@ -29,6 +30,7 @@ def encoded(number: int) -> bytes:
     return bytes(memoryview(body))  # the encoder's own buffer is longer than its text
 
 
+@pytest.mark.full  # a figure in bytes; bench/workloads/restart.py measures a whole process
 def test_an_object_costs_little_more_than_its_bytes() -> None:
     tracemalloc.start()
     cache: Cache[Thing] = Cache(Thing)
