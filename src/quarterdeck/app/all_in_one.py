@@ -32,10 +32,10 @@ from quarterdeck.kit.gc_tuning import tune_gc
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.manager.manager import Manager
-from quarterdeck.server.authentication.bearer_token import Tokens
+from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
-from quarterdeck.server.authentication.x509 import Certificates
+from quarterdeck.server.authentication.x509 import ClientCertificates
 from quarterdeck.server.options import ServerOptions
 
 TOKEN_FILE = "token"
@@ -118,8 +118,8 @@ async def _start_server(
         stack,
         clock=clock,
         authenticators=(
-            Certificates(),
-            Tokens({token: _ADMINISTRATOR}),
+            ClientCertificates(),
+            BearerTokens({token: _ADMINISTRATOR}),
             PlainPort(),
         ),
     )

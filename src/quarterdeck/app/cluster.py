@@ -23,7 +23,7 @@ from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.options import ServerOptions
-from quarterdeck.server.registry.object_meta import derive
+from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import Store
 
 if TYPE_CHECKING:
@@ -161,12 +161,12 @@ class Cluster:
         if self._data_dir is None:
             from quarterdeck.storage.memory import open_memory
 
-            return open_memory(derive=derive)
+            return open_memory(derive=decode_object_meta)
         from quarterdeck.storage.sqlite import open_sqlite
 
         self._data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._data_dir / DATABASE
-        return await asyncio.to_thread(open_sqlite, path, derive=derive)
+        return await asyncio.to_thread(open_sqlite, path, derive=decode_object_meta)
 
 
 async def _shut_down(api: ApiServer, server: http.Server) -> None:

@@ -26,7 +26,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.authentication.authenticator import Authenticator
 from quarterdeck.server.options import ServerOptions
-from quarterdeck.server.registry.object_meta import derive
+from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import Store
 from quarterdeck.storage.errors import OpenFailed
 
@@ -166,12 +166,12 @@ def _open(plan: Plan) -> Store:
     if plan.data_dir is None:
         from quarterdeck.storage.memory import open_memory
 
-        return open_memory(derive=derive)
+        return open_memory(derive=decode_object_meta)
     from quarterdeck.storage.sqlite import open_sqlite
 
     try:
         plan.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return open_sqlite(plan.data_dir / DATABASE, derive=derive)
+        return open_sqlite(plan.data_dir / DATABASE, derive=decode_object_meta)
     except OpenFailed as error:
         fix = f"; {_OTHER_PLACE}" if type(error) is OpenFailed else ""  # the others name their own
         raise StartError(f"{error}{fix}") from error

@@ -16,15 +16,15 @@ from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.defaults import default_plugins
 from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
-from quarterdeck.server.admission.plugins.service_account import ServiceAccounts
-from quarterdeck.server.admission.quota.plugin import ResourceQuotas
+from quarterdeck.server.admission.plugins.service_account import ServiceAccount
+from quarterdeck.server.admission.quota.plugin import ResourceQuota
 from quarterdeck.server.authentication.authenticator import Authenticator, authenticate
-from quarterdeck.server.authentication.bearer_token import Tokens, with_accounts
+from quarterdeck.server.authentication.bearer_token import BearerTokens, add_service_accounts
 from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.service_accounts.signing_key import SigningKey
-from quarterdeck.server.authentication.service_accounts.tokens import AccountTokens
+from quarterdeck.server.authentication.service_accounts.tokens import ServiceAccountTokens
 from quarterdeck.server.authentication.user import User
-from quarterdeck.server.authentication.x509 import Certificates
+from quarterdeck.server.authentication.x509 import ClientCertificates
 from quarterdeck.server.authorization.always_allow import AlwaysAllow
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
@@ -80,17 +80,19 @@ class ApiServer:
         rng = rng or random.Random()
         options = options or ServerOptions()
         roles = RbacAuthorizer(store)
-        accounts = AccountTokens(store, SigningKey(options.signing_key), clock=clock, rng=rng)
+        accounts = ServiceAccountTokens(
+            store, SigningKey(options.signing_key), clock=clock, rng=rng
+        )
         if authenticators is None:
             authenticators = (
-                Certificates(),
-                Tokens(),
+                ClientCertificates(),
+                BearerTokens(),
                 PlainPort(),
             )
         own = [
             plugin
             for plugin in default_plugins(store, rng)
-            if options.service_accounts or not isinstance(plugin, ServiceAccounts)
+            if options.service_accounts or not isinstance(plugin, ServiceAccount)
         ]
         streams: set[Stream] = set()
         self.core = Core(
@@ -100,7 +102,7 @@ class ApiServer:
             clock=clock,
             random=rng,
             timers=Timers(clock),
-            authenticators=with_accounts(authenticators, accounts),
+            authenticators=add_service_accounts(authenticators, accounts),
             accounts=accounts,
             authorizer=authorizer or (roles if options.has_roles else AlwaysAllow()),
             admission=Admission(
@@ -109,7 +111,7 @@ class ApiServer:
                     *own,
                     *plugins,
                     RoleEscalation(roles),
-                    ResourceQuotas(store),
+                    ResourceQuota(store),
                 )
             ),
             metrics=Metrics(store, streams),
@@ -152,7 +154,7 @@ class ApiServer:
         for stream in tuple(self.core.streams):
             stream.close()
 
-    async def handle(self, request: http.Request) -> responses.Answer:
+    async def handle(self, request: http.Request) -> responses.Response:
         """Answer one request; never raises what a client could cause."""
         started = self.core.clock.monotonic()
         labels = UNRESOLVED
@@ -161,19 +163,19 @@ class ApiServer:
             route = router.resolve(self.core, request, user)
             if route is None:
                 labels = NON_RESOURCE if request.method in _READ_METHODS else UNRESOLVED
-                response: responses.Answer = self._nonresource.handle(request, user)
+                response: responses.Response = self._nonresource.handle(request, user)
             else:
                 labels = route.get_labels()
                 response = await router.handle(self.core, request, route, user=user)
         except ApiError as error:
-            response = responses.failure(error)
+            response = responses.build_error(error)
         except StorageError as error:
-            response = responses.failure(_translated(error))
+            response = responses.build_error(_translate_storage_error(error))
         except (http.HttpError, asyncio.CancelledError):
             raise
         except Exception as error:
             self._report(request, error)
-            response = responses.failure(InternalError.of("the server failed; see its log"))
+            response = responses.build_error(InternalError.of("the server failed; see its log"))
         duration = self.core.clock.monotonic() - started
         self.core.metrics.observe(labels, response.status, duration)
         return response
@@ -182,7 +184,7 @@ class ApiServer:
         """Find out whom a request acts as; requests of foreign web pages are refused."""
         core = self.core
         if not request.peer.secure:
-            cross_origin.check(request)
+            cross_origin.check_same_origin(request)
         user = authenticate(request, core.authenticators)
         return impersonate(request, user, core.authorizer)
 
@@ -205,7 +207,7 @@ class ApiServer:
         asyncio.get_running_loop().call_exception_handler(context)
 
 
-def _translated(error: StorageError) -> ApiError:
+def _translate_storage_error(error: StorageError) -> ApiError:
     match error:
         case DiskFull():
             return InsufficientStorage("the disk is full; nothing was written")

@@ -10,14 +10,14 @@ from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server import default_roles
 from quarterdeck.server.admission.plugins.namespace_lifecycle import IMMORTAL_NAMESPACES
 from quarterdeck.server.core import Core
-from quarterdeck.server.custom import custom_resources, definition_resources
-from quarterdeck.server.custom.definition import KIND, bundle_name
-from quarterdeck.server.custom.establishment import MANAGER, Establishing
-from quarterdeck.server.custom.finalizer import DefinitionCleanup
-from quarterdeck.server.kinds import builtin_resources
-from quarterdeck.server.kinds.reviews import review_resources
+from quarterdeck.server.custom import build_custom_resources, build_definition_resources
+from quarterdeck.server.custom.definition import KIND, build_bundle_name
+from quarterdeck.server.custom.establishment import FIELD_MANAGER, EstablishingController
+from quarterdeck.server.custom.finalizer import DefinitionFinalizer
+from quarterdeck.server.kinds import build_builtin_resources
+from quarterdeck.server.kinds.reviews import build_review_resources
 from quarterdeck.server.registry.resource import STATUS, Object
-from quarterdeck.server.write import new_uid
+from quarterdeck.server.write import generate_uid
 from quarterdeck.storage import Entry, RevisionConflict, StoreEvent, StoreKey
 
 BUILTIN = "built-in"
@@ -28,50 +28,54 @@ NAMESPACES = "namespaces"
 async def bootstrap(core: Core) -> None:
     """Register everything that is served, and keep up with definitions from now on."""
     registry = core.registry
-    own = {each.gvr: each for each in definition_resources()}
-    builtin = {each.gvr: each for each in builtin_resources()} | {
-        each.gvr: each for each in review_resources()
+    own = {each.gvr: each for each in build_definition_resources()}
+    builtin = {each.gvr: each for each in build_builtin_resources()} | {
+        each.gvr: each for each in build_review_resources()
     }
     registry.put(BUILTIN, (builtin | own).values())
     for entry in core.store.snapshot().range(DEFINITIONS):
         _install(core, entry)
-    core.store.subscribe(lambda events: _follow(core, events))
-    DefinitionCleanup(core.store, registry, lambda: core.context("", "")).start()
-    Establishing(core.store, registry, core.clock.now, track=_tracker(core)).start()
-    await _make_namespaces(core)
+    core.store.subscribe(lambda events: _apply_events(core, events))
+    DefinitionFinalizer(core.store, registry, lambda: core.build_context("", "")).start()
+    EstablishingController(core.store, registry, core.clock.now, track=_build_tracker(core)).start()
+    await _create_namespaces(core)
     if core.options.has_roles:
         await default_roles.reconcile(core)
 
 
-def _tracker(core: Core) -> Callable[[Object, Object], Object]:
+def _build_tracker(core: Core) -> Callable[[Object, Object], Object]:
     """Records the server itself as the owner of what it writes to the status of a definition."""
 
     def track(before: Object, after: Object) -> Object:
-        resource = core.registry.by_kind(KIND)
+        resource = core.registry.find_by_kind(KIND)
         assert resource is not None  # registered above
         keeper = core.field_managers.get(core, resource, STATUS)
-        return keeper.update(before, after, manager=MANAGER, now=format_time(core.clock.now()))
+        return keeper.update(
+            before, after, manager=FIELD_MANAGER, now=format_time(core.clock.now())
+        )
 
     return track
 
 
-def _follow(core: Core, events: Sequence[StoreEvent]) -> None:
+def _apply_events(core: Core, events: Sequence[StoreEvent]) -> None:
     """Serve what a definition says from the moment it is stored."""
     for event in events:
         if event.key.resource != DEFINITIONS:
             continue
         if event.after is None:
-            core.registry.remove(bundle_name(event.key.name))
-        elif event.before is None or _essence(event.before) != _essence(event.after):
+            core.registry.remove(build_bundle_name(event.key.name))
+        elif event.before is None or _get_served_state(event.before) != _get_served_state(
+            event.after
+        ):
             _install(core, event.after)
 
 
 def _install(core: Core, entry: Entry) -> None:
     definition: Object = kit_json.decode(entry.value)
-    core.registry.put(bundle_name(entry.key.name), custom_resources(definition))
+    core.registry.put(build_bundle_name(entry.key.name), build_custom_resources(definition))
 
 
-def _essence(entry: Entry) -> tuple[object, ...]:
+def _get_served_state(entry: Entry) -> tuple[object, ...]:
     """What of a definition decides what is served; compiling schemas for less would be waste."""
     definition: Object = kit_json.decode(entry.value)
     metadata, status = definition["metadata"], definition.get("status") or {}
@@ -86,24 +90,24 @@ def _essence(entry: Entry) -> tuple[object, ...]:
     )
 
 
-async def _make_namespaces(core: Core) -> None:
+async def _create_namespaces(core: Core) -> None:
     for name in sorted(IMMORTAL_NAMESPACES):
         key = StoreKey(NAMESPACES, "", name)
         if core.store.get(key) is None:
             try:
-                await core.store.put(key, _namespace(core, name), expected=0)
+                await core.store.put(key, _build_namespace(core, name), expected=0)
             except RevisionConflict:
                 continue
 
 
-def _namespace(core: Core, name: str) -> Callable[[int], bytes]:
+def _build_namespace(core: Core, name: str) -> Callable[[int], bytes]:
     """Makes the stored bytes of a namespace."""
     value: dict[str, Any] = {
         "kind": "Namespace",
         "apiVersion": "v1",
         "metadata": {
             "name": name,
-            "uid": new_uid(core),
+            "uid": generate_uid(core),
             "resourceVersion": "",
             "creationTimestamp": format_time(core.clock.now()),
             "labels": {"kubernetes.io/metadata.name": name},

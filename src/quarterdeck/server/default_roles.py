@@ -12,7 +12,7 @@ from quarterdeck.server.authorization.rbac.policy import (
     merge_role,
 )
 from quarterdeck.server.core import Core
-from quarterdeck.server.write import new_uid
+from quarterdeck.server.write import generate_uid
 from quarterdeck.storage import Entry, StoreKey, Ticket
 from quarterdeck.storage.types import Encode
 
@@ -33,7 +33,7 @@ def _reconcile_one(core: Core, default: dict[str, Any]) -> Ticket | None:
     key = StoreKey(resource, metadata.get("namespace", ""), metadata["name"])
     entry = core.store.get(key)
     if entry is None:
-        metadata["uid"] = new_uid(core)
+        metadata["uid"] = generate_uid(core)
         metadata["creationTimestamp"] = format_time(core.clock.now())
         return core.store.put(key, _encoder(default), expected=0)
     return _complete(core, entry, default)

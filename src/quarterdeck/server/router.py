@@ -9,7 +9,7 @@ from typing import NamedTuple
 from quarterdeck.kit import http
 from quarterdeck.meta.identity import GVR
 from quarterdeck.server.authentication.user import User
-from quarterdeck.server.authorization.authorizer import Attributes, check
+from quarterdeck.server.authorization.authorizer import Attributes, check_authorized
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.metrics import RequestLabels
 from quarterdeck.server.handlers import (
@@ -39,7 +39,7 @@ from quarterdeck.wire.status import MethodNotAllowed, NotFound
 OBJECT_SUBRESOURCES = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
 """Subresources that are the object itself with rules of their own about what may change."""
 
-Verb = Callable[[Core, Call], Awaitable[responses.Answer]]
+Verb = Callable[[Core, Call], Awaitable[responses.Response]]
 
 _VERBS: dict[str, Verb] = {
     "create": create.handle,
@@ -87,7 +87,7 @@ def find_resource(core: Core, path: paths.ResourcePath) -> Resource | None:
     return resource
 
 
-def verb_of(method: str, path: paths.ResourcePath, options: ListOptions | None) -> str:
+def get_verb(method: str, path: paths.ResourcePath, options: ListOptions | None) -> str:
     """What a request wants; empty if the method makes no sense there."""
     if path.subresource and method == "POST":
         return "create"
@@ -138,17 +138,17 @@ def resolve(core: Core, request: http.Request, user: User) -> Route | None:
         options = ListOptions.parse(request.query)
         if path.legacy_watch and not options.watch:
             options = ListOptions.parse(f"{request.query}&watch=true")
-    verb = verb_of(request.method, path, options)
+    verb = get_verb(request.method, path, options)
     if not verb:
         raise MethodNotAllowed
-    check(core.authorizer, user, _attributes(verb, path, options))
+    check_authorized(core.authorizer, user, _build_attributes(verb, path, options))
     resource = find_resource(core, path)
     return None if resource is None else Route(resource, path, verb, options)
 
 
 async def handle(
     core: Core, request: http.Request, route: Route, *, user: User
-) -> responses.Answer:
+) -> responses.Response:
     """Run the verb of a request to a resource.
 
     Raises:
@@ -169,10 +169,10 @@ async def handle(
         return await watch.handle(core, call, options)
     if options is not None and verb == "list":
         return await list_handler.handle(core, call, options)
-    return await _handler(resource, path, verb)(core, call)
+    return await _find_handler(resource, path, verb)(core, call)
 
 
-def _handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
+def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
     if path.subresource == SCALE:
         return _SCALE_VERBS[verb]
     if (
@@ -180,7 +180,7 @@ def _handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
         and path.subresource not in OBJECT_SUBRESOURCES
         and path.subresource not in _CREATED_SUBRESOURCES
     ):
-        raise _not_served(path)
+        raise _build_not_served(path)
     if verb != "create":
         return _VERBS[verb]
     if not path.subresource:
@@ -191,13 +191,15 @@ def _handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
     raise NotFound.resource()
 
 
-def _not_served(path: paths.ResourcePath) -> NotFound:
+def _build_not_served(path: paths.ResourcePath) -> NotFound:
     """What needs a kubelet; said plainly, so that nobody searches for long."""
     full = f"{path.resource}/{path.subresource}"
     return NotFound(f"{full} is not served here: no container runs behind this API")
 
 
-def _attributes(verb: str, path: paths.ResourcePath, options: ListOptions | None) -> Attributes:
+def _build_attributes(
+    verb: str, path: paths.ResourcePath, options: ListOptions | None
+) -> Attributes:
     """What is asked for; a request about one namespace is one inside of it."""
     name, namespace = path.name, path.namespace
     if not path.group and path.resource == "namespaces":

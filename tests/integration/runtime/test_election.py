@@ -18,7 +18,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.leaderelection.election import LeaderElector, LostLeadership
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.registry.object_meta import derive
+from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage.memory import open_memory
 from quarterdeck.testing.clocks import SkewedClock
 
@@ -107,7 +107,7 @@ class Race:
 @contextlib.asynccontextmanager
 async def race(clocks: Sequence[tuple[float, float]]) -> AsyncIterator[Race]:
     """A candidate for each (rate, offset)."""
-    world, store = VirtualClock(), open_memory(derive=derive)
+    world, store = VirtualClock(), open_memory(derive=decode_object_meta)
     api = ApiServer(store, clock=world, rng=random.Random(1))
     await api.start()
     network = http.MemoryNetwork(clock=world)

@@ -26,7 +26,7 @@ from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct, replace
 from quarterdeck.runtime import Context, Controller, Manager, WatchSettings
 from quarterdeck.runtime.cache.event import Change, Event
-from quarterdeck.server.authentication.bearer_token import Tokens
+from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
 from quarterdeck.testing import server_faults as faults
 from quarterdeck.testing.server_faults import ServerFaults, ServerRule
@@ -346,7 +346,7 @@ class Keys:
         self.good = "first"
         self.refused = 0
 
-    def user_of(self, token: str, audiences: Sequence[str] = ()) -> User | None:
+    def authenticate_token(self, token: str, audiences: Sequence[str] = ()) -> User | None:
         if token == self.good:
             return User(name="operator", groups=(MASTERS, AUTHENTICATED))
         self.refused += 1
@@ -395,7 +395,7 @@ async def test_rotated_credentials_need_no_restart(
         else:
             keys.good = "second"
 
-    authenticators = (Eye(), Tokens(sources=[keys]))
+    authenticators = (Eye(), BearerTokens(sources=[keys]))
     async with Cluster(authenticators=authenticators) as cluster:
         config = ClusterConfig(server=cluster.url, **OPERATOR, **credentials_in(file, how))
         async with operating(cluster, config) as at:
@@ -420,7 +420,7 @@ async def test_rotated_credentials_need_no_restart(
 async def test_an_object_gone_while_credentials_were_bad_is_told_once(tmp_path: Path) -> None:
     file, keys = tmp_path / "token", Keys()
     file.write_text("first")
-    async with Cluster(authenticators=(Eye(), Tokens(sources=[keys]))) as cluster:
+    async with Cluster(authenticators=(Eye(), BearerTokens(sources=[keys]))) as cluster:
         config = ClusterConfig(server=cluster.url, **OPERATOR, token_file=file)
         async with operating(cluster, config) as at:
             doomed = await at.source("a", "one")

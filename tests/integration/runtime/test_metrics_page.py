@@ -24,10 +24,10 @@ from quarterdeck.runtime.endpoints.certificate import (
     generate_self_signed,
 )
 from quarterdeck.runtime.observability.logging import get_logger
-from quarterdeck.server.authentication.bearer_token import Tokens
+from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
-from quarterdeck.server.authentication.x509 import Certificates
+from quarterdeck.server.authentication.x509 import ClientCertificates
 
 ACCOUNTS = GVR("", "v1", "serviceaccounts")
 TOKENS = {
@@ -62,8 +62,8 @@ async def read(url: str, token: str = "", tls: ssl.SSLContext | None = None) -> 
 @contextlib.asynccontextmanager
 async def serving(page: MetricsPage) -> AsyncIterator[tuple[Manager, Cluster]]:
     authenticators = (
-        Certificates(),
-        Tokens(TOKENS),
+        ClientCertificates(),
+        BearerTokens(TOKENS),
         PlainPort(),
     )
     async with Cluster(authenticators=authenticators) as cluster:

@@ -11,8 +11,8 @@ from typing import Any
 
 from quarterdeck.meta import builtins
 from quarterdeck.server import router
-from quarterdeck.server.kinds import builtin_resources
-from quarterdeck.server.kinds.reviews import review_resources
+from quarterdeck.server.kinds import build_builtin_resources
+from quarterdeck.server.kinds.reviews import build_review_resources
 from quarterdeck.server.registry.resource import Resource
 
 ROOT = Path(__file__).parents[3]
@@ -62,7 +62,7 @@ def _golden() -> ModuleType:
 def rendered() -> str:
     golden: Any = _golden()
     missing: dict[str, str] = golden.NOT_YET
-    served = [*builtin_resources(), *review_resources()]
+    served = [*build_builtin_resources(), *build_review_resources()]
     lines = [
         INTRODUCTION,
         "## Recorded answers",

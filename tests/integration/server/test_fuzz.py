@@ -14,14 +14,14 @@ from quarterdeck.kit import http
 from quarterdeck.meta import builtins
 from quarterdeck.meta.schema import Node
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.kinds import builtin_resources
+from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.options import ServerOptions
-from quarterdeck.server.registry.object_meta import derive
+from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import open_memory
 
 RESOURCES = {
     f"{each.gvr.resource}.{each.gvr.api_version}": each
-    for each in builtin_resources()
+    for each in build_builtin_resources()
     if "create" in each.verbs
 }
 MEDIA = {
@@ -92,7 +92,7 @@ class Request:
 
 def answer_to(requests: list[tuple[str, str, Any, str]]) -> list[tuple[int, bytes]]:
     async def run() -> list[tuple[int, bytes]]:
-        store = open_memory(derive=derive)
+        store = open_memory(derive=decode_object_meta)
         api = ApiServer(store, ServerOptions(lifecycle=False))
         await api.start()
         problems: list[dict[str, Any]] = []

@@ -16,7 +16,7 @@ from webhook_server import WebhookServer, webhook_server
 
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
-from quarterdeck.server.authentication.bearer_token import Tokens
+from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.options import ServerOptions
 
@@ -48,7 +48,7 @@ async def _replay() -> dict[str, Answer]:
         webhook_server() as hooks,
         Cluster(
             options=options,
-            authenticators=(Tokens(TOKENS),),
+            authenticators=(BearerTokens(TOKENS),),
         ) as cluster,
         http.Client() as client,
     ):

@@ -10,7 +10,7 @@ import pytest
 from quarterdeck.kit import http
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.options import ServerOptions
-from quarterdeck.server.registry.object_meta import derive
+from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import open_sqlite
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -248,7 +248,7 @@ async def test_namespace_that_ends_takes_nothing_new(serving: Any) -> None:
 
 
 async def test_full_disk_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
-    store = open_sqlite(tmp_path / "state.db", derive=derive, max_bytes=300_000)
+    store = open_sqlite(tmp_path / "state.db", derive=decode_object_meta, max_bytes=300_000)
     api = ApiServer(store, ServerOptions(lifecycle=False))
     await api.start()
     server = http.Server(api.handle)

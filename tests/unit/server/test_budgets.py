@@ -36,13 +36,13 @@ def test_only_pods_that_run_are_protected() -> None:
 
 def test_budget_is_found_by_its_selector() -> None:
     other, own = budget("other", "db"), budget()
-    assert eviction_budget.budget_of(pod(), [other, own]) is own
-    assert eviction_budget.budget_of(pod(), [other]) is None
+    assert eviction_budget.find_budget(pod(), [other, own]) is own
+    assert eviction_budget.find_budget(pod(), [other]) is None
     broken = budget()
     broken["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
-    assert eviction_budget.budget_of(pod(), [broken]) is None
+    assert eviction_budget.find_budget(pod(), [broken]) is None
     with pytest.raises(ApiError, match="more than one PodDisruptionBudget"):
-        eviction_budget.budget_of(pod(), [own, budget("second")])
+        eviction_budget.find_budget(pod(), [own, budget("second")])
 
 
 def test_pods_that_do_not_serve_are_free_while_enough_others_do() -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.server.kinds.cron import problem
-from quarterdeck.server.registry.printer import human_duration, some_of
+from quarterdeck.server.kinds.cron import validate_schedule
+from quarterdeck.server.registry.printer import format_duration, format_first
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -35,18 +35,18 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
     ],
 )
 def test_ages_lose_precision_as_they_grow(seconds: float, text: str) -> None:
-    assert human_duration(seconds) == text
+    assert format_duration(seconds) == text
 
 
 @given(st.floats(0, 1e9))
 def test_every_age_has_at_most_two_units(seconds: float) -> None:
-    text = human_duration(seconds)
+    text = format_duration(seconds)
     assert sum(letter.isalpha() for letter in text) <= 2
 
 
 def test_long_lists_are_cut() -> None:
-    assert some_of(["a", "b", "c", "d"], 3) == "a,b,c + 1 more..."
-    assert some_of([], 3) == "<unset>"
+    assert format_first(["a", "b", "c", "d"], 3) == "a,b,c + 1 more..."
+    assert format_first([], 3) == "<unset>"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_long_lists_are_cut() -> None:
     ],
 )
 def test_good_schedules_have_no_problem(schedule: str) -> None:
-    assert problem(schedule) is None
+    assert validate_schedule(schedule) is None
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_good_schedules_have_no_problem(schedule: str) -> None:
     ],
 )
 def test_bad_schedules_say_why(schedule: str, text: str) -> None:
-    assert problem(schedule) == text
+    assert validate_schedule(schedule) == text
 
 
 def test_schedules_of_endless_numbers_are_refused() -> None:
     digits = "9" * 5000
     for schedule in (f"*/{digits} * * * *", f"{digits} * * * *", f"1-{digits} * * * *"):
-        assert "value out of range" in (problem(schedule) or "")
-    assert problem("*/0 * * * *") == "step of range should be a positive number: */0"
+        assert "value out of range" in (validate_schedule(schedule) or "")
+    assert validate_schedule("*/0 * * * *") == "step of range should be a positive number: */0"

@@ -11,7 +11,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.server.authentication.certificate import CertificateError, subject
+from quarterdeck.server.authentication.certificate import CertificateError, parse_subject
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -43,14 +43,14 @@ def made(name: str, organizations: list[str]) -> bytes:
     ],
 )
 def test_subject_is_read(name: str, organizations: list[str]) -> None:
-    found = subject(made(name, organizations))
+    found = parse_subject(made(name, organizations))
     assert (found.common_name, found.organizations) == (name, tuple(organizations))
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_break_the_reading(data: bytes) -> None:
     try:
-        subject(data)
+        parse_subject(data)
     except CertificateError:
         pass
 
@@ -59,4 +59,4 @@ def test_cut_certificate_is_an_error() -> None:
     der = made("a", ["b"])
     for length in range(0, 100, 7):
         with pytest.raises(CertificateError):
-            subject(der[:length])
+            parse_subject(der[:length])

@@ -10,7 +10,11 @@ import pytest
 
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVR
-from quarterdeck.server.custom import accepted_names, custom_resources, definition_resources
+from quarterdeck.server.custom import (
+    accepted_names,
+    build_custom_resources,
+    build_definition_resources,
+)
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Context, Object, Resource
@@ -42,7 +46,9 @@ def create(resource: Resource, value: Object) -> Object:
         metadata.setdefault("namespace", "g")
     metadata["uid"], metadata["generation"] = "u", 1
     strategy.prepare_create(shaped, context())
-    problems = rules.check_new(metadata, strategy.name_problems, namespaced=resource.namespaced)
+    problems = rules.validate_metadata(
+        metadata, strategy.validate_name, namespaced=resource.namespaced
+    )
     errors: list[FieldError] = [
         *problems,
         *strategy.validate_create(shaped, context(metadata_errors=tuple(problems))),
@@ -56,7 +62,7 @@ def define(definitions: Resource, value: Object, *others: Object) -> Object:
     """A definition whose names were judged, beside others."""
     made = create(definitions, value)
     accepted = [each["status"]["acceptedNames"] for each in others]
-    accepted_names.settle(made, accepted_names.TakenNames.of((), accepted), NOW)
+    accepted_names.update_status(made, accepted_names.TakenNames.collect((), accepted), NOW)
     return made
 
 
@@ -77,7 +83,7 @@ def update(resource: Resource, value: Object, old: Object, subresource: str = ""
 @pytest.fixture
 def registry() -> Registry:
     registry = Registry()
-    registry.put("definitions", definition_resources())
+    registry.put("definitions", build_definition_resources())
     return registry
 
 
@@ -90,7 +96,7 @@ def definitions(registry: Registry) -> Resource:
 
 @pytest.fixture
 def widgets(definitions: Resource) -> Resource:
-    [resource] = custom_resources(define(definitions, body("crd")))
+    [resource] = build_custom_resources(define(definitions, body("crd")))
     return resource
 
 
@@ -134,7 +140,7 @@ def test_the_resource_is_what_discovery_shows(widgets: Resource) -> None:
 def test_a_good_object_looks_as_on_the_real_server(widgets: Resource, title: str) -> None:
     made = create(widgets, body(title))
     assert without_server_fields(made) == without_server_fields(CASES[title]["body"])
-    warnings = widgets.strategy.warnings(made, None, context())
+    warnings = widgets.strategy.find_warnings(made, None, context())
     if title == "bad finalizer":
         header = CASES[title]["headers"]["Warning"]
         assert [f'299 - "{text}"'.replace('"nope"', r"\"nope\"") for text in warnings] == [header]
@@ -223,15 +229,15 @@ def test_tables_show_the_printer_columns(widgets: Resource) -> None:
     ]
     made = create(widgets, body("create")) | {"spec": {"size": 5}}
     made["metadata"]["creationTimestamp"] = "2026-11-15T02:26:53Z"
-    assert widgets.strategy.cells(made, NOW) == ["a", 5, "0s"]
+    assert widgets.strategy.build_cells(made, NOW) == ["a", 5, "0s"]
     made.pop("spec")
-    assert widgets.strategy.cells(made, NOW) == ["a", None, "0s"]
+    assert widgets.strategy.build_cells(made, NOW) == ["a", None, "0s"]
 
 
 def test_selectable_fields_are_text(widgets: Resource) -> None:
     assert widgets.strategy.selectable == {"spec.color"}
-    assert widgets.strategy.field_values({"spec": {"color": "blue"}}) == {"spec.color": "blue"}
-    assert widgets.strategy.field_values({}) == {"spec.color": ""}
+    assert widgets.strategy.get_field_values({"spec": {"color": "blue"}}) == {"spec.color": "blue"}
+    assert widgets.strategy.get_field_values({}) == {"spec.color": ""}
 
 
 def test_taken_names_are_not_accepted(definitions: Resource) -> None:
@@ -244,7 +250,7 @@ def test_taken_names_are_not_accepted(definitions: Resource) -> None:
     assert conditions["NamesAccepted"]["reason"] == "ListKindConflict"
     assert conditions["NamesAccepted"]["message"] == '"WidgetList" is already in use'
     assert conditions["Established"]["status"] == "False"
-    assert custom_resources(refused) == ()
+    assert build_custom_resources(refused) == ()
 
 
 def test_objects_of_a_definition_that_is_going_are_not_created(definitions: Resource) -> None:
@@ -252,7 +258,7 @@ def test_objects_of_a_definition_that_is_going_are_not_created(definitions: Reso
     assert definitions.strategy.begin_delete(definition, context())
     definition["metadata"]["deletionTimestamp"] = "2026-11-15T02:26:53Z"
     assert definition["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
-    [terminating] = custom_resources(definition)
+    [terminating] = build_custom_resources(definition)
     with pytest.raises(MethodNotAllowed, match="create not allowed while custom resource"):
         create(terminating, body("create"))
 
@@ -261,12 +267,12 @@ def test_several_versions_differ_in_name_only(definitions: Resource) -> None:
     value = body("crd")
     second = json.loads(json.dumps(value["spec"]["versions"][0])) | {"name": "v2", "storage": False}
     value["spec"]["versions"].append(second)
-    first, other = custom_resources(define(definitions, value))
-    stored = other.strategy.stored({"apiVersion": "stable.example.com/v2", "kind": "Widget"})
+    first, other = build_custom_resources(define(definitions, value))
+    stored = other.strategy.to_stored({"apiVersion": "stable.example.com/v2", "kind": "Widget"})
     assert stored["apiVersion"] == "stable.example.com/v1"
     assert first.strategy.stored_as_served
     assert not other.strategy.stored_as_served
-    assert other.strategy.served(stored)["apiVersion"] == "stable.example.com/v2"
+    assert other.strategy.to_served(stored)["apiVersion"] == "stable.example.com/v2"
 
 
 def test_conversion_by_webhook_says_that_it_is_not_there(definitions: Resource) -> None:
@@ -280,6 +286,6 @@ def test_conversion_by_webhook_says_that_it_is_not_there(definitions: Resource) 
             "conversionReviewVersions": ["v1"],
         },
     }
-    _, other = custom_resources(define(definitions, value))
+    _, other = build_custom_resources(define(definitions, value))
     with pytest.raises(ApiError, match="not supported yet"):
-        other.strategy.served({"apiVersion": "stable.example.com/v1", "kind": "Widget"})
+        other.strategy.to_served({"apiVersion": "stable.example.com/v1", "kind": "Widget"})

@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.custom import definition_resources
-from quarterdeck.server.custom.accepted_names import TakenNames, approval_of, judge, settle
+from quarterdeck.server.custom import build_definition_resources
+from quarterdeck.server.custom.accepted_names import (
+    TakenNames,
+    accept_names,
+    get_approval,
+    update_status,
+)
 from quarterdeck.server.registry.resource import Context, Object, Resource
 
 CONTEXT = Context(now=datetime(2026, 11, 15, tzinfo=UTC), random=random.Random(1))
@@ -40,7 +45,7 @@ def definition(**spec: Any) -> Object:
 
 @pytest.fixture
 def definitions() -> Resource:
-    [resource] = definition_resources()
+    [resource] = build_definition_resources()
     return resource
 
 
@@ -48,7 +53,7 @@ def made(definitions: Resource, value: Object) -> Object:
     value = definitions.strategy.normalise(copy.deepcopy(value)).value
     definitions.strategy.default(value)
     definitions.strategy.prepare_create(value, CONTEXT)
-    settle(value, TakenNames(), CONTEXT.now)
+    update_status(value, TakenNames(), CONTEXT.now)
     return value
 
 
@@ -154,7 +159,7 @@ def test_groups_of_kubernetes_need_approval(
         "name": "gadgets.x.k8s.io",
         "annotations": {"api-approved.kubernetes.io": annotation},
     }
-    assert (approval_of(value) or ("",))[0] == state
+    assert (get_approval(value) or ("",))[0] == state
     found = problems(definitions, value)
     assert bool(found) is (state in ("Missing", "Invalid"))
 
@@ -182,6 +187,6 @@ def test_a_new_storage_version_is_remembered_beside_the_old(definitions: Resourc
 def test_accepted_names_stay_accepted() -> None:
     taken = TakenNames(resources=frozenset({"gs"}), kinds=frozenset())
     wanted = {"plural": "gadgets", "kind": "Gadget", "shortNames": ["gs"]}
-    refused = judge(wanted, {}, taken)
+    refused = accept_names(wanted, {}, taken)
     assert (refused.reason, refused.message) == ("ShortNamesConflict", '"gs" is already in use')
-    assert judge(wanted, {"shortNames": ["gs"]}, taken).is_accepted
+    assert accept_names(wanted, {"shortNames": ["gs"]}, taken).is_accepted

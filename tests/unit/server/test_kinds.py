@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.kinds import builtin_resources
+from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.registry.resource import Context, Object, Resource
 
 NOW = datetime(2026, 11, 15, 3, 0, 0, tzinfo=UTC)
 HOUR_AGO = "2026-11-15T02:00:00Z"
-RESOURCES = {(each.api_version, each.kind): each for each in builtin_resources()}
+RESOURCES = {(each.api_version, each.kind): each for each in build_builtin_resources()}
 
 
 def context(**changes: Any) -> Context:
@@ -79,8 +79,8 @@ def test_every_resource_of_the_table_has_a_strategy_that_answers() -> None:
         assert strategy.columns
         assert isinstance(strategy.selectable, frozenset)
         value: Object = {"metadata": {"name": "x", "creationTimestamp": HOUR_AGO}}
-        assert len(strategy.cells(value, NOW)) == len(strategy.columns)
-        assert set(strategy.field_values(value)) == set(strategy.selectable)
+        assert len(strategy.build_cells(value, NOW)) == len(strategy.columns)
+        assert set(strategy.get_field_values(value)) == set(strategy.selectable)
 
 
 # what is wrong -----------------------------------------------------------------------------------
@@ -487,8 +487,8 @@ def test_what_is_allowed_but_unwise_is_warned_of(
 ) -> None:
     value = made(api_version, kind, **members)
     strategy = resource(api_version, kind).strategy
-    assert list(strategy.warnings(value, None, context())) == [text]
-    assert kind == "Ingress" or not strategy.warnings(value, value, context())
+    assert list(strategy.find_warnings(value, None, context())) == [text]
+    assert kind == "Ingress" or not strategy.find_warnings(value, value, context())
 
 
 # defaults and derived fields ---------------------------------------------------------------------
@@ -538,11 +538,11 @@ def test_autoscalers_are_the_same_object_in_both_versions() -> None:
     )
     first = resource("autoscaling/v1", "HorizontalPodAutoscaler").strategy
     second = resource("autoscaling/v2", "HorizontalPodAutoscaler").strategy
-    stored = first.stored(old)
+    stored = first.to_stored(old)
     assert stored["apiVersion"] == "autoscaling/v2"
     assert stored["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
-    assert second.served(stored) == stored
-    assert first.served(stored)["spec"] == old["spec"]
+    assert second.to_served(stored) == stored
+    assert first.to_served(stored)["spec"] == old["spec"]
 
 
 def test_events_are_the_same_object_in_both_groups() -> None:
@@ -559,11 +559,11 @@ def test_events_are_the_same_object_in_both_groups() -> None:
         eventTime="2026-11-15T02:00:00.000000Z",
     )
     strategy = resource("events.k8s.io/v1", "Event").strategy
-    stored = strategy.stored(event)
+    stored = strategy.to_stored(event)
     assert stored["involvedObject"]["name"] == "p"
     assert (stored["message"], stored["reportingComponent"]) == ("hello", "c")
-    assert strategy.served(stored) == event
-    assert strategy.field_values(event)["regarding.name"] == "p"
+    assert strategy.to_served(stored) == event
+    assert strategy.get_field_values(event)["regarding.name"] == "p"
 
 
 def test_a_put_that_leaves_addresses_out_keeps_them() -> None:
@@ -597,7 +597,7 @@ def test_pods_get_time_to_end(
     spec: dict[str, Any], status: dict[str, Any], requested: int | None, seconds: int
 ) -> None:
     strategy = resource("v1", "Pod").strategy
-    assert strategy.grace_period({"spec": spec, "status": status}, requested) == seconds
+    assert strategy.compute_grace_period({"spec": spec, "status": status}, requested) == seconds
 
 
 @pytest.mark.parametrize(
@@ -676,7 +676,7 @@ STATUSES: list[tuple[str, dict[str, Any], list[object]]] = [
 )
 def test_pods_are_summed_up_as_kubectl_does(status: dict[str, Any], cells: list[object]) -> None:
     pod = made("v1", "Pod", spec=pod_spec()) | {"status": status}
-    assert list(resource("v1", "Pod").strategy.cells(pod, NOW))[:4] == cells
+    assert list(resource("v1", "Pod").strategy.build_cells(pod, NOW))[:4] == cells
 
 
 def row(api_version: str, kind: str, **members: Any) -> list[object]:
@@ -684,7 +684,7 @@ def row(api_version: str, kind: str, **members: Any) -> list[object]:
     value = made(api_version, kind, **members)
     if status is not None:
         value["status"] = status
-    return list(resource(api_version, kind).strategy.cells(value, NOW))
+    return list(resource(api_version, kind).strategy.build_cells(value, NOW))
 
 
 @pytest.mark.parametrize(

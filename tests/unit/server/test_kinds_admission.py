@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.plugins.defaults import default_plugins
 from quarterdeck.server.admission.plugins.service_addresses import NETWORK, ServiceAddresses
 from quarterdeck.server.authentication.user import User
-from quarterdeck.server.kinds import builtin_resources
+from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreKey, open_memory
 from quarterdeck.wire.status import Forbidden, Invalid
 
-RESOURCES = {each.gvr.group_resource: each for each in builtin_resources()}
+RESOURCES = {each.gvr.group_resource: each for each in build_builtin_resources()}
 USER = User(name="admin")
 
 
@@ -33,8 +33,8 @@ async def put(store: Store, resource: str, value: Object) -> None:
     await store.put(key, lambda revision: json.dumps(value).encode())
 
 
-def attempt(resource: str, value: Object, *, old: Object | None = None) -> Attempt:
-    return Attempt(
+def attributes(resource: str, value: Object, *, old: Object | None = None) -> AdmissionAttributes:
+    return AdmissionAttributes(
         verb="create" if old is None else "update",
         resource=RESOURCES[resource],
         namespace="g",
@@ -47,7 +47,7 @@ def attempt(resource: str, value: Object, *, old: Object | None = None) -> Attem
 
 def admit(store: Store, resource: str, value: Object) -> Object:
     for plugin in default_plugins(store, random.Random(1)):
-        plugin.admit(attempt(resource, value))
+        plugin.admit(attributes(resource, value))
     return value
 
 
@@ -153,7 +153,7 @@ async def test_addresses_are_the_same_in_every_run_and_never_shared() -> None:
         addresses = ServiceAddresses(store)
         for index in range(50):
             made = service(f"s{index}")
-            addresses.admit(attempt("services", made))
+            addresses.admit(attributes("services", made))
             given.append(made["spec"]["clusterIP"])
             await put(store, "services", made)
     assert given[:50] == given[50:]
@@ -169,9 +169,9 @@ async def test_an_address_is_free_again_when_its_service_is_gone() -> None:
     addresses = ServiceAddresses(store)
     wish = service("b", clusterIP="10.96.0.50")
     with pytest.raises(Invalid, match="provided IP is already allocated"):
-        addresses.admit(attempt("services", wish))
+        addresses.admit(attributes("services", wish))
     await store.delete(StoreKey("services", "g", "a"), lambda revision: b"{}")
-    addresses.admit(attempt("services", wish))
+    addresses.admit(attributes("services", wish))
     assert wish["spec"]["clusterIPs"] == ["10.96.0.50"]
     await store.close()
 
@@ -182,7 +182,7 @@ async def test_an_address_is_free_again_when_its_service_is_gone() -> None:
 async def test_a_foreign_address_is_refused(address: str, text: str) -> None:
     store = await store_of()
     with pytest.raises(Invalid, match=text):
-        ServiceAddresses(store).admit(attempt("services", service("a", clusterIP=address)))
+        ServiceAddresses(store).admit(attributes("services", service("a", clusterIP=address)))
     await store.close()
 
 
@@ -192,7 +192,7 @@ async def test_headless_and_external_services_have_no_address() -> None:
     headless = service("h", clusterIP="None")
     external = service("e", type="ExternalName", externalName="x.example.com")
     for each in (headless, external):
-        addresses.admit(attempt("services", each))
+        addresses.admit(attributes("services", each))
     assert headless["spec"]["clusterIPs"] == ["None"]
     assert "clusterIP" not in external["spec"]
     await store.close()
@@ -202,14 +202,14 @@ async def test_node_ports_are_given_out_and_kept() -> None:
     store = await store_of()
     addresses = ServiceAddresses(store)
     made = service("n", type="NodePort")
-    addresses.admit(attempt("services", made))
+    addresses.admit(attributes("services", made))
     port = made["spec"]["ports"][0]["nodePort"]
     assert 30000 <= port < 32768
     await put(store, "services", made)
     changed = service("n", type="NodePort")
-    addresses.admit(attempt("services", changed, old=made))
+    addresses.admit(attributes("services", changed, old=made))
     assert changed["spec"]["ports"][0]["nodePort"] == port
     other = service("m", type="NodePort", ports=[{"port": 1, "nodePort": port}])
     with pytest.raises(Invalid, match="provided port is already allocated"):
-        addresses.admit(attempt("services", other))
+        addresses.admit(attributes("services", other))
     await store.close()

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from quarterdeck.meta.field import FieldError
-from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.plugins.defaults import default_plugins
 from quarterdeck.server.authentication.user import User
-from quarterdeck.server.kinds import builtin_resources
+from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Context, Object, Resource
@@ -38,7 +38,7 @@ class World:
         self.store: Store = open_memory()
         self.random = random.Random(1)
         self.registry = Registry()
-        self.registry.put("builtin", builtin_resources())
+        self.registry.put("builtin", build_builtin_resources())
         self.plugins = default_plugins(self.store, self.random)
 
     def context(self, **changes: Any) -> Context:
@@ -74,7 +74,7 @@ class World:
         if resource.namespaced:
             metadata["namespace"] = namespace
         strategy.default(value)
-        attempt = Attempt(
+        attributes = AdmissionAttributes(
             verb="create",
             resource=resource,
             namespace=namespace,
@@ -83,14 +83,16 @@ class World:
             value=value,
         )
         for plugin in self.plugins:
-            plugin.admit(attempt)
+            plugin.admit(attributes)
         metadata["uid"], metadata["creationTimestamp"] = UID, "2026-11-15T02:26:59Z"
         if strategy.has_generation:
             metadata["generation"] = 1
         strategy.prepare_create(value, self.context())
         if "generateName" in metadata:
             metadata.setdefault("name", metadata["generateName"] + "bcdfg")
-        problems = rules.check_new(metadata, strategy.name_problems, namespaced=resource.namespaced)
+        problems = rules.validate_metadata(
+            metadata, strategy.validate_name, namespaced=resource.namespaced
+        )
         told = self.context(metadata_errors=tuple(problems))
         self.refuse(resource, metadata, [*problems, *strategy.validate_create(value, told)])
         return await self.put(resource, value)
@@ -122,14 +124,14 @@ class World:
     async def put(self, resource: Resource, value: Object) -> Object:
         metadata = value["metadata"]
         key = StoreKey(resource.stored_name, metadata.get("namespace", ""), metadata["name"])
-        stored = resource.strategy.stored(value)
+        stored = resource.strategy.to_stored(value)
         await self.store.put(key, lambda revision: json.dumps(stored).encode())
         return value
 
     def get(self, resource: Resource, place: path.ResourcePath) -> Object:
         entry = self.store.get(StoreKey(resource.stored_name, place.namespace, place.name))
         assert entry is not None
-        return resource.strategy.served(json.loads(entry.value))
+        return resource.strategy.to_served(json.loads(entry.value))
 
     def table(self, resource: Resource, place: path.ResourcePath) -> Object:
         entries = self.store.snapshot().range(
@@ -148,7 +150,7 @@ class World:
                 for column in strategy.columns
             ],
             "rows": [
-                list(strategy.cells(strategy.served(json.loads(entry.value)), NOW))
+                list(strategy.build_cells(strategy.to_served(json.loads(entry.value)), NOW))
                 for entry in entries
             ],
         }

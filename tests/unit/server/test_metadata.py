@@ -57,7 +57,8 @@ def _subdomain(name: str, *, is_prefix: bool) -> list[str]:
 )
 def test_metadata_of_new_objects(members: dict[str, Any], expected: list[str]) -> None:
     found = [
-        str(error) for error in metadata_validation.check_new(members, _subdomain, namespaced=True)
+        str(error)
+        for error in metadata_validation.validate_metadata(members, _subdomain, namespaced=True)
     ]
     assert len(found) == len(expected), found
     for text, problem in zip(expected, found, strict=True):
@@ -65,7 +66,7 @@ def test_metadata_of_new_objects(members: dict[str, Any], expected: list[str]) -
 
 
 def test_cluster_scoped_objects_have_no_namespace() -> None:
-    found = metadata_validation.check_new(
+    found = metadata_validation.validate_metadata(
         {"name": "a", "namespace": "d"}, _subdomain, namespaced=False
     )
     assert [str(error) for error in found] == [
@@ -75,6 +76,8 @@ def test_cluster_scoped_objects_have_no_namespace() -> None:
 
 def test_deleted_objects_take_no_new_finalizers() -> None:
     old = {"name": "a", "deletionTimestamp": "now", "finalizers": ["a/b"]}
-    assert not metadata_validation.check_changed({"name": "a", "finalizers": []}, old)
-    found = metadata_validation.check_changed({"name": "a", "finalizers": ["a/b", "c/d"]}, old)
+    assert not metadata_validation.validate_metadata_update({"name": "a", "finalizers": []}, old)
+    found = metadata_validation.validate_metadata_update(
+        {"name": "a", "finalizers": ["a/b", "c/d"]}, old
+    )
     assert 'found new finalizers []string{"c/d"}' in str(found[0])

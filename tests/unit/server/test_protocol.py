@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.server.authentication.user import User
-from quarterdeck.server.authorization.authorizer import Attributes, refusal
-from quarterdeck.server.kinds import builtin_resources
+from quarterdeck.server.authorization.authorizer import Attributes, build_refusal
+from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.nonresource import discovery
 from quarterdeck.server.nonresource.health import Health
 from quarterdeck.server.read import continue_token
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.request import negotiation
-from quarterdeck.server.request.json_errors import syntax_error
+from quarterdeck.server.request.json_errors import find_syntax_error
 from quarterdeck.server.request.negotiation import Discovery, Form
 from quarterdeck.wire.status import ApiError, NotAcceptable
 
@@ -100,7 +100,7 @@ def test_scanner_and_reader_agree_on_what_is_json(text: str) -> None:
         is_json = not any(word in text for word in ("NaN", "Infinity"))
     except ValueError:
         is_json = False
-    assert (syntax_error(text) == "") is is_json
+    assert (find_syntax_error(text) == "") is is_json
 
 
 _JSON = st.recursive(
@@ -114,8 +114,8 @@ _JSON = st.recursive(
 def test_scanner_accepts_every_document(value: Any) -> None:
     text = json.dumps(value)
     if "Infinity" not in text:
-        assert syntax_error(text) == ""
-        assert text[:-1] == "" or isinstance(syntax_error(text[:-1]), str)
+        assert find_syntax_error(text) == ""
+        assert text[:-1] == "" or isinstance(find_syntax_error(text[:-1]), str)
 
 
 @pytest.mark.parametrize(
@@ -136,12 +136,12 @@ def test_scanner_accepts_every_document(value: Any) -> None:
     ],
 )
 def test_problems_are_worded_as_go_words_them(text: str, problem: str) -> None:
-    assert syntax_error(text) == problem
+    assert find_syntax_error(text) == problem
 
 
 def _registry() -> Registry:
     registry = Registry()
-    registry.put("built-in", builtin_resources())
+    registry.put("built-in", build_builtin_resources())
     return registry
 
 
@@ -152,7 +152,7 @@ def test_discovery_says_what_was_recorded(path: str) -> None:
     documents = discovery.DiscoveryDocuments(_registry())
     parts = path.strip("/").split("/")
     group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
-    body = documents.resources(group, version)
+    body = documents.get_resources(group, version)
     expected = {each["name"]: each for each in DOCUMENTS[path]["resources"]}
     if body is None:
         assert all("list" not in each["verbs"] for each in expected.values()) or group.startswith(
@@ -165,7 +165,7 @@ def test_discovery_says_what_was_recorded(path: str) -> None:
 
 def test_aggregated_discovery_has_the_recorded_shape() -> None:
     documents = discovery.DiscoveryDocuments(_registry())
-    made = json.loads(documents.aggregated(Discovery.V2, core=False))
+    made = json.loads(documents.get_aggregated(Discovery.V2, core=False))
     recorded = DOCUMENTS["/apis (aggregated v2)"]
     assert {name: made[name] for name in ("kind", "apiVersion", "metadata")} == {
         name: recorded[name] for name in ("kind", "apiVersion", "metadata")
@@ -173,22 +173,22 @@ def test_aggregated_discovery_has_the_recorded_shape() -> None:
     expected = {item["metadata"]["name"]: item for item in recorded["items"]}
     for item in made["items"]:
         assert item == expected[item["metadata"]["name"]]
-    beta = json.loads(documents.aggregated(Discovery.V2BETA1, core=True))
+    beta = json.loads(documents.get_aggregated(Discovery.V2BETA1, core=True))
     assert beta["apiVersion"] == "apidiscovery.k8s.io/v2beta1"
 
 
 def test_documents_follow_the_registry() -> None:
     registry = _registry()
     documents = discovery.DiscoveryDocuments(registry)
-    assert documents.resources("apps", "v1") is not None
+    assert documents.get_resources("apps", "v1") is not None
     registry.remove("built-in")
-    assert documents.resources("apps", "v1") is None
-    assert json.loads(documents.groups())["groups"] == []
+    assert documents.get_resources("apps", "v1") is None
+    assert json.loads(documents.get_groups())["groups"] == []
 
 
 def test_versions_are_ordered_as_kubernetes_orders_them() -> None:
     mixed = ["foo1", "v1alpha2", "v10", "v2", "v1beta1", "v11alpha1", "foo10", "v3beta1"]
-    ordered = sorted(mixed, key=discovery.version_priority, reverse=True)
+    ordered = sorted(mixed, key=discovery.rank_version, reverse=True)
     assert ordered[:6] == ["v10", "v2", "v3beta1", "v1beta1", "v11alpha1", "v1alpha2"]
 
 
@@ -197,7 +197,7 @@ def test_refusal_names_user_verb_and_place() -> None:
     attributes = Attributes(
         "update", group="apps", resource="deployments", subresource="scale", namespace="n", name="d"
     )
-    assert refusal(alice, attributes).message == (
+    assert build_refusal(alice, attributes).message == (
         'deployments.apps "d" is forbidden: User "alice" cannot update resource'
         ' "deployments/scale" in API group "apps" in the namespace "n"'
     )

@@ -13,10 +13,10 @@ async def test_deadlines_are_met_in_order_and_once() -> None:
     seen: list[str] = []
     async with Supervisor() as tasks:
         tasks.spawn(timers.run(), name="timers")
-        timers.after(5, lambda: seen.append("late"))
-        timers.after(1, lambda: seen.append("early"))
+        timers.call_later(5, lambda: seen.append("late"))
+        timers.call_later(1, lambda: seen.append("early"))
         await settle()
-        timers.after(0.5, lambda: seen.append("first"))
+        timers.call_later(0.5, lambda: seen.append("first"))
         await clock.advance(0.6)
         assert seen == ["first"]
         await clock.advance(10)
@@ -30,8 +30,8 @@ async def test_cancelled_deadline_never_comes() -> None:
     seen: list[str] = []
     async with Supervisor() as tasks:
         tasks.spawn(timers.run(), name="timers")
-        timer = timers.after(1, lambda: seen.append("no"))
-        timers.after(2, lambda: seen.append("yes"))
+        timer = timers.call_later(1, lambda: seen.append("no"))
+        timers.call_later(2, lambda: seen.append("yes"))
         timer.cancel()
         timer.cancel()
         await clock.advance(3)
@@ -45,11 +45,11 @@ async def test_callback_may_set_the_next_deadline() -> None:
 
     def tick() -> None:
         seen.append(clock.monotonic())
-        timers.after(1, tick)
+        timers.call_later(1, tick)
 
     async with Supervisor() as tasks:
         tasks.spawn(timers.run(), name="timers")
-        timers.after(1, tick)
+        timers.call_later(1, tick)
         await clock.advance(3.5)
         assert seen == [1, 2, 3]
 
@@ -57,6 +57,6 @@ async def test_callback_may_set_the_next_deadline() -> None:
 async def test_cancelled_deadlines_do_not_pile_up() -> None:
     timers = Timers(VirtualClock())
     for _ in range(10_000):
-        timers.after(3600, lambda: None).cancel()
+        timers.call_later(3600, lambda: None).cancel()
     assert timers.statistics()["timers"] < 200
     await asyncio.sleep(0)

@@ -10,17 +10,21 @@ import pytest
 
 from quarterdeck.app.certificates import make_key
 from quarterdeck.kit.clock import VirtualClock
-from quarterdeck.server.authentication.bearer_token import Tokens, authenticate_token, with_accounts
+from quarterdeck.server.authentication.bearer_token import (
+    BearerTokens,
+    add_service_accounts,
+    authenticate_token,
+)
 from quarterdeck.server.authentication.plain_port import PlainPort
-from quarterdeck.server.authentication.service_accounts.claims import Bound, parse
+from quarterdeck.server.authentication.service_accounts.claims import Bound, parse_claims
 from quarterdeck.server.authentication.service_accounts.signing_key import (
     BadToken,
     SigningKey,
     UnusableKey,
 )
-from quarterdeck.server.authentication.service_accounts.tokens import AccountTokens
+from quarterdeck.server.authentication.service_accounts.tokens import ServiceAccountTokens
 from quarterdeck.server.authentication.user import User
-from quarterdeck.server.registry.object_meta import derive
+from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import Store, StoreKey
 from quarterdeck.storage.memory import open_memory
 from quarterdeck.wire.status import Unauthorized
@@ -40,8 +44,8 @@ class World:
 
     def __init__(self) -> None:
         self.clock = VirtualClock(datetime(2026, 1, 1, tzinfo=UTC))
-        self.store = open_memory(derive=derive)
-        self.tokens = AccountTokens(
+        self.store = open_memory(derive=decode_object_meta)
+        self.tokens = ServiceAccountTokens(
             self.store, SigningKey(), clock=self.clock, rng=random.Random(1)
         )
 
@@ -61,7 +65,7 @@ class World:
 async def test_token_stands_for_its_account_until_it_expires() -> None:
     async with World() as world:
         token = world.issue()
-        user = world.tokens.user_of(token)
+        user = world.tokens.authenticate_token(token)
         assert user is not None
         assert user.name == "system:serviceaccount:team:robot"
         assert user.uid == "a-uid"
@@ -71,10 +75,10 @@ async def test_token_stands_for_its_account_until_it_expires() -> None:
             "system:authenticated",
         )
         await world.clock.advance(599)
-        assert world.tokens.user_of(token) is not None
+        assert world.tokens.authenticate_token(token) is not None
         await world.clock.advance(1)
         with pytest.raises(Unauthorized):
-            world.tokens.user_of(token)
+            world.tokens.authenticate_token(token)
 
 
 async def test_token_has_the_claims_of_kubernetes() -> None:
@@ -111,33 +115,33 @@ async def test_token_ends_with_its_account(uid: str | None) -> None:
         if uid:
             await put(world.store, ACCOUNT, uid)
         with pytest.raises(Unauthorized):
-            world.tokens.user_of(token)
+            world.tokens.authenticate_token(token)
 
 
 async def test_bound_token_ends_with_its_pod() -> None:
     async with World() as world:
         await put(world.store, POD, "p-uid")
         token = world.issue(Bound(kind="pod", name="runner", uid="p-uid"))
-        user = world.tokens.user_of(token)
+        user = world.tokens.authenticate_token(token)
         assert user is not None
         assert user.extra["authentication.kubernetes.io/pod-name"] == ("runner",)
         await put(world.store, POD, "p-uid", deletionTimestamp="2026-01-01T00:00:00Z")
         await world.clock.advance(59)
-        assert world.tokens.user_of(token) is not None
+        assert world.tokens.authenticate_token(token) is not None
         await world.clock.advance(2)
         with pytest.raises(Unauthorized):
-            world.tokens.user_of(token)
+            world.tokens.authenticate_token(token)
         await world.store.delete(POD, lambda _: b"{}")
         with pytest.raises(Unauthorized):
-            world.tokens.user_of(token)
+            world.tokens.authenticate_token(token)
 
 
 async def test_token_for_others_does_not_open_this_api() -> None:
     async with World() as world:
         token = world.issue(audiences=["vault"])
         with pytest.raises(Unauthorized):
-            world.tokens.user_of(token)
-        assert world.tokens.user_of(token, ["vault", "more"]) is not None
+            world.tokens.authenticate_token(token)
+        assert world.tokens.authenticate_token(token, ["vault", "more"]) is not None
 
 
 async def test_tokens_of_others_are_nobodys() -> None:
@@ -150,12 +154,12 @@ async def test_tokens_of_others_are_nobodys() -> None:
         )
         turned = signature[:-4] + ("AAAA" if signature[-4:] != "AAAA" else "BBBB")
         for bad in ("", "x", "a.b.c", "ü.ü.ü", other, unsigned, f"{content}.{turned}", f"{token}x"):
-            assert world.tokens.user_of(bad) is None
+            assert world.tokens.authenticate_token(bad) is None
             with pytest.raises(BadToken):
                 world.tokens.key.verify(bad)
-        assert world.tokens.user_of(world.tokens.key.sign({"sub": "x"})) is None
+        assert world.tokens.authenticate_token(world.tokens.key.sign({"sub": "x"})) is None
         foreign = json.loads(_decoded(token.split(".")[1])) | {"iss": "https://elsewhere"}
-        assert parse(foreign) is None
+        assert parse_claims(foreign) is None
 
 
 def test_key_file_keeps_tokens_good(tmp_path: Path) -> None:
@@ -164,7 +168,7 @@ def test_key_file_keeps_tokens_good(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     token = SigningKey(path).sign({"sub": "x"})
     assert SigningKey(path).verify(token) == {"sub": "x"}
-    keys = SigningKey(path).public_set()["keys"]
+    keys = SigningKey(path).build_key_set()["keys"]
     assert [each["kid"] for each in keys] == [SigningKey(path).identifier]
 
 
@@ -181,10 +185,10 @@ def test_static_tokens_stay_beside_those_of_accounts() -> None:
     admin = User(name="admin")
 
     class Nobody:
-        def user_of(self, token: str, audiences: object = ()) -> User | None:
+        def authenticate_token(self, token: str, audiences: object = ()) -> User | None:
             return None
 
-    chain = with_accounts((Tokens({"secret": admin}), PlainPort()), Nobody())
+    chain = add_service_accounts((BearerTokens({"secret": admin}), PlainPort()), Nobody())
     assert authenticate_token("secret", chain, AUDIENCES) is admin
     with pytest.raises(Unauthorized):
         authenticate_token("other", chain, AUDIENCES)

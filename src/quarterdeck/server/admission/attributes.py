@@ -9,7 +9,7 @@ from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire.status import Forbidden
 
 
-class Attempt(msgspec.Struct, kw_only=True, eq=False):
+class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False):
     """A write that is about to happen."""
 
     verb: str
@@ -25,17 +25,17 @@ class Attempt(msgspec.Struct, kw_only=True, eq=False):
     warnings: list[str] = []
 
 
-def is_new(attempt: Attempt, resource: str) -> bool:
+def is_creation(attributes: AdmissionAttributes, resource: str) -> bool:
     """Whether an attempt creates an object of a built-in resource."""
     return (
-        attempt.verb == "create"
-        and not attempt.subresource
-        and attempt.resource.gvr.group_resource == resource
-        and attempt.value is not None
+        attributes.verb == "create"
+        and not attributes.subresource
+        and attributes.resource.gvr.group_resource == resource
+        and attributes.value is not None
     )
 
 
-def refusal(attempt: Attempt, why: str) -> Forbidden:
+def build_refusal(attributes: AdmissionAttributes, why: str) -> Forbidden:
     """A 403 for the object that was to be written."""
-    gvr = attempt.resource.gvr
-    return Forbidden.of(gvr.resource, attempt.name, why, group=gvr.group)
+    gvr = attributes.resource.gvr
+    return Forbidden.of(gvr.resource, attributes.name, why, group=gvr.group)

@@ -8,7 +8,7 @@ loop between reading and writing an object, and so never meets a conflict of its
 
 from collections.abc import Sequence
 
-from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.plugin import AsyncPlugin, Plugin
 
 
@@ -26,22 +26,22 @@ class Admission:
         """Whether any plugin has to ask somebody."""
         return bool(self._async_plugins)
 
-    def admit(self, attempt: Attempt) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Ask everybody who can decide at once."""
         for plugin in self._plugins:
-            plugin.admit(attempt)
+            plugin.admit(attributes)
 
-    def validate(self, attempt: Attempt) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> None:
         """Ask everybody who can decide at once, with the final object."""
         for plugin in self._plugins:
-            plugin.validate(attempt)
+            plugin.validate(attributes)
 
-    async def admit_waiting(self, attempt: Attempt) -> None:
+    async def admit_async(self, attributes: AdmissionAttributes) -> None:
         """Ask those who have to ask somebody."""
         for plugin in self._async_plugins:
-            await plugin.admit(attempt)
+            await plugin.admit(attributes)
 
-    async def validate_waiting(self, attempt: Attempt) -> None:
+    async def validate_async(self, attributes: AdmissionAttributes) -> None:
         """Ask those who have to ask somebody, with the final object."""
         for plugin in self._async_plugins:
-            await plugin.validate(attempt)
+            await plugin.validate(attributes)

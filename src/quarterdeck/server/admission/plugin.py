@@ -2,13 +2,13 @@
 
 from typing import Protocol
 
-from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.attributes import AdmissionAttributes
 
 
 class Plugin(Protocol):
     """One rule about writes that can decide at once."""
 
-    def admit(self, attempt: Attempt) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Change or refuse the write.
 
         Raises:
@@ -16,7 +16,7 @@ class Plugin(Protocol):
         """
         ...
 
-    def validate(self, attempt: Attempt) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse the write as it will be stored.
 
         Raises:
@@ -28,17 +28,17 @@ class Plugin(Protocol):
 class AsyncPlugin(Protocol):
     """One rule about writes that has to ask somebody."""
 
-    async def admit(self, attempt: Attempt) -> None:
+    async def admit(self, attributes: AdmissionAttributes) -> None:
         """As `Plugin.admit`."""
         ...
 
-    async def validate(self, attempt: Attempt) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """As `Plugin.validate`."""
         ...
 
 
-class Quiet:
+class MutatingPlugin:
     """A plugin with nothing to say about the final object."""
 
-    def validate(self, attempt: Attempt) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> None:
         """Nothing more to say."""

@@ -10,10 +10,10 @@ from quarterdeck.server.authentication.user import User
 from quarterdeck.wire.status import Unauthorized
 
 
-class TokenSource(Protocol):
+class TokenAuthenticator(Protocol):
     """Recognises bearer tokens of one kind."""
 
-    def user_of(self, token: str, audiences: Sequence[str] = ...) -> User | None:
+    def authenticate_token(self, token: str, audiences: Sequence[str] = ...) -> User | None:
         """The user, or None if the token is none of this source's.
 
         Raises:
@@ -22,18 +22,18 @@ class TokenSource(Protocol):
         ...
 
 
-class Tokens:
+class BearerTokens:
     """Bearer tokens: static ones, and those of other sources."""
 
     def __init__(
-        self, users: Mapping[str, User] | None = None, *, sources: Sequence[TokenSource] = ()
+        self, users: Mapping[str, User] | None = None, *, sources: Sequence[TokenAuthenticator] = ()
     ) -> None:
         self._users = dict(users or {})
         self._sources = tuple(sources)
 
-    def with_source(self, source: TokenSource) -> "Tokens":
+    def with_source(self, source: TokenAuthenticator) -> "BearerTokens":
         """The same, and one source more."""
-        return Tokens(self._users, sources=(*self._sources, source))
+        return BearerTokens(self._users, sources=(*self._sources, source))
 
     def authenticate(self, request: http.Request) -> User | None:
         """Look the token up; an unknown one is an error, not anonymity."""
@@ -43,9 +43,9 @@ class Tokens:
         scheme, _, token = header.partition(" ")
         if scheme.lower() != "bearer":
             raise Unauthorized
-        return self.user_of(token.strip())
+        return self.authenticate_token(token.strip())
 
-    def user_of(self, token: str, audiences: Sequence[str] = AUDIENCES) -> User:
+    def authenticate_token(self, token: str, audiences: Sequence[str] = AUDIENCES) -> User:
         """The user a token stands for.
 
         Raises:
@@ -54,17 +54,18 @@ class Tokens:
         if (user := self._users.get(token)) is not None:
             return user
         for source in self._sources:
-            if (user := source.user_of(token, audiences)) is not None:
+            if (user := source.authenticate_token(token, audiences)) is not None:
                 return user
         raise Unauthorized
 
 
-def with_accounts(
-    authenticators: Sequence[Authenticator], accounts: TokenSource
+def add_service_accounts(
+    authenticators: Sequence[Authenticator], accounts: TokenAuthenticator
 ) -> tuple[Authenticator, ...]:
     """The same authenticators; where tokens are read, those of service accounts are too."""
     return tuple(
-        each.with_source(accounts) if isinstance(each, Tokens) else each for each in authenticators
+        each.with_source(accounts) if isinstance(each, BearerTokens) else each
+        for each in authenticators
     )
 
 
@@ -77,6 +78,6 @@ def authenticate_token(
         Unauthorized: if it stands for nobody, or is for others than these.
     """
     for authenticator in authenticators:
-        if isinstance(authenticator, Tokens):
-            return authenticator.user_of(token, audiences)
+        if isinstance(authenticator, BearerTokens):
+            return authenticator.authenticate_token(token, audiences)
     raise Unauthorized

@@ -33,42 +33,42 @@ class Subject(tuple[str, tuple[str, ...]]):
 
 
 @functools.lru_cache(maxsize=1024)
-def subject(der: bytes) -> Subject:
+def parse_subject(der: bytes) -> Subject:
     """Read the subject of a certificate.
 
     Raises:
         CertificateError: if the bytes have another shape.
     """
     try:
-        return _subject(der)
+        return _parse_subject(der)
     except (IndexError, UnicodeDecodeError) as error:
         raise CertificateError("the client certificate cannot be read") from error
 
 
-def _subject(der: bytes) -> Subject:
-    tag, body, _ = _element(der, 0)
-    to_be_signed = _element(body, 0)[1]
+def _parse_subject(der: bytes) -> Subject:
+    tag, body, _ = _read_element(der, 0)
+    to_be_signed = _read_element(body, 0)[1]
     if tag != _SEQUENCE:
         raise CertificateError("the client certificate is not a sequence")
     at = 0
     if to_be_signed[0] == _EXPLICIT_VERSION:
-        at = _element(to_be_signed, at)[2]
+        at = _read_element(to_be_signed, at)[2]
     for _skipped in ("serial number", "signature", "issuer", "validity"):
-        at = _element(to_be_signed, at)[2]
-    return _names(_element(to_be_signed, at)[1])
+        at = _read_element(to_be_signed, at)[2]
+    return _parse_names(_read_element(to_be_signed, at)[1])
 
 
-def _names(sequence: bytes) -> Subject:
+def _parse_names(sequence: bytes) -> Subject:
     common_name = ""
     organizations: list[str] = []
     at = 0
     while at < len(sequence):
-        _, relative, at = _element(sequence, at)
+        _, relative, at = _read_element(sequence, at)
         inner = 0
         while inner < len(relative):
-            _, attribute, inner = _element(relative, inner)
-            _, oid, after = _element(attribute, 0)
-            text = _element(attribute, after)[1].decode()
+            _, attribute, inner = _read_element(relative, inner)
+            _, oid, after = _read_element(attribute, 0)
+            text = _read_element(attribute, after)[1].decode()
             if oid == _COMMON_NAME:
                 common_name = text
             elif oid == _ORGANIZATION:
@@ -76,7 +76,7 @@ def _names(sequence: bytes) -> Subject:
     return Subject((common_name, tuple(organizations)))
 
 
-def _element(data: bytes, at: int) -> tuple[int, bytes, int]:
+def _read_element(data: bytes, at: int) -> tuple[int, bytes, int]:
     """The tag and body of the element at an offset, and the offset behind it."""
     tag, length = data[at], data[at + 1]
     at += 2

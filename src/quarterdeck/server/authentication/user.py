@@ -6,7 +6,7 @@ import msgspec
 
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
-ACCOUNTS = "system:serviceaccounts"
+SERVICE_ACCOUNTS = "system:serviceaccounts"
 """Every service account is in it."""
 
 

@@ -4,26 +4,26 @@ import functools
 import hashlib
 
 from quarterdeck.kit import http
-from quarterdeck.server.authentication.certificate import CertificateError, subject
+from quarterdeck.server.authentication.certificate import CertificateError, parse_subject
 from quarterdeck.server.authentication.user import AUTHENTICATED, User
 from quarterdeck.wire.status import Unauthorized
 
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 
-class Certificates:
+class ClientCertificates:
     """Client certificates that TLS has verified: CN is the name, O are the groups."""
 
     def authenticate(self, request: http.Request) -> User | None:
         """Read the peer's certificate."""
         der = request.peer.certificate
-        return None if der is None else _user_of(der)
+        return None if der is None else _build_user(der)
 
 
 @functools.lru_cache(maxsize=1024)
-def _user_of(der: bytes) -> User:
+def _build_user(der: bytes) -> User:
     try:
-        name, groups = subject(der)
+        name, groups = parse_subject(der)
     except CertificateError as error:
         raise Unauthorized from error
     digest = hashlib.sha256(der).hexdigest()

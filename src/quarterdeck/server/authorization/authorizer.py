@@ -33,17 +33,17 @@ class Authorizer(Protocol):
         ...
 
 
-def check(authorizer: Authorizer, user: User, attributes: Attributes) -> None:
+def check_authorized(authorizer: Authorizer, user: User, attributes: Attributes) -> None:
     """Ask, and refuse in Kubernetes' words.
 
     Raises:
         Forbidden: naming user, verb and resource or path.
     """
     if not authorizer.allows(user, attributes):
-        raise refusal(user, attributes)
+        raise build_refusal(user, attributes)
 
 
-def refusal(user: User, attributes: Attributes) -> Forbidden:
+def build_refusal(user: User, attributes: Attributes) -> Forbidden:
     """The 403 for a user and what they wanted."""
     if attributes.path:
         return Forbidden(

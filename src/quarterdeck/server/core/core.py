@@ -9,7 +9,7 @@ import msgspec
 from quarterdeck.kit.clock import Clock
 from quarterdeck.server.admission.chain import Admission
 from quarterdeck.server.authentication.authenticator import Authenticator
-from quarterdeck.server.authentication.service_accounts.tokens import AccountTokens
+from quarterdeck.server.authentication.service_accounts.tokens import ServiceAccountTokens
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.core.metrics import Metrics
 from quarterdeck.server.core.timers import Timers
@@ -58,7 +58,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     timers: Timers
     authenticators: Sequence[Authenticator]
     authorizer: Authorizer
-    accounts: AccountTokens
+    accounts: ServiceAccountTokens
     admission: Admission
     metrics: Metrics
     field_managers: FieldManagers
@@ -66,7 +66,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     streams: set[Stream]
     """The watches that are open, so that they can be ended well."""
 
-    def context(self, user: str, namespace: str, subresource: str = "") -> Context:
+    def build_context(self, user: str, namespace: str, subresource: str = "") -> Context:
         """What a strategy is told about a write."""
         return Context(
             now=self.clock.now(),

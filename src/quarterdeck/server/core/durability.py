@@ -7,19 +7,19 @@ from quarterdeck.storage import Entry
 from quarterdeck.wire.status import Timeout
 
 
-async def settled(core: Core, entry: Entry) -> None:
+async def wait_until_durable(core: Core, entry: Entry) -> None:
     """Wait until an entry that was decided is durable, so that an answer may show it.
 
     Raises:
         Timeout: if it is not in time.
     """
-    if core.store.revision < entry.revision and not await reached(
+    if core.store.revision < entry.revision and not await wait_for_revision(
         core, entry.revision, timeout_s=core.options.request_timeout_s
     ):
         raise Timeout("the object did not become durable in time")
 
 
-async def reached(core: Core, revision: int, *, timeout_s: float) -> bool:
+async def wait_for_revision(core: Core, revision: int, *, timeout_s: float) -> bool:
     """Wait until a revision is published; whether it was in time."""
     if core.store.revision >= revision:
         return True
@@ -34,7 +34,7 @@ async def reached(core: Core, revision: int, *, timeout_s: float) -> bool:
             done.set_result(None)
 
     stop = core.store.subscribe(finish)
-    timer = core.timers.after(timeout_s, give_up)
+    timer = core.timers.call_later(timeout_s, give_up)
     try:
         await done
         return core.store.revision >= revision

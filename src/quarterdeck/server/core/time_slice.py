@@ -3,7 +3,7 @@
 from quarterdeck.server.core import Core
 
 
-class Turns:
+class TimeSlice:
     """Gives the other requests a turn when this one has computed long enough."""
 
     __slots__ = ("_clock", "_slice_s", "_started")
@@ -13,7 +13,7 @@ class Turns:
         self._slice_s = core.options.slice_s
         self._started = core.clock.monotonic()
 
-    async def take(self) -> None:
+    async def yield_if_due(self) -> None:
         """Call now and then in a long computation."""
         if self._clock.monotonic() - self._started > self._slice_s:
             await self._clock.sleep(0)

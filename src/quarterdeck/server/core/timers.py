@@ -54,7 +54,7 @@ class Timers:
         self._awake = asyncio.Event()
         self._cancelled = 0
 
-    def after(self, seconds: float, callback: Callable[[], None]) -> Timer:
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
         """Call back in so many seconds, on the loop, without arguments."""
         timer = Timer(self._clock.monotonic() + seconds, callback, self._on_cancel)
         is_earliest = not self._heap or timer.due < self._heap[0][0]
@@ -72,7 +72,7 @@ class Timers:
                 sleeper = None
                 if self._heap:
                     pause = self._heap[0][0] - self._clock.monotonic()
-                    sleeper = group.create_task(self._doze(pause), name="server-timer")
+                    sleeper = group.create_task(self._sleep(pause), name="server-timer")
                 await self._awake.wait()
                 if sleeper is not None:
                     sleeper.cancel()
@@ -89,7 +89,7 @@ class Timers:
             heapq.heapify(self._heap)
             self._cancelled = 0
 
-    async def _doze(self, seconds: float) -> None:
+    async def _sleep(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
         self._awake.set()
 

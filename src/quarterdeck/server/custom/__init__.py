@@ -10,18 +10,18 @@ from collections.abc import Iterable, Sequence
 
 from quarterdeck.server.registry.resource import Object, Resource
 
-__all__ = ["custom_resources", "definition_resources"]
+__all__ = ["build_custom_resources", "build_definition_resources"]
 
 
-def custom_resources(definition: Object) -> Sequence[Resource]:
+def build_custom_resources(definition: Object) -> Sequence[Resource]:
     """The served versions of a definition; none while its names are not accepted."""
     from quarterdeck.server.custom import resources
 
-    return resources.custom_resources(definition)
+    return resources.build_custom_resources(definition)
 
 
-def definition_resources() -> Iterable[Resource]:
+def build_definition_resources() -> Iterable[Resource]:
     """The resource `customresourcedefinitions`."""
     from quarterdeck.server.custom import definition
 
-    return definition.definition_resources()
+    return definition.build_definition_resources()

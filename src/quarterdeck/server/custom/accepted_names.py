@@ -27,7 +27,7 @@ class TakenNames(msgspec.Struct, frozen=True, kw_only=True):
     kinds: frozenset[str] = frozenset()
 
     @classmethod
-    def of(
+    def collect(
         cls, resources: Iterable[Resource], accepted: Iterable[Mapping[str, Any]]
     ) -> "TakenNames":
         """The names of built-in resources, and the `acceptedNames` of other definitions."""
@@ -56,7 +56,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return self.reason == "NoConflicts"
 
 
-def judge(requested: Mapping[str, Any], before: Mapping[str, Any], taken: TakenNames) -> Verdict:
+def accept_names(
+    requested: Mapping[str, Any], before: Mapping[str, Any], taken: TakenNames
+) -> Verdict:
     """Accept what is free or was accepted before; names without a value are left out."""
     names = dict(before)
     reason, message = "NoConflicts", "no conflicts found"
@@ -68,10 +70,10 @@ def judge(requested: Mapping[str, Any], before: Mapping[str, Any], taken: TakenN
         ("listKind", taken.kinds, "ListKindConflict"),
     ):
         wanted = requested.get(member)
-        clashes = _clashes(wanted, before.get(member), pool)
+        clashes = _find_conflicts(wanted, before.get(member), pool)
         if clashes:
             reason = why
-            message = _aggregate([f"{quote(name)} is already in use" for name in clashes])
+            message = _join_messages([f"{quote(name)} is already in use" for name in clashes])
         elif wanted:
             names[member] = wanted
         else:
@@ -83,25 +85,25 @@ def judge(requested: Mapping[str, Any], before: Mapping[str, Any], taken: TakenN
     return Verdict(names=names, reason=reason, message=message)
 
 
-def _clashes(wanted: Any, before: Any, pool: frozenset[str]) -> list[str]:
+def _find_conflicts(wanted: Any, before: Any, pool: frozenset[str]) -> list[str]:
     if isinstance(wanted, list):
         known = set(before or ())
         return [name for name in wanted if name not in known and name in pool]
     return [wanted] if wanted and wanted != before and wanted in pool else []
 
 
-def _aggregate(texts: Sequence[str]) -> str:
+def _join_messages(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def settle(definition: Object, taken: TakenNames, now: datetime) -> None:
+def update_status(definition: Object, taken: TakenNames, now: datetime) -> None:
     """Bring `status.acceptedNames` and the conditions up to date, in place."""
     status = definition["status"]
     before = {key: value for key, value in (status.get("acceptedNames") or {}).items() if value}
-    verdict = judge(definition["spec"].get("names") or {}, before, taken)
+    verdict = accept_names(definition["spec"].get("names") or {}, before, taken)
     status["acceptedNames"] = verdict.names
     conditions = list(status.get("conditions") or ())
-    was_established = condition_is_true(definition, "Established")
+    was_established = is_condition_true(definition, "Established")
     set_condition(
         conditions,
         ("NamesAccepted", verdict.is_accepted, verdict.reason, verdict.message),
@@ -113,7 +115,7 @@ def settle(definition: Object, taken: TakenNames, now: datetime) -> None:
     elif not was_established:
         text = "not all names are accepted"
         set_condition(conditions, ("Established", False, "NotAccepted", text), now)
-    if (approval := approval_of(definition)) is not None:
+    if (approval := get_approval(definition)) is not None:
         state, text = approval
         good = state == "Approved"
         name = "KubernetesAPIApprovalPolicyConformant"
@@ -148,7 +150,7 @@ def set_condition(
     )
 
 
-def condition_is_true(definition: Object, name: str) -> bool:
+def is_condition_true(definition: Object, name: str) -> bool:
     """Whether a condition of a definition holds."""
     conditions = (definition.get("status") or {}).get("conditions") or ()
     return any(each.get("type") == name and each.get("status") == "True" for each in conditions)
@@ -159,7 +161,7 @@ def is_protected(group: str) -> bool:
     return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
 
 
-def approval_of(definition: Object) -> Approval | None:
+def get_approval(definition: Object) -> Approval | None:
     """The state of approval of a definition in a protected group; none for other groups."""
     if not is_protected((definition.get("spec") or {}).get("group") or ""):
         return None

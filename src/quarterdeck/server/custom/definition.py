@@ -42,12 +42,12 @@ _CREATED = Column(
 )
 
 
-def bundle_name(definition_name: str) -> str:
+def build_bundle_name(definition_name: str) -> str:
     """What the resources of a definition are registered under."""
     return f"crd:{definition_name}"
 
 
-def definition_resources() -> Iterable[Resource]:
+def build_definition_resources() -> Iterable[Resource]:
     """The resource `customresourcedefinitions`."""
     verbs = ("get", "patch", "update")
     yield Resource(
@@ -125,11 +125,11 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             service["port"] = 443
         spec["conversion"] = conversion
 
-    def stored(self, value: Object) -> Object:
+    def to_stored(self, value: Object) -> Object:
         """There is one version."""
         return value
 
-    def served(self, value: Object) -> Object:
+    def to_served(self, value: Object) -> Object:
         """There is one version."""
         return value
 
@@ -154,27 +154,27 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
         """Everything about the spec; the name is checked with it."""
-        from quarterdeck.server.custom.definition_rules import new_definition_errors
+        from quarterdeck.server.custom.definition_rules import validate_definition
 
-        return [*_name_errors(value), *new_definition_errors(value)]
+        return [*_validate_name(value), *validate_definition(value)]
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
         """The same, and what may not change."""
         if context.subresource == STATUS:
             return []
-        from quarterdeck.server.custom.definition_rules import changed_definition_errors
+        from quarterdeck.server.custom.definition_rules import validate_definition_update
 
-        return changed_definition_errors(value, old)
+        return validate_definition_update(value, old)
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
         """The spec changed."""
         return bool(value.get("spec") != old.get("spec"))
 
-    def warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    def find_warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
         """None."""
         return ()
 
-    def name_problems(self, name: str, *, is_prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
         """DNS subdomains; that it is plural and group is checked with the spec."""
         return names.object_name("subdomain", name, is_prefix=is_prefix)
 
@@ -184,7 +184,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     # deletion ------------------------------------------------------------------------------------
 
-    def grace_period(self, value: Object, requested: int | None) -> int:
+    def compute_grace_period(self, value: Object, requested: int | None) -> int:
         """The finalizer, not a time, keeps a definition."""
         return 0
 
@@ -214,7 +214,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Nothing but the name."""
         return frozenset()
 
-    def field_values(self, value: Object) -> Mapping[str, str]:
+    def get_field_values(self, value: Object) -> Mapping[str, str]:
         """Nothing but the name."""
         return {}
 
@@ -223,7 +223,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Name and time of creation."""
         return (NAME, _CREATED)
 
-    def cells(self, value: Object, now: datetime) -> Sequence[object]:
+    def build_cells(self, value: Object, now: datetime) -> Sequence[object]:
         """The time is printed in full."""
         metadata: Mapping[str, Any] = value.get("metadata") or {}
         stamp = metadata.get("creationTimestamp")
@@ -249,7 +249,7 @@ def _note_storage_version(definition: Object) -> None:
             return
 
 
-def _name_errors(definition: Object) -> list[FieldError]:
+def _validate_name(definition: Object) -> list[FieldError]:
     name = (definition.get("metadata") or {}).get("name") or ""
     spec = definition.get("spec") or {}
     plural = (spec.get("names") or {}).get("plural") or ""

@@ -20,53 +20,57 @@ from quarterdeck.meta.field import (
 )
 from quarterdeck.meta.structural import structural_errors
 from quarterdeck.server.custom import accepted_names, version_rules
-from quarterdeck.server.custom.schema_rules import expression_errors
+from quarterdeck.server.custom.schema_rules import validate_expressions
 from quarterdeck.server.registry.resource import Object
 
 Document = Mapping[str, Any]
 
 
-def new_definition_errors(definition: Object) -> list[FieldError]:
+def validate_definition(definition: Object) -> list[FieldError]:
     """What is wrong with a new definition."""
-    return [*_spec_errors(definition), *_status_errors(definition), *_approval_errors(definition)]
-
-
-def changed_definition_errors(definition: Object, old: Object) -> list[FieldError]:
-    """What is wrong with a changed definition."""
     return [
-        *_spec_errors(definition),
-        *_immutable_errors(definition["spec"], old),
-        *_status_errors(definition),
-        *(_approval_errors(definition) if _approval_changed(definition, old) else ()),
+        *_validate_spec(definition),
+        *_validate_status(definition),
+        *_validate_approval(definition),
     ]
 
 
-def _spec_errors(definition: Object) -> Iterator[FieldError]:
+def validate_definition_update(definition: Object, old: Object) -> list[FieldError]:
+    """What is wrong with a changed definition."""
+    return [
+        *_validate_spec(definition),
+        *_validate_immutable(definition["spec"], old),
+        *_validate_status(definition),
+        *(_validate_approval(definition) if _is_approval_changed(definition, old) else ()),
+    ]
+
+
+def _validate_spec(definition: Object) -> Iterator[FieldError]:
     spec: Document = definition.get("spec") or {}
     versions: Sequence[Document] = spec.get("versions") or ()
     yield from _group_errors(spec.get("group") or "")
-    yield from _choice_errors("spec.scope", spec.get("scope") or "", ("Cluster", "Namespaced"))
-    shared = shared_members(versions)
+    yield from _validate_choice("spec.scope", spec.get("scope") or "", ("Cluster", "Namespaced"))
+    shared = find_shared_members(versions)
     for index, version in enumerate(versions):
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             place = f"spec.versions[{index}].schema.openAPIV3Schema"
             yield required(place, "schemas are required")
     for index, version in enumerate(versions):
-        yield from _version_errors(version, f"spec.versions[{index}]", shared)
-    yield from _versions_errors(versions)
-    yield from _names_errors(spec.get("names") or {}, "spec.names")
+        yield from _validate_version(version, f"spec.versions[{index}]", shared)
+    yield from _validate_versions(versions)
+    yield from _validate_names(spec.get("names") or {}, "spec.names")
     if versions and shared:
-        yield from _shared_errors(versions, shared)
+        yield from _validate_shared(versions, shared)
     if spec.get("preserveUnknownFields"):
         text = (
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in"
             " spec.versions[*].schema instead"
         )
         yield invalid("spec.preserveUnknownFields", value=True, detail=text)
-    yield from _conversion_errors(spec.get("conversion") or {}, "spec.conversion")
+    yield from _validate_conversion(spec.get("conversion") or {}, "spec.conversion")
 
 
-def shared_members(versions: Sequence[Document]) -> frozenset[str]:
+def find_shared_members(versions: Sequence[Document]) -> frozenset[str]:
     """The members that are the same in every version, which are reported at the top."""
     if not versions:
         return frozenset()
@@ -87,41 +91,41 @@ def _group_errors(group: str) -> Iterator[FieldError]:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
 
 
-def _choice_errors(path: str, value: str, choices: Sequence[str]) -> Iterator[FieldError]:
+def _validate_choice(path: str, value: str, choices: Sequence[str]) -> Iterator[FieldError]:
     if not value:
         yield required(path)
     elif value not in choices:
         yield not_supported(path, value, choices)
 
 
-def _version_errors(version: Document, path: str, shared: frozenset[str]) -> Iterator[FieldError]:
+def _validate_version(version: Document, path: str, shared: frozenset[str]) -> Iterator[FieldError]:
     name = version.get("name") or ""
     if problems := names.dns1035_label(name):
         yield invalid(f"{path}.name", name, ",".join(problems))
-    yield from version_rules.deprecation_errors(version, f"{path}.deprecationWarning")
+    yield from version_rules.validate_deprecation(version, f"{path}.deprecationWarning")
     if "schema" not in shared:
-        yield from schema_errors(version, f"{path}.schema.openAPIV3Schema")
+        yield from validate_schema(version, f"{path}.schema.openAPIV3Schema")
     if "subresources" not in shared:
-        yield from version_rules.subresource_errors(version, f"{path}.subresources")
+        yield from version_rules.validate_subresources(version, f"{path}.subresources")
     if "additionalPrinterColumns" not in shared:
-        yield from version_rules.column_errors(version, f"{path}.additionalPrinterColumns")
+        yield from version_rules.validate_columns(version, f"{path}.additionalPrinterColumns")
     if "selectableFields" not in shared:
-        yield from version_rules.selectable_errors(version, f"{path}.selectableFields")
+        yield from version_rules.validate_selectable_fields(version, f"{path}.selectableFields")
 
 
-def _shared_errors(versions: Sequence[Document], shared: frozenset[str]) -> Iterator[FieldError]:
+def _validate_shared(versions: Sequence[Document], shared: frozenset[str]) -> Iterator[FieldError]:
     first = versions[0]
     if "schema" in shared:
-        yield from schema_errors(first, "spec.validation.openAPIV3Schema", versions=versions)
+        yield from validate_schema(first, "spec.validation.openAPIV3Schema", versions=versions)
     if "subresources" in shared:
-        yield from version_rules.subresource_errors(first, "spec.subresources")
+        yield from version_rules.validate_subresources(first, "spec.subresources")
     if "additionalPrinterColumns" in shared:
-        yield from version_rules.column_errors(first, "spec.additionalPrinterColumns")
+        yield from version_rules.validate_columns(first, "spec.additionalPrinterColumns")
     if "selectableFields" in shared:
-        yield from version_rules.selectable_errors(first, "spec.selectableFields")
+        yield from version_rules.validate_selectable_fields(first, "spec.selectableFields")
 
 
-def schema_errors(
+def validate_schema(
     version: Document, path: str, *, versions: Sequence[Document] = ()
 ) -> list[FieldError]:
     """What is wrong with the schema of a version, and then with its expressions."""
@@ -133,10 +137,10 @@ def schema_errors(
         for each in (versions or (version,))
     )
     errors = structural_errors(document, path, has_status=has_status)
-    return errors or expression_errors(document, path)
+    return errors or validate_expressions(document, path)
 
 
-def _versions_errors(versions: Sequence[Document]) -> Iterator[FieldError]:
+def _validate_versions(versions: Sequence[Document]) -> Iterator[FieldError]:
     found = [version.get("name") for version in versions]
     shown = Bare(f"[]apiextensions.CustomResourceDefinitionVersion{{{len(versions)} versions}}")
     if len(set(found)) != len(found):
@@ -146,7 +150,7 @@ def _versions_errors(versions: Sequence[Document]) -> Iterator[FieldError]:
         yield invalid("spec.versions", shown, text)
 
 
-def _names_errors(given: Document, path: str) -> Iterator[FieldError]:
+def _validate_names(given: Document, path: str) -> Iterator[FieldError]:
     if path == "spec.names":
         for member in ("plural", "singular", "kind", "listKind"):
             if not given.get(member):
@@ -160,22 +164,22 @@ def _names_errors(given: Document, path: str) -> Iterator[FieldError]:
         if name and (problems := names.dns1035_label(name.lower())):
             text = "may have mixed case, but should otherwise match: " + ",".join(problems)
             yield invalid(f"{path}.{member}", name, text)
-    yield from _name_list_errors(given.get("shortNames") or (), f"{path}.shortNames")
+    yield from _validate_name_list(given.get("shortNames") or (), f"{path}.shortNames")
     if given.get("kind") and given.get("kind") == given.get("listKind"):
         text = "kind and listKind may not be the same"
         yield invalid(f"{path}.listKind", given["listKind"], text)
-    yield from _name_list_errors(given.get("categories") or (), f"{path}.categories")
+    yield from _validate_name_list(given.get("categories") or (), f"{path}.categories")
 
 
-def _name_list_errors(given: Sequence[str], path: str) -> Iterator[FieldError]:
+def _validate_name_list(given: Sequence[str], path: str) -> Iterator[FieldError]:
     for index, name in enumerate(given):
         if problems := names.dns1035_label(name):
             yield invalid(f"{path}[{index}]", name, ",".join(problems))
 
 
-def _conversion_errors(conversion: Document, path: str) -> Iterator[FieldError]:
+def _validate_conversion(conversion: Document, path: str) -> Iterator[FieldError]:
     strategy = conversion.get("strategy") or ""
-    yield from _choice_errors(f"{path}.strategy", strategy, ("None", "Webhook"))
+    yield from _validate_choice(f"{path}.strategy", strategy, ("None", "Webhook"))
     webhook = conversion.get("webhook") or {}
     config, reviews = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
     if strategy != "Webhook":
@@ -201,9 +205,9 @@ def _conversion_errors(conversion: Document, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.conversionReviewVersions", shown, text)
 
 
-def _status_errors(definition: Object) -> Iterator[FieldError]:
+def _validate_status(definition: Object) -> Iterator[FieldError]:
     status: Document = definition.get("status") or {}
-    yield from _names_errors(status.get("acceptedNames") or {}, "status.acceptedNames")
+    yield from _validate_names(status.get("acceptedNames") or {}, "status.acceptedNames")
     stored: Sequence[str] = status.get("storedVersions") or ()
     path = "status.storedVersions"
     shown = Bare("[]string{" + ", ".join(map(quote, stored)) + "}")
@@ -221,8 +225,8 @@ def _status_errors(definition: Object) -> Iterator[FieldError]:
             yield invalid(f"{path}[{index}]", name, "must appear in spec.versions")
 
 
-def _approval_errors(definition: Object) -> Iterator[FieldError]:
-    state, text = accepted_names.approval_of(definition) or ("Approved", "")
+def _validate_approval(definition: Object) -> Iterator[FieldError]:
+    state, text = accepted_names.get_approval(definition) or ("Approved", "")
     path = f"metadata.annotations[{accepted_names.APPROVAL}]"
     if state == "Missing":
         yield required(path, text)
@@ -231,23 +235,23 @@ def _approval_errors(definition: Object) -> Iterator[FieldError]:
         yield invalid(path, annotations.get(accepted_names.APPROVAL), text)
 
 
-def _approval_changed(definition: Object, old: Object) -> bool:
-    before, after = accepted_names.approval_of(old), accepted_names.approval_of(definition)
+def _is_approval_changed(definition: Object, old: Object) -> bool:
+    before, after = accepted_names.get_approval(old), accepted_names.get_approval(definition)
     return (before or ("",))[0] != (after or ("",))[0]
 
 
-def _immutable_errors(spec: Document, old: Object) -> Iterator[FieldError]:
+def _validate_immutable(spec: Document, old: Object) -> Iterator[FieldError]:
     before = old["spec"]
-    if accepted_names.condition_is_true(old, "Established"):
+    if accepted_names.is_condition_true(old, "Established"):
         if spec.get("scope") != before.get("scope"):
             yield invalid("spec.scope", spec.get("scope"), "field is immutable")
-        if _name(spec, "kind") != _name(before, "kind"):
-            yield invalid("spec.names.kind", _name(spec, "kind"), "field is immutable")
+        if _get_name(spec, "kind") != _get_name(before, "kind"):
+            yield invalid("spec.names.kind", _get_name(spec, "kind"), "field is immutable")
     if spec.get("group") != before.get("group"):
         yield invalid("spec.group", spec.get("group"), "field is immutable")
-    if _name(spec, "plural") != _name(before, "plural"):
-        yield invalid("spec.names.plural", _name(spec, "plural"), "field is immutable")
+    if _get_name(spec, "plural") != _get_name(before, "plural"):
+        yield invalid("spec.names.plural", _get_name(spec, "plural"), "field is immutable")
 
 
-def _name(spec: Document, member: str) -> Any:
+def _get_name(spec: Document, member: str) -> Any:
     return (spec.get("names") or {}).get(member)

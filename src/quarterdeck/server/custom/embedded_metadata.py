@@ -23,7 +23,7 @@ class BadMetadata(ValueError):
     """Raised when a member of metadata has a wrong type; the text is Go's."""
 
 
-def coerce(value: Object, path: str = "") -> list[str]:
+def coerce_metadata(value: Object, path: str = "") -> list[str]:
     """Bring `value["metadata"]` into shape, in place; answers the paths of unknown members.
 
     Raises:
@@ -49,7 +49,7 @@ def _has_nested(metadata: dict[str, Any]) -> bool:
     return "ownerReferences" in metadata or "managedFields" in metadata
 
 
-def embedded(node: Node, value: Any, path: str = "") -> Iterator[tuple[str, Object]]:
+def find_embedded(node: Node, value: Any, path: str = "") -> Iterator[tuple[str, Object]]:
     """Every embedded resource in a value, with its place."""
     if isinstance(value, dict):
         if node.embedded_resource:
@@ -57,12 +57,12 @@ def embedded(node: Node, value: Any, path: str = "") -> Iterator[tuple[str, Obje
         for key, member in value.items():
             child = node.properties.get(key)
             if child is not None:
-                yield from embedded(child, member, f"{path}.{key}" if path else key)
+                yield from find_embedded(child, member, f"{path}.{key}" if path else key)
             elif isinstance(node.additional, Node):
-                yield from embedded(node.additional, member, f"{path}[{key}]")
+                yield from find_embedded(node.additional, member, f"{path}[{key}]")
     elif isinstance(value, list) and node.items is not None:
         for index, member in enumerate(value):
-            yield from embedded(node.items, member, f"{path}[{index}]")
+            yield from find_embedded(node.items, member, f"{path}[{index}]")
 
 
 def has_embedded(node: Node) -> bool:
@@ -75,31 +75,33 @@ def has_embedded(node: Node) -> bool:
     )
 
 
-def embedded_problems(path: str, value: Object) -> Iterator[FieldError]:
+def validate_embedded(path: str, value: Object) -> Iterator[FieldError]:
     """What is wrong with the type and metadata of one embedded resource."""
     for member in ("apiVersion", "kind"):
         if member not in value:
             yield required(f"{path}.{member}", "must not be empty")
-    yield from _version_problems(value.get("apiVersion", "v1"), f"{path}.apiVersion")
-    yield from _kind_problems(value.get("kind", "Kind"), f"{path}.kind")
+    yield from _validate_version(value.get("apiVersion", "v1"), f"{path}.apiVersion")
+    yield from _validate_kind(value.get("kind", "Kind"), f"{path}.kind")
     metadata = value.get("metadata")
     if isinstance(metadata, dict):
         named = {"name": "fakename", **metadata}
-        for error in rules.check_new(named, _segment, namespaced=bool(named.get("namespace"))):
-            yield _moved(error, path)
+        for error in rules.validate_metadata(
+            named, _validate_segment, namespaced=bool(named.get("namespace"))
+        ):
+            yield _move_error(error, path)
 
 
-def _moved(error: FieldError, path: str) -> FieldError:
+def _move_error(error: FieldError, path: str) -> FieldError:
     return FieldError(
         type=error.type, field=f"{path}.{error.field}", value=error.value, detail=error.detail
     )
 
 
-def _segment(name: str, *, is_prefix: bool) -> list[str]:
+def _validate_segment(name: str, *, is_prefix: bool) -> list[str]:
     return names.object_name("path", name, is_prefix=is_prefix)
 
 
-def _version_problems(value: Any, path: str) -> Iterator[FieldError]:
+def _validate_version(value: Any, path: str) -> Iterator[FieldError]:
     if not isinstance(value, str):
         yield invalid(path, value, "must be a string")
     elif not value:
@@ -111,7 +113,7 @@ def _version_problems(value: Any, path: str) -> Iterator[FieldError]:
             yield invalid(path, value, str(error))
 
 
-def _kind_problems(value: Any, path: str) -> Iterator[FieldError]:
+def _validate_kind(value: Any, path: str) -> Iterator[FieldError]:
     if not isinstance(value, str):
         yield invalid(path, value, "must be a string")
     elif not value:

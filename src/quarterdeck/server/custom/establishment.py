@@ -20,14 +20,14 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Entry, Store, StoreEvent
 from quarterdeck.storage.errors import StorageError
 
-MANAGER = "kube-apiserver"
+FIELD_MANAGER = "kube-apiserver"
 """Who owns the conditions and accepted names of a definition."""
 
 Track = Callable[[Object, Object], Object]
 """From the present definition and its new status to what is stored, ownership recorded."""
 
 
-class Establishing:
+class EstablishingController:
     """Judges names; `start` once, after the registry follows the store."""
 
     def __init__(
@@ -46,24 +46,24 @@ class Establishing:
         for entry in entries:
             status = kit_json.decode(entry.value).get("status") or {}
             self._note(entry.key.name, status.get("acceptedNames") or {})
-        self._store.subscribe(self._follow)
+        self._store.subscribe(self._apply_events)
         for entry in entries:
-            self._judge(entry)
+            self._update_status(entry)
 
-    def _follow(self, events: Sequence[StoreEvent]) -> None:
+    def _apply_events(self, events: Sequence[StoreEvent]) -> None:
         for event in events:
             if event.key.resource != DEFINITIONS:
                 continue
             if event.after is not None:
-                self._judge(event.after)
+                self._update_status(event.after)
                 continue
             group = _group(event.key.name)
             self._accepted.get(group, {}).pop(event.key.name, None)
             for entry in list(self._store.snapshot().range(DEFINITIONS)):
                 if _group(entry.key.name) == group:
-                    self._judge(entry)
+                    self._update_status(entry)
 
-    def _judge(self, entry: Entry) -> None:
+    def _update_status(self, entry: Entry) -> None:
         """Write the verdict, if it is not there yet; a newer state is judged by its own event."""
         present = self._store.get_pending(entry.key)
         if present is None or present.revision != entry.revision:
@@ -71,7 +71,7 @@ class Establishing:
         before: Object = kit_json.decode(entry.value)
         after: Object = kit_json.decode(entry.value)
         after.setdefault("status", {})
-        accepted_names.settle(after, self._taken(entry.key.name), self._now())
+        accepted_names.update_status(after, self._collect_taken_names(entry.key.name), self._now())
         self._note(entry.key.name, after["status"]["acceptedNames"])
         if after["status"] == before.get("status"):
             return
@@ -89,12 +89,12 @@ class Establishing:
     def _note(self, name: str, accepted: Mapping[str, Any]) -> None:
         self._accepted.setdefault(_group(name), {})[name] = accepted
 
-    def _taken(self, name: str) -> accepted_names.TakenNames:
+    def _collect_taken_names(self, name: str) -> accepted_names.TakenNames:
         group = _group(name)
         others = self._accepted.get(group, {})
         builtin = [r for r in self._registry if r.gvr.group == group and not r.is_custom]
         accepted = [names for other, names in others.items() if other != name]
-        return accepted_names.TakenNames.of(builtin, accepted)
+        return accepted_names.TakenNames.collect(builtin, accepted)
 
 
 def _group(name: str) -> str:

@@ -30,7 +30,7 @@ class Expressions(Protocol):
         """What the rules say against a whole object; `old_obj` is none on create."""
 
 
-def skipped(errors: Sequence[FieldError]) -> FieldError | None:
+def explain_skipped(errors: Sequence[FieldError]) -> FieldError | None:
     """The note that rules were not asked, if these errors keep them from being asked."""
     if any(error.type in _BLOCKING for error in errors):
         return invalid("<nil>", None, _SKIPPED)

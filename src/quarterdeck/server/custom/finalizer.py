@@ -9,7 +9,7 @@ the store like any other writer.
 from collections.abc import Callable, Sequence
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.custom.definition import CLEANUP, KIND, bundle_name
+from quarterdeck.server.custom.definition import CLEANUP, KIND, build_bundle_name
 from quarterdeck.server.registry import deletion
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Context, Object, Resource
@@ -23,7 +23,7 @@ PAGE = 500
 Cursor = tuple[str, str]
 
 
-class DefinitionCleanup:
+class DefinitionFinalizer:
     """Empties definitions that are being deleted; `start` once, before the first request."""
 
     def __init__(self, store: Store, registry: Registry, context: Callable[[], Context]) -> None:
@@ -36,25 +36,25 @@ class DefinitionCleanup:
     def start(self) -> None:
         """Take up what an earlier run left, and follow the store from here on."""
         for entry in self._store.snapshot().range(DEFINITIONS):
-            self._notice(entry)
-        self._store.subscribe(self._follow)
+            self._track_terminating(entry)
+        self._store.subscribe(self._apply_events)
         for name in tuple(self._going):
-            self._continue(name)
+            self._delete_next_page(name)
 
-    def _follow(self, events: Sequence[StoreEvent]) -> None:
+    def _apply_events(self, events: Sequence[StoreEvent]) -> None:
         touched: dict[str, None] = {}
         for event in events:
             if event.key.resource == DEFINITIONS:
                 if event.after is None:
                     self._going.pop(event.key.name, None)
-                elif self._notice(event.after):
+                elif self._track_terminating(event.after):
                     touched[event.key.name] = None
             elif event.key.resource in self._going:
                 touched[event.key.resource] = None
         for name in touched:
-            self._continue(name)
+            self._delete_next_page(name)
 
-    def _notice(self, entry: Entry) -> bool:
+    def _track_terminating(self, entry: Entry) -> bool:
         definition = kit_json.decode(entry.value)
         metadata = definition["metadata"]
         if not metadata.get("deletionTimestamp") or CLEANUP not in metadata.get("finalizers", ()):
@@ -62,7 +62,7 @@ class DefinitionCleanup:
         self._going.setdefault(entry.key.name, None)
         return True
 
-    def _continue(self, name: str) -> None:
+    def _delete_next_page(self, name: str) -> None:
         """Ask the next page of objects to go; with none left, let the definition go."""
         snapshot = self._store.snapshot()
         try:
@@ -75,28 +75,28 @@ class DefinitionCleanup:
                 if not page:
                     return
                 self._going[name] = (page[-1].key.namespace, page[-1].key.name)
-                wrote = sum(self._end(entry, name) for entry in page) > 0
+                wrote = sum(self._delete_object(entry, name) for entry in page) > 0
         except StorageError:
             return  # the next event tries again
 
-    def _end(self, entry: Entry, name: str) -> bool:
+    def _delete_object(self, entry: Entry, name: str) -> bool:
         """Delete one object, or mark it; whether anything was written."""
         present = self._store.get_pending(entry.key)
-        resource = next(iter(self._registry.bundle(bundle_name(name))), None)
+        resource = next(iter(self._registry.get_bundle(build_bundle_name(name))), None)
         if present is None:
             return False
         value: Object = kit_json.decode(present.value)
         is_kept, is_changed = self._begin(resource, value)
         if not is_kept:
-            self._store.delete(entry.key, _encoder(value), expected=present.revision)
+            self._store.delete(entry.key, _build_encoder(value), expected=present.revision)
         elif is_changed:
-            self._store.put(entry.key, _encoder(value), expected=present.revision)
+            self._store.put(entry.key, _build_encoder(value), expected=present.revision)
         return not is_kept or is_changed
 
     def _begin(self, resource: Resource | None, value: Object) -> tuple[bool, bool]:
         if resource is None:
             return False, True  # no version is served: nobody could remove its finalizers
-        return deletion.begin(resource, value, DeleteOptions(), context=self._context())
+        return deletion.begin_deletion(resource, value, DeleteOptions(), context=self._context())
 
     def _release(self, name: str) -> None:
         key = StoreKey(DEFINITIONS, "", name)
@@ -110,13 +110,13 @@ class DefinitionCleanup:
             return
         if others:
             metadata["finalizers"] = others
-            self._store.put(key, _encoder(definition), expected=entry.revision)
+            self._store.put(key, _build_encoder(definition), expected=entry.revision)
         else:
             metadata.pop("finalizers", None)
-            self._store.delete(key, _encoder(definition), expected=entry.revision)
+            self._store.delete(key, _build_encoder(definition), expected=entry.revision)
 
 
-def _encoder(value: Object) -> Callable[[int], bytes]:
+def _build_encoder(value: Object) -> Callable[[int], bytes]:
     def encode(revision: int) -> bytes:
         value["metadata"]["resourceVersion"] = str(revision)
         return kit_json.encode(value)

@@ -39,7 +39,7 @@ def compile_path(path: str) -> Callable[[Any], list[Any]]:
     Raises:
         JsonPathError: naming the path and where it stops making sense.
     """
-    steps = list(_steps(path))
+    steps = list(_parse_steps(path))
 
     def find(value: Any) -> list[Any]:
         found = [value]
@@ -50,7 +50,7 @@ def compile_path(path: str) -> Callable[[Any], list[Any]]:
     return find
 
 
-def _steps(path: str) -> Iterator[Step]:
+def _parse_steps(path: str) -> Iterator[Step]:
     text = path if path.startswith((".", "[")) else f".{path}"
     position = 0
     if text in ("", "."):
@@ -59,27 +59,27 @@ def _steps(path: str) -> Iterator[Step]:
         found = _TOKEN.match(text, position)
         if found is None:
             raise JsonPathError(f"unrecognized JSONPath {path!r} at {text[position:]!r}")
-        yield _step(found)
+        yield _build_step(found)
         position = found.end()
 
 
-def _step(found: re.Match[str]) -> Step:
+def _build_step(found: re.Match[str]) -> Step:
     parts = found.groupdict()
     if parts["member"] is not None:
-        return _member(re.sub(r"\\(.)", r"\1", parts["member"]))
+        return _build_member_step(re.sub(r"\\(.)", r"\1", parts["member"]))
     if parts["quoted"] is not None:
-        return _member(re.sub(r"\\(.)", r"\1", parts["quoted"][1:-1]))
+        return _build_member_step(re.sub(r"\\(.)", r"\1", parts["quoted"][1:-1]))
     if parts["index"] is not None:
         return _index(int(parts["index"]))
     if parts["slice"] is not None:
         start, _, end = parts["slice"].partition(":")
-        return _slice(int(start) if start else None, int(end) if end else None)
+        return _build_slice_step(int(start) if start else None, int(end) if end else None)
     if parts["field"] is not None:
-        return _filter(parts["field"], parts["operator"], parts["literal"])
-    return _every
+        return _build_filter_step(parts["field"], parts["operator"], parts["literal"])
+    return _iterate_values
 
 
-def _member(name: str) -> Step:
+def _build_member_step(name: str) -> Step:
     def step(value: Any) -> Iterator[Any]:
         if isinstance(value, dict) and name in value:
             yield value[name]
@@ -95,7 +95,7 @@ def _index(index: int) -> Step:
     return step
 
 
-def _slice(start: int | None, end: int | None) -> Step:
+def _build_slice_step(start: int | None, end: int | None) -> Step:
     def step(value: Any) -> Iterator[Any]:
         if isinstance(value, list):
             yield from value[start:end]
@@ -103,7 +103,7 @@ def _slice(start: int | None, end: int | None) -> Step:
     return step
 
 
-def _every(value: Any) -> Iterator[Any]:
+def _iterate_values(value: Any) -> Iterator[Any]:
     if isinstance(value, list):
         yield from value
     elif isinstance(value, dict):
@@ -120,8 +120,12 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _filter(field: str, operator: str, literal: str) -> Step:
-    find, wanted, compare = compile_path(field.strip()), _literal(literal), _COMPARISONS[operator]
+def _build_filter_step(field: str, operator: str, literal: str) -> Step:
+    find, wanted, compare = (
+        compile_path(field.strip()),
+        _parse_literal(literal),
+        _COMPARISONS[operator],
+    )
 
     def step(value: Any) -> Iterator[Any]:
         for each in value if isinstance(value, list) else ():
@@ -134,7 +138,7 @@ def _filter(field: str, operator: str, literal: str) -> Step:
     return step
 
 
-def _literal(text: str) -> Any:
+def _parse_literal(text: str) -> Any:
     if text[:1] in "'\"" and text[-1:] == text[:1] and len(text) > 1:
         return text[1:-1]
     try:

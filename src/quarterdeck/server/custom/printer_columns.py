@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from quarterdeck.server.custom.jsonpath import JsonPathError, compile_path, show
-from quarterdeck.server.registry.printer import AGE_TEXT, NAME, age
+from quarterdeck.server.registry.printer import AGE_TEXT, NAME, format_age
 from quarterdeck.server.registry.resource import Column, Object
 
 Find = Callable[[Any], list[Any]]
@@ -27,21 +27,21 @@ class PrinterColumns:
 
     def __init__(self, documents: Sequence[Mapping[str, Any]]) -> None:
         documents = documents or _DEFAULT
-        self.columns: tuple[Column, ...] = (NAME, *map(_column, documents))
+        self.columns: tuple[Column, ...] = (NAME, *map(_build_column, documents))
         self.finders: tuple[Find, ...] = tuple(
-            _finder(document.get("jsonPath", "")) for document in documents
+            _compile_finder(document.get("jsonPath", "")) for document in documents
         )
 
-    def cells(self, value: Object, now: datetime) -> list[object]:
+    def build_cells(self, value: Object, now: datetime) -> list[object]:
         """One row; a value that is not there is null."""
         row: list[object] = [(value.get("metadata") or {}).get("name", "")]
         for column, find in zip(self.columns[1:], self.finders, strict=True):
             found = find(value)
-            row.append(_cell(column.type, found[0], now) if found else None)
+            row.append(_build_cell(column.type, found[0], now) if found else None)
         return row
 
 
-def _column(document: Mapping[str, Any]) -> Column:
+def _build_column(document: Mapping[str, Any]) -> Column:
     path = document.get("jsonPath", "")
     return Column(
         name=document.get("name", ""),
@@ -53,14 +53,14 @@ def _column(document: Mapping[str, Any]) -> Column:
     )
 
 
-def _finder(path: str) -> Find:
+def _compile_finder(path: str) -> Find:
     try:
         return compile_path(path)
     except JsonPathError:
         return lambda value: []
 
 
-def _cell(type_name: str, value: Any, now: datetime) -> object:
+def _build_cell(type_name: str, value: Any, now: datetime) -> object:
     match type_name:
         case "string":
             return show(value)
@@ -71,6 +71,6 @@ def _cell(type_name: str, value: Any, now: datetime) -> object:
         case "boolean" if isinstance(value, bool):
             return value
         case "date" if isinstance(value, str):
-            return age(value, now)
+            return format_age(value, now)
         case _:
             return None

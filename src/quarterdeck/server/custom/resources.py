@@ -28,60 +28,62 @@ _SCALE = GVK("autoscaling", "v1", "Scale")
 _PART_VERBS = ("get", "patch", "update")
 
 
-def custom_resources(definition: Object) -> Sequence[Resource]:
+def build_custom_resources(definition: Object) -> Sequence[Resource]:
     """The served versions of a definition; none while its names are not accepted."""
-    if not accepted_names.condition_is_true(definition, "Established"):
+    if not accepted_names.is_condition_true(definition, "Established"):
         return ()
     versions = definition["spec"].get("versions") or ()
-    return tuple(_resource(definition, version) for version in versions if version.get("served"))
+    return tuple(
+        _build_resource(definition, version) for version in versions if version.get("served")
+    )
 
 
-def _resource(definition: Object, version: Mapping[str, Any]) -> Resource:
+def _build_resource(definition: Object, version: Mapping[str, Any]) -> Resource:
     spec = definition["spec"]
     accepted = definition["status"]["acceptedNames"]
     group, name, kind = spec["group"], version["name"], accepted["kind"]
-    storage = _storage_version(definition)
+    storage = _get_storage_version(definition)
     return Resource(
         gvr=GVR(group, name, accepted["plural"]),
         kind=kind,
         list_kind=accepted.get("listKind") or f"{kind}List",
         singular=accepted.get("singular") or kind.lower(),
         namespaced=spec.get("scope") == "Namespaced",
-        schema=_node(version),
-        strategy=_strategy(definition, version),
+        schema=_build_node(version),
+        strategy=_build_strategy(definition, version),
         short_names=tuple(accepted.get("shortNames") or ()),
         categories=tuple(accepted.get("categories") or ()),
         verbs=VERBS,
-        subresources=_subresources(version, GVK(group, name, kind)),
+        subresources=_build_subresources(version, GVK(group, name, kind)),
         is_custom=True,
-        storage_version_hash=storage_version_hash(GVK(group, storage, kind)),
-        deprecation=_deprecation(version, GVK(group, name, kind)),
+        storage_version_hash=hash_storage_version(GVK(group, storage, kind)),
+        deprecation=_get_deprecation(version, GVK(group, name, kind)),
     )
 
 
-def _node(version: Mapping[str, Any]) -> Node:
+def _build_node(version: Mapping[str, Any]) -> Node:
     return from_openapi((version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"})
 
 
-def _storage_version(definition: Object) -> str:
+def _get_storage_version(definition: Object) -> str:
     for version in definition["spec"]["versions"]:
         if version.get("storage"):
             return str(version["name"])
     return str(definition["spec"]["versions"][0]["name"])
 
 
-def storage_version_hash(gvk: GVK) -> str:
+def hash_storage_version(gvk: GVK) -> str:
     """What discovery tells clients to compare: changes when the storage version does."""
     digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 
-def _strategy(definition: Object, version: Mapping[str, Any]) -> CustomStrategy:
-    spec, node = definition["spec"], _node(version)
+def _build_strategy(definition: Object, version: Mapping[str, Any]) -> CustomStrategy:
+    spec, node = definition["spec"], _build_node(version)
     schema = compile_schema(node)
     parts: Mapping[str, Any] = version.get("subresources") or {}
     group, name = spec["group"], version["name"]
-    stored = f"{group}/{_storage_version(definition)}"
+    stored = f"{group}/{_get_storage_version(definition)}"
     conversion = (spec.get("conversion") or {}).get("strategy")
     scale = parts.get("scale")
     return CustomStrategy(
@@ -89,7 +91,7 @@ def _strategy(definition: Object, version: Mapping[str, Any]) -> CustomStrategy:
         api_version=f"{group}/{name}",
         stored_api_version=stored,
         schema=schema,
-        status_schema=_status_schema(node),
+        status_schema=_compile_status_schema(node),
         has_status=parts.get("status") is not None,
         has_embedded=has_embedded(node),
         scale=ScalePaths(scale) if scale is not None else None,
@@ -99,18 +101,18 @@ def _strategy(definition: Object, version: Mapping[str, Any]) -> CustomStrategy:
             for field in version.get("selectableFields") or ()
         },
         expressions=compile_expressions(node),
-        stored_as_served=f"{group}/{name}" == stored and _is_settled(definition, schema),
+        stored_as_served=f"{group}/{name}" == stored and _is_stored_as_served(definition, schema),
         converts_by_webhook=conversion == "Webhook",
         is_terminating=bool(definition["metadata"].get("deletionTimestamp")),
     )
 
 
-def _status_schema(node: Node) -> CompiledSchema | None:
+def _compile_status_schema(node: Node) -> CompiledSchema | None:
     status = node.properties.get(STATUS)
     return compile_schema(status, is_root=False) if status is not None else None
 
 
-def _is_settled(definition: Object, schema: CompiledSchema) -> bool:
+def _is_stored_as_served(definition: Object, schema: CompiledSchema) -> bool:
     """Whether stored bytes need no look: one version ever, and no defaults that came later."""
     only_one = len(definition["status"].get("storedVersions") or ()) == 1
     never_changed = definition["metadata"].get("generation", 1) == 1
@@ -127,7 +129,7 @@ def has_defaults(node: Node) -> bool:
     )
 
 
-def _subresources(version: Mapping[str, Any], gvk: GVK) -> dict[str, Subresource]:
+def _build_subresources(version: Mapping[str, Any], gvk: GVK) -> dict[str, Subresource]:
     declared: Mapping[str, Any] = version.get("subresources") or {}
     found: dict[str, Subresource] = {}
     if declared.get("status") is not None:
@@ -137,7 +139,7 @@ def _subresources(version: Mapping[str, Any], gvk: GVK) -> dict[str, Subresource
     return found
 
 
-def _deprecation(version: Mapping[str, Any], gvk: GVK) -> str:
+def _get_deprecation(version: Mapping[str, Any], gvk: GVK) -> str:
     if not version.get("deprecated"):
         return ""
     return version.get("deprecationWarning") or f"{gvk.api_version} {gvk.kind} is deprecated"

@@ -26,11 +26,11 @@ class ScalePaths:
         Raises:
             ApiError: 500 where the number of wanted replicas is absent, as Kubernetes has it.
         """
-        wanted = _at(value, self.spec)
+        wanted = _get_field(value, self.spec)
         if not isinstance(wanted, int):
-            raise _internal(f'the spec replicas field "{self.spec}" does not exist')
-        actual = _at(value, self.status)
-        selector = _at(value, self.selector) if self.selector else ""
+            raise _build_internal_error(f'the spec replicas field "{self.spec}" does not exist')
+        actual = _get_field(value, self.status)
+        selector = _get_field(value, self.selector) if self.selector else ""
         return Scale(
             wanted,
             actual if isinstance(actual, int) else 0,
@@ -39,20 +39,22 @@ class ScalePaths:
 
     def write(self, value: Object, replicas: int) -> None:
         """Set the number of wanted replicas."""
-        *parents, last = _names(self.spec)
+        *parents, last = _split_path(self.spec)
         place: dict[str, Any] = value
         for name in parents:
             below = place.setdefault(name, {})
             if not isinstance(below, dict):
-                raise _internal(f'the spec replicas field "{self.spec}" is not in an object')
+                raise _build_internal_error(
+                    f'the spec replicas field "{self.spec}" is not in an object'
+                )
             place = below
         place[last] = replicas
 
-    def problems(self, value: Object, *, status_only: bool) -> Iterator[FieldError]:
+    def validate(self, value: Object, *, status_only: bool) -> Iterator[FieldError]:
         """What is wrong with the numbers in an object."""
         paths = (self.status,) if status_only else (self.spec, self.status)
         for path in paths:
-            number = _at(value, path)
+            number = _get_field(value, path)
             if number is None:
                 continue
             if not isinstance(number, int) or isinstance(number, bool):
@@ -74,19 +76,19 @@ _GO_NAMES = {
 """What Go calls the types of JSON."""
 
 
-def _names(path: str) -> list[str]:
+def _split_path(path: str) -> list[str]:
     return path.removeprefix(".").split(".")
 
 
-def _at(value: Any, path: str) -> Any:
-    for name in _names(path):
+def _get_field(value: Any, path: str) -> Any:
+    for name in _split_path(path):
         if not isinstance(value, dict) or name not in value:
             return None
         value = value[name]
     return value
 
 
-def _internal(text: str) -> ApiError:
+def _build_internal_error(text: str) -> ApiError:
     return InternalError(
         f"Internal error occurred: {text}", details=Details(causes=(Cause(message=text),))
     )

@@ -12,7 +12,7 @@ from quarterdeck.meta.schema import Node, from_openapi
 from quarterdeck.server.custom.expressions import Expressions
 
 
-def expression_errors(document: Mapping[str, Any], path: str) -> list[FieldError]:
+def validate_expressions(document: Mapping[str, Any], path: str) -> list[FieldError]:
     """What is wrong with the rules of a structural schema that stands at `path`."""
     node = from_openapi(document)
     if not has_rules(node):

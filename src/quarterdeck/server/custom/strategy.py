@@ -15,7 +15,7 @@ from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.structural import CompiledSchema
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.custom import embedded_metadata
-from quarterdeck.server.custom.expressions import Expressions, skipped
+from quarterdeck.server.custom.expressions import Expressions, explain_skipped
 from quarterdeck.server.custom.jsonpath import compile_path
 from quarterdeck.server.custom.printer_columns import PrinterColumns
 from quarterdeck.server.custom.scale import ScalePaths
@@ -84,10 +84,10 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """
         unknown = list(self.schema.prune(value).unknown)
         try:
-            unknown += embedded_metadata.coerce(value)
+            unknown += embedded_metadata.coerce_metadata(value)
             if self.has_embedded:
-                for path, part in embedded_metadata.embedded(self.schema.node, value):
-                    unknown += embedded_metadata.coerce(part, path)
+                for path, part in embedded_metadata.find_embedded(self.schema.node, value):
+                    unknown += embedded_metadata.coerce_metadata(part, path)
         except embedded_metadata.BadMetadata as error:
             version = self.api_version.rpartition("/")[2]
             raise BadRequest(
@@ -99,14 +99,14 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Fill in the schema's defaults."""
         self.schema.default(value)
 
-    def stored(self, value: Object) -> Object:
+    def to_stored(self, value: Object) -> Object:
         """The object in the storage version."""
         if self.api_version == self.stored_api_version:
             return value
         self._refuse_webhook()
         return {**value, "apiVersion": self.stored_api_version}
 
-    def served(self, value: Object) -> Object:
+    def to_served(self, value: Object) -> Object:
         """The object in this version, with defaults that came after it was stored."""
         if value.get("apiVersion") != self.api_version:
             self._refuse_webhook()
@@ -155,44 +155,44 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
         """Schema, scale, embedded metadata, doubled members, expressions."""
-        errors = list(self._type_problems(value))
+        errors = list(self._validate_type(value))
         if errors:
             return errors
         errors += self.schema.validate(value)
-        errors += self._common_problems(value)
+        errors += self._validate_common(value)
         errors += self.schema.repeated(value)
         return errors + self._ask(value, None, [*context.metadata_errors, *errors])
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
         """The same for a change: mistakes in unchanged parts are tolerated."""
-        errors = list(self._type_problems(value))
+        errors = list(self._validate_type(value))
         if errors:
             return errors
         is_status = context.subresource == STATUS
         if is_status:
-            errors += self._status_problems(value, old)
+            errors += self._validate_status(value, old)
         else:
             errors += self.schema.validate(value, old)
-            errors += self._common_problems(value)
+            errors += self._validate_common(value)
         repeated = self.schema.repeated(value)
         if repeated and not self.schema.repeated(old):
             errors += repeated
         return errors + self._ask(value, old, [*context.metadata_errors, *errors])
 
-    def _status_problems(self, value: Object, old: Object) -> Iterator[FieldError]:
+    def _validate_status(self, value: Object, old: Object) -> Iterator[FieldError]:
         if self.status_schema is not None and STATUS in value:
             yield from self.status_schema.validate(value[STATUS], prefix=STATUS)
         if self.scale is not None:
-            yield from self.scale.problems(value, status_only=True)
+            yield from self.scale.validate(value, status_only=True)
 
-    def _common_problems(self, value: Object) -> Iterator[FieldError]:
+    def _validate_common(self, value: Object) -> Iterator[FieldError]:
         if self.scale is not None:
-            yield from self.scale.problems(value, status_only=False)
+            yield from self.scale.validate(value, status_only=False)
         if self.has_embedded:
-            for path, part in embedded_metadata.embedded(self.schema.node, value):
-                yield from embedded_metadata.embedded_problems(path, part)
+            for path, part in embedded_metadata.find_embedded(self.schema.node, value):
+                yield from embedded_metadata.validate_embedded(path, part)
 
-    def _type_problems(self, value: Object) -> Iterator[FieldError]:
+    def _validate_type(self, value: Object) -> Iterator[FieldError]:
         if value.get("kind") != self.kind:
             yield invalid("kind", value.get("kind"), f"must be {self.kind}")
         if value.get("apiVersion") != self.api_version:
@@ -203,7 +203,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     ) -> list[FieldError]:
         if self.expressions is None:
             return []
-        note = skipped(errors)
+        note = explain_skipped(errors)
         return [note] if note is not None else self.expressions.validate(value, old)
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
@@ -214,15 +214,15 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         keys = (value.keys() | old.keys()) - apart
         return any(value.get(key) != old.get(key) for key in keys)
 
-    def warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    def find_warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
         """New finalizers without a domain of their own."""
         if context.subresource:
             return []
         before = (old or {}).get("metadata", {}).get("finalizers") or ()
         added = set(value.get("metadata", {}).get("finalizers") or ()) - set(before)
-        return [warning for name in sorted(added) for warning in _finalizer_warnings(name)]
+        return [warning for name in sorted(added) for warning in _find_finalizer_warnings(name)]
 
-    def name_problems(self, name: str, *, is_prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
         """DNS subdomains."""
         return names.object_name("subdomain", name, is_prefix=is_prefix)
 
@@ -234,7 +234,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     # deletion ------------------------------------------------------------------------------------
 
-    def grace_period(self, value: Object, requested: int | None) -> int:
+    def compute_grace_period(self, value: Object, requested: int | None) -> int:
         """Custom resources go at once."""
         return 0
 
@@ -253,18 +253,18 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """The fields the definition declares selectable."""
         return frozenset(self.selectable_paths)
 
-    def field_values(self, value: Object) -> Mapping[str, str]:
+    def get_field_values(self, value: Object) -> Mapping[str, str]:
         """Their values as text."""
-        return {name: _text(value, path) for name, path in self.selectable_paths.items()}
+        return {name: _format_field(value, path) for name, path in self.selectable_paths.items()}
 
     @property
     def columns(self) -> Sequence[Column]:
         """The printer columns."""
         return self.printer.columns
 
-    def cells(self, value: Object, now: datetime) -> Sequence[object]:
+    def build_cells(self, value: Object, now: datetime) -> Sequence[object]:
         """One row of the table."""
-        return self.printer.cells(value, now)
+        return self.printer.build_cells(value, now)
 
     # scale ---------------------------------------------------------------------------------------
 
@@ -278,7 +278,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             self.scale.write(value, replicas)
 
 
-def _text(value: Any, path: str) -> str:
+def _format_field(value: Any, path: str) -> str:
     found = compile_path(path)(value)
     match found[0] if found else None:
         case None:
@@ -289,7 +289,7 @@ def _text(value: Any, path: str) -> str:
             return str(other)
 
 
-def _finalizer_warnings(name: str) -> Iterator[str]:
+def _find_finalizer_warnings(name: str) -> Iterator[str]:
     place = f'metadata.finalizers: "{name}"'
     for problem in names.qualified_name(name):
         yield f"{place}: {problem}"

@@ -27,7 +27,7 @@ _COLUMN_FORMATS = (
 _SELECTABLE_LIMIT = 8
 
 
-def deprecation_errors(version: Document, path: str) -> Iterator[FieldError]:
+def validate_deprecation(version: Document, path: str) -> Iterator[FieldError]:
     """A deprecation has words only where there is one."""
     text = version.get("deprecationWarning")
     if text is None:
@@ -46,7 +46,7 @@ def deprecation_errors(version: Document, path: str) -> Iterator[FieldError]:
             break
 
 
-def subresource_errors(version: Document, path: str) -> Iterator[FieldError]:
+def validate_subresources(version: Document, path: str) -> Iterator[FieldError]:
     """Paths of the scale subresource."""
     scale = (version.get("subresources") or {}).get("scale")
     if scale is None:
@@ -66,7 +66,7 @@ def subresource_errors(version: Document, path: str) -> Iterator[FieldError]:
         yield invalid(place, text, "should be a json path under either .spec or .status")
 
 
-def column_errors(version: Document, path: str) -> Iterator[FieldError]:
+def validate_columns(version: Document, path: str) -> Iterator[FieldError]:
     """Printer columns."""
     for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
         place = f"{path}[{index}]"
@@ -89,7 +89,7 @@ def column_errors(version: Document, path: str) -> Iterator[FieldError]:
             yield invalid(f"{place}.JSONPath", json_path, text)
 
 
-def selectable_errors(version: Document, path: str) -> Iterator[FieldError]:
+def validate_selectable_fields(version: Document, path: str) -> Iterator[FieldError]:
     """Fields that selectors may name."""
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     seen: set[str] = set()

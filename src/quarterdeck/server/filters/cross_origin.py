@@ -10,14 +10,14 @@ from quarterdeck.wire.status import Forbidden
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", ""})
 
 
-def check(request: http.Request) -> None:
+def check_same_origin(request: http.Request) -> None:
     """Refuse what only a web page would send.
 
     Raises:
         Forbidden: naming the header that gave it away.
     """
     host = request.headers.get("Host") or ""
-    if _host_name(host) not in _LOOPBACK:
+    if _parse_host_name(host) not in _LOOPBACK:
         raise Forbidden(f'the plain port answers to loopback names only, not to Host "{host}"')
     site = request.headers.get("Sec-Fetch-Site")
     if site not in (None, "same-origin", "none"):
@@ -27,7 +27,7 @@ def check(request: http.Request) -> None:
         raise Forbidden(f'the plain port refuses pages of other sites (Origin "{origin}")')
 
 
-def _host_name(host: str) -> str:
+def _parse_host_name(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()

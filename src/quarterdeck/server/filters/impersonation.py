@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from quarterdeck.kit import http
 from quarterdeck.server.authentication.user import ANONYMOUS, AUTHENTICATED, User
-from quarterdeck.server.authorization.authorizer import Attributes, Authorizer, check
+from quarterdeck.server.authorization.authorizer import Attributes, Authorizer, check_authorized
 from quarterdeck.wire.status import BadRequest
 
 _USER, _GROUP, _UID, _EXTRA = (
@@ -32,7 +32,7 @@ def impersonate(request: http.Request, user: User, authorizer: Authorizer) -> Us
     name = request.headers.get(_USER)
     groups = tuple(request.headers.get_all(_GROUP))
     uid = request.headers.get(_UID) or ""
-    extra = _extra(request)
+    extra = _read_extra(request)
     if not name:
         if groups or uid or extra:
             raise BadRequest("requested impersonation without impersonating a user")
@@ -40,10 +40,10 @@ def impersonate(request: http.Request, user: User, authorizer: Authorizer) -> Us
     _check(user, authorizer, name=name, groups=groups, uid=uid, extra=extra)
     if name == ANONYMOUS.name:
         return ANONYMOUS
-    return User(name=name, uid=uid, groups=_all_groups(name, groups), extra=extra)
+    return User(name=name, uid=uid, groups=_complete_groups(name, groups), extra=extra)
 
 
-def _extra(request: http.Request) -> dict[str, tuple[str, ...]]:
+def _read_extra(request: http.Request) -> dict[str, tuple[str, ...]]:
     names = [name for name, _ in request.headers.items() if name.startswith(_EXTRA)]
     return {
         unquote(name.removeprefix(_EXTRA)): tuple(request.headers.get_all(name)) for name in names
@@ -75,10 +75,10 @@ def _check(
         for value in values
     ]
     for attributes in wanted:
-        check(authorizer, user, attributes)
+        check_authorized(authorizer, user, attributes)
 
 
-def _all_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+def _complete_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
     if not groups and name.startswith(_ACCOUNT) and name.count(":") == 3:
         namespace = name.split(":")[2]
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")

@@ -3,7 +3,7 @@
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import required
 from quarterdeck.server import write
-from quarterdeck.server.authorization.authorizer import check
+from quarterdeck.server.authorization.authorizer import check_authorized
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import create, update
 from quarterdeck.server.registry.resource import Object
@@ -12,36 +12,36 @@ from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
-from quarterdeck.server.write.options import intent_of, validation_of
+from quarterdeck.server.write.options import parse_field_validation, parse_intent
 from quarterdeck.wire.query import PatchOptions
 from quarterdeck.wire.status import BadRequest, Invalid
 
 
-async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> responses.Answer:
+async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> responses.Response:
     """Apply a configuration; 201 if that makes the object."""
     if not options.field_manager:
         problem = required("fieldManager", "is required for apply patch")
         raise Invalid.of("PatchOptions", "", [problem], group="meta.k8s.io")
-    intent = intent_of(call, options, "PatchOptions", subresource=call.path.subresource)
-    validation = validation_of(options, "PatchOptions")
+    intent = parse_intent(call, options, "PatchOptions", subresource=call.path.subresource)
+    validation = parse_field_validation(options, "PatchOptions")
     config = read_config(call, body)
 
-    def merged(live: Object | None) -> Object:
-        value = field_managers.apply(
+    def merge(live: Object | None) -> Object:
+        value = field_managers.apply_configuration(
             core, call, config, live, manager=intent.manager, force=bool(options.force)
         )
-        shaped = decoder.shape(call, value, call.resource.gvk, field_validation=validation)
+        shaped = decoder.shape_object(call, value, call.resource.gvk, field_validation=validation)
         check_name(call, shaped["metadata"])
         check_namespace(call, shaped["metadata"])
         return shaped
 
     if core.store.get_pending(call.key) is not None or call.path.subresource:
-        written = await write.update(core, call, merged, intent, track=False)
+        written = await write.update(core, call, merge, intent, track=False)
     else:
-        check(core.authorizer, call.user, update.creation(call))
+        check_authorized(core.authorizer, call.user, update.build_create_attributes(call))
         _check_absent(call, config)
-        written = await write.create(core, call, merged(None), intent, track=False)
-    return create.answer(core, call, written)
+        written = await write.create(core, call, merge(None), intent, track=False)
+    return create.build_response(core, call, written)
 
 
 def read_config(call: Call, body: bytes) -> Object:
@@ -70,7 +70,7 @@ def read_config(call: Call, body: bytes) -> Object:
 def _check_absent(call: Call, config: Object) -> None:
     uid = config["metadata"].get("uid")
     if uid:
-        raise write.conflict(
+        raise write.build_conflict(
             call,
             f"uid mismatch: the provided object specified uid {uid}, and no existing object was"
             " found",

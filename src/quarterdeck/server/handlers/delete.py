@@ -15,7 +15,7 @@ from quarterdeck.wire.status import BadRequest, Invalid
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
-async def handle(core: Core, call: Call) -> responses.Answer:
+async def handle(core: Core, call: Call) -> responses.Response:
     """Delete an object, or begin to; a Status if it is gone, the object if something keeps it."""
     options = await read_options(core, call)
     removed = await write.delete(core, call, options)
@@ -24,8 +24,8 @@ async def handle(core: Core, call: Call) -> responses.Answer:
         details = {"name": call.path.name, "group": gvr.group, "kind": gvr.resource}
         details["uid"] = removed.value["metadata"].get("uid", "")
         shown = {name: text for name, text in details.items() if text}
-        return responses.success(call, {"details": shown})
-    return responses.served(core, call, removed.value)
+        return responses.build_success(call, {"details": shown})
+    return responses.build_object(core, call, removed.value)
 
 
 async def read_options(core: Core, call: Call) -> DeleteOptions:
@@ -54,4 +54,4 @@ async def read_options(core: Core, call: Call) -> DeleteOptions:
 
 
 def _read_document(call: Call, body: bytes) -> Any:
-    return decoder.decode_document(body, decoder.content_type(call))
+    return decoder.decode_document(body, decoder.get_content_type(call))

@@ -4,10 +4,10 @@ import msgspec
 
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
-from quarterdeck.server.core.time_slice import Turns
+from quarterdeck.server.core.time_slice import TimeSlice
 from quarterdeck.server.handlers.delete import read_options
-from quarterdeck.server.read.page import collect
-from quarterdeck.server.read.selection import select
+from quarterdeck.server.read.page import collect_page
+from quarterdeck.server.read.selection import parse_selection
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import lists, responses
 from quarterdeck.storage import Entry
@@ -15,14 +15,14 @@ from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import NotFound
 
 
-async def handle(core: Core, call: Call) -> responses.Answer:
+async def handle(core: Core, call: Call) -> responses.Response:
     """Delete each object on its own; the answer lists them as they were."""
     selector = ListOptions.parse(call.request.query)
     options = await read_options(core, call)
-    selection = select(call, selector)
+    selection = parse_selection(call, selector)
     snapshot = core.store.snapshot()
-    page = await collect(core, snapshot, selection, limit=selector.limit)
-    turns = Turns(core)
+    page = await collect_page(core, snapshot, selection, limit=selector.limit)
+    turns = TimeSlice(core)
     deleted: list[Entry] = []
     for entry in page.entries:
         path = call.path._replace(namespace=entry.key.namespace, name=entry.key.name)
@@ -32,7 +32,7 @@ async def handle(core: Core, call: Call) -> responses.Answer:
         except NotFound:
             continue
         deleted.append(entry)
-        await turns.take()
+        await turns.yield_if_due()
     metadata: dict[str, object] = {"resourceVersion": str(core.store.revision)}
     size = sum(len(entry.value) for entry in deleted)
-    return await lists.respond(core, call, deleted, size=size, metadata=metadata)
+    return await lists.build_list_response(core, call, deleted, size=size, metadata=metadata)

@@ -20,16 +20,16 @@ from quarterdeck.wire.status import BadRequest
 BUDGETS = "poddisruptionbudgets.policy"
 
 
-async def handle(core: Core, call: Call) -> responses.Answer:
+async def handle(core: Core, call: Call) -> responses.Response:
     """Delete the pod with the options of the eviction, if its budget allows."""
     body = await decoder.read_body(call, core.options.max_body_bytes)
-    value = decoder.decode_document(body, decoder.content_type(call))
+    value = decoder.decode_document(body, decoder.get_content_type(call))
     if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
         raise BadRequest("an eviction must be an Eviction object")
     check_name(call, value.setdefault("metadata", {}))
     dry_run = list(CreateOptions.parse(call.request.query).dry_run)
     options = DeleteOptions.from_body({"dryRun": dry_run} | (value.get("deleteOptions") or {}))
-    pod = decode_stored(call.resource, write.present(core, call).value)
+    pod = decode_stored(call.resource, write.get_current(core, call).value)
     # decided together with the deletion: nobody counts the budget anew between the two
     spent = _spend(core, call, pod, is_dry_run=bool(options.dry_run))
     await write.delete(core, call, options)
@@ -42,7 +42,7 @@ async def handle(core: Core, call: Call) -> responses.Answer:
         "status": "Success",
         "code": 201,
     }
-    return responses.document(core, call, kit_json.encode(document), 201)
+    return responses.build_document(core, call, kit_json.encode(document), 201)
 
 
 def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitable[object] | None:
@@ -57,7 +57,7 @@ def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitabl
         core.store.get_pending(entry.key) or entry
         for entry in core.store.snapshot().range(BUDGETS, call.path.namespace)
     ]
-    budget = eviction_budget.budget_of(pod, [kit_json.decode(entry.value) for entry in entries])
+    budget = eviction_budget.find_budget(pod, [kit_json.decode(entry.value) for entry in entries])
     if budget is None or eviction_budget.is_free(budget, pod):
         return None
     eviction_budget.spend(budget, format_time(core.clock.now()))
@@ -73,4 +73,4 @@ def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitabl
     try:
         return core.store.put(key, encode, expected=revision)
     except RevisionConflict as error:  # the state just read is the newest decided one
-        raise write.conflict(call, write.MODIFIED) from error
+        raise write.build_conflict(call, write.MODIFIED) from error

@@ -8,7 +8,7 @@ from quarterdeck.server.response import responses
 from quarterdeck.wire.query import GetOptions
 
 
-async def handle(core: Core, call: Call) -> responses.Answer:
+async def handle(core: Core, call: Call) -> responses.Response:
     """The stored bytes as they are, unless the client wants another form."""
     if call.request.query:
         options = GetOptions.parse(call.request.query)
@@ -16,5 +16,5 @@ async def handle(core: Core, call: Call) -> responses.Answer:
             await wait_for_version(core, options.resource_version)
     entry = core.store.get(call.key)
     if entry is None:
-        raise write.missing(call)
-    return responses.stored(core, call, entry.value)
+        raise write.build_not_found(call)
+    return responses.build_stored(core, call, entry.value)

@@ -7,9 +7,9 @@ so that others get their turns; all of it is read from one snapshot.
 from quarterdeck.server.core import Core
 from quarterdeck.server.read import continue_token
 from quarterdeck.server.read.options import EXACT, check_options
-from quarterdeck.server.read.page import Page, collect
+from quarterdeck.server.read.page import Page, collect_page
 from quarterdeck.server.read.resource_version import parse_version, wait_for_version
-from quarterdeck.server.read.selection import Selection, select
+from quarterdeck.server.read.selection import Selection, parse_selection
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import lists, responses
 from quarterdeck.storage import Compacted, Snapshot
@@ -28,24 +28,24 @@ _CONTINUE_EXPIRED = (
 _VERSION_EXPIRED = "The resourceVersion for the provided list is too old."
 
 
-async def handle(core: Core, call: Call, options: ListOptions) -> responses.Answer:
+async def handle(core: Core, call: Call, options: ListOptions) -> responses.Response:
     """One page of the objects a request selects."""
     check_options(options)
-    selection = select(call, options)
-    snapshot, after = await _snapshot(core, options, selection)
-    page = await collect(core, snapshot, selection, after=after, limit=options.limit)
-    metadata = _metadata(call, snapshot, selection, page)
+    selection = parse_selection(call, options)
+    snapshot, after = await _open_snapshot(core, options, selection)
+    page = await collect_page(core, snapshot, selection, after=after, limit=options.limit)
+    metadata = _build_metadata(call, snapshot, selection, page)
     include = parse_query(call.request.query).get("includeObject", ["Metadata"])[0]
-    return await lists.respond(
+    return await lists.build_list_response(
         core, call, page.entries, size=page.bytes, metadata=metadata, include=include
     )
 
 
-async def _snapshot(
+async def _open_snapshot(
     core: Core, options: ListOptions, selection: Selection
 ) -> tuple[Snapshot, tuple[str, str] | None]:
     if options.continue_:
-        return await _continued(core, options, selection)
+        return await _open_continued_snapshot(core, options, selection)
     version = parse_version(options.resource_version)
     if not version:
         return core.store.snapshot(), None
@@ -61,7 +61,7 @@ async def _snapshot(
         raise Expired(_VERSION_EXPIRED) from error
 
 
-async def _continued(
+async def _open_continued_snapshot(
     core: Core, options: ListOptions, selection: Selection
 ) -> tuple[Snapshot, tuple[str, str] | None]:
     if options.resource_version not in ("", "0"):
@@ -82,7 +82,7 @@ async def _continued(
         raise Expired(_CONTINUE_EXPIRED, metadata={"continue": token}) from error
 
 
-def _metadata(
+def _build_metadata(
     call: Call, snapshot: Snapshot, selection: Selection, page: Page
 ) -> dict[str, object]:
     metadata: dict[str, object] = {"resourceVersion": str(snapshot.revision)}

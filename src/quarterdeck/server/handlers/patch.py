@@ -16,7 +16,7 @@ from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
-from quarterdeck.server.write.options import intent_of, validation_of
+from quarterdeck.server.write.options import parse_field_validation, parse_intent
 from quarterdeck.wire import json_patch, merge_patch
 from quarterdeck.wire.media import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions
@@ -31,41 +31,41 @@ Patch = Callable[[Object], Object]
 """From an object of its own (which it may change) to the patched one."""
 
 
-async def handle(core: Core, call: Call) -> responses.Answer:
+async def handle(core: Core, call: Call) -> responses.Response:
     """Change an object by a patch in any of the four forms."""
     options = PatchOptions.parse(call.request.query)
-    media = decoder.content_type(call)
-    if media not in accepted(call):
-        raise decoder.unsupported(*accepted(call))
+    media = decoder.get_content_type(call)
+    if media not in list_media_types(call):
+        raise decoder.build_unsupported(*list_media_types(call))
     body = await decoder.read_body(call, core.options.max_body_bytes)
     if media == APPLY_PATCH:
         from quarterdeck.server.handlers import apply
 
         return await apply.handle(core, call, body, options)
-    intent = intent_of(call, options, "PatchOptions", subresource=call.path.subresource)
-    validation = validation_of(options, "PatchOptions")
+    intent = parse_intent(call, options, "PatchOptions", subresource=call.path.subresource)
+    validation = parse_field_validation(options, "PatchOptions")
     patch = read_patch(core, call, body, media)
 
     def change(old: Object) -> Object:
-        return reshape(call, patch(copy_of(old)), validation)
+        return shape_patched(call, patch(copy_object(old)), validation)
 
-    return create.answer(core, call, await write.update(core, call, change, intent))
+    return create.build_response(core, call, await write.update(core, call, change, intent))
 
 
-def accepted(call: Call) -> tuple[str, ...]:
+def list_media_types(call: Call) -> tuple[str, ...]:
     """The media types of patches a resource takes."""
     if call.resource.is_custom:
         return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
     return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
 
-def copy_of(value: Object) -> Object:
+def copy_object(value: Object) -> Object:
     """An object of one's own; faster than a deep copy."""
     copied: Object = kit_json.decode(kit_json.encode(value))
     return copied
 
 
-def reshape(call: Call, value: Any, validation: str) -> Object:
+def shape_patched(call: Call, value: Any, validation: str) -> Object:
     """A patched object in the shape of its kind.
 
     Raises:
@@ -73,15 +73,15 @@ def reshape(call: Call, value: Any, validation: str) -> Object:
     """
     gvk = call.resource.gvk
     if not isinstance(value, dict):
-        raise rejected()
+        raise build_rejection()
     decoder.check_type(call, value, gvk, body=b"")
-    shaped = decoder.shape(call, value, gvk, field_validation=validation)
+    shaped = decoder.shape_object(call, value, gvk, field_validation=validation)
     check_name(call, shaped["metadata"])
     check_namespace(call, shaped["metadata"])
     return shaped
 
 
-def rejected() -> Invalid:
+def build_rejection() -> Invalid:
     """What Kubernetes says of a patch that does not fit the object."""
     return Invalid(
         "the server rejected our request due to an error in our request", details=Details()
@@ -99,7 +99,7 @@ def read_patch(core: Core, call: Call, body: bytes, media: str) -> Patch:
     except kit_json.JsonError as error:
         raise BadRequest(f"error decoding patch: {error}") from error
     if media == JSON_PATCH:
-        return _json_patch(core, document)
+        return _parse_json_patch(core, document)
     if not isinstance(document, dict):
         name = {list: "array", str: "string", bool: "bool"}.get(type(document), "number")
         raise BadRequest(
@@ -107,11 +107,11 @@ def read_patch(core: Core, call: Call, body: bytes, media: str) -> Patch:
             " map[string]interface {}"
         )
     if media == MERGE_PATCH:
-        return lambda value: _object(merge_patch.apply(value, document))
-    return _strategic(call, document)
+        return lambda value: _check_object(merge_patch.apply(value, document))
+    return _build_strategic_patch(call, document)
 
 
-def _json_patch(core: Core, document: Any) -> Patch:
+def _parse_json_patch(core: Core, document: Any) -> Patch:
     limit = core.options.max_patch_operations
     if isinstance(document, list) and len(document) > limit:
         raise RequestEntityTooLarge(
@@ -126,30 +126,30 @@ def _json_patch(core: Core, document: Any) -> Patch:
     try:
         operations = json_patch.parse(document)
     except json_patch.JsonPatchError as error:
-        raise rejected() from error
+        raise build_rejection() from error
 
     def apply(value: Object) -> Object:
         try:
-            return _object(json_patch.apply(value, operations))
+            return _check_object(json_patch.apply(value, operations))
         except json_patch.JsonPatchError as error:
-            raise rejected() from error
+            raise build_rejection() from error
 
     return apply
 
 
-def _strategic(call: Call, document: Object) -> Patch:
+def _build_strategic_patch(call: Call, document: Object) -> Patch:
     from quarterdeck.wire import strategic
 
     def apply(value: Object) -> Object:
         try:
-            return _object(strategic.apply(value, document, call.resource.node))
+            return _check_object(strategic.apply(value, document, call.resource.node))
         except strategic.StrategicMergeError as error:
             raise BadRequest(str(error)) from error
 
     return apply
 
 
-def _object(value: Any) -> Object:
+def _check_object(value: Any) -> Object:
     if not isinstance(value, dict):
-        raise rejected()
+        raise build_rejection()
     return value

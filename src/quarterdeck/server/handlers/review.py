@@ -20,7 +20,7 @@ from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
-from quarterdeck.server.write.options import intent_of, validation_of
+from quarterdeck.server.write.options import parse_field_validation, parse_intent
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import BadRequest, Invalid, Unauthorized
 
@@ -28,32 +28,32 @@ Review = Callable[[Core, Call, Object], None]
 """Fills in the status of a review, in place."""
 
 
-async def handle(core: Core, call: Call) -> responses.Answer:
+async def handle(core: Core, call: Call) -> responses.Response:
     """Answer a review; 201 with its status filled in."""
     options = CreateOptions.parse(call.request.query)
-    intent = intent_of(call, options, "CreateOptions")
-    validation = validation_of(options, "CreateOptions")
+    intent = parse_intent(call, options, "CreateOptions")
+    validation = parse_field_validation(options, "CreateOptions")
     body = await decoder.read_body(call, core.options.max_body_bytes)
     value = decoder.decode_object(call, body, call.resource.gvk, validation)
     if call.resource.namespaced:
         check_namespace(call, value["metadata"])
     value.pop("status", None)
-    value = field_managers.track(core, call, value, None, manager=intent.manager)
+    value = field_managers.track_fields(core, call, value, None, manager=intent.manager)
     value["metadata"].setdefault("creationTimestamp", None)
     _REVIEWS[call.resource.kind](core, call, value)
-    return responses.served(core, call, value, 201)
+    return responses.build_object(core, call, value, 201)
 
 
-def _self(core: Core, call: Call, value: Object) -> None:
+def _review_self(core: Core, call: Call, value: Object) -> None:
     value["metadata"]["creationTimestamp"] = format_time(core.clock.now())
     value["status"] = {"userInfo": call.user.to_info()}
 
 
-def _self_access(core: Core, call: Call, value: Object) -> None:
-    value["status"] = _decision(core, call, call.user, value.get("spec") or {})
+def _review_self_access(core: Core, call: Call, value: Object) -> None:
+    value["status"] = _decide(core, call, call.user, value.get("spec") or {})
 
 
-def _access(core: Core, call: Call, value: Object) -> None:
+def _review_access(core: Core, call: Call, value: Object) -> None:
     spec = value.get("spec") or {}
     if not spec.get("user") and not spec.get("groups"):
         problem = invalid("spec.user", "", "at least one of user or group must be specified")
@@ -63,10 +63,10 @@ def _access(core: Core, call: Call, value: Object) -> None:
         uid=spec.get("uid") or "",
         groups=tuple(spec.get("groups") or ()),
     )
-    value["status"] = _decision(core, call, user, spec)
+    value["status"] = _decide(core, call, user, spec)
 
 
-def _self_rules(core: Core, call: Call, value: Object) -> None:
+def _review_self_rules(core: Core, call: Call, value: Object) -> None:
     """List the rules the user holds, those about resources and those about paths apart."""
     namespace = (value.get("spec") or {}).get("namespace") or ""
     if not namespace:
@@ -81,7 +81,7 @@ def _self_rules(core: Core, call: Call, value: Object) -> None:
     }
 
 
-def _token(core: Core, call: Call, value: Object) -> None:
+def _review_token(core: Core, call: Call, value: Object) -> None:
     spec = value.get("spec") or {}
     if not (token := spec.get("token")):
         raise BadRequest("token is required for TokenReview in authentication")
@@ -94,11 +94,11 @@ def _token(core: Core, call: Call, value: Object) -> None:
     value["status"] = {
         "authenticated": True,
         "user": user.to_info(),
-        "audiences": _held(core, token, audiences),
+        "audiences": _select_audiences(core, token, audiences),
     }
 
 
-def _held(core: Core, token: str, audiences: list[str]) -> list[str]:
+def _select_audiences(core: Core, token: str, audiences: list[str]) -> list[str]:
     """Those of the audiences that a token is for; static tokens are for everybody."""
     return [each for each in audiences if _is_for(core, token, each)]
 
@@ -111,7 +111,7 @@ def _is_for(core: Core, token: str, audience: str) -> bool:
     return True
 
 
-def _decision(core: Core, call: Call, user: User, spec: Object) -> Object:
+def _decide(core: Core, call: Call, user: User, spec: Object) -> Object:
     asked, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if (asked is None) == (path is None):
         problem = invalid(
@@ -129,10 +129,10 @@ def _decision(core: Core, call: Call, user: User, spec: Object) -> Object:
 
 
 _REVIEWS: dict[str, Review] = {
-    "SelfSubjectReview": _self,
-    "SelfSubjectAccessReview": _self_access,
-    "SubjectAccessReview": _access,
-    "LocalSubjectAccessReview": _access,
-    "SelfSubjectRulesReview": _self_rules,
-    "TokenReview": _token,
+    "SelfSubjectReview": _review_self,
+    "SelfSubjectAccessReview": _review_self_access,
+    "SubjectAccessReview": _review_access,
+    "LocalSubjectAccessReview": _review_access,
+    "SelfSubjectRulesReview": _review_self_rules,
+    "TokenReview": _review_token,
 }

@@ -9,15 +9,15 @@ from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import patch as patching
 from quarterdeck.server.registry.codec import decode_stored
-from quarterdeck.server.registry.printer import AGE, NAME, column, created
+from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import SCALE, Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.request.object_key import check_name
 from quarterdeck.server.response import responses
-from quarterdeck.server.response.forms import partial
-from quarterdeck.server.write.options import intent_of
+from quarterdeck.server.response.forms import build_partial
+from quarterdeck.server.write.options import parse_intent
 from quarterdeck.wire.media import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions, UpdateOptions
 from quarterdeck.wire.status import BadRequest, Invalid, NotFound
@@ -25,74 +25,74 @@ from quarterdeck.wire.status import BadRequest, Invalid, NotFound
 SCALE_KIND = GVK("autoscaling", "v1", "Scale")
 _COLUMNS = (
     NAME,
-    column("Desired", "integer", text="replicas is the desired number of instances."),
-    column("Available", "integer", text="replicas is the observed number of instances."),
+    build_column("Desired", "integer", text="replicas is the desired number of instances."),
+    build_column("Available", "integer", text="replicas is the observed number of instances."),
     AGE,
 )
 
 
-async def get(core: Core, call: Call) -> responses.Answer:
+async def get(core: Core, call: Call) -> responses.Response:
     """The scale of an object."""
     entry = core.store.get(call.key)
     if entry is None:
-        raise write.missing(call)
+        raise write.build_not_found(call)
     value = decode_stored(call.resource, entry.value)
     return _answer(core, call, to_scale(call, value))
 
 
-async def update(core: Core, call: Call) -> responses.Answer:
+async def update(core: Core, call: Call) -> responses.Response:
     """PUT of a scale."""
     options = UpdateOptions.parse(call.request.query)
-    intent = intent_of(call, options, "UpdateOptions", subresource=SCALE)
+    intent = parse_intent(call, options, "UpdateOptions", subresource=SCALE)
     body = await decoder.read_body(call, core.options.max_body_bytes)
-    scale = decoder.decode_document(body, decoder.content_type(call))
-    written = await write.update(core, call, lambda old: _changed(call, old, scale), intent)
+    scale = decoder.decode_document(body, decoder.get_content_type(call))
+    written = await write.update(core, call, lambda old: _apply_scale(call, old, scale), intent)
     return _answer(core, call, to_scale(call, written.value))
 
 
-async def patch(core: Core, call: Call) -> responses.Answer:
+async def patch(core: Core, call: Call) -> responses.Response:
     """PATCH of a scale."""
     options = PatchOptions.parse(call.request.query)
-    media = decoder.content_type(call)
-    if media not in patching.accepted(call) or media == APPLY_PATCH:
-        raise decoder.unsupported(*patching.accepted(call))
-    intent = intent_of(call, options, "PatchOptions", subresource=SCALE)
+    media = decoder.get_content_type(call)
+    if media not in patching.list_media_types(call) or media == APPLY_PATCH:
+        raise decoder.build_unsupported(*patching.list_media_types(call))
+    intent = parse_intent(call, options, "PatchOptions", subresource=SCALE)
     body = await decoder.read_body(call, core.options.max_body_bytes)
     if media == STRATEGIC_MERGE_PATCH:
         media = MERGE_PATCH  # a Scale has no lists, so the two are the same
     apply = patching.read_patch(core, call, body, media)
     written = await write.update(
-        core, call, lambda old: _changed(call, old, apply(to_scale(call, old))), intent
+        core, call, lambda old: _apply_scale(call, old, apply(to_scale(call, old))), intent
     )
     return _answer(core, call, to_scale(call, written.value))
 
 
-def _answer(core: Core, call: Call, scale: Object) -> responses.Answer:
+def _answer(core: Core, call: Call, scale: Object) -> responses.Response:
     """A Scale in the form the client chose."""
     match call.choice.form:
         case Form.OBJECT:
             shown = scale
         case Form.METADATA:
-            shown = partial(scale, call.choice.version)
+            shown = build_partial(scale, call.choice.version)
         case Form.TABLE:
-            shown = _table(core, call, scale)
-    return responses.document(core, call, kit_json.encode(shown))
+            shown = _build_table(core, call, scale)
+    return responses.build_document(core, call, kit_json.encode(shown))
 
 
-def _table(core: Core, call: Call, scale: Object) -> Object:
+def _build_table(core: Core, call: Call, scale: Object) -> Object:
     metadata = scale["metadata"]
     cells = (
         metadata["name"],
         scale["spec"].get("replicas", 0),
         scale["status"]["replicas"],
-        created(scale, core.clock.now()),
+        format_creation_age(scale, core.clock.now()),
     )
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{call.choice.version}",
         "metadata": {"resourceVersion": metadata.get("resourceVersion", "")},
         "columnDefinitions": [msgspec.to_builtins(each) for each in _COLUMNS],
-        "rows": [{"cells": cells, "object": partial(scale, call.choice.version)}],
+        "rows": [{"cells": cells, "object": build_partial(scale, call.choice.version)}],
     }
 
 
@@ -120,7 +120,7 @@ def to_scale(call: Call, value: Object) -> Object:
     }
 
 
-def _changed(call: Call, old: Object, scale: object) -> Object:
+def _apply_scale(call: Call, old: Object, scale: object) -> Object:
     """The object with the replica number of a Scale; `old` is only read."""
     if not isinstance(scale, dict):
         raise BadRequest("the body of a scale must be a Scale object")
@@ -136,7 +136,7 @@ def _changed(call: Call, old: Object, scale: object) -> Object:
     if replicas < 0:
         problem = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise Invalid.of("Scale", call.path.name, [problem], group=SCALE_KIND.group)
-    value = patching.copy_of(old)
+    value = patching.copy_object(old)
     for name in ("resourceVersion", "uid"):
         if metadata.get(name):
             value["metadata"][name] = metadata[name]

@@ -12,16 +12,16 @@ from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.server import write
 from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES, Bound
 from quarterdeck.server.core import Core
-from quarterdeck.server.kinds.catalog import home_of
+from quarterdeck.server.kinds.catalog import find_rules
 from quarterdeck.server.kinds.strategy import BuiltinStrategy
-from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
-from quarterdeck.server.write.options import intent_of, validation_of
+from quarterdeck.server.write.options import parse_field_validation, parse_intent
 from quarterdeck.storage import StoreKey
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import BadRequest, Conflict, Invalid, NotFound
@@ -34,53 +34,53 @@ _MAX_SECONDS = 2**32
 _BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
-async def handle(core: Core, call: Call) -> responses.Answer:
+async def handle(core: Core, call: Call) -> responses.Response:
     """Issue a token; 201 with the request and the token in its status."""
     options = CreateOptions.parse(call.request.query)
-    intent = intent_of(call, options, "CreateOptions", subresource=TOKEN)
-    validation = validation_of(options, "CreateOptions")
-    asked = msgspec.structs.replace(call, resource=_resource())
+    intent = parse_intent(call, options, "CreateOptions", subresource=TOKEN)
+    validation = parse_field_validation(options, "CreateOptions")
+    asked = msgspec.structs.replace(call, resource=_build_resource())
     body = await decoder.read_body(call, core.options.max_body_bytes)
     value = decoder.decode_object(asked, body, KIND, validation)
-    account = write.present(core, call)
+    account = write.get_current(core, call)
     metadata = value["metadata"]
     check_name(call, metadata)
     check_namespace(call, metadata)
     value.pop("status", None)
-    value = field_managers.track(core, asked, value, None, manager=intent.manager)
+    value = field_managers.track_fields(core, asked, value, None, manager=intent.manager)
     value["metadata"]["creationTimestamp"] = format_time(core.clock.now())
     spec = value.setdefault("spec", {})
     spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
     spec["expirationSeconds"] = seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
-    if errors := _seconds_errors(seconds):
+    if errors := _validate_seconds(seconds):
         raise Invalid.of(KIND.kind, "", errors, group=KIND.group)
-    bound = _bound(core, call, spec.get("boundObjectRef"))
+    bound = _find_bound_object(core, call, spec.get("boundObjectRef"))
     token = core.accounts.issue(
         call.key,
-        uid=facts_of(account).uid,
+        uid=get_object_meta(account).uid,
         audiences=spec["audiences"],
         seconds=seconds,
         bound=bound,
     )
     ends = core.clock.now() + timedelta(seconds=seconds)
     value["status"] = {"token": token, "expirationTimestamp": format_time(ends)}
-    return responses.served(core, asked, value, 201)
+    return responses.build_object(core, asked, value, 201)
 
 
 @functools.cache
-def _resource() -> Resource:
+def _build_resource() -> Resource:
     return Resource(
         gvr=GVR(KIND.group, KIND.version, "tokenrequests"),
         kind=KIND.kind,
         list_kind="TokenRequestList",
         singular="tokenrequest",
         namespaced=True,
-        strategy=BuiltinStrategy(KIND, home_of(KIND), has_status=False),
+        strategy=BuiltinStrategy(KIND, find_rules(KIND), has_status=False),
         verbs=("create",),
     )
 
 
-def _seconds_errors(seconds: int) -> list[FieldError]:
+def _validate_seconds(seconds: int) -> list[FieldError]:
     field = "spec.expirationSeconds"
     if seconds < _MIN_SECONDS:
         return [invalid(field, seconds, "may not specify a duration less than 10 minutes")]
@@ -89,7 +89,7 @@ def _seconds_errors(seconds: int) -> list[FieldError]:
     return []
 
 
-def _bound(core: Core, call: Call, reference: Object | None) -> Bound | None:
+def _find_bound_object(core: Core, call: Call, reference: Object | None) -> Bound | None:
     """What the token is to be bound to, which must be there.
 
     Raises:
@@ -109,7 +109,7 @@ def _bound(core: Core, call: Call, reference: Object | None) -> Bound | None:
         raise NotFound.of(_BINDABLE[kind], name)
     if kind == "Pod":
         _check_account(call, kit_json.decode(entry.value))
-    uid, wanted = facts_of(entry).uid, reference.get("uid") or ""
+    uid, wanted = get_object_meta(entry).uid, reference.get("uid") or ""
     if wanted and wanted != uid:
         raise Conflict.of(
             kind,

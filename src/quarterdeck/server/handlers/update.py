@@ -1,7 +1,7 @@
 """PUT of an object, or of its status."""
 
 from quarterdeck.server import write
-from quarterdeck.server.authorization.authorizer import Attributes, check
+from quarterdeck.server.authorization.authorizer import Attributes, check_authorized
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import create
 from quarterdeck.server.registry.resource import Object
@@ -9,15 +9,15 @@ from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
-from quarterdeck.server.write.options import intent_of, validation_of
+from quarterdeck.server.write.options import parse_field_validation, parse_intent
 from quarterdeck.wire.query import UpdateOptions
 
 
-async def handle(core: Core, call: Call) -> responses.Answer:
+async def handle(core: Core, call: Call) -> responses.Response:
     """Replace an object; some kinds are created where they are absent."""
     options = UpdateOptions.parse(call.request.query)
-    intent = intent_of(call, options, "UpdateOptions", subresource=call.path.subresource)
-    validation = validation_of(options, "UpdateOptions")
+    intent = parse_intent(call, options, "UpdateOptions", subresource=call.path.subresource)
+    validation = parse_field_validation(options, "UpdateOptions")
     body = await decoder.read_body(call, core.options.max_body_bytes)
 
     def read() -> Object:
@@ -28,7 +28,7 @@ async def handle(core: Core, call: Call) -> responses.Answer:
 
     value = read()
     if core.store.get_pending(call.key) is None and _may_create(call):
-        check(core.authorizer, call.user, creation(call))
+        check_authorized(core.authorizer, call.user, build_create_attributes(call))
         value["metadata"].pop("resourceVersion", None)
         written = await write.create(core, call, value, intent)
     else:
@@ -36,14 +36,14 @@ async def handle(core: Core, call: Call) -> responses.Answer:
         written = await write.update(
             core, call, lambda _old: ready.pop() if ready else read(), intent
         )
-    return create.answer(core, call, written)
+    return create.build_response(core, call, written)
 
 
 def _may_create(call: Call) -> bool:
     return call.resource.strategy.allow_create_on_update and not call.path.subresource
 
 
-def creation(call: Call) -> Attributes:
+def build_create_attributes(call: Call) -> Attributes:
     """What a write that turns out to create has to be allowed."""
     gvr, path = call.resource.gvr, call.path
     return Attributes(

@@ -9,12 +9,12 @@ reads too slowly is dropped by the store and resumes from the last version it sa
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.core import Core
-from quarterdeck.server.core.time_slice import Turns
+from quarterdeck.server.core.time_slice import TimeSlice
 from quarterdeck.server.core.timers import Timer
 from quarterdeck.server.read.options import check_options
-from quarterdeck.server.read.page import collect
+from quarterdeck.server.read.page import collect_page
 from quarterdeck.server.read.resource_version import parse_version, wait_for_version
-from quarterdeck.server.read.selection import Selection, select
+from quarterdeck.server.read.selection import Selection, parse_selection
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import frames, responses
 from quarterdeck.storage import Closed, Compacted, Entry, SlowWatcher, StoreEvent, Watcher
@@ -26,10 +26,10 @@ _LAST_BOOKMARK_S = 2.0
 _INITIAL_BATCH = 128
 
 
-async def handle(core: Core, call: Call, options: ListOptions) -> responses.Answer:
+async def handle(core: Core, call: Call, options: ListOptions) -> responses.Response:
     """Open the stream; what is wrong with the request is answered before it begins."""
     check_options(options)
-    selection = select(call, options)
+    selection = parse_selection(call, options)
     version = parse_version(options.resource_version)
     wants_state = _wants_state(options, version)
     if wants_state and version:
@@ -39,9 +39,9 @@ async def handle(core: Core, call: Call, options: ListOptions) -> responses.Answ
     if wants_state:
         snapshot = core.store.snapshot()
         after = snapshot.revision
-        initial = (await collect(core, snapshot, selection)).entries
+        initial = (await collect_page(core, snapshot, selection)).entries
     stream = WatchStream(core, call, selection, options=options, after=after, initial=initial)
-    return http.StreamResponse(200, responses.headers_of(call), stream.run)
+    return http.StreamResponse(200, responses.build_headers(call), stream.run)
 
 
 def _wants_state(options: ListOptions, version: int) -> bool:
@@ -70,7 +70,7 @@ class WatchStream:
         self._options = options
         self._after = after
         self._initial = initial
-        self._encode = frames.encoder(core, call)
+        self._encode = frames.build_encoder(core, call)
         self._watcher: Watcher | None = None
         self._writer: http.BodyWriter | None = None
         self._timers: list[Timer] = []
@@ -98,7 +98,7 @@ class WatchStream:
             self._core.streams.add(self)
             self._set_timers()
             await self._write_initial(writer)
-            await self._follow(writer, self._watcher)
+            await self._write_events(writer, self._watcher)
         except (http.PeerGone, Closed):
             return
         except SlowWatcher:
@@ -116,30 +116,30 @@ class WatchStream:
         self._core.streams.discard(self)
 
     async def _write_initial(self, writer: http.BodyWriter) -> None:
-        turns = Turns(self._core)
+        turns = TimeSlice(self._core)
         entries, self._initial = self._initial, []
         for start in range(0, len(entries), _INITIAL_BATCH):
             batch = entries[start : start + _INITIAL_BATCH]
             added = EventType.ADDED
             await writer.write(b"".join([self._encode(added, each.value, 0) for each in batch]))
-            await turns.take()
+            await turns.yield_if_due()
         if self._options.send_initial_events:
-            writer.write_nowait(self._bookmark({INITIAL_EVENTS_END: "true"}))
+            writer.write_nowait(self._encode_bookmark({INITIAL_EVENTS_END: "true"}))
         self._is_live = True
 
-    async def _follow(self, writer: http.BodyWriter, watcher: Watcher) -> None:
+    async def _write_events(self, writer: http.BodyWriter, watcher: Watcher) -> None:
         limit = self._core.options.watch_buffer_bytes
         async for batch in watcher:
-            data = self._frames(batch)
+            data = self._encode_batch(batch)
             if data and writer.write_nowait(data) > limit:
                 await writer.write(b"")
 
-    def _frames(self, batch: list[StoreEvent]) -> bytes:
+    def _encode_batch(self, batch: list[StoreEvent]) -> bytes:
         if len(batch) == 1:
-            return self._frame(batch[0])
-        return b"".join([self._frame(event) for event in batch])
+            return self._encode_event(batch[0])
+        return b"".join([self._encode_event(event) for event in batch])
 
-    def _frame(self, event: StoreEvent) -> bytes:
+    def _encode_event(self, event: StoreEvent) -> bytes:
         """What an event means to this client; nothing, if it never saw the object."""
         before, after = event.before, event.after
         is_match = after is not None and self._selection.matches(after)
@@ -151,7 +151,7 @@ class WatchStream:
             return b""
         if after is None and event.tombstone is not None:
             return self._encode(EventType.DELETED, event.tombstone, event.revision)
-        value = frames.with_version(before.value, event.revision)
+        value = frames.set_version(before.value, event.revision)
         return self._encode(EventType.DELETED, value, event.revision)
 
     def _set_timers(self) -> None:
@@ -162,16 +162,16 @@ class WatchStream:
             seconds_left = base + core.random.random() * base
         else:
             seconds_left = float(seconds)
-        self._timers.append(timers.after(seconds_left, self._end))
+        self._timers.append(timers.call_later(seconds_left, self._end))
         if self._options.allow_watch_bookmarks:
             last = seconds_left - _LAST_BOOKMARK_S
             if last > 0:
-                self._timers.append(timers.after(last, self._write_bookmark))
+                self._timers.append(timers.call_later(last, self._write_bookmark))
             self._schedule_bookmark()
 
     def _schedule_bookmark(self) -> None:
         interval = self._core.options.bookmark_interval_s
-        timer = self._core.timers.after(interval, self._on_interval)
+        timer = self._core.timers.call_later(interval, self._on_interval)
         self._timers = [each for each in self._timers if not each.is_cancelled]
         self._timers.append(timer)
 
@@ -186,11 +186,11 @@ class WatchStream:
         if self._writer is None or not self._is_live:
             return  # a version before all initial objects are out would promise too much
         try:
-            self._writer.write_nowait(self._bookmark({}))
+            self._writer.write_nowait(self._encode_bookmark({}))
         except http.PeerGone:
             self.close()
 
-    def _bookmark(self, annotations: dict[str, str]) -> bytes:
+    def _encode_bookmark(self, annotations: dict[str, str]) -> bytes:
         resource = self._call.resource
         position = self._watcher.position if self._watcher is not None else self._after
         metadata: dict[str, object] = {

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
-    from quarterdeck.server.kinds.catalog import builtin_resources
+    from quarterdeck.server.kinds.catalog import build_builtin_resources
 
-__all__ = ["builtin_resources"]
+__all__ = ["build_builtin_resources"]
 
 if not TYPE_CHECKING:
-    __getattr__ = lazy.attach(__name__, {"catalog": ("builtin_resources",)})
+    __getattr__ = lazy.attach(__name__, {"catalog": ("build_builtin_resources",)})

@@ -75,20 +75,20 @@ _ELSEWHERE = frozenset({"customresourcedefinitions"})
 """Registered by `server.custom`."""
 
 
-def builtin_resources() -> Iterator[Resource]:
+def build_builtin_resources() -> Iterator[Resource]:
     """Every built-in kind that is stored; reviews and bindings are answered elsewhere."""
     for declared in builtins.resources():
         name = declared.gvr.resource
         if "list" in declared.verbs and name not in _NOT_STORED | _ELSEWHERE:
-            yield _resource(declared)
+            yield _build_resource(declared)
 
 
-def home_of(gvk: GVK) -> str:
+def find_rules(gvk: GVK) -> str:
     """Where the rules of a kind are: module and name."""
     return _RULES.get((gvk.api_version, gvk.kind), "strategy.ORDINARY")
 
 
-def _resource(declared: builtins.Resource) -> Resource:
+def _build_resource(declared: builtins.Resource) -> Resource:
     parts = {
         part.name: Subresource(name=part.name, verbs=part.verbs, gvk=part.kind)
         for part in declared.subresources
@@ -99,7 +99,9 @@ def _resource(declared: builtins.Resource) -> Resource:
         list_kind=f"{declared.kind.kind}List",
         singular=declared.singular,
         namespaced=declared.namespaced,
-        strategy=BuiltinStrategy(declared.kind, home_of(declared.kind), has_status=STATUS in parts),
+        strategy=BuiltinStrategy(
+            declared.kind, find_rules(declared.kind), has_status=STATUS in parts
+        ),
         short_names=declared.short_names,
         categories=declared.categories,
         verbs=declared.verbs,

@@ -6,9 +6,17 @@ from datetime import datetime
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import at, fill, items, mapping
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.printer import AGE, NAME, NONE, UNKNOWN, column, created, wide
+from quarterdeck.server.registry.printer import (
+    AGE,
+    NAME,
+    NONE,
+    UNKNOWN,
+    build_column,
+    build_wide_column,
+    format_creation_age,
+)
 from quarterdeck.server.registry.resource import STATUS, Context, Object
 
 # namespaces --------------------------------------------------------------------------------------
@@ -21,8 +29,8 @@ def _default_namespace(value: Object) -> None:
     if name := value["metadata"].get("name"):
         labels = value["metadata"].setdefault("labels", {})
         labels[NAME_LABEL] = name
-    if not mapping(value, STATUS).get("phase"):
-        value[STATUS] = {**mapping(value, STATUS), "phase": "Active"}
+    if not get_mapping(value, STATUS).get("phase"):
+        value[STATUS] = {**get_mapping(value, STATUS), "phase": "Active"}
 
 
 def _prepare_namespace(value: Object, context: Context) -> None:
@@ -35,19 +43,19 @@ def _prepare_namespace(value: Object, context: Context) -> None:
 
 def _update_namespace(value: Object, old: Object, context: Context) -> None:
     if context.subresource != "finalize":
-        value["spec"] = {**mapping(value, "spec")}
-        if "finalizers" in mapping(old, "spec"):
+        value["spec"] = {**get_mapping(value, "spec")}
+        if "finalizers" in get_mapping(old, "spec"):
             value["spec"]["finalizers"] = old["spec"]["finalizers"]
 
 
 def _end_namespace(value: Object, context: Context) -> bool:
-    value[STATUS] = {**mapping(value, STATUS), "phase": "Terminating"}
-    return bool(items(value, "spec", "finalizers"))
+    value[STATUS] = {**get_mapping(value, STATUS), "phase": "Terminating"}
+    return bool(get_items(value, "spec", "finalizers"))
 
 
-def _namespace_cells(value: Object, now: datetime) -> Sequence[object]:
-    phase = at(value, STATUS, "phase") or ""
-    return (value["metadata"].get("name", ""), phase, created(value, now))
+def _build_namespace_cells(value: Object, now: datetime) -> Sequence[object]:
+    phase = get_field(value, STATUS, "phase") or ""
+    return (value["metadata"].get("name", ""), phase, format_creation_age(value, now))
 
 
 NAMESPACE = Rules(
@@ -57,10 +65,10 @@ NAMESPACE = Rules(
     name="label",
     status_may_label=True,
     selectable={"status.phase": ""},
-    columns=(NAME, column("Status", text="The status of the namespace"), AGE),
-    cells=_namespace_cells,
+    columns=(NAME, build_column("Status", text="The status of the namespace"), AGE),
+    cells=_build_namespace_cells,
     begin_delete=_end_namespace,
-    is_kept=lambda value: bool(items(value, "spec", "finalizers")),
+    is_kept=lambda value: bool(get_items(value, "spec", "finalizers")),
 )
 
 
@@ -77,60 +85,63 @@ def _default_node(value: Object) -> None:
         status["allocatable"] = dict(status["capacity"])
 
 
-def _node_problems(value: Object, context: Context) -> Iterator[FieldError]:
+def _validate_node(value: Object, context: Context) -> Iterator[FieldError]:
     seen: set[tuple[object, object]] = set()
-    for index, taint in enumerate(items(value, "spec", "taints")):
+    for index, taint in enumerate(get_items(value, "spec", "taints")):
         place = f"spec.taints[{index}]"
         if not taint.get("key"):
             yield required(f"{place}.key")
-        yield from validators.choice(f"{place}.effect", taint.get("effect"), _EFFECTS)
+        yield from validators.validate_required_enum(
+            f"{place}.effect", taint.get("effect"), _EFFECTS
+        )
         identity = (taint.get("key"), taint.get("effect"))
         if identity in seen:
             yield duplicate(place, taint)
         seen.add(identity)
 
 
-def _node_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    spec, before = mapping(value, "spec"), mapping(old, "spec")
+def _validate_node_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
     for member in ("podCIDR", "podCIDRs", "providerID"):
         if before.get(member) and spec.get(member) != before.get(member):
             text = f'node updates may not change {member} except from "" to valid'
             yield forbidden(f"spec.{member}", text)
 
 
-def _roles(value: Object) -> str:
-    labels = mapping(value, "metadata", "labels")
+def _format_roles(value: Object) -> str:
+    labels = get_mapping(value, "metadata", "labels")
     roles = {key[len(_ROLE_PREFIX) :] for key in labels if key.startswith(_ROLE_PREFIX)} - {""}
     if labels.get(_ROLE_LABEL):
         roles.add(labels[_ROLE_LABEL])
     return ",".join(sorted(roles)) or NONE
 
 
-def _node_address(value: Object, kind: str) -> str:
-    for each in items(value, STATUS, "addresses"):
+def _get_node_address(value: Object, kind: str) -> str:
+    for each in get_items(value, STATUS, "addresses"):
         if each.get("type") == kind:
             return str(each.get("address"))
     return NONE
 
 
-def _node_cells(value: Object, now: datetime) -> Sequence[object]:
+def _build_node_cells(value: Object, now: datetime) -> Sequence[object]:
     ready = next(
-        (each for each in items(value, STATUS, "conditions") if each.get("type") == "Ready"), None
+        (each for each in get_items(value, STATUS, "conditions") if each.get("type") == "Ready"),
+        None,
     )
     states = [
         "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
     ]
-    if at(value, "spec", "unschedulable"):
+    if get_field(value, "spec", "unschedulable"):
         states.append("SchedulingDisabled")
-    info = mapping(value, STATUS, "nodeInfo")
+    info = get_mapping(value, STATUS, "nodeInfo")
     return (
         value["metadata"].get("name", ""),
         ",".join(states),
-        _roles(value),
-        created(value, now),
+        _format_roles(value),
+        format_creation_age(value, now),
         info.get("kubeletVersion") or "",
-        _node_address(value, "InternalIP"),
-        _node_address(value, "ExternalIP"),
+        _get_node_address(value, "InternalIP"),
+        _get_node_address(value, "ExternalIP"),
         info.get("osImage") or UNKNOWN,
         info.get("kernelVersion") or UNKNOWN,
         info.get("containerRuntimeVersion") or UNKNOWN,
@@ -150,31 +161,31 @@ _ADDRESSES_TEXT = (
 
 NODE = Rules(
     default=_default_node,
-    validate=_node_problems,
-    validate_change=_node_changes,
+    validate=_validate_node,
+    validate_change=_validate_node_update,
     keeps_status_on_create=True,
     status_may_label=True,
     selectable={"spec.unschedulable": "false"},
     columns=(
         NAME,
-        column("Status", text="The status of the node"),
-        column("Roles", text="The roles of the node"),
+        build_column("Status", text="The status of the node"),
+        build_column("Roles", text="The roles of the node"),
         AGE,
-        column("Version", text="Kubelet Version reported by the node."),
-        wide("Internal-IP", text=_ADDRESSES_TEXT),
-        wide("External-IP", text=_ADDRESSES_TEXT),
-        wide(
+        build_column("Version", text="Kubelet Version reported by the node."),
+        build_wide_column("Internal-IP", text=_ADDRESSES_TEXT),
+        build_wide_column("External-IP", text=_ADDRESSES_TEXT),
+        build_wide_column(
             "OS-Image",
             text=(
                 "OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7"
                 " (wheezy))."
             ),
         ),
-        wide(
+        build_wide_column(
             "Kernel-Version",
             text="Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64).",
         ),
-        wide(
+        build_wide_column(
             "Container-Runtime",
             text=(
                 "ContainerRuntime Version reported by the node through runtime remote API (e.g."
@@ -182,15 +193,15 @@ NODE = Rules(
             ),
         ),
     ),
-    cells=_node_cells,
+    cells=_build_node_cells,
 )
 
 
 # leases, priorities ------------------------------------------------------------------------------
 
 
-def _lease_problems(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = mapping(value, "spec")
+def _validate_lease(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = get_mapping(value, "spec")
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if duration is not None and duration <= 0:
         yield invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
@@ -198,27 +209,27 @@ def _lease_problems(value: Object, context: Context) -> Iterator[FieldError]:
         yield invalid("spec.leaseTransitions", transitions, validators.NON_NEGATIVE)
 
 
-def _lease_cells(value: Object, now: datetime) -> Sequence[object]:
-    holder = at(value, "spec", "holderIdentity") or ""
-    return (value["metadata"].get("name", ""), holder, created(value, now))
+def _build_lease_cells(value: Object, now: datetime) -> Sequence[object]:
+    holder = get_field(value, "spec", "holderIdentity") or ""
+    return (value["metadata"].get("name", ""), holder, format_creation_age(value, now))
 
 
 LEASE = Rules(
-    validate=_lease_problems,
+    validate=_validate_lease,
     unconditional_update=False,
     create_on_update=True,
-    columns=(NAME, column("Holder"), AGE),
-    cells=_lease_cells,
+    columns=(NAME, build_column("Holder"), AGE),
+    cells=_build_lease_cells,
 )
 
 _HIGHEST_PRIORITY = 1_000_000_000
 
 
 def _default_priority(value: Object) -> None:
-    fill(value, preemptionPolicy="PreemptLowerPriority")
+    set_defaults(value, preemptionPolicy="PreemptLowerPriority")
 
 
-def _priority_problems(value: Object, context: Context) -> Iterator[FieldError]:
+def _validate_priority(value: Object, context: Context) -> Iterator[FieldError]:
     name, number = value["metadata"].get("name") or "", value.get("value") or 0
     if name.startswith("system-") and name not in (
         "system-cluster-critical",
@@ -234,51 +245,51 @@ def _priority_problems(value: Object, context: Context) -> Iterator[FieldError]:
         yield forbidden("value", text)
 
 
-def _priority_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+def _validate_priority_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
     if value.get("value") != old.get("value"):
         yield forbidden("value", "may not be changed in an update.")
-    yield from validators.immutable(
+    yield from validators.validate_immutable(
         "preemptionPolicy", value.get("preemptionPolicy"), old.get("preemptionPolicy")
     )
 
 
-def _priority_cells(value: Object, now: datetime) -> Sequence[object]:
+def _build_priority_cells(value: Object, now: datetime) -> Sequence[object]:
     return (
         value["metadata"].get("name", ""),
         value.get("value") or 0,
         bool(value.get("globalDefault")),
-        created(value, now),
+        format_creation_age(value, now),
         value.get("preemptionPolicy") or "",
     )
 
 
 PRIORITY_CLASS = Rules(
     default=_default_priority,
-    validate=_priority_problems,
-    validate_change=_priority_changes,
+    validate=_validate_priority,
+    validate_change=_validate_priority_update,
     counted=("value", "globalDefault", "description", "preemptionPolicy"),
     columns=(
         NAME,
-        column("Value", "integer"),
-        column("Global-Default", "boolean"),
+        build_column("Value", "integer"),
+        build_column("Global-Default", "boolean"),
         AGE,
-        column("PreemptionPolicy"),
+        build_column("PreemptionPolicy"),
     ),
-    cells=_priority_cells,
+    cells=_build_priority_cells,
 )
 
 
 # limits ------------------------------------------------------------------------------------------
 
 
-def _limit_problems(value: Object, context: Context) -> Iterator[FieldError]:
+def _validate_limit(value: Object, context: Context) -> Iterator[FieldError]:
     """A least amount is no more than a most, for every resource of every kind of thing."""
-    for index, limit in enumerate(items(mapping(value, "spec"), "limits")):
+    for index, limit in enumerate(get_items(get_mapping(value, "spec"), "limits")):
         place = f"spec.limits[{index}]"
         least, most = limit.get("min") or {}, limit.get("max") or {}
         for member, amounts in (("max", most), ("min", least)):
             for name in sorted(amounts):
-                yield from validators.quantity(f"{place}.{member}[{name}]", amounts[name])
+                yield from validators.validate_quantity(f"{place}.{member}[{name}]", amounts[name])
         for name in sorted(least.keys() & most.keys()):
             if _is_more(least[name], most[name]):
                 text = f"min value {least[name]} is greater than max value {most[name]}"
@@ -293,9 +304,9 @@ def _is_more(amount: object, other: object) -> bool:
 
 
 LIMIT_RANGE = Rules(
-    validate=_limit_problems,
+    validate=_validate_limit,
     create_on_update=True,
-    columns=(NAME, column("Created At", "date")),
+    columns=(NAME, build_column("Created At", "date")),
     cells=lambda value, now: (
         value["metadata"].get("name", ""),
         value["metadata"].get("creationTimestamp") or UNKNOWN,
@@ -303,13 +314,17 @@ LIMIT_RANGE = Rules(
 )
 
 
-def _runtime_class_cells(value: Object, now: datetime) -> Sequence[object]:
-    return (value["metadata"].get("name", ""), value.get("handler") or "", created(value, now))
+def _build_runtime_class_cells(value: Object, now: datetime) -> Sequence[object]:
+    return (
+        value["metadata"].get("name", ""),
+        value.get("handler") or "",
+        format_creation_age(value, now),
+    )
 
 
 RUNTIME_CLASS = Rules(
     unconditional_update=False,
     create_on_update=True,
-    columns=(NAME, column("Handler"), AGE),
-    cells=_runtime_class_cells,
+    columns=(NAME, build_column("Handler"), AGE),
+    cells=_build_runtime_class_cells,
 )

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required, too_long
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import items, mapping
+from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.printer import AGE, NAME, column, created
+from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 
 _SIZE_LIMIT = 1024 * 1024
@@ -18,45 +18,45 @@ _FROZEN = "field is immutable when `immutable` is set"
 # config maps -------------------------------------------------------------------------------------
 
 
-def _config_map_problems(value: Object, context: Context) -> Iterator[FieldError]:
-    data, binary = mapping(value, "data"), mapping(value, "binaryData")
+def _validate_config_map(value: Object, context: Context) -> Iterator[FieldError]:
+    data, binary = get_mapping(value, "data"), get_mapping(value, "binaryData")
     size = 0
     for key in sorted(data):
-        for problem in validators.config_key(key):
+        for problem in validators.validate_config_key(key):
             yield invalid(f"data[{key}]", key, problem)
         if key in binary:
             yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
         size += len(data[key].encode())
     for key in sorted(binary):
-        for problem in validators.config_key(key):
+        for problem in validators.validate_config_key(key):
             yield invalid(f"binaryData[{key}]", key, problem)
         size += len(binary[key]) * 3 // 4
     if size > _SIZE_LIMIT:
         yield too_long("", "", _SIZE_LIMIT)
 
 
-def _frozen_problems(value: Object, old: Object, members: Sequence[str]) -> Iterator[FieldError]:
+def _validate_frozen(value: Object, old: Object, members: Sequence[str]) -> Iterator[FieldError]:
     if not old.get("immutable"):
         return
     if not value.get("immutable"):
         yield forbidden("immutable", _FROZEN)
     for member in members:
-        if mapping(value, member) != mapping(old, member):
+        if get_mapping(value, member) != get_mapping(old, member):
             yield forbidden(member, _FROZEN)
 
 
-def _config_map_cells(value: Object, now: datetime) -> Sequence[object]:
-    count = len(mapping(value, "data")) + len(mapping(value, "binaryData"))
-    return (value["metadata"].get("name", ""), count, created(value, now))
+def _build_config_map_cells(value: Object, now: datetime) -> Sequence[object]:
+    count = len(get_mapping(value, "data")) + len(get_mapping(value, "binaryData"))
+    return (value["metadata"].get("name", ""), count, format_creation_age(value, now))
 
 
 CONFIG_MAP = Rules(
-    validate=_config_map_problems,
-    validate_change=lambda value, old, context: _frozen_problems(
+    validate=_validate_config_map,
+    validate_change=lambda value, old, context: _validate_frozen(
         value, old, ("data", "binaryData")
     ),
-    columns=(NAME, column("Data"), AGE),
-    cells=_config_map_cells,
+    columns=(NAME, build_column("Data"), AGE),
+    cells=_build_config_map_cells,
 )
 
 
@@ -82,11 +82,11 @@ def _default_secret(value: Object) -> None:
         value["data"] = data
 
 
-def _secret_problems(value: Object, context: Context) -> Iterator[FieldError]:
-    data, kind = mapping(value, "data"), value.get("type") or ""
+def _validate_secret(value: Object, context: Context) -> Iterator[FieldError]:
+    data, kind = get_mapping(value, "data"), value.get("type") or ""
     size = 0
     for key in sorted(data):
-        for problem in validators.config_key(key):
+        for problem in validators.validate_config_key(key):
             yield invalid(f"data[{key}]", key, problem)
         size += len(data[key] or "") * 3 // 4
     if size > _SIZE_LIMIT:
@@ -98,43 +98,47 @@ def _secret_problems(value: Object, context: Context) -> Iterator[FieldError]:
         yield required("data[username]")
         yield required("data[password]")
     if kind == "kubernetes.io/service-account-token":
-        annotations = mapping(value, "metadata", "annotations")
+        annotations = get_mapping(value, "metadata", "annotations")
         if not annotations.get(_ACCOUNT):
             yield required(f"metadata.annotations[{_ACCOUNT}]")
 
 
-def _secret_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    yield from validators.immutable("type", value.get("type"), old.get("type"))
-    yield from _frozen_problems(value, old, ("data",))
+def _validate_secret_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    yield from validators.validate_immutable("type", value.get("type"), old.get("type"))
+    yield from _validate_frozen(value, old, ("data",))
 
 
-def _secret_cells(value: Object, now: datetime) -> Sequence[object]:
+def _build_secret_cells(value: Object, now: datetime) -> Sequence[object]:
     return (
         value["metadata"].get("name", ""),
         value.get("type") or "",
-        len(mapping(value, "data")),
-        created(value, now),
+        len(get_mapping(value, "data")),
+        format_creation_age(value, now),
     )
 
 
 SECRET = Rules(
     default=_default_secret,
-    validate=_secret_problems,
-    validate_change=_secret_changes,
+    validate=_validate_secret,
+    validate_change=_validate_secret_update,
     selectable={"type": ""},
-    columns=(NAME, column("Type"), column("Data"), AGE),
-    cells=_secret_cells,
+    columns=(NAME, build_column("Type"), build_column("Data"), AGE),
+    cells=_build_secret_cells,
 )
 
 
 # service accounts --------------------------------------------------------------------------------
 
 
-def _account_cells(value: Object, now: datetime) -> Sequence[object]:
-    return (value["metadata"].get("name", ""), len(items(value, "secrets")), created(value, now))
+def _build_account_cells(value: Object, now: datetime) -> Sequence[object]:
+    return (
+        value["metadata"].get("name", ""),
+        len(get_items(value, "secrets")),
+        format_creation_age(value, now),
+    )
 
 
 SERVICE_ACCOUNT = Rules(
-    columns=(NAME, column("Secrets"), AGE),
-    cells=_account_cells,
+    columns=(NAME, build_column("Secrets"), AGE),
+    cells=_build_account_cells,
 )

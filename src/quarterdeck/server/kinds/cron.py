@@ -18,26 +18,26 @@ _WORDS = frozenset(
 )
 
 
-def problem(schedule: str) -> str | None:
+def validate_schedule(schedule: str) -> str | None:
     """What is wrong with a schedule, or nothing."""
     if schedule.startswith(("TZ=", "CRON_TZ=")):
         schedule = schedule.partition(" ")[2].strip()
     if not schedule:
         return "empty spec string"
     if schedule.startswith("@"):
-        return _word_problem(schedule)
+        return _validate_macro(schedule)
     fields = schedule.split()
     if len(fields) != len(_FIELDS):
         listed = " ".join(fields)
         return f"expected exactly 5 fields, found {len(fields)}: [{listed}]"
     for text, (low, high, words) in zip(fields, _FIELDS, strict=True):
         for part in text.split(","):
-            if found := _part_problem(part, low, high, words):
+            if found := _validate_part(part, low, high, words):
                 return found
     return None
 
 
-def _word_problem(schedule: str) -> str | None:
+def _validate_macro(schedule: str) -> str | None:
     if schedule in _WORDS:
         return None
     if schedule.startswith("@every "):
@@ -47,26 +47,26 @@ def _word_problem(schedule: str) -> str | None:
     return f"unrecognized descriptor: {schedule}"
 
 
-def _part_problem(text: str, low: int, high: int, words: tuple[str, ...]) -> str | None:
+def _validate_part(text: str, low: int, high: int, words: tuple[str, ...]) -> str | None:
     spread, slash, step = text.partition("/")
     first, dash, last = spread.partition("-")
     if first in ("*", "?"):
         start, end = low, high
     else:
-        bounds = [_number(each, low, words) for each in ([first, last] if dash else [first])]
+        bounds = [_parse_number(each, low, words) for each in ([first, last] if dash else [first])]
         for each, given in zip(bounds, (first, last), strict=False):
             if each is None:
-                return _not_a_number(given)
+                return _format_number_error(given)
             if each > _MAX_NUMBER:
-                return _not_a_number(given, "value out of range")
+                return _format_number_error(given, "value out of range")
         start, end = bounds[0] or 0, bounds[-1] or 0
         if slash and not dash:
             end = high
-    stride = _number(step, 0, ()) if slash else 1
+    stride = _parse_number(step, 0, ()) if slash else 1
     if stride is None:
-        return _not_a_number(step)
+        return _format_number_error(step)
     if stride > _MAX_NUMBER:
-        return _not_a_number(step, "value out of range")
+        return _format_number_error(step, "value out of range")
     if start < low:
         return f"beginning of range ({start}) below minimum ({low}): {text}"
     if end > high:
@@ -78,11 +78,11 @@ def _part_problem(text: str, low: int, high: int, words: tuple[str, ...]) -> str
     return None
 
 
-def _not_a_number(text: str, problem: str = "invalid syntax") -> str:
+def _format_number_error(text: str, problem: str = "invalid syntax") -> str:
     return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": {problem}'
 
 
-def _number(text: str, low: int, words: tuple[str, ...]) -> int | None:
+def _parse_number(text: str, low: int, words: tuple[str, ...]) -> int | None:
     if text.lower() in words:
         return words.index(text.lower()) + low
     if not (text.isascii() and text.isdigit()):

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from quarterdeck.meta.field import FieldError, invalid, required
-from quarterdeck.server.kinds.fields import at, mapping
-from quarterdeck.server.kinds.strategy import Rules, text_at
-from quarterdeck.server.registry.printer import age, column, wide
+from quarterdeck.server.kinds.fields import get_field, get_mapping
+from quarterdeck.server.kinds.strategy import Rules, get_text
+from quarterdeck.server.registry.printer import build_column, build_wide_column, format_age
 from quarterdeck.server.registry.resource import Context, Object
 
 _NEW = "events.k8s.io/v1"
@@ -52,9 +52,9 @@ def to_new(value: Object) -> Object:
     return served
 
 
-def _problems(event: Object, context: Context) -> Iterator[FieldError]:
+def _validate(event: Object, context: Context) -> Iterator[FieldError]:
     """Rules of the older group: an event lives where its object lives."""
-    involved = mapping(event, "involvedObject")
+    involved = get_mapping(event, "involvedObject")
     namespace, home = involved.get("namespace") or "", event["metadata"].get("namespace") or ""
     if not namespace:
         if home not in ("default", "kube-system"):
@@ -63,9 +63,9 @@ def _problems(event: Object, context: Context) -> Iterator[FieldError]:
         yield invalid("involvedObject.namespace", namespace, "does not match event.namespace")
 
 
-def _new_problems(event: Object, context: Context) -> Iterator[FieldError]:
+def _validate_new(event: Object, context: Context) -> Iterator[FieldError]:
     """Rules of the newer group: an event says when, by whom, and what for."""
-    yield from _problems(to_core(event), context)
+    yield from _validate(to_core(event), context)
     for member in ("reportingController", "reportingInstance", "action", "reason"):
         if not event.get(member):
             yield required(member)
@@ -76,40 +76,40 @@ def _new_problems(event: Object, context: Context) -> Iterator[FieldError]:
         yield invalid("type", "", f"has invalid value: {kind}")
 
 
-def _cells(value: Object, now: datetime) -> Sequence[object]:
+def _build_cells(value: Object, now: datetime) -> Sequence[object]:
     event = to_core(value)
     first = event.get("firstTimestamp") or event.get("eventTime")
     last = event.get("lastTimestamp") or first
     count = event.get("count") or 1
     if series := event.get("series"):
         last, count = series.get("lastObservedTime"), series.get("count") or 0
-    involved = mapping(event, "involvedObject")
+    involved = get_mapping(event, "involvedObject")
     kind, name = (involved.get("kind") or "").lower(), involved.get("name")
     return (
-        age(last, now),
+        format_age(last, now),
         event.get("type") or "",
         event.get("reason") or "",
         f"{kind}/{name}" if name else kind,
         involved.get("fieldPath") or "",
-        _source(event),
+        _format_source(event),
         (event.get("message") or "").strip(),
-        age(first, now),
+        format_age(first, now),
         count,
         value["metadata"].get("name", ""),
     )
 
 
-def _source(event: Object) -> str:
-    component = at(event, "source", "component") or event.get("reportingComponent") or ""
-    host = at(event, "source", "host") or event.get("reportingInstance") or ""
+def _format_source(event: Object) -> str:
+    component = get_field(event, "source", "component") or event.get("reportingComponent") or ""
+    host = get_field(event, "source", "host") or event.get("reportingInstance") or ""
     return f"{component}, {host}" if host else component
 
 
-def _core_fields(event: Object) -> Mapping[str, str]:
+def _get_core_field_values(event: Object) -> Mapping[str, str]:
     values = {
-        f"involvedObject.{name}": text_at(event, f"involvedObject.{name}") for name in _REFERENCE
+        f"involvedObject.{name}": get_text(event, f"involvedObject.{name}") for name in _REFERENCE
     }
-    source = at(event, "source", "component") or event.get("reportingComponent") or ""
+    source = get_field(event, "source", "component") or event.get("reportingComponent") or ""
     return values | {
         "reason": event.get("reason") or "",
         "reportingComponent": event.get("reportingComponent") or "",
@@ -118,8 +118,8 @@ def _core_fields(event: Object) -> Mapping[str, str]:
     }
 
 
-def _new_fields(event: Object) -> Mapping[str, str]:
-    core: Any = _core_fields(to_core(event))
+def _get_field_values(event: Object) -> Mapping[str, str]:
+    core: Any = _get_core_field_values(to_core(event))
     values = {name.replace("involvedObject.", "regarding."): text for name, text in core.items()}
     values["reportingController"] = values.pop("reportingComponent")
     values.pop("source")
@@ -127,32 +127,32 @@ def _new_fields(event: Object) -> Mapping[str, str]:
 
 
 _COLUMNS = (
-    column("Last Seen"),
-    column("Type"),
-    column("Reason"),
-    column("Object"),
-    wide("Subobject"),
-    wide("Source"),
-    column("Message"),
-    wide("First Seen"),
-    wide("Count"),
-    wide("Name"),
+    build_column("Last Seen"),
+    build_column("Type"),
+    build_column("Reason"),
+    build_column("Object"),
+    build_wide_column("Subobject"),
+    build_wide_column("Source"),
+    build_column("Message"),
+    build_wide_column("First Seen"),
+    build_wide_column("Count"),
+    build_wide_column("Name"),
 )
 
 CORE_EVENT = Rules(
-    validate=_problems,
+    validate=_validate,
     create_on_update=True,
     selectable=dict.fromkeys(
         [f"involvedObject.{name}" for name in _REFERENCE]
         + ["reason", "reportingComponent", "source", "type"],
         "",
     ),
-    field_values=_core_fields,
+    field_values=_get_core_field_values,
     columns=_COLUMNS,
-    cells=_cells,
+    cells=_build_cells,
 )
 NEW_EVENT = Rules(
-    validate_new=_new_problems,
+    validate_new=_validate_new,
     create_on_update=True,
     to_stored=to_core,
     to_served=to_new,
@@ -160,7 +160,7 @@ NEW_EVENT = Rules(
     selectable=dict.fromkeys(
         [f"regarding.{name}" for name in _REFERENCE] + ["reason", "reportingController", "type"], ""
     ),
-    field_values=_new_fields,
+    field_values=_get_field_values,
     columns=_COLUMNS,
-    cells=_cells,
+    cells=_build_cells,
 )

@@ -19,14 +19,14 @@ def is_protected(pod: Object) -> bool:
     return phase not in _GONE and not pod["metadata"].get("deletionTimestamp")
 
 
-def budget_of(pod: Object, budgets: Iterable[Object]) -> Object | None:
+def find_budget(pod: Object, budgets: Iterable[Object]) -> Object | None:
     """The budget that protects a pod.
 
     Raises:
         ApiError: 500 if there are several, as Kubernetes does.
     """
     labels = pod["metadata"].get("labels") or {}
-    found = [budget for budget in budgets if _selects(budget, labels)]
+    found = [budget for budget in budgets if _selects_labels(budget, labels)]
     if len(found) > 1:
         raise ApiError(
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does"
@@ -36,7 +36,7 @@ def budget_of(pod: Object, budgets: Iterable[Object]) -> Object | None:
     return found[0] if found else None
 
 
-def _selects(budget: Object, labels: Mapping[str, str]) -> bool:
+def _selects_labels(budget: Object, labels: Mapping[str, str]) -> bool:
     try:
         selector = Selector.from_label_selector((budget.get("spec") or {}).get("selector"))
     except SelectorError:
@@ -71,30 +71,30 @@ def spend(budget: Object, now: str) -> None:
     status: dict[str, Any] = budget.setdefault("status", {})
     if (status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
         text = f"The disruption budget {name} is still being processed by the server."
-        raise _refusal(text, retry_after_s=_RETRY_S)
+        raise _build_refusal(text, retry_after_s=_RETRY_S)
     allowed = status.get("disruptionsAllowed") or 0
     if allowed < 0:
         raise Forbidden.of(
             "poddisruptionbudgets", name, "pdb disruptions allowed is negative", group="policy"
         )
     if allowed == 0:
-        raise _refusal(
+        raise _build_refusal(
             f"The disruption budget {name} needs {status.get('desiredHealthy') or 0} healthy pods"
             f" and has {status.get('currentHealthy') or 0} currently"
         )
     status["disruptionsAllowed"] = allowed - 1
     if allowed == 1:
-        _exhaust(status, now)
+        _set_exhausted(status, now)
 
 
-def _refusal(text: str, *, retry_after_s: int = 0) -> TooManyRequests:
+def _build_refusal(text: str, *, retry_after_s: int = 0) -> TooManyRequests:
     details = Details(
         causes=(Cause(reason=_CAUSE, message=text),), retry_after_seconds=retry_after_s
     )
     return TooManyRequests(_REFUSED, details=details, retry_after_s=retry_after_s or None)
 
 
-def _exhaust(status: dict[str, Any], now: str) -> None:
+def _set_exhausted(status: dict[str, Any], now: str) -> None:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "DisruptionAllowed":
             condition |= {

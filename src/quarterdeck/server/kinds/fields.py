@@ -5,7 +5,7 @@ from typing import Any
 from quarterdeck.server.registry.resource import Object
 
 
-def at(value: Object, *names: str) -> Any:
+def get_field(value: Object, *names: str) -> Any:
     """What stands at a path; None where a step is missing."""
     place: Any = value
     for name in names:
@@ -15,19 +15,19 @@ def at(value: Object, *names: str) -> Any:
     return place
 
 
-def mapping(value: Object, *names: str) -> Object:
+def get_mapping(value: Object, *names: str) -> Object:
     """The object at a path; empty where there is none. Not to be changed."""
-    found = at(value, *names)
+    found = get_field(value, *names)
     return found if isinstance(found, dict) else {}
 
 
-def items(value: Object, *names: str) -> list[Any]:
+def get_items(value: Object, *names: str) -> list[Any]:
     """The list at a path; empty where there is none. Not to be changed."""
-    found = at(value, *names)
+    found = get_field(value, *names)
     return found if isinstance(found, list) else []
 
 
-def fill(value: Object, **defaults: Any) -> None:
+def set_defaults(value: Object, **defaults: Any) -> None:
     """Set members that are absent or null."""
     for name, default in defaults.items():
         if value.get(name) is None:

@@ -6,23 +6,23 @@ from datetime import datetime
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required
 from quarterdeck.server.kinds import cron, validators
-from quarterdeck.server.kinds.fields import at, fill, items, mapping
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.pod_defaults import default_template
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.templates import (
-    container_cells,
-    pod_template_problems,
-    shown_selector,
+    build_container_cells,
+    format_selector,
+    validate_pod_template,
 )
 from quarterdeck.server.registry.printer import (
     AGE,
     NAME,
     NONE,
-    age,
-    column,
-    created,
-    human_duration,
-    wide,
+    build_column,
+    build_wide_column,
+    format_age,
+    format_creation_age,
+    format_duration,
 )
 from quarterdeck.server.registry.resource import Context, Object
 
@@ -36,7 +36,7 @@ def _default_job_spec(spec: Object) -> None:
     """Defaults of a job; templates of CronJobs get only those of the pod."""
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = spec["parallelism"] = 1
-    fill(
+    set_defaults(
         spec,
         parallelism=1,
         backoffLimit=2**31 - 1 if spec.get("backoffLimitPerIndex") is not None else 6,
@@ -54,7 +54,7 @@ def _default_job(value: Object) -> None:
     template = spec.setdefault("template", {})
     _default_job_spec(spec)
     default_template(template)
-    labels = mapping(template, "metadata", "labels")
+    labels = get_mapping(template, "metadata", "labels")
     if labels and not value["metadata"].get("labels"):
         value["metadata"]["labels"] = dict(labels)
 
@@ -77,7 +77,7 @@ def _prepare_create(value: Object, context: Context) -> None:
     selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _UID: uid}
 
 
-def job_spec_problems(spec: Object, path: str) -> Iterator[FieldError]:
+def validate_job_spec(spec: Object, path: str) -> Iterator[FieldError]:
     """The numbers and the template of a job."""
     for member in (
         "parallelism",
@@ -88,42 +88,44 @@ def job_spec_problems(spec: Object, path: str) -> Iterator[FieldError]:
         "backoffLimitPerIndex",
         "maxFailedIndexes",
     ):
-        yield from validators.non_negative(f"{path}.{member}", spec.get(member))
+        yield from validators.validate_non_negative(f"{path}.{member}", spec.get(member))
     mode = spec.get("completionMode")
-    yield from validators.one_of(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
+    yield from validators.validate_enum(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
     if mode == "Indexed" and spec.get("completions") is None:
         yield required(f"{path}.completions", "when completion mode is Indexed")
-    yield from pod_template_problems(mapping(spec, "template"), f"{path}.template")
-    restart = at(spec, "template", "spec", "restartPolicy")
+    yield from validate_pod_template(get_mapping(spec, "template"), f"{path}.template")
+    restart = get_field(spec, "template", "spec", "restartPolicy")
     place = f"{path}.template.spec.restartPolicy"
     if restart in (None, "", "Always"):
         yield required(place, 'valid values: "OnFailure", "Never"')
 
 
-def _job_problems(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = mapping(value, "spec")
+def _validate_job(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = get_mapping(value, "spec")
     if spec.get("selector") is None:
         yield required("spec.selector")
     else:
-        yield from validators.label_selector("spec.selector", spec["selector"])
-        labels = mapping(spec, "template", "metadata", "labels")
-        if not validators.selector_matches(spec["selector"], labels):
+        yield from validators.validate_label_selector("spec.selector", spec["selector"])
+        labels = get_mapping(spec, "template", "metadata", "labels")
+        if not validators.matches_selector(spec["selector"], labels):
             text = "`selector` does not match template `labels`"
-            yield invalid("spec.template.metadata.labels", validators.go_string_map(labels), text)
-    yield from job_spec_problems(spec, "spec")
+            yield invalid("spec.template.metadata.labels", validators.format_go_map(labels), text)
+    yield from validate_job_spec(spec, "spec")
 
 
-def _job_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    spec, before = mapping(value, "spec"), mapping(old, "spec")
+def _validate_job_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
     if spec.get("selector") != before.get("selector"):
-        shown = validators.go_label_selector(spec.get("selector"))
+        shown = validators.format_go_label_selector(spec.get("selector"))
         yield invalid("spec.selector", shown, validators.IMMUTABLE)
     for member in ("completions", "completionMode", "backoffLimitPerIndex"):
         if spec.get("completionMode") == "Indexed" and member == "completions":
             continue
-        yield from validators.immutable(f"spec.{member}", spec.get(member), before.get(member))
-    may_move = before.get("suspend") and not at(old, "status", "startTime")
-    templates = [mapping(each, "template") for each in (spec, before)]
+        yield from validators.validate_immutable(
+            f"spec.{member}", spec.get(member), before.get(member)
+        )
+    may_move = before.get("suspend") and not get_field(old, "status", "startTime")
+    templates = [get_mapping(each, "template") for each in (spec, before)]
     if may_move:
         templates = [_without_place(each) for each in templates]
     if templates[0] != templates[1]:
@@ -135,14 +137,14 @@ _PLACE = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
 
 
 def _without_place(template: Object) -> Object:
-    spec = {key: each for key, each in mapping(template, "spec").items() if key not in _PLACE}
+    spec = {key: each for key, each in get_mapping(template, "spec").items() if key not in _PLACE}
     return {"spec": spec}
 
 
-def _job_status(value: Object) -> str:
+def _format_job_status(value: Object) -> str:
     true = {
         each.get("type")
-        for each in items(value, "status", "conditions")
+        for each in get_items(value, "status", "conditions")
         if each.get("status") == "True"
     }
     if "Complete" in true:
@@ -157,52 +159,54 @@ def _job_status(value: Object) -> str:
     return "Running"
 
 
-def _job_cells(value: Object, now: datetime) -> Sequence[object]:
-    spec, status = mapping(value, "spec"), mapping(value, "status")
+def _build_job_cells(value: Object, now: datetime) -> Sequence[object]:
+    spec, status = get_mapping(value, "spec"), get_mapping(value, "status")
     done, wanted = status.get("succeeded") or 0, spec.get("completions")
     completions = f"{done}/{wanted}"
     if wanted is None:
         parallel = spec.get("parallelism") or 0
         completions = f"{done}/1 of {parallel}" if parallel > 1 else f"{done}/1"
-    names, images = container_cells(mapping(spec, "template", "spec"))
+    names, images = build_container_cells(get_mapping(spec, "template", "spec"))
     return (
         value["metadata"].get("name", ""),
-        _job_status(value),
+        _format_job_status(value),
         completions,
-        _duration(status, now),
-        created(value, now),
+        _format_job_duration(status, now),
+        format_creation_age(value, now),
         names,
         images,
-        shown_selector(spec.get("selector")),
+        format_selector(spec.get("selector")),
     )
 
 
-def _duration(status: Object, now: datetime) -> str:
+def _format_job_duration(status: Object, now: datetime) -> str:
     if not status.get("startTime"):
         return ""
     ended = rfc3339.parse(status["completionTime"]) if status.get("completionTime") else now
-    return human_duration((ended - rfc3339.parse(status["startTime"])).total_seconds())
+    return format_duration((ended - rfc3339.parse(status["startTime"])).total_seconds())
 
 
 JOB = Rules(
     default=_default_job,
     prepare_create=_prepare_create,
-    validate=_job_problems,
-    validate_change=_job_changes,
+    validate=_validate_job,
+    validate_change=_validate_job_update,
     counted=("spec",),
     selectable={"status.successful": "0"},
-    field_values=lambda value: {"status.successful": str(at(value, "status", "succeeded") or 0)},
+    field_values=lambda value: {
+        "status.successful": str(get_field(value, "status", "succeeded") or 0)
+    },
     columns=(
         NAME,
-        column("Status"),
-        column("Completions"),
-        column("Duration"),
+        build_column("Status"),
+        build_column("Completions"),
+        build_column("Duration"),
         AGE,
-        wide("Containers"),
-        wide("Images"),
-        wide("Selector"),
+        build_wide_column("Containers"),
+        build_wide_column("Images"),
+        build_wide_column("Selector"),
     ),
-    cells=_job_cells,
+    cells=_build_job_cells,
 )
 
 
@@ -215,12 +219,12 @@ def _default_cron_job(value: Object) -> None:
     spec = value.setdefault("spec", {})
     if not spec.get("concurrencyPolicy"):
         spec["concurrencyPolicy"] = "Allow"
-    fill(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
+    set_defaults(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
     template = spec.setdefault("jobTemplate", {}).setdefault("spec", {}).setdefault("template", {})
     default_template(template)
 
 
-def _zone_problems(zone: str) -> Iterator[FieldError]:
+def _validate_zone(zone: str) -> Iterator[FieldError]:
     if not zone:
         yield invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string")
         return
@@ -243,76 +247,80 @@ def _is_zone(name: str) -> bool:
     return True
 
 
-def _cron_job_problems(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = mapping(value, "spec")
+def _validate_cron_job(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = get_mapping(value, "spec")
     schedule = spec.get("schedule") or ""
     if not schedule:
         yield required("spec.schedule")
     else:
-        if text := cron.problem(schedule):
+        if text := cron.validate_schedule(schedule):
             yield invalid("spec.schedule", schedule, text)
         if "TZ" in schedule:
             text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
             yield invalid("spec.schedule", schedule, text)
     if (zone := spec.get("timeZone")) is not None:
-        yield from _zone_problems(zone)
-    yield from validators.non_negative(
+        yield from _validate_zone(zone)
+    yield from validators.validate_non_negative(
         "spec.startingDeadlineSeconds", spec.get("startingDeadlineSeconds")
     )
     policies = ("Allow", "Forbid", "Replace")
-    yield from validators.choice("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), policies)
+    yield from validators.validate_required_enum(
+        "spec.concurrencyPolicy", spec.get("concurrencyPolicy"), policies
+    )
     for member in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        yield from validators.non_negative(f"spec.{member}", spec.get(member))
-    template = mapping(spec, "jobTemplate", "spec")
+        yield from validators.validate_non_negative(f"spec.{member}", spec.get(member))
+    template = get_mapping(spec, "jobTemplate", "spec")
     if template.get("manualSelector"):
         yield invalid("spec.jobTemplate.spec.manualSelector", value=True, detail="not supported")
     if template.get("selector") is not None:
         text = "`selector` will be auto-generated"
         yield forbidden("spec.jobTemplate.spec.selector", text)
-    yield from job_spec_problems(template, "spec.jobTemplate.spec")
+    yield from validate_job_spec(template, "spec.jobTemplate.spec")
 
 
-def _cron_job_name(value: Object, context: Context) -> Iterator[FieldError]:
+def _validate_cron_job_name(value: Object, context: Context) -> Iterator[FieldError]:
     name = value["metadata"].get("name") or ""
     if len(name) > _NAME_LIMIT:
         text = f"must be no more than {_NAME_LIMIT} characters"
         yield invalid("metadata.name", name, text)
 
 
-def _cron_job_cells(value: Object, now: datetime) -> Sequence[object]:
-    spec, last = mapping(value, "spec"), at(value, "status", "lastScheduleTime")
-    names, images = container_cells(mapping(spec, "jobTemplate", "spec", "template", "spec"))
+def _build_cron_job_cells(value: Object, now: datetime) -> Sequence[object]:
+    spec, last = get_mapping(value, "spec"), get_field(value, "status", "lastScheduleTime")
+    names, images = build_container_cells(
+        get_mapping(spec, "jobTemplate", "spec", "template", "spec")
+    )
     suspend = spec.get("suspend")
     return (
         value["metadata"].get("name", ""),
         spec.get("schedule") or "",
         spec.get("timeZone") or NONE,
         "<unset>" if suspend is None else ("True" if suspend else "False"),
-        len(items(value, "status", "active")),
-        age(last, now) if last else NONE,
-        created(value, now),
+        len(get_items(value, "status", "active")),
+        format_age(last, now) if last else NONE,
+        format_creation_age(value, now),
         names,
         images,
-        shown_selector(at(spec, "jobTemplate", "spec", "selector")),
+        format_selector(get_field(spec, "jobTemplate", "spec", "selector")),
     )
 
 
 CRON_JOB = Rules(
     default=_default_cron_job,
-    validate=_cron_job_problems,
-    validate_new=_cron_job_name,
+    validate=_validate_cron_job,
+    validate_new=_validate_cron_job_name,
     counted=("spec",),
     columns=(
         NAME,
-        column("Schedule"),
-        column("Timezone"),
-        column("Suspend", "boolean"),
-        column("Active", "integer"),
-        column("Last Schedule"),
+        build_column("Schedule"),
+        build_column("Timezone"),
+        build_column("Suspend", "boolean"),
+        build_column("Active", "integer"),
+        build_column("Last Schedule"),
         AGE,
-        wide("Containers"),
-        wide("Images"),
-        wide("Selector"),
+        build_wide_column("Containers"),
+        build_wide_column("Images"),
+        build_wide_column("Selector"),
     ),
-    cells=_cron_job_cells,
+    cells=_build_cron_job_cells,
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from quarterdeck.server.kinds.fields import fill, items
+from quarterdeck.server.kinds.fields import get_items, set_defaults
 from quarterdeck.server.registry.resource import Object
 
 _FILE_MODE = 0o644
@@ -11,7 +11,7 @@ _FILE_MODE = 0o644
 def default_spec(spec: Object) -> None:
     """Fill in what every pod spec has."""
     _default_account(spec)
-    fill(
+    set_defaults(
         spec,
         restartPolicy="Always",
         terminationGracePeriodSeconds=30,
@@ -20,11 +20,11 @@ def default_spec(spec: Object) -> None:
         schedulerName="default-scheduler",
     )
     for member in ("initContainers", "containers", "ephemeralContainers"):
-        for container in items(spec, member):
+        for container in get_items(spec, member):
             default_container(container)
     if spec.get("hostNetwork"):
         _default_host_ports(spec)
-    for volume in items(spec, "volumes"):
+    for volume in get_items(spec, "volumes"):
         _default_volume(volume)
 
 
@@ -42,36 +42,38 @@ def _default_account(spec: Object) -> None:
 
 def _default_host_ports(spec: Object) -> None:
     for member in ("initContainers", "containers"):
-        for container in items(spec, member):
-            for port in items(container, "ports"):
-                fill(port, hostPort=port.get("containerPort"))
+        for container in get_items(spec, member):
+            for port in get_items(container, "ports"):
+                set_defaults(port, hostPort=port.get("containerPort"))
 
 
 def default_container(container: Object) -> None:
     """Fill in what every container has."""
-    for port in items(container, "ports"):
+    for port in get_items(container, "ports"):
         if not port.get("protocol"):
             port["protocol"] = "TCP"
-    fill(
+    set_defaults(
         container,
         resources={},
         terminationMessagePath="/dev/termination-log",
         terminationMessagePolicy="File",
-        imagePullPolicy=pull_policy(container.get("image") or ""),
+        imagePullPolicy=default_pull_policy(container.get("image") or ""),
     )
     for member in ("livenessProbe", "readinessProbe", "startupProbe"):
         if (probe := container.get(member)) is not None:
-            fill(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
+            set_defaults(
+                probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3
+            )
             _default_handler(probe)
     lifecycle = container.get("lifecycle") or {}
     for member in ("postStart", "preStop"):
         if (handler := lifecycle.get(member)) is not None:
             _default_handler(handler)
-    for variable in items(container, "env"):
+    for variable in get_items(container, "env"):
         _default_field_ref(variable.get("valueFrom") or {})
 
 
-def pull_policy(image: str) -> str:
+def default_pull_policy(image: str) -> str:
     """Tags that move are pulled always, others once."""
     if not image:
         return "IfNotPresent"
@@ -88,7 +90,7 @@ def _default_handler(handler: Object) -> None:
         if not request.get("scheme"):
             request["scheme"] = "HTTP"
     if (request := handler.get("grpc")) is not None:
-        fill(request, service="")
+        set_defaults(request, service="")
 
 
 def _default_field_ref(source: Object) -> None:
@@ -102,21 +104,21 @@ def _default_volume(volume: Object) -> None:
         volume["emptyDir"] = {}
     for member in ("secret", "configMap", "downwardAPI", "projected"):
         if (source := volume.get(member)) is not None:
-            fill(source, defaultMode=_FILE_MODE)
+            set_defaults(source, defaultMode=_FILE_MODE)
     _default_downward(volume.get("downwardAPI") or {})
-    for source in items(volume, "projected", "sources"):
+    for source in get_items(volume, "projected", "sources"):
         _default_downward(source.get("downwardAPI") or {})
         if (token := source.get("serviceAccountToken")) is not None:
-            fill(token, expirationSeconds=3600)
+            set_defaults(token, expirationSeconds=3600)
     if (host := volume.get("hostPath")) is not None:
-        fill(host, type="")
+        set_defaults(host, type="")
     claim = ((volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}).get("spec")
     if claim is not None:
-        fill(claim, volumeMode="Filesystem")
+        set_defaults(claim, volumeMode="Filesystem")
 
 
 def _default_downward(source: Object) -> None:
-    for item in items(source, "items"):
+    for item in get_items(source, "items"):
         _default_field_ref(item)
 
 
@@ -124,13 +126,13 @@ def default_pod(pod: Object) -> None:
     """Fill in a pod: limits are requests where none are made."""
     spec = pod.setdefault("spec", {})
     for member in ("initContainers", "containers"):
-        for container in items(spec, member):
-            _request_limits(container)
-    fill(spec, enableServiceLinks=True)
+        for container in get_items(spec, member):
+            _default_requests(container)
+    set_defaults(spec, enableServiceLinks=True)
     default_spec(spec)
 
 
-def _request_limits(container: Object) -> None:
+def _default_requests(container: Object) -> None:
     resources: dict[str, Any] = container.get("resources") or {}
     limits = resources.get("limits")
     if not limits:
@@ -140,9 +142,9 @@ def _request_limits(container: Object) -> None:
         requests.setdefault(name, amount)
 
 
-def quality_of_service(spec: Object) -> str:
+def compute_qos_class(spec: Object) -> str:
     """Guaranteed, Burstable or BestEffort, from the requests and limits of all containers."""
-    containers = [*items(spec, "initContainers"), *items(spec, "containers")]
+    containers = [*get_items(spec, "initContainers"), *get_items(spec, "containers")]
     requests, limits, all_limited = False, False, True
     equal = True
     for container in containers:

@@ -94,47 +94,49 @@ class _Line(NamedTuple):
     text: str
 
 
-def spec_diff(old: Object, new: Object) -> str:
+def diff_specs(old: Object, new: Object) -> str:
     """The text of the difference."""
     lines = [_Line(" ", 0, "", "core.PodSpec{")]
-    lines += _struct(_internal(old), _internal(new), _SPEC.split(), depth=1)
+    lines += _diff_struct(
+        _convert_to_internal(old), _convert_to_internal(new), _SPEC.split(), depth=1
+    )
     lines.append(_Line(" ", 0, "", "}"))
-    return "".join(f"{line}\n" for line in _aligned(lines))
+    return "".join(f"{line}\n" for line in _align_lines(lines))
 
 
-def _internal(spec: Object) -> Object:
+def _convert_to_internal(spec: Object) -> Object:
     """The spec as the server holds it: host settings are part of the security context."""
     security = dict(spec.get("securityContext") or {})
     security |= {name: spec[name] for name in _IN_SECURITY_CONTEXT if name in spec}
     return {**spec, "securityContext": security}
 
 
-def _json_name(field: str) -> str:
+def _get_json_name(field: str) -> str:
     return _JSON_NAMES.get(field) or field[0].lower() + field[1:]
 
 
-def _struct(old: Object, new: Object, fields: Sequence[str], *, depth: int) -> list[_Line]:
+def _diff_struct(old: Object, new: Object, fields: Sequence[str], *, depth: int) -> list[_Line]:
     changed = [
-        (old.get(_json_name(field)) or None) != (new.get(_json_name(field)) or None)
+        (old.get(_get_json_name(field)) or None) != (new.get(_get_json_name(field)) or None)
         for field in fields
     ]
     lines: list[_Line] = []
     skipped = 0
-    for field, shown in zip(fields, _near(changed), strict=True):
+    for field, shown in zip(fields, _find_nearby(changed), strict=True):
         if not shown:
             skipped += 1
             continue
         if skipped:
-            lines.append(_elided(skipped, "field", depth))
+            lines.append(_build_elided_line(skipped, "field", depth))
             skipped = 0
-        name = _json_name(field)
-        lines += _field(field, old.get(name), new.get(name), depth=depth)
+        name = _get_json_name(field)
+        lines += _diff_field(field, old.get(name), new.get(name), depth=depth)
     if skipped:
-        lines.append(_elided(skipped, "field", depth))
+        lines.append(_build_elided_line(skipped, "field", depth))
     return lines
 
 
-def _near(changed: Sequence[bool]) -> list[bool]:
+def _find_nearby(changed: Sequence[bool]) -> list[bool]:
     """What is changed or close to it; a single line between is not worth leaving out."""
     shown = [
         any(changed[max(0, index - _CONTEXT) : index + _CONTEXT + 1])
@@ -148,55 +150,55 @@ def _near(changed: Sequence[bool]) -> list[bool]:
     return shown
 
 
-def _elided(count: int, what: str, depth: int) -> _Line:
+def _build_elided_line(count: int, what: str, depth: int) -> _Line:
     return _Line(" ", depth, "", f"... // {count} identical {what}{'' if count == 1 else 's'}")
 
 
-def _field(field: str, old: Any, new: Any, *, depth: int) -> list[_Line]:
+def _diff_field(field: str, old: Any, new: Any, *, depth: int) -> list[_Line]:
     if (old or None) == (new or None):
-        return [_Line(" ", depth, field, f"{_compact(old, field)},")]
+        return [_Line(" ", depth, field, f"{_format_compact(old, field)},")]
     if field in ("Containers", "InitContainers") and old and new and len(old) == len(new):
         return [
             _Line(" ", depth, field, "[]core.Container{"),
-            *_containers(old, new, depth=depth + 1),
+            *_diff_containers(old, new, depth=depth + 1),
             _Line(" ", depth, "", "},"),
         ]
     return [
-        _Line("-", depth, field, f"{_full(old, field)},"),
-        _Line("+", depth, field, f"{_full(new, field)},"),
+        _Line("-", depth, field, f"{_format_full(old, field)},"),
+        _Line("+", depth, field, f"{_format_full(new, field)},"),
     ]
 
 
-def _containers(old: Sequence[Any], new: Sequence[Any], *, depth: int) -> list[_Line]:
+def _diff_containers(old: Sequence[Any], new: Sequence[Any], *, depth: int) -> list[_Line]:
     lines: list[_Line] = []
     changed = [before != after for before, after in zip(old, new, strict=True)]
     skipped = 0
-    for before, after, shown in zip(old, new, _near(changed), strict=True):
+    for before, after, shown in zip(old, new, _find_nearby(changed), strict=True):
         if not shown:
             skipped += 1
             continue
         if skipped:
-            lines.append(_elided(skipped, "element", depth))
+            lines.append(_build_elided_line(skipped, "element", depth))
             skipped = 0
         if before == after:
-            lines.append(_Line(" ", depth, "", f"{_compact(before, '')},"))
+            lines.append(_Line(" ", depth, "", f"{_format_compact(before, '')},"))
             continue
         lines.append(_Line(" ", depth, "", "{"))
-        lines += _struct(before, after, _CONTAINER.split(), depth=depth + 1)
+        lines += _diff_struct(before, after, _CONTAINER.split(), depth=depth + 1)
         lines.append(_Line(" ", depth, "", "},"))
     if skipped:
-        lines.append(_elided(skipped, "element", depth))
+        lines.append(_build_elided_line(skipped, "element", depth))
     return lines
 
 
-def _full(value: Any, field: str) -> str:
+def _format_full(value: Any, field: str) -> str:
     """A changed value, with its type where Go would not know it."""
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return "[]string{" + ", ".join(map(quote, value)) + "}"
-    return _compact(value, field)
+    return _format_compact(value, field)
 
 
-def _compact(value: Any, field: str) -> str:
+def _format_compact(value: Any, field: str) -> str:
     """An unchanged value on one line; members that are empty are left out."""
     if not value and value is not False and field in _TEXTS:
         return '""'
@@ -212,36 +214,38 @@ def _compact(value: Any, field: str) -> str:
         case int() | float():
             return f"&{value}" if field and field[0].isupper() else str(value)
         case list():
-            return "{" + ", ".join(_compact(each, "") for each in value) + "}"
+            return "{" + ", ".join(_format_compact(each, "") for each in value) + "}"
         case dict():
-            shown = "{" + ", ".join(_members(value)) + "}"
+            shown = "{" + ", ".join(_format_members(value)) + "}"
             return f"&{shown}" if field and field[0].isupper() else shown
         case _:
             return str(value)
 
 
-def _members(value: Mapping[str, Any]) -> list[str]:
+def _format_members(value: Mapping[str, Any]) -> list[str]:
     if "name" in value and any(name in _POINTERS for name in value):
         sources = {name: each for name, each in value.items() if name != "name"}
-        inner = ", ".join(_members(sources))
+        inner = ", ".join(_format_members(sources))
         return [f"Name: {quote(value['name'])}", f"VolumeSource: {{{inner}}}"]
-    return [_member(name, each) for name, each in value.items() if each not in (None, "", False)]
+    return [
+        _format_member(name, each) for name, each in value.items() if each not in (None, "", False)
+    ]
 
 
-def _member(name: str, value: Any) -> str:
+def _format_member(name: str, value: Any) -> str:
     if name in _NAMED_REFERENCES and isinstance(value, dict) and "name" in value:
-        rest = [_member(each, part) for each, part in value.items() if each != "name"]
+        rest = [_format_member(each, part) for each, part in value.items() if each != "name"]
         reference = f"LocalObjectReference: {{Name: {quote(value['name'])}}}"
-        return f"{_go_name(name)}: &{{{', '.join([reference, *rest])}}}"
+        return f"{_get_go_name(name)}: &{{{', '.join([reference, *rest])}}}"
     mark = "&" if name in _POINTERS else ""
-    return f"{_go_name(name)}: {mark}{_compact(value, '')}"
+    return f"{_get_go_name(name)}: {mark}{_format_compact(value, '')}"
 
 
-def _go_name(name: str) -> str:
+def _get_go_name(name: str) -> str:
     return _GO_NAMES.get(name) or name[0].upper() + name[1:]
 
 
-def _aligned(lines: Sequence[_Line]) -> list[str]:
+def _align_lines(lines: Sequence[_Line]) -> list[str]:
     """Names of neighbouring one-line fields padded to one width, as Go formats them."""
     printed: list[str] = []
     start = 0
@@ -250,11 +254,11 @@ def _aligned(lines: Sequence[_Line]) -> list[str]:
         while end < len(lines) and _is_simple(lines[end]):
             end += 1
         if end == start:
-            printed.append(_printed(lines[start], 0))
+            printed.append(_format_line(lines[start], 0))
             start += 1
             continue
         width = max(len(line.name) for line in lines[start:end])
-        printed += [_printed(line, width) for line in lines[start:end]]
+        printed += [_format_line(line, width) for line in lines[start:end]]
         start = end
     return printed
 
@@ -263,7 +267,7 @@ def _is_simple(line: _Line) -> bool:
     return bool(line.name) and not line.text.endswith("{")
 
 
-def _printed(line: _Line, width: int) -> str:
+def _format_line(line: _Line, width: int) -> str:
     indent = "\t" * line.depth
     name = f"{line.name}:".ljust(width + 1) + " " if line.name else ""
     return f"{line.mark} {indent}{name}{line.text}"

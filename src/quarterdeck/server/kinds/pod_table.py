@@ -5,8 +5,14 @@ from datetime import datetime
 from typing import Any
 
 from quarterdeck.kit import rfc3339
-from quarterdeck.server.kinds.fields import at, items, mapping
-from quarterdeck.server.registry.printer import AGE, NAME, NONE, created, human_duration
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
+from quarterdeck.server.registry.printer import (
+    AGE,
+    NAME,
+    NONE,
+    format_creation_age,
+    format_duration,
+)
 from quarterdeck.server.registry.resource import Column, Object
 
 COLUMNS = (
@@ -70,26 +76,26 @@ COLUMNS = (
 )
 
 
-def cells(pod: Object, now: datetime) -> Sequence[object]:
+def build_cells(pod: Object, now: datetime) -> Sequence[object]:
     """One row of the table."""
     summary = _Summary(pod, now)
-    status = mapping(pod, "status")
-    addresses = [each.get("ip") for each in items(pod, "status", "podIPs")]
-    gates = items(pod, "spec", "readinessGates")
+    status = get_mapping(pod, "status")
+    addresses = [each.get("ip") for each in get_items(pod, "status", "podIPs")]
+    gates = get_items(pod, "spec", "readinessGates")
     return (
         pod["metadata"].get("name", ""),
         f"{summary.ready}/{summary.total}",
         summary.reason,
-        summary.restarts_text(now),
-        created(pod, now),
+        summary.format_restarts(now),
+        format_creation_age(pod, now),
         addresses[0] if addresses else status.get("podIP") or NONE,
-        at(pod, "spec", "nodeName") or NONE,
+        get_field(pod, "spec", "nodeName") or NONE,
         status.get("nominatedNodeName") or NONE,
-        _gates_text(gates, items(pod, "status", "conditions")) if gates else NONE,
+        _format_gates(gates, get_items(pod, "status", "conditions")) if gates else NONE,
     )
 
 
-def _gates_text(gates: Sequence[Any], conditions: Sequence[Any]) -> str:
+def _format_gates(gates: Sequence[Any], conditions: Sequence[Any]) -> str:
     true = {each.get("type") for each in conditions if each.get("status") == "True"}
     met = sum(gate.get("conditionType") in true for gate in gates)
     return f"{met}/{len(gates)}"
@@ -99,13 +105,13 @@ class _Summary:
     """What the containers of a pod add up to, as kubectl sums them up."""
 
     def __init__(self, pod: Object, now: datetime) -> None:
-        status, spec = mapping(pod, "status"), mapping(pod, "spec")
-        self.total = len(items(spec, "containers"))
+        status, spec = get_mapping(pod, "status"), get_mapping(pod, "spec")
+        self.total = len(get_items(spec, "containers"))
         self.ready = 0
         self.restarts = 0
         self.last_restart: datetime | None = None
         self.reason = status.get("reason") or status.get("phase") or ""
-        conditions = items(status, "conditions")
+        conditions = get_items(status, "conditions")
         if any(
             each.get("type") == "PodScheduled" and each.get("reason") == "SchedulingGated"
             for each in conditions
@@ -113,7 +119,7 @@ class _Summary:
             self.reason = "SchedulingGated"
         sidecars = {
             each.get("name")
-            for each in items(spec, "initContainers")
+            for each in get_items(spec, "initContainers")
             if each.get("restartPolicy") == "Always"
         }
         self.total += len(sidecars)
@@ -124,8 +130,8 @@ class _Summary:
 
     def _read_init(self, status: Object, spec: Object, sidecars: set[Any]) -> bool:
         """Whether the pod still initialises; counts what the init containers did."""
-        total = len(items(spec, "initContainers"))
-        for index, each in enumerate(items(status, "initContainerStatuses")):
+        total = len(get_items(spec, "initContainers"))
+        for index, each in enumerate(get_items(status, "initContainerStatuses")):
             self.restarts += each.get("restartCount") or 0
             self._note_restart(each)
             state = each.get("state") or {}
@@ -136,7 +142,7 @@ class _Summary:
                 self.ready += bool(each.get("ready"))
                 continue
             if terminated is not None:
-                self.reason = f"Init:{_terminated_reason(terminated)}"
+                self.reason = f"Init:{_get_terminated_reason(terminated)}"
             elif waiting.get("reason") and waiting["reason"] != "PodInitializing":
                 self.reason = f"Init:{waiting['reason']}"
             else:
@@ -145,9 +151,9 @@ class _Summary:
         return False
 
     def _read_containers(self, status: Object, conditions: Sequence[Any]) -> None:
-        self.restarts = 0 if not items(status, "initContainerStatuses") else self.restarts
+        self.restarts = 0 if not get_items(status, "initContainerStatuses") else self.restarts
         running = False
-        for each in reversed(items(status, "containerStatuses")):
+        for each in reversed(get_items(status, "containerStatuses")):
             self.restarts += each.get("restartCount") or 0
             self._note_restart(each)
             state = each.get("state") or {}
@@ -155,7 +161,7 @@ class _Summary:
             if waiting.get("reason"):
                 self.reason = waiting["reason"]
             elif terminated is not None:
-                self.reason = _terminated_reason(terminated)
+                self.reason = _get_terminated_reason(terminated)
             elif each.get("ready") and state.get("running") is not None:
                 running = True
                 self.ready += 1
@@ -177,15 +183,15 @@ class _Summary:
             if self.last_restart is None or when > self.last_restart:
                 self.last_restart = when
 
-    def restarts_text(self, now: datetime) -> str:
+    def format_restarts(self, now: datetime) -> str:
         """The count, and how long ago the last one was."""
         if not self.restarts or self.last_restart is None:
             return str(self.restarts)
-        ago = human_duration((now - self.last_restart).total_seconds())
+        ago = format_duration((now - self.last_restart).total_seconds())
         return f"{self.restarts} ({ago} ago)"
 
 
-def _terminated_reason(state: Mapping[str, Any]) -> str:
+def _get_terminated_reason(state: Mapping[str, Any]) -> str:
     if state.get("reason"):
         return str(state["reason"])
     if state.get("signal"):

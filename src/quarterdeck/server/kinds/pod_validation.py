@@ -20,8 +20,8 @@ from quarterdeck.meta.field import (
     required,
 )
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import items
-from quarterdeck.server.registry.metadata_validation import check_labels
+from quarterdeck.server.kinds.fields import get_items
+from quarterdeck.server.registry.metadata_validation import validate_labels
 from quarterdeck.server.registry.resource import Object
 
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -34,49 +34,51 @@ _TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _LARGEST = 2**31 - 1
 
 
-def spec_problems(spec: Object, path: str) -> Iterator[FieldError]:
+def validate_spec(spec: Object, path: str) -> Iterator[FieldError]:
     """Everything wrong with a pod spec that stands at `path`."""
-    volumes = items(spec, "volumes")
+    volumes = get_items(spec, "volumes")
     known = {volume.get("name") for volume in volumes}
-    yield from _volume_problems(volumes, f"{path}.volumes")
-    yield from _containers_problems(spec, path, known)
-    yield from _init_problems(spec, path, known)
-    yield from validators.choice(
+    yield from _validate_volume(volumes, f"{path}.volumes")
+    yield from _validate_containers(spec, path, known)
+    yield from _validate_init(spec, path, known)
+    yield from validators.validate_required_enum(
         f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES
     )
-    yield from validators.choice(f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES)
-    yield from check_labels(spec.get("nodeSelector") or {}, f"{path}.nodeSelector")
-    yield from _name_problems(spec, path)
-    yield from _deadline_problems(spec, path)
-    yield from _toleration_problems(items(spec, "tolerations"), f"{path}.tolerations")
-    yield from _alias_problems(items(spec, "hostAliases"), f"{path}.hostAliases")
-    spread = items(spec, "topologySpreadConstraints")
-    yield from _spread_problems(spread, f"{path}.topologySpreadConstraints")
+    yield from validators.validate_required_enum(
+        f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES
+    )
+    yield from validate_labels(spec.get("nodeSelector") or {}, f"{path}.nodeSelector")
+    yield from _validate_name(spec, path)
+    yield from _validate_deadline(spec, path)
+    yield from _validate_toleration(get_items(spec, "tolerations"), f"{path}.tolerations")
+    yield from _validate_alias(get_items(spec, "hostAliases"), f"{path}.hostAliases")
+    spread = get_items(spec, "topologySpreadConstraints")
+    yield from _validate_spread(spread, f"{path}.topologySpreadConstraints")
 
 
 # containers --------------------------------------------------------------------------------------
 
 
-def _containers_problems(spec: Object, path: str, volumes: set[Any]) -> Iterator[FieldError]:
-    containers = items(spec, "containers")
+def _validate_containers(spec: Object, path: str, volumes: set[Any]) -> Iterator[FieldError]:
+    containers = get_items(spec, "containers")
     if not containers:
         yield required(f"{path}.containers")
         return
     seen: set[str] = set()
     for index, container in enumerate(containers):
         place = f"{path}.containers[{index}]"
-        yield from _identity_problems(container, place, seen)
-        yield from _container_problems(container, place, volumes)
+        yield from _validate_identity(container, place, seen)
+        yield from _validate_container(container, place, volumes)
         for member in ("livenessProbe", "readinessProbe", "startupProbe"):
-            yield from _probe_problems(container.get(member), f"{place}.{member}", member)
+            yield from _validate_probe(container.get(member), f"{place}.{member}", member)
 
 
-def _init_problems(spec: Object, path: str, volumes: set[Any]) -> Iterator[FieldError]:
-    seen = {container.get("name") for container in items(spec, "containers")}
-    for index, container in enumerate(items(spec, "initContainers")):
+def _validate_init(spec: Object, path: str, volumes: set[Any]) -> Iterator[FieldError]:
+    seen = {container.get("name") for container in get_items(spec, "containers")}
+    for index, container in enumerate(get_items(spec, "initContainers")):
         place = f"{path}.initContainers[{index}]"
-        yield from _identity_problems(container, place, seen)
-        yield from _container_problems(container, place, volumes)
+        yield from _validate_identity(container, place, seen)
+        yield from _validate_container(container, place, volumes)
         if container.get("restartPolicy") == "Always":
             continue
         for member in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
@@ -85,7 +87,7 @@ def _init_problems(spec: Object, path: str, volumes: set[Any]) -> Iterator[Field
                 yield forbidden(f"{place}.{member}", text)
 
 
-def _identity_problems(container: Object, path: str, seen: set[Any]) -> Iterator[FieldError]:
+def _validate_identity(container: Object, path: str, seen: set[Any]) -> Iterator[FieldError]:
     name, image = container.get("name") or "", container.get("image") or ""
     if not name:
         yield required(f"{path}.name")
@@ -102,26 +104,26 @@ def _identity_problems(container: Object, path: str, seen: set[Any]) -> Iterator
         yield invalid(f"{path}.image", image, text)
 
 
-def _container_problems(container: Object, path: str, volumes: set[Any]) -> Iterator[FieldError]:
+def _validate_container(container: Object, path: str, volumes: set[Any]) -> Iterator[FieldError]:
     policy = container.get("imagePullPolicy")
-    yield from validators.choice(f"{path}.imagePullPolicy", policy, _PULL_POLICIES)
-    yield from _port_problems(items(container, "ports"), f"{path}.ports")
-    yield from _env_problems(items(container, "env"), f"{path}.env")
-    for index, source in enumerate(items(container, "envFrom")):
+    yield from validators.validate_required_enum(f"{path}.imagePullPolicy", policy, _PULL_POLICIES)
+    yield from _validate_port(get_items(container, "ports"), f"{path}.ports")
+    yield from _validate_env(get_items(container, "env"), f"{path}.env")
+    for index, source in enumerate(get_items(container, "envFrom")):
         if source.get("configMapRef") is None and source.get("secretRef") is None:
             text = "must specify one of: `configMapRef` or `secretRef`"
             yield invalid(f"{path}.envFrom[{index}]", "", text)
-    mounts = items(container, "volumeMounts")
+    mounts = get_items(container, "volumeMounts")
     yield from _mount_problems(mounts, f"{path}.volumeMounts", volumes)
-    yield from resource_problems(container.get("resources") or {}, f"{path}.resources")
+    yield from validate_resources(container.get("resources") or {}, f"{path}.resources")
 
 
-def _port_problems(ports: Sequence[Any], path: str) -> Iterator[FieldError]:
+def _validate_port(ports: Sequence[Any], path: str) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, port in enumerate(ports):
         place = f"{path}[{index}]"
         if name := port.get("name"):
-            problems = validators.port_name(name)
+            problems = validators.validate_port_name(name)
             for problem in problems:
                 yield invalid(f"{place}.name", name, problem)
             if not problems and name in seen:
@@ -130,13 +132,15 @@ def _port_problems(ports: Sequence[Any], path: str) -> Iterator[FieldError]:
         if not port.get("containerPort"):
             yield required(f"{place}.containerPort")
         else:
-            yield from validators.port_number(f"{place}.containerPort", port["containerPort"])
+            yield from validators.validate_port(f"{place}.containerPort", port["containerPort"])
         if port.get("hostPort"):
-            yield from validators.port_number(f"{place}.hostPort", port["hostPort"])
-        yield from validators.choice(f"{place}.protocol", port.get("protocol"), _PROTOCOLS)
+            yield from validators.validate_port(f"{place}.hostPort", port["hostPort"])
+        yield from validators.validate_required_enum(
+            f"{place}.protocol", port.get("protocol"), _PROTOCOLS
+        )
 
 
-def _env_problems(variables: Sequence[Any], path: str) -> Iterator[FieldError]:
+def _validate_env(variables: Sequence[Any], path: str) -> Iterator[FieldError]:
     for index, variable in enumerate(variables):
         place, name = f"{path}[{index}]", variable.get("name") or ""
         if not name:
@@ -179,19 +183,19 @@ def _mount_problems(mounts: Sequence[Any], path: str, volumes: set[Any]) -> Iter
         seen.add(where)
 
 
-def resource_problems(resources: Object, path: str) -> Iterator[FieldError]:
+def validate_resources(resources: Object, path: str) -> Iterator[FieldError]:
     """Limits and requests: known names, sane amounts, requests within limits."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for member, amounts in (("limits", limits), ("requests", requests)):
         for name in sorted(amounts):
             place = f"{path}.{member}[{name}]"
-            yield from _resource_name_problems(name, place)
-            yield from validators.quantity(place, amounts[name])
+            yield from _validate_resource_name(name, place)
+            yield from validators.validate_quantity(place, amounts[name])
             if member == "requests" and name in limits:
-                yield from _within(amounts[name], limits[name], f"{path}.{member}", name)
+                yield from _validate_limit(amounts[name], limits[name], f"{path}.{member}", name)
 
 
-def _within(amount: Any, limit: Any, path: str, name: str) -> Iterator[FieldError]:
+def _validate_limit(amount: Any, limit: Any, path: str, name: str) -> Iterator[FieldError]:
     try:
         if Quantity.parse(str(amount)) > Quantity.parse(str(limit)):
             text = f"must be less than or equal to {name} limit of {limit}"
@@ -200,7 +204,7 @@ def _within(amount: Any, limit: Any, path: str, name: str) -> Iterator[FieldErro
         return  # reported where the amounts are looked at
 
 
-def _resource_name_problems(name: str, path: str) -> Iterator[FieldError]:
+def _validate_resource_name(name: str, path: str) -> Iterator[FieldError]:
     if problems := names.qualified_name(name):
         yield from (invalid(path, Bare(name), problem) for problem in problems)
     elif "/" not in name and name not in _NATIVE and not name.startswith("hugepages-"):
@@ -209,7 +213,7 @@ def _resource_name_problems(name: str, path: str) -> Iterator[FieldError]:
         yield invalid(path, Bare(name), "must be a standard resource for containers")
 
 
-def _probe_problems(
+def _validate_probe(
     probe: Mapping[str, Any] | None, path: str, member: str
 ) -> Iterator[FieldError]:
     if probe is None:
@@ -221,7 +225,9 @@ def _probe_problems(
         text = "may not specify more than 1 handler type"
         yield forbidden(f"{path}.{handlers[1]}", text)
     if "httpGet" in handlers:
-        yield from validators.port_or_name(f"{path}.httpGet.port", probe["httpGet"].get("port"))
+        yield from validators.validate_port_or_name(
+            f"{path}.httpGet.port", probe["httpGet"].get("port")
+        )
     for number in (
         "initialDelaySeconds",
         "timeoutSeconds",
@@ -229,7 +235,7 @@ def _probe_problems(
         "successThreshold",
         "failureThreshold",
     ):
-        yield from validators.non_negative(f"{path}.{number}", probe.get(number))
+        yield from validators.validate_non_negative(f"{path}.{number}", probe.get(number))
     if member != "readinessProbe" and probe.get("successThreshold") not in (None, 1):
         yield invalid(f"{path}.successThreshold", probe["successThreshold"], "must be 1")
 
@@ -237,7 +243,7 @@ def _probe_problems(
 # the pod as a whole ------------------------------------------------------------------------------
 
 
-def _volume_problems(volumes: Sequence[Any], path: str) -> Iterator[FieldError]:
+def _validate_volume(volumes: Sequence[Any], path: str) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, volume in enumerate(volumes):
         place, name = f"{path}[{index}]", volume.get("name") or ""
@@ -247,7 +253,7 @@ def _volume_problems(volumes: Sequence[Any], path: str) -> Iterator[FieldError]:
         if len(sources) > 1:
             text = "may not specify more than 1 volume type"
             yield forbidden(f"{place}.{sources[1]}", text)
-        yield from _source_problems(volume, place)
+        yield from _validate_source(volume, place)
         if not name:
             yield required(f"{place}.name")
         else:
@@ -258,7 +264,7 @@ def _volume_problems(volumes: Sequence[Any], path: str) -> Iterator[FieldError]:
         seen.add(name)
 
 
-def _source_problems(volume: Object, place: str) -> Iterator[FieldError]:
+def _validate_source(volume: Object, place: str) -> Iterator[FieldError]:
     for member, key in (
         ("configMap", "name"),
         ("secret", "secretName"),
@@ -270,7 +276,7 @@ def _source_problems(volume: Object, place: str) -> Iterator[FieldError]:
             yield required(f"{place}.{member}.{key}")
 
 
-def _name_problems(spec: Object, path: str) -> Iterator[FieldError]:
+def _validate_name(spec: Object, path: str) -> Iterator[FieldError]:
     rules: tuple[tuple[str, Callable[[str], list[str]]], ...] = (
         ("serviceAccountName", names.dns1123_subdomain),
         ("nodeName", names.dns1123_subdomain),
@@ -284,14 +290,14 @@ def _name_problems(spec: Object, path: str) -> Iterator[FieldError]:
                 yield invalid(f"{path}.{member}", text, problem)
 
 
-def _deadline_problems(spec: Object, path: str) -> Iterator[FieldError]:
+def _validate_deadline(spec: Object, path: str) -> Iterator[FieldError]:
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= _LARGEST:
         text = f"must be between 1 and {_LARGEST}, inclusive"
         yield invalid(f"{path}.activeDeadlineSeconds", deadline, text)
 
 
-def _toleration_problems(tolerations: Sequence[Any], path: str) -> Iterator[FieldError]:
+def _validate_toleration(tolerations: Sequence[Any], path: str) -> Iterator[FieldError]:
     for index, each in enumerate(tolerations):
         place, key = f"{path}[{index}]", each.get("key") or ""
         operator = each.get("operator") or "Equal"
@@ -313,17 +319,17 @@ def _toleration_problems(tolerations: Sequence[Any], path: str) -> Iterator[Fiel
             text = "value must be empty when `operator` is 'Exists'"
             yield invalid(f"{place}.operator", each["value"], text)
         if each.get("effect"):
-            yield from validators.one_of(f"{place}.effect", each["effect"], _TAINT_EFFECTS)
+            yield from validators.validate_enum(f"{place}.effect", each["effect"], _TAINT_EFFECTS)
 
 
-def _alias_problems(aliases: Sequence[Any], path: str) -> Iterator[FieldError]:
+def _validate_alias(aliases: Sequence[Any], path: str) -> Iterator[FieldError]:
     for index, alias in enumerate(aliases):
         for at, host in enumerate(alias.get("hostnames") or ()):
             for problem in names.dns1123_subdomain(host):
                 yield invalid(f"{path}[{index}].hostnames[{at}]", host, problem)
 
 
-def _spread_problems(constraints: Sequence[Any], path: str) -> Iterator[FieldError]:
+def _validate_spread(constraints: Sequence[Any], path: str) -> Iterator[FieldError]:
     for index, each in enumerate(constraints):
         place = f"{path}[{index}]"
         if (each.get("maxSkew") or 0) <= 0:
@@ -332,7 +338,9 @@ def _spread_problems(constraints: Sequence[Any], path: str) -> Iterator[FieldErr
         if not each.get("topologyKey"):
             yield required(f"{place}.topologyKey", "can not be empty")
         choices = ("DoNotSchedule", "ScheduleAnyway")
-        yield from validators.choice(
+        yield from validators.validate_required_enum(
             f"{place}.whenUnsatisfiable", each.get("whenUnsatisfiable"), choices
         )
-        yield from validators.label_selector(f"{place}.labelSelector", each.get("labelSelector"))
+        yield from validators.validate_label_selector(
+            f"{place}.labelSelector", each.get("labelSelector")
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import quote
-from quarterdeck.server.kinds.fields import at, items, mapping
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.registry.resource import Context, Object
 
 _SECCOMP = (
@@ -21,31 +21,31 @@ _OLD_LABELS = {
 }
 
 
-def pod_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+def find_pod_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
     """Warnings about a pod; nothing new is said about a spec that did not change."""
     if context.subresource or (old is not None and old.get("spec") == value.get("spec")):
         return ()
-    return [*_name_warnings(value, old), *_warnings(value, "")]
+    return [*_find_name_warnings(value, old), *_find_warnings(value, "")]
 
 
-def template_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+def find_template_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
     """Warnings about a workload: its name, which pods inherit, and its template."""
-    template = at(value, "spec", "template")
-    if context.subresource or (old is not None and at(old, "spec", "template") == template):
+    template = get_field(value, "spec", "template")
+    if context.subresource or (old is not None and get_field(old, "spec", "template") == template):
         return ()
-    return [*_name_warnings(value, old), *_warnings(template or {}, "spec.template.")]
+    return [*_find_name_warnings(value, old), *_find_warnings(template or {}, "spec.template.")]
 
 
-def _warnings(pod: Object, path: str) -> Iterator[str]:
+def _find_warnings(pod: Object, path: str) -> Iterator[str]:
     """Warnings about a pod or a template that stands at `path`, in Kubernetes' order."""
-    spec = mapping(pod, "spec")
-    yield from _spec_warnings(spec, f"{path}spec")
-    yield from _annotation_warnings(pod, f"{path}metadata")
-    yield from _container_warnings(spec, f"{path}spec")
+    spec = get_mapping(pod, "spec")
+    yield from _find_spec_warnings(spec, f"{path}spec")
+    yield from _find_annotation_warnings(pod, f"{path}metadata")
+    yield from _find_container_warnings(spec, f"{path}spec")
 
 
-def _annotation_warnings(value: Object, path: str) -> Iterator[str]:
-    for name in sorted(mapping(value, "metadata", "annotations")):
+def _find_annotation_warnings(value: Object, path: str) -> Iterator[str]:
+    for name in sorted(get_mapping(value, "metadata", "annotations")):
         if name.startswith(_SECCOMP):
             yield (
                 f'{path}.annotations[{name}]: non-functional in v1.27+; use the "seccompProfile"'
@@ -53,7 +53,7 @@ def _annotation_warnings(value: Object, path: str) -> Iterator[str]:
             )
 
 
-def _name_warnings(value: Object, old: Object | None) -> Iterator[str]:
+def _find_name_warnings(value: Object, old: Object | None) -> Iterator[str]:
     if old is None and (problems := names.dns1123_label(value["metadata"].get("name") or "")):
         listed = " ".join(problems)
         yield (
@@ -65,13 +65,13 @@ def _name_warnings(value: Object, old: Object | None) -> Iterator[str]:
         )
 
 
-def _spec_warnings(spec: Object, path: str) -> Iterator[str]:
-    for label in sorted(mapping(spec, "nodeSelector")):
+def _find_spec_warnings(spec: Object, path: str) -> Iterator[str]:
+    for label in sorted(get_mapping(spec, "nodeSelector")):
         if label in _OLD_LABELS:
             new = quote(_OLD_LABELS[label])
             yield f"{path}.nodeSelector[{label}]: deprecated since v1.14; use {new} instead"
     seen: set[str] = set()
-    for index, alias in enumerate(items(spec, "hostAliases")):
+    for index, alias in enumerate(get_items(spec, "hostAliases")):
         address = alias.get("ip") or ""
         if address in seen:
             yield f"{path}.hostAliases[{index}].ip: duplicate ip {quote(address)}"
@@ -79,29 +79,29 @@ def _spec_warnings(spec: Object, path: str) -> Iterator[str]:
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         text = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{path}.terminationGracePeriodSeconds: {text}"
-    for index, volume in enumerate(items(spec, "volumes")):
+    for index, volume in enumerate(get_items(spec, "volumes")):
         if volume.get("gitRepo") is not None:
             yield f"{path}.volumes[{index}].gitRepo: deprecated in v1.11"
-    for index, secret in enumerate(items(spec, "imagePullSecrets")):
+    for index, secret in enumerate(get_items(spec, "imagePullSecrets")):
         if not secret.get("name"):
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
 
 
-def _container_warnings(spec: Object, path: str) -> Iterator[str]:
+def _find_container_warnings(spec: Object, path: str) -> Iterator[str]:
     ports: dict[str, list[tuple[Object, str]]] = {}
     for member in ("initContainers", "containers"):
-        for index, container in enumerate(items(spec, member)):
+        for index, container in enumerate(get_items(spec, member)):
             place = f"{path}.{member}[{index}]"
-            yield from _fraction_warnings(container, place)
-            yield from _env_warnings(container, place)
-            yield from _port_warnings(container, place, ports)
+            yield from _find_fraction_warnings(container, place)
+            yield from _find_env_warnings(container, place)
+            yield from _find_port_warnings(container, place, ports)
 
 
-def _port_warnings(
+def _find_port_warnings(
     container: Object, path: str, seen: dict[str, list[tuple[Object, str]]]
 ) -> Iterator[str]:
     """Ports that are named twice, in one container or in two."""
-    for index, port in enumerate(items(container, "ports")):
+    for index, port in enumerate(get_items(container, "ports")):
         place = f"{path}.ports[{index}]"
         same = seen.setdefault(f"{port.get('containerPort')}/{port.get('protocol')}", [])
         for other, where in same:
@@ -113,11 +113,11 @@ def _port_warnings(
         same.append((port, place))
 
 
-def _fraction_warnings(container: Object, path: str) -> Iterator[str]:
+def _find_fraction_warnings(container: Object, path: str) -> Iterator[str]:
     """Memory and storage come in whole bytes."""
     for member in ("limits", "requests"):
         for resource in ("memory", "ephemeral-storage"):
-            amount = at(container, "resources", member, resource)
+            amount = get_field(container, "resources", member, resource)
             if amount is not None and _is_fraction(str(amount)):
                 yield (
                     f"{path}.resources.{member}[{resource}]: fractional byte value"
@@ -132,9 +132,9 @@ def _is_fraction(amount: str) -> bool:
         return False
 
 
-def _env_warnings(container: Object, path: str) -> Iterator[str]:
+def _find_env_warnings(container: Object, path: str) -> Iterator[str]:
     seen: set[str] = set()
-    for index, variable in enumerate(items(container, "env")):
+    for index, variable in enumerate(get_items(container, "env")):
         name = variable.get("name") or ""
         if name in seen:
             yield (

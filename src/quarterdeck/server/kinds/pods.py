@@ -5,11 +5,11 @@ from typing import Any
 
 from quarterdeck.meta.field import FieldError, forbidden
 from quarterdeck.server.kinds import pod_defaults, pod_table
-from quarterdeck.server.kinds.fields import at, items, mapping
-from quarterdeck.server.kinds.pod_diff import spec_diff
-from quarterdeck.server.kinds.pod_validation import spec_problems
-from quarterdeck.server.kinds.pod_warnings import pod_warnings
-from quarterdeck.server.kinds.strategy import Rules, text_at
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
+from quarterdeck.server.kinds.pod_diff import diff_specs
+from quarterdeck.server.kinds.pod_validation import validate_spec
+from quarterdeck.server.kinds.pod_warnings import find_pod_warnings
+from quarterdeck.server.kinds.strategy import Rules, get_text
 from quarterdeck.server.registry.resource import Context, Object
 
 _FROZEN = (
@@ -23,32 +23,34 @@ _FROZEN = (
 def _prepare_create(pod: Object, context: Context) -> None:
     pod["status"] = {
         "phase": "Pending",
-        "qosClass": pod_defaults.quality_of_service(pod["spec"]),
+        "qosClass": pod_defaults.compute_qos_class(pod["spec"]),
     }
 
 
-def _problems(pod: Object, context: Context) -> Iterator[FieldError]:
-    yield from spec_problems(mapping(pod, "spec"), "spec")
+def _validate(pod: Object, context: Context) -> Iterator[FieldError]:
+    yield from validate_spec(get_mapping(pod, "spec"), "spec")
 
 
-def _change_problems(pod: Object, old: Object, context: Context) -> Iterator[FieldError]:
+def _validate_update(pod: Object, old: Object, context: Context) -> Iterator[FieldError]:
     if context.subresource:
         return
-    spec, before = mapping(pod, "spec"), mapping(old, "spec")
+    spec, before = get_mapping(pod, "spec"), get_mapping(old, "spec")
     for member, words in (("containers", "containers"), ("initContainers", "init containers")):
-        if len(items(spec, member)) != len(items(before, member)):
+        if len(get_items(spec, member)) != len(get_items(before, member)):
             text = f"pod updates may not add or remove {words}"
             yield forbidden(f"spec.{member}", text)
             return
-    if not _keeps_tolerations(items(spec, "tolerations"), items(before, "tolerations")):
+    if not _is_superset_of_tolerations(
+        get_items(spec, "tolerations"), get_items(before, "tolerations")
+    ):
         text = "existing toleration can not be modified except its tolerationSeconds"
         yield forbidden("spec.tolerations", text)
     allowed = _with_allowed_changes(spec, before)
     if allowed != spec:
-        yield forbidden("spec", f"{_FROZEN}\n{spec_diff(before, spec)}")
+        yield forbidden("spec", f"{_FROZEN}\n{diff_specs(before, spec)}")
 
 
-def _keeps_tolerations(new: Sequence[Any], old: Sequence[Any]) -> bool:
+def _is_superset_of_tolerations(new: Sequence[Any], old: Sequence[Any]) -> bool:
     def identity(each: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         return tuple(sorted((k, v) for k, v in each.items() if k != "tolerationSeconds"))
 
@@ -76,13 +78,16 @@ def _with_allowed_changes(spec: Object, before: Object) -> Object:
     return allowed
 
 
-def _grace_period(pod: Object, requested: int | None) -> int:
+def _compute_grace_period(pod: Object, requested: int | None) -> int:
     """Scheduled pods that still run get time; a negative wish is the shortest one."""
-    if not at(pod, "spec", "nodeName") or at(pod, "status", "phase") in ("Succeeded", "Failed"):
+    if not get_field(pod, "spec", "nodeName") or get_field(pod, "status", "phase") in (
+        "Succeeded",
+        "Failed",
+    ):
         return 0
     wanted = requested
     if wanted is None:
-        wanted = at(pod, "spec", "terminationGracePeriodSeconds")
+        wanted = get_field(pod, "spec", "terminationGracePeriodSeconds")
     if wanted is None:
         wanted = 30
     return 1 if wanted < 0 else int(wanted)
@@ -100,9 +105,9 @@ _SELECTABLE = {
 }
 
 
-def _field_values(pod: Object) -> Mapping[str, str]:
-    values = {path: text_at(pod, path, absent) for path, absent in _SELECTABLE.items()}
-    addresses = items(pod, "status", "podIPs")
+def _get_field_values(pod: Object) -> Mapping[str, str]:
+    values = {path: get_text(pod, path, absent) for path, absent in _SELECTABLE.items()}
+    addresses = get_items(pod, "status", "podIPs")
     values["status.podIPs"] = ",".join(each.get("ip", "") for each in addresses)
     return values
 
@@ -110,15 +115,15 @@ def _field_values(pod: Object) -> Mapping[str, str]:
 POD = Rules(
     default=pod_defaults.default_pod,
     prepare_create=_prepare_create,
-    validate=_problems,
-    validate_change=_change_problems,
-    warn=pod_warnings,
+    validate=_validate,
+    validate_change=_validate_update,
+    warn=find_pod_warnings,
     status_may_label=True,
     selectable={**_SELECTABLE, "status.podIPs": ""},
-    field_values=_field_values,
+    field_values=_get_field_values,
     columns=pod_table.COLUMNS,
-    cells=pod_table.cells,
-    grace_period=_grace_period,
+    cells=pod_table.build_cells,
+    grace_period=_compute_grace_period,
 )
 
 
@@ -129,7 +134,7 @@ def _default_template_object(value: Object) -> None:
 POD_TEMPLATE = Rules(
     default=_default_template_object,
     counted=("template",),
-    validate=lambda value, context: spec_problems(
-        mapping(value, "template", "spec"), "template.spec"
+    validate=lambda value, context: validate_spec(
+        get_mapping(value, "template", "spec"), "template.spec"
     ),
 )

@@ -5,16 +5,16 @@ from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, required
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import at, fill, items, mapping
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.printer import AGE, NAME, NONE, column, created
+from quarterdeck.server.registry.printer import AGE, NAME, NONE, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 
 _EFFECTS = ("None", "NoneOnDryRun")
 
 
 def _default_webhook(webhook: Object) -> None:
-    fill(
+    set_defaults(
         webhook,
         failurePolicy="Fail",
         matchPolicy="Equivalent",
@@ -22,34 +22,34 @@ def _default_webhook(webhook: Object) -> None:
         objectSelector={},
         timeoutSeconds=10,
     )
-    service = at(webhook, "clientConfig", "service")
+    service = get_field(webhook, "clientConfig", "service")
     if service is not None:
-        fill(service, port=443)
-    for rule in items(webhook, "rules"):
-        fill(rule, scope="*")
+        set_defaults(service, port=443)
+    for rule in get_items(webhook, "rules"):
+        set_defaults(rule, scope="*")
 
 
 def _default_validating(value: Object) -> None:
-    for webhook in items(value, "webhooks"):
+    for webhook in get_items(value, "webhooks"):
         _default_webhook(webhook)
 
 
 def _default_mutating(value: Object) -> None:
-    for webhook in items(value, "webhooks"):
+    for webhook in get_items(value, "webhooks"):
         _default_webhook(webhook)
-        fill(webhook, reinvocationPolicy="Never")
+        set_defaults(webhook, reinvocationPolicy="Never")
 
 
-def _problems(value: Object, context: Context) -> Iterator[FieldError]:
+def _validate(value: Object, context: Context) -> Iterator[FieldError]:
     seen: set[str] = set()
-    for index, webhook in enumerate(items(value, "webhooks")):
+    for index, webhook in enumerate(get_items(value, "webhooks")):
         place, name = f"webhooks[{index}]", webhook.get("name") or ""
         if not name:
             yield required(f"{place}.name")
         elif name in seen:
             yield duplicate(f"{place}.name", name)
         seen.add(name)
-        config = mapping(webhook, "clientConfig")
+        config = get_mapping(webhook, "clientConfig")
         if (config.get("url") is None) == (config.get("service") is None):
             text = "exactly one of url or service is required"
             yield required(f"{place}.clientConfig", text)
@@ -63,83 +63,87 @@ def _problems(value: Object, context: Context) -> Iterator[FieldError]:
         if effects is None:
             yield required(f"{place}.sideEffects", "must specify one of None, NoneOnDryRun")
         else:
-            yield from validators.one_of(f"{place}.sideEffects", effects, _EFFECTS)
+            yield from validators.validate_enum(f"{place}.sideEffects", effects, _EFFECTS)
         policy = webhook.get("failurePolicy")
-        yield from validators.one_of(f"{place}.failurePolicy", policy, ("Fail", "Ignore"))
+        yield from validators.validate_enum(f"{place}.failurePolicy", policy, ("Fail", "Ignore"))
 
 
-def _cells(value: Object, now: datetime) -> Sequence[object]:
-    return (value["metadata"].get("name", ""), len(items(value, "webhooks")), created(value, now))
+def _build_cells(value: Object, now: datetime) -> Sequence[object]:
+    return (
+        value["metadata"].get("name", ""),
+        len(get_items(value, "webhooks")),
+        format_creation_age(value, now),
+    )
 
 
-_COLUMNS = (NAME, column("Webhooks", "integer"), AGE)
+_COLUMNS = (NAME, build_column("Webhooks", "integer"), AGE)
 
 VALIDATING = Rules(
     default=_default_validating,
-    validate=_problems,
+    validate=_validate,
     counted=("webhooks",),
     unconditional_update=False,
     columns=_COLUMNS,
-    cells=_cells,
+    cells=_build_cells,
 )
 MUTATING = Rules(
     default=_default_mutating,
-    validate=_problems,
+    validate=_validate,
     counted=("webhooks",),
     unconditional_update=False,
     columns=_COLUMNS,
-    cells=_cells,
+    cells=_build_cells,
 )
 
 
-def _policy_cells(value: Object, now: datetime) -> Sequence[object]:
-    kind = mapping(value, "spec", "paramKind")
+def _build_policy_cells(value: Object, now: datetime) -> Sequence[object]:
+    kind = get_mapping(value, "spec", "paramKind")
     shown = f"{kind.get('apiVersion')}/{kind.get('kind')}" if kind else "<unset>"
-    count = len(items(value, "spec", "validations"))
-    return (value["metadata"].get("name", ""), count, shown, created(value, now))
+    count = len(get_items(value, "spec", "validations"))
+    return (value["metadata"].get("name", ""), count, shown, format_creation_age(value, now))
 
 
 def _default_policy(value: Object) -> None:
     spec = value.setdefault("spec", {})
-    fill(spec, failurePolicy="Fail")
+    set_defaults(spec, failurePolicy="Fail")
     if (match := spec.get("matchConstraints")) is not None:
-        fill(match, matchPolicy="Equivalent", namespaceSelector={}, objectSelector={})
+        set_defaults(match, matchPolicy="Equivalent", namespaceSelector={}, objectSelector={})
 
 
 POLICY = Rules(
     default=_default_policy,
     counted=("spec",),
     unconditional_update=False,
-    columns=(NAME, column("Validations", "integer"), column("ParamKind"), AGE),
-    cells=_policy_cells,
+    columns=(NAME, build_column("Validations", "integer"), build_column("ParamKind"), AGE),
+    cells=_build_policy_cells,
 )
 
 
-def _binding_cells(value: Object, now: datetime) -> Sequence[object]:
-    reference = mapping(value, "spec", "paramRef")
+def _build_binding_cells(value: Object, now: datetime) -> Sequence[object]:
+    reference = get_mapping(value, "spec", "paramRef")
     name = reference.get("name") or ""
     shown = f"{reference.get('namespace') or '*'}/{name}" if name else "<unset>"
-    policy = at(value, "spec", "policyName") or ""
-    return (value["metadata"].get("name", ""), policy, shown, created(value, now))
+    policy = get_field(value, "spec", "policyName") or ""
+    return (value["metadata"].get("name", ""), policy, shown, format_creation_age(value, now))
 
 
 POLICY_BINDING = Rules(
     counted=("spec",),
     unconditional_update=False,
-    columns=(NAME, column("PolicyName"), column("ParamRef"), AGE),
-    cells=_binding_cells,
+    columns=(NAME, build_column("PolicyName"), build_column("ParamRef"), AGE),
+    cells=_build_binding_cells,
 )
 
 
-def _request_cells(value: Object, now: datetime) -> Sequence[object]:
-    spec = mapping(value, "spec")
+def _build_request_cells(value: Object, now: datetime) -> Sequence[object]:
+    spec = get_mapping(value, "spec")
     seconds = spec.get("expirationSeconds")
-    types = [each.get("type") for each in items(value, "status", "conditions")]
+    types = [each.get("type") for each in get_items(value, "status", "conditions")]
     state = "Approved" if "Approved" in types else "Denied" if "Denied" in types else "Pending"
-    issued = ",Issued" if at(value, "status", "certificate") else ""
+    issued = ",Issued" if get_field(value, "status", "certificate") else ""
     return (
         value["metadata"].get("name", ""),
-        created(value, now),
+        format_creation_age(value, now),
         spec.get("signerName") or NONE,
         spec.get("username") or "",
         NONE if seconds is None else f"{seconds}s",
@@ -162,10 +166,10 @@ CERTIFICATE_REQUEST = Rules(
     columns=(
         NAME,
         AGE,
-        column("SignerName"),
-        column("Requestor"),
-        column("RequestedDuration"),
-        column("Condition"),
+        build_column("SignerName"),
+        build_column("Requestor"),
+        build_column("RequestedDuration"),
+        build_column("Condition"),
     ),
-    cells=_request_cells,
+    cells=_build_request_cells,
 )

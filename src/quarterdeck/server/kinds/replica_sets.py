@@ -5,113 +5,119 @@ from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, invalid, required
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import at, fill, mapping
+from quarterdeck.server.kinds.fields import get_field, get_mapping, set_defaults
 from quarterdeck.server.kinds.pod_defaults import default_template
-from quarterdeck.server.kinds.pod_warnings import template_warnings
+from quarterdeck.server.kinds.pod_warnings import find_template_warnings
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.kinds.templates import (
     CONTAINERS,
     IMAGES,
-    immutable_selector,
-    pod_template_problems,
-    selector_of,
-    selector_problems,
-    template_problems,
-    wide_cells,
+    build_wide_cells,
+    format_scale_selector,
+    validate_pod_template,
+    validate_selector,
+    validate_selector_update,
+    validate_template,
 )
-from quarterdeck.server.registry.printer import AGE, NAME, column, created, wide
+from quarterdeck.server.registry.printer import (
+    AGE,
+    NAME,
+    build_column,
+    build_wide_column,
+    format_creation_age,
+)
 from quarterdeck.server.registry.resource import Column, Context, Object
 
 
 def _default_replicas(value: Object) -> None:
     spec = value.setdefault("spec", {})
     default_template(spec.setdefault("template", {}))
-    fill(spec, replicas=1)
+    set_defaults(spec, replicas=1)
 
 
-def _replica_set_problems(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = mapping(value, "spec")
-    yield from validators.non_negative("spec.replicas", spec.get("replicas"))
-    yield from validators.non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
-    yield from selector_problems(spec, "spec", "replicaset")
-    yield from template_problems(spec, "spec")
+def _validate_replica_set(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = get_mapping(value, "spec")
+    yield from validators.validate_non_negative("spec.replicas", spec.get("replicas"))
+    yield from validators.validate_non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    yield from validate_selector(spec, "spec", "replicaset")
+    yield from validate_template(spec, "spec")
 
 
-def _replica_cells(value: Object, now: datetime) -> Sequence[object]:
-    status = mapping(value, "status")
+def _build_replica_cells(value: Object, now: datetime) -> Sequence[object]:
+    status = get_mapping(value, "status")
     return (
         value["metadata"].get("name", ""),
-        at(value, "spec", "replicas") or 0,
+        get_field(value, "spec", "replicas") or 0,
         status.get("replicas") or 0,
         status.get("readyReplicas") or 0,
-        created(value, now),
-        *wide_cells(value),
+        format_creation_age(value, now),
+        *build_wide_cells(value),
     )
 
 
 _REPLICA_COLUMNS: tuple[Column, ...] = (
     NAME,
-    column("Desired", "integer", text="The number of replicas that are wanted."),
-    column("Current", "integer", text="The number of replicas that were observed."),
-    column("Ready", "integer", text="The number of replicas that are ready."),
+    build_column("Desired", "integer", text="The number of replicas that are wanted."),
+    build_column("Current", "integer", text="The number of replicas that were observed."),
+    build_column("Ready", "integer", text="The number of replicas that are ready."),
     AGE,
     CONTAINERS,
     IMAGES,
-    wide("Selector", text="Which pods are counted."),
+    build_wide_column("Selector", text="Which pods are counted."),
 )
 
 REPLICA_SET = Rules(
     default=_default_replicas,
-    validate=_replica_set_problems,
-    validate_change=lambda value, old, context: immutable_selector(value, old),
-    warn=template_warnings,
+    validate=_validate_replica_set,
+    validate_change=lambda value, old, context: validate_selector_update(value, old),
+    warn=find_template_warnings,
     counted=("spec",),
     scales=True,
-    scale_selector=selector_of,
+    scale_selector=format_scale_selector,
     selectable={"status.replicas": "0"},
     columns=_REPLICA_COLUMNS,
-    cells=_replica_cells,
+    cells=_build_replica_cells,
 )
 
 
 def _default_controller(value: Object) -> None:
     _default_replicas(value)
     spec = value["spec"]
-    labels = mapping(spec, "template", "metadata", "labels")
+    labels = get_mapping(spec, "template", "metadata", "labels")
     if not spec.get("selector") and labels:
         spec["selector"] = dict(labels)
     if not value["metadata"].get("labels") and labels:
         value["metadata"]["labels"] = dict(labels)
 
 
-def _controller_problems(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = mapping(value, "spec")
-    yield from validators.non_negative("spec.replicas", spec.get("replicas"))
+def _validate_controller(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = get_mapping(value, "spec")
+    yield from validators.validate_non_negative("spec.replicas", spec.get("replicas"))
     selector = spec.get("selector")
     if not selector:
         yield required("spec.selector")
-    labels = mapping(spec, "template", "metadata", "labels")
+    labels = get_mapping(spec, "template", "metadata", "labels")
     if selector and any(labels.get(key) != each for key, each in selector.items()):
         text = "`selector` does not match template `labels`"
-        yield invalid("spec.template.metadata.labels", validators.go_string_map(labels), text)
-    yield from pod_template_problems(mapping(spec, "template"), "spec.template")
+        yield invalid("spec.template.metadata.labels", validators.format_go_map(labels), text)
+    yield from validate_pod_template(get_mapping(spec, "template"), "spec.template")
 
 
-def _controller_cells(value: Object, now: datetime) -> Sequence[object]:
-    spec = mapping(value, "spec")
+def _build_controller_cells(value: Object, now: datetime) -> Sequence[object]:
+    spec = get_mapping(value, "spec")
     selector = {"matchLabels": spec.get("selector")}
-    return _replica_cells({**value, "spec": {**spec, "selector": selector}}, now)
+    return _build_replica_cells({**value, "spec": {**spec, "selector": selector}}, now)
 
 
 REPLICATION_CONTROLLER = Rules(
     default=_default_controller,
-    validate=_controller_problems,
+    validate=_validate_controller,
     counted=("spec",),
     scales=True,
-    scale_selector=lambda value: validators.selector_text(
-        {"matchLabels": at(value, "spec", "selector")}
+    scale_selector=lambda value: validators.format_selector(
+        {"matchLabels": get_field(value, "spec", "selector")}
     ),
     selectable={"status.replicas": "0"},
     columns=_REPLICA_COLUMNS,
-    cells=_controller_cells,
+    cells=_build_controller_cells,
 )

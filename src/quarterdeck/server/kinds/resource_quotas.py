@@ -7,9 +7,9 @@ from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, invalid
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import mapping
+from quarterdeck.server.kinds.fields import get_mapping
 from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.printer import AGE, NAME, column, created
+from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import STATUS, Context, Object
 
 _AMOUNTS = frozenset(
@@ -42,16 +42,16 @@ _COUNTS = frozenset(
 _PAGES = ("hugepages-", "requests.hugepages-")
 
 
-def _problems(value: Object, context: Context) -> Iterator[FieldError]:
-    for name, amount in sorted(mapping(value, "spec", "hard").items()):
+def _validate(value: Object, context: Context) -> Iterator[FieldError]:
+    for name, amount in sorted(get_mapping(value, "spec", "hard").items()):
         path = f"spec.hard[{name}]"
-        yield from _name_problems(name, path)
-        yield from validators.quantity(path, amount)
+        yield from _validate_name(name, path)
+        yield from validators.validate_quantity(path, amount)
         if (name in _COUNTS or name.startswith("count/")) and not _is_whole(amount):
             yield invalid(path, Bare(str(amount)), "must be an integer")
 
 
-def _name_problems(name: str, path: str) -> Iterator[FieldError]:
+def _validate_name(name: str, path: str) -> Iterator[FieldError]:
     if found := names.qualified_name(name):
         yield from (invalid(path, Bare(name), problem) for problem in found)
     elif "/" not in name and name not in _AMOUNTS | _COUNTS and not name.startswith(_PAGES):
@@ -69,28 +69,28 @@ def _is_whole(amount: object) -> bool:
         return True  # reported with the amounts
 
 
-def _changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    scopes, before = (mapping(each, "spec").get("scopes") or [] for each in (value, old))
+def _validate_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    scopes, before = (get_mapping(each, "spec").get("scopes") or [] for each in (value, old))
     if sorted(scopes) != sorted(before):
-        yield invalid("spec.scopes", validators.go_strings(scopes), validators.IMMUTABLE)
+        yield invalid("spec.scopes", validators.format_go_strings(scopes), validators.IMMUTABLE)
 
 
-def _cells(value: Object, now: datetime) -> Sequence[object]:
-    hard, used = mapping(value, STATUS, "hard"), mapping(value, STATUS, "used")
+def _build_cells(value: Object, now: datetime) -> Sequence[object]:
+    hard, used = get_mapping(value, STATUS, "hard"), get_mapping(value, STATUS, "used")
     texts = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
     limits = [text for name, text in texts.items() if name.startswith("limits.")]
     others = [text for name, text in texts.items() if not name.startswith("limits.")]
     return (
         value["metadata"].get("name", ""),
-        created(value, now),
+        format_creation_age(value, now),
         ", ".join(others),
         ", ".join(limits),
     )
 
 
 QUOTA = Rules(
-    validate=_problems,
-    validate_change=_changes,
-    columns=(NAME, AGE, column("Request"), column("Limit")),
-    cells=_cells,
+    validate=_validate,
+    validate_change=_validate_update,
+    columns=(NAME, AGE, build_column("Request"), build_column("Limit")),
+    cells=_build_cells,
 )

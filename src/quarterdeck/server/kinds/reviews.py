@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from quarterdeck.meta import builtins
-from quarterdeck.server.kinds.catalog import home_of
+from quarterdeck.server.kinds.catalog import find_rules
 from quarterdeck.server.kinds.strategy import BuiltinStrategy
 from quarterdeck.server.registry.resource import Resource
 
@@ -20,7 +20,7 @@ REVIEW_KINDS = frozenset(
 """The kinds that `server.handlers.review` answers."""
 
 
-def review_resources() -> Iterator[Resource]:
+def build_review_resources() -> Iterator[Resource]:
     """Every kind of review; all they have is a shape and the verb `create`."""
     for declared in builtins.resources():
         if declared.kind.kind in REVIEW_KINDS and builtins.is_builtin(declared.kind):
@@ -30,6 +30,8 @@ def review_resources() -> Iterator[Resource]:
                 list_kind=f"{declared.kind.kind}List",
                 singular=declared.singular,
                 namespaced=declared.namespaced,
-                strategy=BuiltinStrategy(declared.kind, home_of(declared.kind), has_status=False),
+                strategy=BuiltinStrategy(
+                    declared.kind, find_rules(declared.kind), has_status=False
+                ),
                 verbs=declared.verbs,
             )

@@ -8,18 +8,18 @@ from typing import Any
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, duplicate, invalid, not_supported, required
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import fill, items, mapping
+from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.metadata_validation import check_labels
+from quarterdeck.server.registry.metadata_validation import validate_labels
 from quarterdeck.server.registry.printer import (
     AGE,
     NAME,
     NONE,
     UNKNOWN,
-    column,
-    created,
-    some_of,
-    wide,
+    build_column,
+    build_wide_column,
+    format_creation_age,
+    format_first,
 )
 from quarterdeck.server.registry.resource import Context, Object
 
@@ -30,36 +30,36 @@ _PROTOCOLS = ("SCTP", "TCP", "UDP")
 def default_service(value: Object) -> None:
     """Fill in a service; addresses are given out by the allocator."""
     spec = value.setdefault("spec", {})
-    fill(spec, sessionAffinity="None", type="ClusterIP")
+    set_defaults(spec, sessionAffinity="None", type="ClusterIP")
     if spec["sessionAffinity"] == "ClientIP":
-        fill(spec, sessionAffinityConfig={"clientIP": {"timeoutSeconds": 10800}})
-    for port in items(spec, "ports"):
+        set_defaults(spec, sessionAffinityConfig={"clientIP": {"timeoutSeconds": 10800}})
+    for port in get_items(spec, "ports"):
         if not port.get("protocol"):
             port["protocol"] = "TCP"
         if port.get("targetPort") in (None, 0, ""):
             port["targetPort"] = port.get("port")
     external = spec["type"] in ("NodePort", "LoadBalancer")
     if external:
-        fill(spec, externalTrafficPolicy="Cluster")
+        set_defaults(spec, externalTrafficPolicy="Cluster")
     if spec["type"] == "LoadBalancer":
-        fill(spec, allocateLoadBalancerNodePorts=True)
+        set_defaults(spec, allocateLoadBalancerNodePorts=True)
     if spec["type"] != "ExternalName":
-        fill(spec, internalTrafficPolicy="Cluster")
+        set_defaults(spec, internalTrafficPolicy="Cluster")
 
 
-def _problems(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = mapping(value, "spec")
-    ports, kind = items(spec, "ports"), spec.get("type")
+def _validate(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = get_mapping(value, "spec")
+    ports, kind = get_items(spec, "ports"), spec.get("type")
     headless = spec.get("clusterIP") == "None"
     if not ports and kind != "ExternalName" and not headless:
         yield required("spec.ports")
-    yield from _type_problems(spec, kind, headless=headless)
-    yield from _port_problems(ports, is_external_name=kind == "ExternalName")
-    yield from check_labels(spec.get("selector") or {}, "spec.selector")
-    yield from validators.choice(
+    yield from _validate_type(spec, kind, headless=headless)
+    yield from _validate_port(ports, is_external_name=kind == "ExternalName")
+    yield from validate_labels(spec.get("selector") or {}, "spec.selector")
+    yield from validators.validate_required_enum(
         "spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None")
     )
-    for index, address in enumerate(items(spec, "externalIPs")):
+    for index, address in enumerate(get_items(spec, "externalIPs")):
         if not _is_address(address):
             text = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
             yield invalid(f"spec.externalIPs[{index}]", address, text)
@@ -69,7 +69,7 @@ def _problems(value: Object, context: Context) -> Iterator[FieldError]:
         yield not_supported("spec.type", kind, _TYPES)
 
 
-def _type_problems(spec: Object, kind: Any, *, headless: bool) -> Iterator[FieldError]:
+def _validate_type(spec: Object, kind: Any, *, headless: bool) -> Iterator[FieldError]:
     if kind == "LoadBalancer" and headless:
         text = "may not be set to 'None' for LoadBalancer services"
         yield invalid("spec.clusterIPs[0]", "None", text)
@@ -87,7 +87,7 @@ def _type_problems(spec: Object, kind: Any, *, headless: bool) -> Iterator[Field
             yield invalid("spec.externalName", name, problem)
 
 
-def _port_problems(ports: Sequence[Any], *, is_external_name: bool) -> Iterator[FieldError]:
+def _validate_port(ports: Sequence[Any], *, is_external_name: bool) -> Iterator[FieldError]:
     names_seen: set[str] = set()
     numbers_seen: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
@@ -100,10 +100,14 @@ def _port_problems(ports: Sequence[Any], *, is_external_name: bool) -> Iterator[
             if name in names_seen:
                 yield duplicate(f"{place}.name", name)
             names_seen.add(name)
-        yield from validators.port_number(f"{place}.port", port.get("port"))
-        yield from validators.choice(f"{place}.protocol", port.get("protocol"), _PROTOCOLS)
+        yield from validators.validate_port(f"{place}.port", port.get("port"))
+        yield from validators.validate_required_enum(
+            f"{place}.protocol", port.get("protocol"), _PROTOCOLS
+        )
         if not is_external_name:
-            yield from validators.port_or_name(f"{place}.targetPort", port.get("targetPort"))
+            yield from validators.validate_port_or_name(
+                f"{place}.targetPort", port.get("targetPort")
+            )
         identity = (port.get("port"), port.get("protocol"))
         if identity in numbers_seen:
             yield duplicate(place, port)
@@ -118,8 +122,8 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    spec, before = mapping(value, "spec"), mapping(old, "spec")
+def _validate_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
     if "ExternalName" in (spec.get("type"), before.get("type")):
         return
     address, was = spec.get("clusterIP") or "", before.get("clusterIP") or ""
@@ -127,11 +131,15 @@ def _changes(value: Object, old: Object, context: Context) -> Iterator[FieldErro
         if not address:
             text = "primary clusterIP can not be unset"
             yield invalid(
-                "spec.clusterIPs[0]", validators.go_strings(items(spec, "clusterIPs")), text
+                "spec.clusterIPs[0]",
+                validators.format_go_strings(get_items(spec, "clusterIPs")),
+                text,
             )
         else:
             yield invalid(
-                "spec.clusterIPs[0]", validators.go_strings([address]), "may not change once set"
+                "spec.clusterIPs[0]",
+                validators.format_go_strings([address]),
+                "may not change once set",
             )
 
 
@@ -139,7 +147,7 @@ def _keep_addresses(value: Object, old: Object, context: Context) -> None:
     """What a client leaves out of a PUT stays: addresses and node ports are not its business."""
     if context.subresource:
         return
-    spec, before = value["spec"], mapping(old, "spec")
+    spec, before = value["spec"], get_mapping(old, "spec")
     if spec.get("type") == "ExternalName":
         for member in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             spec.pop(member, None)
@@ -149,17 +157,17 @@ def _keep_addresses(value: Object, old: Object, context: Context) -> None:
             spec[member] = before[member]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
-    known = {(port.get("port"), port.get("protocol")): port for port in items(before, "ports")}
+    known = {(port.get("port"), port.get("protocol")): port for port in get_items(before, "ports")}
     if spec.get("type") in ("NodePort", "LoadBalancer"):
-        for port in items(spec, "ports"):
+        for port in get_items(spec, "ports"):
             kept = known.get((port.get("port"), port.get("protocol"))) or {}
             if not port.get("nodePort") and kept.get("nodePort"):
                 port["nodePort"] = kept["nodePort"]
 
 
-def _external_address(value: Object) -> str:
-    spec = mapping(value, "spec")
-    given = [str(each) for each in items(spec, "externalIPs")]
+def _format_external_address(value: Object) -> str:
+    spec = get_mapping(value, "spec")
+    given = [str(each) for each in get_items(spec, "externalIPs")]
     match spec.get("type"):
         case "ClusterIP" | "NodePort":
             return ",".join(given) or NONE
@@ -175,12 +183,12 @@ def load_balancer_addresses(value: Object) -> list[str]:
     """Where a load balancer is reached."""
     found = {
         each.get("ip") or each.get("hostname") or ""
-        for each in items(value, "status", "loadBalancer", "ingress")
+        for each in get_items(value, "status", "loadBalancer", "ingress")
     }
     return sorted(found - {""})
 
 
-def _ports_text(ports: Sequence[Any]) -> str:
+def _format_ports(ports: Sequence[Any]) -> str:
     return ",".join(
         f"{port.get('port')}:{port['nodePort']}/{port.get('protocol')}"
         if port.get("nodePort")
@@ -189,25 +197,25 @@ def _ports_text(ports: Sequence[Any]) -> str:
     )
 
 
-def _cells(value: Object, now: datetime) -> Sequence[object]:
-    spec = mapping(value, "spec")
-    addresses = items(spec, "clusterIPs")
+def _build_cells(value: Object, now: datetime) -> Sequence[object]:
+    spec = get_mapping(value, "spec")
+    addresses = get_items(spec, "clusterIPs")
     selector = sorted((spec.get("selector") or {}).items())
     return (
         value["metadata"].get("name", ""),
         spec.get("type") or "",
         addresses[0] if addresses else NONE,
-        _external_address(value),
-        _ports_text(items(spec, "ports")) or NONE,
-        created(value, now),
+        _format_external_address(value),
+        _format_ports(get_items(spec, "ports")) or NONE,
+        format_creation_age(value, now),
         ",".join(f"{key}={text}" for key, text in selector) or NONE,
     )
 
 
 SERVICE = Rules(
     default=default_service,
-    validate=_problems,
-    validate_change=_changes,
+    validate=_validate,
+    validate_change=_validate_update,
     prepare_update=_keep_addresses,
     name="label1035",
     create_on_update=True,
@@ -215,14 +223,14 @@ SERVICE = Rules(
     selectable={"spec.clusterIP": "", "spec.type": ""},
     columns=(
         NAME,
-        column("Type"),
-        column("Cluster-IP"),
-        column("External-IP"),
-        column("Port(s)"),
+        build_column("Type"),
+        build_column("Cluster-IP"),
+        build_column("External-IP"),
+        build_column("Port(s)"),
         AGE,
-        wide("Selector"),
+        build_wide_column("Selector"),
     ),
-    cells=_cells,
+    cells=_build_cells,
 )
 
 
@@ -230,85 +238,93 @@ SERVICE = Rules(
 
 
 def _default_endpoints(value: Object) -> None:
-    for subset in items(value, "subsets"):
-        for port in items(subset, "ports"):
+    for subset in get_items(value, "subsets"):
+        for port in get_items(subset, "ports"):
             if not port.get("protocol"):
                 port["protocol"] = "TCP"
 
 
-def _endpoints_cells(value: Object, now: datetime) -> Sequence[object]:
+def _build_endpoints_cells(value: Object, now: datetime) -> Sequence[object]:
     shown: list[str] = []
-    for subset in items(value, "subsets"):
-        addresses = [each.get("ip") or "" for each in items(subset, "addresses")]
-        ports = items(subset, "ports")
+    for subset in get_items(value, "subsets"):
+        addresses = [each.get("ip") or "" for each in get_items(subset, "addresses")]
+        ports = get_items(subset, "ports")
         if not ports:
             shown += addresses
         shown += [f"{address}:{port.get('port')}" for port in ports for address in addresses]
     return (
         value["metadata"].get("name", ""),
-        some_of(shown, 3, empty=NONE),
-        created(value, now),
+        format_first(shown, 3, empty=NONE),
+        format_creation_age(value, now),
     )
 
 
-def _endpoints_problems(value: Object, context: Context) -> Iterator[FieldError]:
-    for index, subset in enumerate(items(value, "subsets")):
+def _validate_endpoints(value: Object, context: Context) -> Iterator[FieldError]:
+    for index, subset in enumerate(get_items(value, "subsets")):
         place = f"subsets[{index}]"
         for member in ("addresses", "notReadyAddresses"):
-            for at, address in enumerate(items(subset, member)):
+            for at, address in enumerate(get_items(subset, member)):
                 ip = address.get("ip") or ""
                 if not _is_address(ip):
                     text = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
                     yield invalid(f"{place}.{member}[{at}].ip", ip, text)
-        for at, port in enumerate(items(subset, "ports")):
-            yield from validators.port_number(f"{place}.ports[{at}].port", port.get("port") or 0)
+        for at, port in enumerate(get_items(subset, "ports")):
+            yield from validators.validate_port(f"{place}.ports[{at}].port", port.get("port") or 0)
 
 
 ENDPOINTS = Rules(
     default=_default_endpoints,
-    validate=_endpoints_problems,
+    validate=_validate_endpoints,
     create_on_update=True,
-    columns=(NAME, column("Endpoints"), AGE),
-    cells=_endpoints_cells,
+    columns=(NAME, build_column("Endpoints"), AGE),
+    cells=_build_endpoints_cells,
 )
 
 
 def _default_slice(value: Object) -> None:
-    for port in items(value, "ports"):
-        fill(port, name="", protocol="TCP")
+    for port in get_items(value, "ports"):
+        set_defaults(port, name="", protocol="TCP")
 
 
-def _slice_problems(value: Object, context: Context) -> Iterator[FieldError]:
+def _validate_slice(value: Object, context: Context) -> Iterator[FieldError]:
     kinds = ("FQDN", "IPv4", "IPv6")
     if not value.get("addressType"):
         yield required("addressType")
     elif value["addressType"] not in kinds:
         yield not_supported("addressType", value["addressType"], kinds)
-    for index, endpoint in enumerate(items(value, "endpoints")):
+    for index, endpoint in enumerate(get_items(value, "endpoints")):
         if not endpoint.get("addresses"):
             text = "must contain at least 1 address"
             yield required(f"endpoints[{index}].addresses", text)
 
 
-def _slice_cells(value: Object, now: datetime) -> Sequence[object]:
-    ports = [str(port.get("port") or port.get("name") or "*") for port in items(value, "ports")]
-    addresses = [str(a) for each in items(value, "endpoints") for a in each.get("addresses") or ()]
+def _build_slice_cells(value: Object, now: datetime) -> Sequence[object]:
+    ports = [str(port.get("port") or port.get("name") or "*") for port in get_items(value, "ports")]
+    addresses = [
+        str(a) for each in get_items(value, "endpoints") for a in each.get("addresses") or ()
+    ]
     return (
         value["metadata"].get("name", ""),
         value.get("addressType") or "",
-        some_of(ports, 3),
-        some_of(addresses, 3),
-        created(value, now),
+        format_first(ports, 3),
+        format_first(addresses, 3),
+        format_creation_age(value, now),
     )
 
 
 ENDPOINT_SLICE = Rules(
     default=_default_slice,
-    validate=_slice_problems,
-    validate_change=lambda value, old, context: validators.immutable(
+    validate=_validate_slice,
+    validate_change=lambda value, old, context: validators.validate_immutable(
         "addressType", value.get("addressType"), old.get("addressType")
     ),
     counted=("endpoints", "ports", "addressType"),
-    columns=(NAME, column("AddressType"), column("Ports"), column("Endpoints"), AGE),
-    cells=_slice_cells,
+    columns=(
+        NAME,
+        build_column("AddressType"),
+        build_column("Ports"),
+        build_column("Endpoints"),
+        AGE,
+    ),
+    cells=_build_slice_cells,
 )

@@ -15,7 +15,7 @@ from quarterdeck.meta import builtins, names
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.structural.json_copy import copy_value
-from quarterdeck.server.registry.printer import AGE, NAME, created
+from quarterdeck.server.registry.printer import AGE, NAME, format_creation_age
 from quarterdeck.server.registry.resource import STATUS, Column, Context, Normalised, Object, Scale
 from quarterdeck.wire.status import BadRequest
 
@@ -23,26 +23,26 @@ Problems = Iterable[FieldError]
 Cells = Callable[[Object, datetime], Sequence[object]]
 
 
-def nothing(*_: object) -> None:
+def do_nothing(*_: object) -> None:
     """What a kind without an opinion does."""
 
 
-def no_problems(*_: object) -> Problems:
+def find_no_errors(*_: object) -> Problems:
     """What a kind without an opinion finds."""
     return ()
 
 
-def no_warnings(*_: object) -> Sequence[str]:
+def find_no_warnings(*_: object) -> Sequence[str]:
     """What a kind without an opinion warns of."""
     return ()
 
 
-def name_and_age(value: Object, now: datetime) -> Sequence[object]:
+def build_name_and_age(value: Object, now: datetime) -> Sequence[object]:
     """The cells of a kind without columns of its own."""
-    return (value["metadata"].get("name", ""), created(value, now))
+    return (value["metadata"].get("name", ""), format_creation_age(value, now))
 
 
-def as_is(value: Object) -> Object:
+def keep_as_is(value: Object) -> Object:
     """The conversion of a kind with one version."""
     return value
 
@@ -54,15 +54,15 @@ APPROVAL = "approval"
 class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The rules of one kind at one version."""
 
-    default: Callable[[Object], None] = nothing
-    prepare_create: Callable[[Object, Context], None] = nothing
-    prepare_update: Callable[[Object, Object, Context], None] = nothing
-    validate: Callable[[Object, Context], Problems] = no_problems
+    default: Callable[[Object], None] = do_nothing
+    prepare_create: Callable[[Object, Context], None] = do_nothing
+    prepare_update: Callable[[Object, Object, Context], None] = do_nothing
+    validate: Callable[[Object, Context], Problems] = find_no_errors
     """Asked of new objects and of changed ones."""
-    validate_new: Callable[[Object, Context], Problems] = no_problems
-    validate_change: Callable[[Object, Object, Context], Problems] = no_problems
+    validate_new: Callable[[Object, Context], Problems] = find_no_errors
+    validate_change: Callable[[Object, Object, Context], Problems] = find_no_errors
     """What may not change; asked on the main endpoint only."""
-    warn: Callable[[Object, Object | None, Context], Sequence[str]] = no_warnings
+    warn: Callable[[Object, Object | None, Context], Sequence[str]] = find_no_warnings
 
     name: names.NameKind = "subdomain"
     counted: tuple[str, ...] = ()
@@ -80,12 +80,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Field selectors, and what an absent field counts as."""
     field_values: Callable[[Object], Mapping[str, str]] | None = None
     columns: tuple[Column, ...] = (NAME, AGE)
-    cells: Cells = name_and_age
+    cells: Cells = build_name_and_age
     scales: bool = False
     scale_selector: Callable[[Object], str] = lambda value: ""
 
-    to_stored: Callable[[Object], Object] = as_is
-    to_served: Callable[[Object], Object] = as_is
+    to_stored: Callable[[Object], Object] = keep_as_is
+    to_served: Callable[[Object], Object] = keep_as_is
     converts: bool = False
 
     grace_period: Callable[[Object, int | None], int] = lambda value, requested: 0
@@ -165,11 +165,11 @@ class BuiltinStrategy:
         """Fill in the kind's defaults."""
         self.rules.default(value)
 
-    def stored(self, value: Object) -> Object:
+    def to_stored(self, value: Object) -> Object:
         """The object in the form it is stored in."""
         return self.rules.to_stored(value)
 
-    def served(self, value: Object) -> Object:
+    def to_served(self, value: Object) -> Object:
         """The object in the form of this resource."""
         return self.rules.to_served(value)
 
@@ -225,11 +225,11 @@ class BuiltinStrategy:
                 return True
         return any(value.get(member) != old.get(member) for member in self.rules.counted)
 
-    def warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    def find_warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
         """What the kind warns of."""
         return self.rules.warn(value, old, context)
 
-    def name_problems(self, name: str, *, is_prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
         """The kind's rule for names."""
         return names.object_name(self.rules.name, name, is_prefix=is_prefix)
 
@@ -245,7 +245,7 @@ class BuiltinStrategy:
 
     # deletion ------------------------------------------------------------------------------------
 
-    def grace_period(self, value: Object, requested: int | None) -> int:
+    def compute_grace_period(self, value: Object, requested: int | None) -> int:
         """Pods get time to end."""
         return self.rules.grace_period(value, requested)
 
@@ -264,12 +264,12 @@ class BuiltinStrategy:
         """The kind's field selectors."""
         return frozenset(self.rules.selectable)
 
-    def field_values(self, value: Object) -> Mapping[str, str]:
+    def get_field_values(self, value: Object) -> Mapping[str, str]:
         """The values of the field selectors."""
         if self.rules.field_values is not None:
             return self.rules.field_values(value)
         return {
-            path: text_at(value, path, absent) for path, absent in self.rules.selectable.items()
+            path: get_text(value, path, absent) for path, absent in self.rules.selectable.items()
         }
 
     @property
@@ -277,7 +277,7 @@ class BuiltinStrategy:
         """The columns kubectl shows."""
         return self.rules.columns
 
-    def cells(self, value: Object, now: datetime) -> Sequence[object]:
+    def build_cells(self, value: Object, now: datetime) -> Sequence[object]:
         """One row of them."""
         return self.rules.cells(value, now)
 
@@ -297,7 +297,7 @@ class BuiltinStrategy:
         value.setdefault("spec", {})["replicas"] = replicas
 
 
-def text_at(value: Object, path: str, absent: str = "") -> str:
+def get_text(value: Object, path: str, absent: str = "") -> str:
     """A value as the text a field selector compares."""
     place: object = value
     for name in path.split("."):

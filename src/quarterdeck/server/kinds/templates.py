@@ -4,90 +4,94 @@ from collections.abc import Iterator, Sequence
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, not_supported, required
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import at, items, mapping
-from quarterdeck.server.kinds.pod_validation import spec_problems
-from quarterdeck.server.registry.metadata_validation import check_labels
-from quarterdeck.server.registry.printer import NONE, wide
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
+from quarterdeck.server.kinds.pod_validation import validate_spec
+from quarterdeck.server.registry.metadata_validation import validate_labels
+from quarterdeck.server.registry.printer import NONE, build_wide_column
 from quarterdeck.server.registry.resource import Object
 
 ROLLING = "RollingUpdate"
-CONTAINERS = wide("Containers", text="Names of each container in the template.")
-IMAGES = wide("Images", text="Images referenced by each container in the template.")
+CONTAINERS = build_wide_column("Containers", text="Names of each container in the template.")
+IMAGES = build_wide_column("Images", text="Images referenced by each container in the template.")
 
 
-def template_problems(
+def validate_template(
     spec: Object, path: str, *, policies: Sequence[str] = ("Always",)
 ) -> Iterator[FieldError]:
     """A template whose labels the selector must select."""
-    selector, template = spec.get("selector"), mapping(spec, "template")
-    labels = mapping(template, "metadata", "labels")
-    if any(validators.label_selector(f"{path}.selector", selector)):  # reported with the selector
+    selector, template = spec.get("selector"), get_mapping(spec, "template")
+    labels = get_mapping(template, "metadata", "labels")
+    if any(
+        validators.validate_label_selector(f"{path}.selector", selector)
+    ):  # reported with the selector
         text = "invalid label selector"
-        yield invalid(f"{path}.selector", validators.go_label_selector(selector), text)
+        yield invalid(f"{path}.selector", validators.format_go_label_selector(selector), text)
         return
     is_missing = selector is None  # which selects nothing, not even these labels
     if is_missing or (
-        _says_something(selector) and not validators.selector_matches(selector or {}, labels)
+        _has_terms(selector) and not validators.matches_selector(selector or {}, labels)
     ):
         text = "`selector` does not match template `labels`"
-        yield invalid(f"{path}.template.metadata.labels", validators.go_string_map(labels), text)
-    yield from pod_template_problems(template, f"{path}.template")
-    policy = at(template, "spec", "restartPolicy")
+        yield invalid(f"{path}.template.metadata.labels", validators.format_go_map(labels), text)
+    yield from validate_pod_template(template, f"{path}.template")
+    policy = get_field(template, "spec", "restartPolicy")
     if policy and policy not in policies:
         yield not_supported(f"{path}.template.spec.restartPolicy", policy, policies)
-    if at(template, "spec", "activeDeadlineSeconds") is not None:
+    if get_field(template, "spec", "activeDeadlineSeconds") is not None:
         text = "activeDeadlineSeconds in ReplicaSet is not Supported"
         yield forbidden(f"{path}.template.spec.activeDeadlineSeconds", text)
 
 
-def pod_template_problems(template: Object, path: str) -> Iterator[FieldError]:
+def validate_pod_template(template: Object, path: str) -> Iterator[FieldError]:
     """Labels and spec of a template."""
-    labels = mapping(template, "metadata", "labels")
-    yield from check_labels(labels, f"{path}.labels")
-    yield from spec_problems(mapping(template, "spec"), f"{path}.spec")
+    labels = get_mapping(template, "metadata", "labels")
+    yield from validate_labels(labels, f"{path}.labels")
+    yield from validate_spec(get_mapping(template, "spec"), f"{path}.spec")
 
 
-def _says_something(selector: Object | None) -> bool:
+def _has_terms(selector: Object | None) -> bool:
     return bool(selector and (selector.get("matchLabels") or selector.get("matchExpressions")))
 
 
-def selector_problems(spec: Object, path: str, kind: str) -> Iterator[FieldError]:
+def validate_selector(spec: Object, path: str, kind: str) -> Iterator[FieldError]:
     """A selector must be there and select something."""
     selector = spec.get("selector")
     if selector is None:
         yield required(f"{path}.selector")
         return
-    yield from validators.label_selector(f"{path}.selector", selector)
-    if not _says_something(selector):
+    yield from validators.validate_label_selector(f"{path}.selector", selector)
+    if not _has_terms(selector):
         text = f"empty selector is invalid for {kind}"
-        yield invalid(f"{path}.selector", validators.go_label_selector(selector), text)
+        yield invalid(f"{path}.selector", validators.format_go_label_selector(selector), text)
 
 
-def immutable_selector(value: Object, old: Object) -> Iterator[FieldError]:
+def validate_selector_update(value: Object, old: Object) -> Iterator[FieldError]:
     """A workload never changes which pods are its own."""
-    selector, before = at(value, "spec", "selector"), at(old, "spec", "selector")
+    selector, before = get_field(value, "spec", "selector"), get_field(old, "spec", "selector")
     if selector != before:
-        yield invalid("spec.selector", validators.go_label_selector(selector), validators.IMMUTABLE)
+        yield invalid(
+            "spec.selector", validators.format_go_label_selector(selector), validators.IMMUTABLE
+        )
 
 
-def container_cells(spec: Object) -> tuple[str, str]:
+def build_container_cells(spec: Object) -> tuple[str, str]:
     """Names and images of the containers of a pod spec."""
-    containers = items(spec, "containers")
+    containers = get_items(spec, "containers")
     names = ",".join(each.get("name") or "" for each in containers)
     return names, ",".join(each.get("image") or "" for each in containers)
 
 
-def shown_selector(selector: Object | None) -> str:
+def format_selector(selector: Object | None) -> str:
     """A selector in a table; one that says nothing is `<none>`."""
-    return validators.selector_text(selector) or NONE
+    return validators.format_selector(selector) or NONE
 
 
-def wide_cells(value: Object) -> tuple[str, str, str]:
+def build_wide_cells(value: Object) -> tuple[str, str, str]:
     """Containers, images and selector of a workload."""
-    names, images = container_cells(mapping(value, "spec", "template", "spec"))
-    return names, images, shown_selector(at(value, "spec", "selector"))
+    names, images = build_container_cells(get_mapping(value, "spec", "template", "spec"))
+    return names, images, format_selector(get_field(value, "spec", "selector"))
 
 
-def selector_of(value: Object) -> str:
+def format_scale_selector(value: Object) -> str:
     """The selector of a workload as its scale shows it."""
-    return validators.selector_text(at(value, "spec", "selector"))
+    return validators.format_selector(get_field(value, "spec", "selector"))

@@ -16,7 +16,7 @@ from quarterdeck.meta.field import (
     quote,
     required,
 )
-from quarterdeck.server.registry.metadata_validation import check_labels
+from quarterdeck.server.registry.metadata_validation import validate_labels
 
 PORT_RANGE = "must be between 1 and 65535, inclusive"
 NON_NEGATIVE = "must be greater than or equal to 0"
@@ -25,28 +25,28 @@ _ENOUGH_DIGITS = 20
 """Of a number that is only compared."""
 
 
-def non_negative(path: str, value: Any) -> Iterator[FieldError]:
+def validate_non_negative(path: str, value: Any) -> Iterator[FieldError]:
     """A number that may not fall below zero."""
     if isinstance(value, int) and value < 0:
         yield invalid(path, value, NON_NEGATIVE)
 
 
-def port_number(path: str, value: Any) -> Iterator[FieldError]:
+def validate_port(path: str, value: Any) -> Iterator[FieldError]:
     """A port."""
     if not isinstance(value, int) or not 1 <= value <= 65535:
         yield invalid(path, value or 0, PORT_RANGE)
 
 
-def port_or_name(path: str, value: Any) -> Iterator[FieldError]:
+def validate_port_or_name(path: str, value: Any) -> Iterator[FieldError]:
     """A port by number or by name."""
     if isinstance(value, str):
-        for problem in port_name(value):
+        for problem in validate_port_name(value):
             yield invalid(path, value, problem)
     else:
-        yield from port_number(path, value)
+        yield from validate_port(path, value)
 
 
-def port_name(text: str) -> list[str]:
+def validate_port_name(text: str) -> list[str]:
     """The name of a port: up to 15 characters, at least one letter."""
     problems = ["must be no more than 15 characters"] if len(text) > 15 else []
     if not re.fullmatch(r"[-a-z0-9]+", text):
@@ -60,13 +60,13 @@ def port_name(text: str) -> list[str]:
     return problems
 
 
-def one_of(path: str, value: Any, choices: Sequence[str]) -> Iterator[FieldError]:
+def validate_enum(path: str, value: Any, choices: Sequence[str]) -> Iterator[FieldError]:
     """A word from a list; a missing one is another check's business."""
     if value is not None and value not in choices:
         yield not_supported(path, value, choices)
 
 
-def choice(path: str, value: Any, choices: Sequence[str]) -> Iterator[FieldError]:
+def validate_required_enum(path: str, value: Any, choices: Sequence[str]) -> Iterator[FieldError]:
     """A word from a list that must be there."""
     if not value:
         yield required(path)
@@ -74,7 +74,7 @@ def choice(path: str, value: Any, choices: Sequence[str]) -> Iterator[FieldError
         yield not_supported(path, value, choices)
 
 
-def immutable(path: str, value: Any, old: Any) -> Iterator[FieldError]:
+def validate_immutable(path: str, value: Any, old: Any) -> Iterator[FieldError]:
     """A field that never changes."""
     if value != old:
         yield invalid(path, value, IMMUTABLE)
@@ -83,7 +83,7 @@ def immutable(path: str, value: Any, old: Any) -> Iterator[FieldError]:
 _CONFIG_KEY = r"[-._a-zA-Z0-9]+"
 
 
-def config_key(text: str) -> list[str]:
+def validate_config_key(text: str) -> list[str]:
     """A key of a ConfigMap or Secret: what a file may be called."""
     problems = ["must be no more than 253 characters"] if len(text) > 253 else []
     if not re.fullmatch(_CONFIG_KEY, text):
@@ -99,7 +99,7 @@ def config_key(text: str) -> list[str]:
     return problems
 
 
-def percent_or_number(path: str, value: Any) -> Iterator[FieldError]:
+def validate_percent_or_number(path: str, value: Any) -> Iterator[FieldError]:
     """A number of pods, or a share of them."""
     if isinstance(value, str):
         if not re.fullmatch(r"[0-9]+%", value):
@@ -107,32 +107,32 @@ def percent_or_number(path: str, value: Any) -> Iterator[FieldError]:
                 "a valid percent string must be a numeric string followed by an ending '%' (e.g."
                 " '1%',  or '93%', regex used for validation is '[0-9]+%')"
             )
-            yield invalid(path, int_or_string(value), text)
+            yield invalid(path, format_int_or_string(value), text)
     else:
-        yield from non_negative(path, value)
+        yield from validate_non_negative(path, value)
 
 
-def at_most_all(path: str, value: Any) -> Iterator[FieldError]:
+def validate_percent_limit(path: str, value: Any) -> Iterator[FieldError]:
     """A share that is no more than all of them."""
-    if (percent_of(value) or 0) > 100:
-        yield invalid(path, int_or_string(value), "must not be greater than 100%")
+    if (parse_percent(value) or 0) > 100:
+        yield invalid(path, format_int_or_string(value), "must not be greater than 100%")
 
 
-def percent_of(value: Any) -> int | None:
+def parse_percent(value: Any) -> int | None:
     """The number in a percentage."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]+%", value):
         return int(value[:-1].lstrip("0")[:_ENOUGH_DIGITS] or "0")
     return None
 
 
-def is_some(value: Any) -> bool:
+def is_nonzero(value: Any) -> bool:
     """Whether a number, a share, or text that happens to be a number is not zero."""
     if isinstance(value, str):
         return re.fullmatch(r"[-+]?0*[1-9][0-9]*|0*[1-9][0-9]*%", value) is not None
     return bool(value)
 
 
-def int_or_string(value: Any) -> Bare:
+def format_int_or_string(value: Any) -> Bare:
     """A number or text as Go shows its type."""
     if isinstance(value, str):
         return Bare(f"intstr.IntOrString{{Type:1, IntVal:0, StrVal:{quote(value)}}}")
@@ -148,7 +148,7 @@ def is_network(text: str) -> bool:
     return "/" in text
 
 
-def quantity(path: str, value: Any) -> Iterator[FieldError]:
+def validate_quantity(path: str, value: Any) -> Iterator[FieldError]:
     """An amount that may not be negative."""
     try:
         if Quantity.parse(str(value)).sign() < 0:
@@ -157,16 +157,16 @@ def quantity(path: str, value: Any) -> Iterator[FieldError]:
         yield invalid(path, str(value), str(error))
 
 
-def label_selector(path: str, selector: Mapping[str, Any] | None) -> Iterator[FieldError]:
+def validate_label_selector(path: str, selector: Mapping[str, Any] | None) -> Iterator[FieldError]:
     """A selector of labels: keys, operators, and values where they belong."""
     if selector is None:
         return
-    yield from check_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
+    yield from validate_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
     for index, term in enumerate(selector.get("matchExpressions") or ()):
-        yield from _requirement(f"{path}.matchExpressions[{index}]", term)
+        yield from _validate_requirement(f"{path}.matchExpressions[{index}]", term)
 
 
-def _requirement(path: str, term: Mapping[str, Any]) -> Iterator[FieldError]:
+def _validate_requirement(path: str, term: Mapping[str, Any]) -> Iterator[FieldError]:
     operator, values = term.get("operator") or "", term.get("values") or ()
     if operator in ("In", "NotIn"):
         if not values:
@@ -186,14 +186,14 @@ def _requirement(path: str, term: Mapping[str, Any]) -> Iterator[FieldError]:
             yield invalid(f"{path}.values[{index}]", value, problem)
 
 
-def selector_matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+def matches_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """Whether a label selector selects a set of labels."""
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
-    return all(_term_matches(term, labels) for term in selector.get("matchExpressions") or ())
+    return all(_matches_term(term, labels) for term in selector.get("matchExpressions") or ())
 
 
-def _term_matches(term: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+def _matches_term(term: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     key, values = term.get("key") or "", term.get("values") or ()
     match term.get("operator"):
         case "In":
@@ -208,7 +208,7 @@ def _term_matches(term: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
             return False
 
 
-def selector_text(selector: Mapping[str, Any] | None) -> str:
+def format_selector(selector: Mapping[str, Any] | None) -> str:
     """A selector as `kubectl` writes it: `app=web,tier in (a,b)`."""
     if not selector:
         return ""
@@ -226,31 +226,33 @@ def selector_text(selector: Mapping[str, Any] | None) -> str:
     return ",".join(sorted(part for part in parts if part))
 
 
-def go_strings(texts: Sequence[str]) -> Bare:
+def format_go_strings(texts: Sequence[str]) -> Bare:
     """A list of strings as Go prints it."""
     return Bare("[]string{" + ", ".join(quote(text) for text in texts) + "}")
 
 
-def go_string_map(texts: Mapping[str, str]) -> Bare:
+def format_go_map(texts: Mapping[str, str]) -> Bare:
     """A map of strings as Go prints it."""
     members = (f"{quote(key)}:{quote(texts[key])}" for key in sorted(texts))
     return Bare("map[string]string{" + ", ".join(members) + "}")
 
 
-def go_label_selector(selector: Mapping[str, Any] | None) -> Bare:
+def format_go_label_selector(selector: Mapping[str, Any] | None) -> Bare:
     """A label selector as Go prints it."""
     if selector is None:
         return Bare("null")
     labels, terms = selector.get("matchLabels"), selector.get("matchExpressions")
-    shown_labels = go_string_map(labels) if labels else "map[string]string(nil)"
+    shown_labels = format_go_map(labels) if labels else "map[string]string(nil)"
     kind = "[]v1.LabelSelectorRequirement"
-    shown_terms = f"{kind}{{{', '.join(map(_go_requirement, terms))}}}" if terms else f"{kind}(nil)"
+    shown_terms = (
+        f"{kind}{{{', '.join(map(_format_go_requirement, terms))}}}" if terms else f"{kind}(nil)"
+    )
     return Bare(f"v1.LabelSelector{{MatchLabels:{shown_labels}, MatchExpressions:{shown_terms}}}")
 
 
-def _go_requirement(term: Mapping[str, Any]) -> str:
+def _format_go_requirement(term: Mapping[str, Any]) -> str:
     values = term.get("values")
-    shown = go_strings(values) if values else "[]string(nil)"
+    shown = format_go_strings(values) if values else "[]string(nil)"
     return (
         f"v1.LabelSelectorRequirement{{Key:{quote(term.get('key') or '')},"
         f" Operator:{quote(term.get('operator') or '')}, Values:{shown}}}"

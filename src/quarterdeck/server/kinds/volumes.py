@@ -5,9 +5,15 @@ from datetime import datetime
 
 from quarterdeck.meta.field import FieldError, forbidden, invalid, required
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import at, fill, items, mapping
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.strategy import Rules
-from quarterdeck.server.registry.printer import AGE, NAME, column, created, wide
+from quarterdeck.server.registry.printer import (
+    AGE,
+    NAME,
+    build_column,
+    build_wide_column,
+    format_creation_age,
+)
 from quarterdeck.server.registry.resource import Context, Object
 
 _MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -35,13 +41,13 @@ _NOT_A_SOURCE = frozenset(
 )
 
 
-def _class_of(value: Object) -> str:
+def _get_storage_class(value: Object) -> str:
     """The storage class; the annotation that came before the field counts first."""
     old = (value["metadata"].get("annotations") or {}).get(_OLD_CLASS)
-    return str(old or mapping(value, "spec").get("storageClassName") or "")
+    return str(old or get_mapping(value, "spec").get("storageClassName") or "")
 
 
-def _modes_text(modes: Sequence[str]) -> str:
+def _format_modes(modes: Sequence[str]) -> str:
     return ",".join(short for mode, short in _SHORT.items() if mode in modes)
 
 
@@ -49,33 +55,35 @@ def _modes_text(modes: Sequence[str]) -> str:
 
 
 def _default_claim(value: Object) -> None:
-    fill(value.setdefault("spec", {}), volumeMode="Filesystem")
+    set_defaults(value.setdefault("spec", {}), volumeMode="Filesystem")
 
 
 def _claim_problems(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = mapping(value, "spec")
-    modes = items(spec, "accessModes")
+    spec = get_mapping(value, "spec")
+    modes = get_items(spec, "accessModes")
     if not modes:
         yield required("spec.accessModes", "at least 1 access mode is required")
     for mode in modes:
-        yield from validators.one_of("spec.accessModes", mode, _MODES)
+        yield from validators.validate_enum("spec.accessModes", mode, _MODES)
     if "ReadWriteOncePod" in modes and len(modes) > 1:
         text = "may not use ReadWriteOncePod with other access modes"
         yield forbidden("spec.accessModes", text)
-    storage = at(spec, "resources", "requests", "storage")
+    storage = get_field(spec, "resources", "requests", "storage")
     if storage is None:
         yield required("spec.resources[storage]")
     else:
-        yield from validators.quantity("spec.resources[storage]", storage)
-    yield from validators.label_selector("spec.selector", spec.get("selector"))
-    yield from validators.one_of("spec.volumeMode", spec.get("volumeMode"), ("Block", "Filesystem"))
+        yield from validators.validate_quantity("spec.resources[storage]", storage)
+    yield from validators.validate_label_selector("spec.selector", spec.get("selector"))
+    yield from validators.validate_enum(
+        "spec.volumeMode", spec.get("volumeMode"), ("Block", "Filesystem")
+    )
 
 
 _CLAIM_CHANGEABLE = ("resources", "volumeAttributesClassName")
 
 
 def _claim_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    spec, before = mapping(value, "spec"), mapping(old, "spec")
+    spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
     allowed = _CLAIM_CHANGEABLE if before.get("volumeName") else ("volumeName",)
     members = (spec.keys() | before.keys()) - set(allowed)
     if any(spec.get(member) != before.get(member) for member in members):
@@ -87,18 +95,18 @@ def _claim_changes(value: Object, old: Object, context: Context) -> Iterator[Fie
 
 
 def _claim_cells(value: Object, now: datetime) -> Sequence[object]:
-    spec, status = mapping(value, "spec"), mapping(value, "status")
+    spec, status = get_mapping(value, "spec"), get_mapping(value, "status")
     bound = bool(spec.get("volumeName"))
     terminating = value["metadata"].get("deletionTimestamp")
     return (
         value["metadata"].get("name", ""),
         "Terminating" if terminating else status.get("phase") or "",
         spec.get("volumeName") or "",
-        str(at(status, "capacity", "storage") or "0") if bound else "",
-        _modes_text(items(status, "accessModes")) if bound else "",
-        _class_of(value),
+        str(get_field(status, "capacity", "storage") or "0") if bound else "",
+        _format_modes(get_items(status, "accessModes")) if bound else "",
+        _get_storage_class(value),
         spec.get("volumeAttributesClassName") or _UNSET,
-        created(value, now),
+        format_creation_age(value, now),
         spec.get("volumeMode") or _UNSET,
     )
 
@@ -111,14 +119,14 @@ CLAIM = Rules(
     status_may_label=True,
     columns=(
         NAME,
-        column("Status"),
-        column("Volume"),
-        column("Capacity"),
-        column("Access Modes"),
-        column("StorageClass"),
-        column("VolumeAttributesClass"),
+        build_column("Status"),
+        build_column("Volume"),
+        build_column("Capacity"),
+        build_column("Access Modes"),
+        build_column("StorageClass"),
+        build_column("VolumeAttributesClass"),
         AGE,
-        wide("VolumeMode"),
+        build_wide_column("VolumeMode"),
     ),
     cells=_claim_cells,
 )
@@ -129,24 +137,26 @@ CLAIM = Rules(
 
 def _default_volume(value: Object) -> None:
     spec = value.setdefault("spec", {})
-    fill(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    set_defaults(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
     if (host := spec.get("hostPath")) is not None:
-        fill(host, type="")
+        set_defaults(host, type="")
 
 
-def _volume_problems(value: Object, context: Context) -> Iterator[FieldError]:
-    spec = mapping(value, "spec")
-    modes = items(spec, "accessModes")
+def _validate_volume(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = get_mapping(value, "spec")
+    modes = get_items(spec, "accessModes")
     if not modes:
         yield required("spec.accessModes")
     for mode in modes:
-        yield from validators.one_of("spec.accessModes", mode, _MODES)
-    if not at(spec, "capacity", "storage"):
+        yield from validators.validate_enum("spec.accessModes", mode, _MODES)
+    if not get_field(spec, "capacity", "storage"):
         yield required("spec.capacity")
     else:
-        yield from validators.quantity("spec.capacity[storage]", spec["capacity"]["storage"])
+        yield from validators.validate_quantity(
+            "spec.capacity[storage]", spec["capacity"]["storage"]
+        )
     policy = spec.get("persistentVolumeReclaimPolicy")
-    yield from validators.one_of("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM)
+    yield from validators.validate_enum("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM)
     sources = [
         name for name, each in spec.items() if name not in _NOT_A_SOURCE and each is not None
     ]
@@ -156,34 +166,34 @@ def _volume_problems(value: Object, context: Context) -> Iterator[FieldError]:
         yield forbidden(f"spec.{sources[1]}", "may not specify more than 1 volume type")
 
 
-def _volume_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    spec, before = mapping(value, "spec"), mapping(old, "spec")
+def _validate_volume_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
     sources = (spec.keys() | before.keys()) - _NOT_A_SOURCE
     if any(spec.get(name) != before.get(name) for name in sources):
         text = "spec.persistentvolumesource is immutable after creation"
         yield forbidden("spec.persistentvolumesource", text)
 
 
-def _volume_cells(value: Object, now: datetime) -> Sequence[object]:
-    spec, status = mapping(value, "spec"), mapping(value, "status")
+def _build_volume_cells(value: Object, now: datetime) -> Sequence[object]:
+    spec, status = get_mapping(value, "spec"), get_mapping(value, "status")
     claim = spec.get("claimRef")
     terminating = value["metadata"].get("deletionTimestamp")
     return (
         value["metadata"].get("name", ""),
-        str(at(spec, "capacity", "storage") or "0"),
-        _modes_text(items(spec, "accessModes")),
+        str(get_field(spec, "capacity", "storage") or "0"),
+        _format_modes(get_items(spec, "accessModes")),
         spec.get("persistentVolumeReclaimPolicy") or "",
         "Terminating" if terminating else status.get("phase") or "",
         f"{claim.get('namespace')}/{claim.get('name')}" if claim else "",
-        _class_of(value),
+        _get_storage_class(value),
         spec.get("volumeAttributesClassName") or _UNSET,
         status.get("reason") or "",
-        created(value, now),
+        format_creation_age(value, now),
         spec.get("volumeMode") or _UNSET,
     )
 
 
-def _volume_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+def _find_volume_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
     """What is on its way out; said once, not with every status."""
     if context.subresource or (old is not None and old.get("spec") == value.get("spec")):
         return ()
@@ -193,7 +203,7 @@ def _volume_warnings(value: Object, old: Object | None, context: Context) -> Seq
             f'metadata.annotations[{_OLD_CLASS}]: deprecated since v1.8; use "storageClassName"'
             " attribute instead"
         )
-    if mapping(value, "spec").get("persistentVolumeReclaimPolicy") == "Recycle":
+    if get_mapping(value, "spec").get("persistentVolumeReclaimPolicy") == "Recycle":
         found.append(
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead,"
             " the recommended approach is to use dynamic provisioning."
@@ -203,25 +213,25 @@ def _volume_warnings(value: Object, old: Object | None, context: Context) -> Seq
 
 VOLUME = Rules(
     default=_default_volume,
-    warn=_volume_warnings,
+    warn=_find_volume_warnings,
     prepare_create=lambda value, context: value.__setitem__("status", {"phase": "Pending"}),
-    validate=_volume_problems,
-    validate_change=_volume_changes,
+    validate=_validate_volume,
+    validate_change=_validate_volume_update,
     status_may_label=True,
     columns=(
         NAME,
-        column("Capacity"),
-        column("Access Modes"),
-        column("Reclaim Policy"),
-        column("Status"),
-        column("Claim"),
-        column("StorageClass"),
-        column("VolumeAttributesClass"),
-        column("Reason"),
+        build_column("Capacity"),
+        build_column("Access Modes"),
+        build_column("Reclaim Policy"),
+        build_column("Status"),
+        build_column("Claim"),
+        build_column("StorageClass"),
+        build_column("VolumeAttributesClass"),
+        build_column("Reason"),
         AGE,
-        wide("VolumeMode"),
+        build_wide_column("VolumeMode"),
     ),
-    cells=_volume_cells,
+    cells=_build_volume_cells,
 )
 
 
@@ -231,19 +241,23 @@ _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
 def _default_class(value: Object) -> None:
-    fill(value, reclaimPolicy="Delete", volumeBindingMode="Immediate")
+    set_defaults(value, reclaimPolicy="Delete", volumeBindingMode="Immediate")
 
 
-def _class_problems(value: Object, context: Context) -> Iterator[FieldError]:
+def _validate_class(value: Object, context: Context) -> Iterator[FieldError]:
     if not value.get("provisioner"):
         yield required("provisioner")
-    yield from validators.one_of("reclaimPolicy", value.get("reclaimPolicy"), ("Delete", "Retain"))
+    yield from validators.validate_enum(
+        "reclaimPolicy", value.get("reclaimPolicy"), ("Delete", "Retain")
+    )
     binding = ("Immediate", "WaitForFirstConsumer")
-    yield from validators.choice("volumeBindingMode", value.get("volumeBindingMode"), binding)
+    yield from validators.validate_required_enum(
+        "volumeBindingMode", value.get("volumeBindingMode"), binding
+    )
 
 
-def _class_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
-    if mapping(value, "parameters") != mapping(old, "parameters"):
+def _validate_class_update(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    if get_mapping(value, "parameters") != get_mapping(old, "parameters"):
         yield forbidden("parameters", "updates to parameters are forbidden.")
     if value.get("provisioner") != old.get("provisioner"):
         yield forbidden("provisioner", "updates to provisioner are forbidden.")
@@ -253,9 +267,9 @@ def _class_changes(value: Object, old: Object, context: Context) -> Iterator[Fie
         yield invalid("volumeBindingMode", value.get("volumeBindingMode"), validators.IMMUTABLE)
 
 
-def _class_cells(value: Object, now: datetime) -> Sequence[object]:
+def _build_class_cells(value: Object, now: datetime) -> Sequence[object]:
     name = value["metadata"].get("name", "")
-    if mapping(value, "metadata", "annotations").get(_DEFAULT_CLASS) == "true":
+    if get_mapping(value, "metadata", "annotations").get(_DEFAULT_CLASS) == "true":
         name += " (default)"
     return (
         name,
@@ -263,21 +277,21 @@ def _class_cells(value: Object, now: datetime) -> Sequence[object]:
         value.get("reclaimPolicy") or "Delete",
         value.get("volumeBindingMode") or "Immediate",
         bool(value.get("allowVolumeExpansion")),
-        created(value, now),
+        format_creation_age(value, now),
     )
 
 
 STORAGE_CLASS = Rules(
     default=_default_class,
-    validate=_class_problems,
-    validate_change=_class_changes,
+    validate=_validate_class,
+    validate_change=_validate_class_update,
     columns=(
         NAME,
-        column("Provisioner"),
-        column("ReclaimPolicy"),
-        column("VolumeBindingMode"),
-        column("AllowVolumeExpansion"),
+        build_column("Provisioner"),
+        build_column("ReclaimPolicy"),
+        build_column("VolumeBindingMode"),
+        build_column("AllowVolumeExpansion"),
         AGE,
     ),
-    cells=_class_cells,
+    cells=_build_class_cells,
 )

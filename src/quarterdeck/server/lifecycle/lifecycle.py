@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from quarterdeck.server.core import Core
 from quarterdeck.server.lifecycle.controllers.endpoints import ServiceEndpoints
 from quarterdeck.server.lifecycle.controllers.event_expiry import EventExpiry
-from quarterdeck.server.lifecycle.controllers.garbage_collector import Collector
+from quarterdeck.server.lifecycle.controllers.garbage_collector import GarbageCollector
 from quarterdeck.server.lifecycle.controllers.namespace_contents import NamespaceContents
 from quarterdeck.server.lifecycle.controllers.namespace_termination import NamespaceTermination
-from quarterdeck.server.lifecycle.controllers.pod_termination import PodEnd
+from quarterdeck.server.lifecycle.controllers.pod_termination import PodTermination
 from quarterdeck.server.lifecycle.controllers.role_aggregation import RoleAggregation
 from quarterdeck.server.lifecycle.controllers.volume_protection import VolumeProtection
 from quarterdeck.server.lifecycle.engine.controller import Controller
@@ -19,28 +19,28 @@ class Lifecycle:
     """What the server does by itself, while `run` runs."""
 
     def __init__(self, core: Core) -> None:
-        self.engine = Engine(core, tuple(_controllers(core)))
+        self.engine = Engine(core, tuple(_build_controllers(core)))
 
     async def run(self) -> None:
         """Follow the store until cancelled."""
         await self.engine.run()
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until there is nothing to do but to wait for time to pass."""
-        await self.engine.settled()
+        await self.engine.wait_until_idle()
 
 
-def _controllers(core: Core) -> Iterator[Controller]:
+def _build_controllers(core: Core) -> Iterator[Controller]:
     yield NamespaceContents(core.options.certificate_authority)
     yield NamespaceTermination()
-    yield Collector()
+    yield GarbageCollector()
     yield RoleAggregation()
     yield EventExpiry(core.clock)
     yield ServiceEndpoints()
     yield VolumeProtection()
     if not core.options.simulate_workloads:
-        yield PodEnd()
+        yield PodTermination()
         return
-    from quarterdeck.server.lifecycle.workloads import simulated
+    from quarterdeck.server.lifecycle.workloads import build_controllers
 
-    yield from simulated(core.options.simulated_nodes)
+    yield from build_controllers(core.options.simulated_nodes)

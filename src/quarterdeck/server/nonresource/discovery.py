@@ -60,36 +60,36 @@ class DiscoveryDocuments:
         self._generation = -1
         self._cache: dict[tuple[str, str], bytes] = {}
 
-    def core_versions(self, address: str) -> bytes:
+    def get_core_versions(self, address: str) -> bytes:
         """`/api` in its legacy form; `address` is where this server can be reached."""
-        return self._cached("api", address, lambda: self._core(address))
+        return self._get_cached("api", address, lambda: self._build_core(address))
 
-    def groups(self) -> bytes:
+    def get_groups(self) -> bytes:
         """`/apis` in its legacy form."""
-        return self._cached("apis", "", self._groups)
+        return self._get_cached("apis", "", self._build_groups)
 
-    def group(self, name: str) -> bytes | None:
+    def get_group(self, name: str) -> bytes | None:
         """`/apis/GROUP`; None if there is no such group."""
-        if not name or name not in self._versions_by_group():
+        if not name or name not in self._group_versions():
             return None
-        return self._cached("group", name, lambda: self._group(name, in_list=False))
+        return self._get_cached("group", name, lambda: self._group(name, in_list=False))
 
-    def resources(self, group: str, version: str) -> bytes | None:
+    def get_resources(self, group: str, version: str) -> bytes | None:
         """`/api/v1` or `/apis/GROUP/VERSION`; None if it is not served."""
         if not self._registry.serves_version(group, version):
             return None
-        return self._cached(
-            "resources", f"{group}/{version}", lambda: self._resources(group, version)
+        return self._get_cached(
+            "resources", f"{group}/{version}", lambda: self._build_resources(group, version)
         )
 
-    def aggregated(self, kind: Discovery, *, core: bool) -> bytes:
+    def get_aggregated(self, kind: Discovery, *, core: bool) -> bytes:
         """Everything about the core group or about all others, in one document."""
         place = "core" if core else "groups"
-        return self._cached(
-            f"aggregated {kind.value}", place, lambda: self._aggregated(kind, core=core)
+        return self._get_cached(
+            f"aggregated {kind.value}", place, lambda: self._build_aggregated(kind, core=core)
         )
 
-    def _cached(self, shape: str, name: str, make: Callable[[], Document]) -> bytes:
+    def _get_cached(self, shape: str, name: str, make: Callable[[], Document]) -> bytes:
         if self._generation != self._registry.generation:
             self._cache.clear()
             self._generation = self._registry.generation
@@ -99,19 +99,19 @@ class DiscoveryDocuments:
             body = self._cache[key] = kit_json.encode(make())
         return body
 
-    def _versions_by_group(self) -> dict[str, list[str]]:
+    def _group_versions(self) -> dict[str, list[str]]:
         """Kubernetes' groups in its order, others as registered; versions by preference."""
         groups: dict[str, list[str]] = {group: [] for group in _GROUPS}
-        for group, version in self._registry.versions():
+        for group, version in self._registry.list_versions():
             groups.setdefault(group, []).append(version)
         return {
-            group: sorted(versions, key=version_priority, reverse=True)
+            group: sorted(versions, key=rank_version, reverse=True)
             for group, versions in groups.items()
             if versions
         }
 
-    def _core(self, address: str) -> Document:
-        versions = self._versions_by_group().get("", [])
+    def _build_core(self, address: str) -> Document:
+        versions = self._group_versions().get("", [])
         servers = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
         return {
             "kind": "APIVersions",
@@ -119,19 +119,19 @@ class DiscoveryDocuments:
             "serverAddressByClientCIDRs": servers,
         }
 
-    def _groups(self) -> Document:
-        groups = [self._group(name, in_list=True) for name in self._versions_by_group() if name]
+    def _build_groups(self) -> Document:
+        groups = [self._group(name, in_list=True) for name in self._group_versions() if name]
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
     def _group(self, name: str, *, in_list: bool) -> Document:
         versions = [
             {"groupVersion": f"{name}/{version}", "version": version}
-            for version in self._versions_by_group()[name]
+            for version in self._group_versions()[name]
         ]
         head: Document = {} if in_list else {"kind": "APIGroup", "apiVersion": "v1"}
         return head | {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
-    def _served(self, group: str, version: str) -> list[Resource]:
+    def _list_resources(self, group: str, version: str) -> list[Resource]:
         found = [
             each
             for each in self._registry
@@ -139,18 +139,22 @@ class DiscoveryDocuments:
         ]
         return sorted(found, key=lambda each: each.gvr.resource)
 
-    def _resources(self, group: str, version: str) -> Document:
+    def _build_resources(self, group: str, version: str) -> Document:
         head: Document = {"kind": "APIResourceList"}
         if group:
             head["apiVersion"] = "v1"
-        entries = [entry for each in self._served(group, version) for entry in legacy_entries(each)]
+        entries = [
+            entry
+            for each in self._list_resources(group, version)
+            for entry in build_legacy_entries(each)
+        ]
         full = f"{group}/{version}" if group else version
         return head | {"groupVersion": full, "resources": entries}
 
-    def _aggregated(self, kind: Discovery, *, core: bool) -> Document:
+    def _build_aggregated(self, kind: Discovery, *, core: bool) -> Document:
         items = [
-            self._aggregated_group(group, versions)
-            for group, versions in self._versions_by_group().items()
+            self._build_aggregated_group(group, versions)
+            for group, versions in self._group_versions().items()
             if (not group) is core
         ]
         return {
@@ -160,14 +164,17 @@ class DiscoveryDocuments:
             "items": items,
         }
 
-    def _aggregated_group(self, group: str, versions: Iterable[str]) -> Document:
+    def _build_aggregated_group(self, group: str, versions: Iterable[str]) -> Document:
         metadata: Document = {"name": group} if group else {}
         return {
             "metadata": metadata | {"creationTimestamp": None},
             "versions": [
                 {
                     "version": version,
-                    "resources": [aggregated_entry(each) for each in self._served(group, version)],
+                    "resources": [
+                        build_aggregated_entry(each)
+                        for each in self._list_resources(group, version)
+                    ],
                     "freshness": "Current",
                 }
                 for version in versions
@@ -175,7 +182,7 @@ class DiscoveryDocuments:
         }
 
 
-def legacy_entries(resource: Resource) -> list[Document]:
+def build_legacy_entries(resource: Resource) -> list[Document]:
     """A resource and its subresources as `APIResourceList` has them."""
     name = resource.gvr.resource
     entry: Document = {
@@ -190,11 +197,14 @@ def legacy_entries(resource: Resource) -> list[Document]:
     if resource.categories:
         entry["categories"] = list(resource.categories)
     if "watch" in resource.verbs:
-        entry["storageVersionHash"] = resource.storage_version_hash or storage_hash(resource.gvk)
-    return [entry, *(_legacy_sub(resource, each) for each in resource.subresources.values())]
+        entry["storageVersionHash"] = resource.storage_version_hash or hash_storage(resource.gvk)
+    return [
+        entry,
+        *(_build_legacy_subresource(resource, each) for each in resource.subresources.values()),
+    ]
 
 
-def _legacy_sub(resource: Resource, sub: Subresource) -> Document:
+def _build_legacy_subresource(resource: Resource, sub: Subresource) -> Document:
     entry: Document = {
         "name": f"{resource.gvr.resource}/{sub.name}",
         "singularName": "",
@@ -205,11 +215,11 @@ def _legacy_sub(resource: Resource, sub: Subresource) -> Document:
     return entry | {"kind": sub.gvk.kind, "verbs": list(sub.verbs)}
 
 
-def aggregated_entry(resource: Resource) -> Document:
+def build_aggregated_entry(resource: Resource) -> Document:
     """A resource with its subresources as `APIGroupDiscovery` has them."""
     entry: Document = {
         "resource": resource.gvr.resource,
-        "responseKind": _response_kind(resource, resource.gvk),
+        "responseKind": _build_response_kind(resource, resource.gvk),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
@@ -222,7 +232,7 @@ def aggregated_entry(resource: Resource) -> Document:
         entry["subresources"] = [
             {
                 "subresource": each.name,
-                "responseKind": _response_kind(resource, each.gvk),
+                "responseKind": _build_response_kind(resource, each.gvk),
                 "verbs": list(each.verbs),
             }
             for each in resource.subresources.values()
@@ -230,21 +240,21 @@ def aggregated_entry(resource: Resource) -> Document:
     return entry
 
 
-def _response_kind(resource: Resource, gvk: GVK) -> Document:
+def _build_response_kind(resource: Resource, gvk: GVK) -> Document:
     """Built-in kinds leave out group and version where they are the endpoint's own."""
     if not resource.is_custom and gvk[:2] == resource.gvk[:2]:
         return {"group": "", "version": "", "kind": gvk.kind}
     return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
 
 
-def storage_hash(gvk: GVK) -> str:
+def hash_storage(gvk: GVK) -> str:
     """The hash that tells clients whether two resources are stored as the same kind."""
     gvk = _STORED_AS.get(gvk, gvk)
     digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 
-def version_priority(version: str) -> tuple[int, int, int, str]:
+def rank_version(version: str) -> tuple[int, int, int, str]:
     """Sorts versions: stable before beta before alpha, then by number; others by name, last."""
     match = _VERSION.fullmatch(version)
     if match is None:

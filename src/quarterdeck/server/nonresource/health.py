@@ -34,10 +34,12 @@ class Health:
             checks = {name: checks[name]}
         for excluded in parameters.get("exclude", []):
             checks.pop(excluded, None)
-        return _answer(endpoint, checks, is_verbose="verbose" in parameters)
+        return _build_response(endpoint, checks, is_verbose="verbose" in parameters)
 
 
-def _answer(endpoint: str, checks: Mapping[str, Check], *, is_verbose: bool) -> http.Response:
+def _build_response(
+    endpoint: str, checks: Mapping[str, Check], *, is_verbose: bool
+) -> http.Response:
     problems = {name: check() for name, check in checks.items()}
     is_well = not any(problems.values())
     if is_well and not is_verbose:

@@ -6,14 +6,14 @@ from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.authentication.service_accounts.claims import ISSUER
 from quarterdeck.server.authentication.user import User
-from quarterdeck.server.authorization.authorizer import Attributes, check
+from quarterdeck.server.authorization.authorizer import Attributes, check_authorized
 from quarterdeck.server.core import Core
 from quarterdeck.server.nonresource import version
 from quarterdeck.server.nonresource.discovery import DiscoveryDocuments
 from quarterdeck.server.nonresource.health import ENDPOINTS, Health
 from quarterdeck.server.request import negotiation
 from quarterdeck.server.response import responses
-from quarterdeck.server.response.compression import accepts_gzip, gzip
+from quarterdeck.server.response.compression import accepts_gzip, compress
 
 if TYPE_CHECKING:
     from quarterdeck.server.openapi.documents import OpenApiDocuments
@@ -27,7 +27,7 @@ class NonResourceRouter:
         self._health = health
         self._discovery = DiscoveryDocuments(core.registry)
         self._openapi: OpenApiDocuments | None = None
-        self._version = version.document(core.options.git_version)
+        self._version = version.build_document(core.options.git_version)
 
     def handle(self, request: http.Request, user: User) -> http.Response:
         """Authorize and answer a request.
@@ -37,30 +37,34 @@ class NonResourceRouter:
         """
         path = "/" + request.path.strip("/")
         verb = "get" if request.method in ("GET", "HEAD") else request.method.lower()
-        check(self._core.authorizer, user, Attributes(verb=verb, path=path))
+        check_authorized(self._core.authorizer, user, Attributes(verb=verb, path=path))
         if verb != "get":
             return responses.page_not_found()
         first, *rest = path[1:].split("/")
         if first in ENDPOINTS:
             return self._health.answer(path, request.query) or responses.page_not_found()
         if first in ("api", "apis"):
-            return self._discover(request, first, rest)
+            return self._answer_discovery(request, first, rest)
         if first == "openapi":
-            return self._describe(request, path) or responses.page_not_found()
+            return self._answer_openapi(request, path) or responses.page_not_found()
         match path:
             case "/version":
                 return http.Response(200, responses.JSON_HEADERS, self._version)
             case "/.well-known/openid-configuration":
-                return _json(request, self._core, kit_json.encode(_issuer_document(request)))
+                return _build_json_response(
+                    request, self._core, kit_json.encode(_build_issuer_document(request))
+                )
             case "/openid/v1/jwks":
-                keys = kit_json.encode(self._core.accounts.key.public_set())
-                return _json(request, self._core, keys, media="application/jwk-set+json")
+                keys = kit_json.encode(self._core.accounts.key.build_key_set())
+                return _build_json_response(
+                    request, self._core, keys, media="application/jwk-set+json"
+                )
             case "/metrics":
                 return http.Response(200, responses.METRICS_HEADERS, self._core.metrics.render())
             case _:
                 return responses.page_not_found()
 
-    def _describe(self, request: http.Request, path: str) -> http.Response | None:
+    def _answer_openapi(self, request: http.Request, path: str) -> http.Response | None:
         """Answer for OpenAPI, which is loaded by the first request for it."""
         from quarterdeck.server.openapi import documents, serve
 
@@ -68,36 +72,40 @@ class NonResourceRouter:
             self._openapi = documents.OpenApiDocuments(
                 self._core.registry, self._core.options.git_version
             )
-        return serve.answer(self._openapi, request, path, self._core.clock)
+        return serve.build_response(self._openapi, request, path, self._core.clock)
 
-    def _discover(self, request: http.Request, root: str, rest: list[str]) -> http.Response:
+    def _answer_discovery(self, request: http.Request, root: str, rest: list[str]) -> http.Response:
         documents = self._discovery
         body: bytes | None
         if not rest:
-            return self._discover_root(request, root)
+            return self._answer_discovery_root(request, root)
         if root == "api":
-            body = documents.resources("", rest[0]) if len(rest) == 1 else None
+            body = documents.get_resources("", rest[0]) if len(rest) == 1 else None
         elif len(rest) == 1:
-            body = documents.group(rest[0])
+            body = documents.get_group(rest[0])
         else:
-            body = documents.resources(rest[0], rest[1]) if len(rest) == 2 else None
-        return responses.page_not_found() if body is None else _json(request, self._core, body)
+            body = documents.get_resources(rest[0], rest[1]) if len(rest) == 2 else None
+        return (
+            responses.page_not_found()
+            if body is None
+            else _build_json_response(request, self._core, body)
+        )
 
-    def _discover_root(self, request: http.Request, root: str) -> http.Response:
+    def _answer_discovery_root(self, request: http.Request, root: str) -> http.Response:
         chosen = negotiation.choose_discovery(request.headers.get("accept"))
         if chosen is not negotiation.Discovery.LEGACY:
-            body = self._discovery.aggregated(chosen, core=root == "api")
+            body = self._discovery.get_aggregated(chosen, core=root == "api")
             media = (
                 f"application/json;g=apidiscovery.k8s.io;v={chosen.value};as=APIGroupDiscoveryList"
             )
-            return _json(request, self._core, body, media=media)
+            return _build_json_response(request, self._core, body, media=media)
         if root == "apis":
-            return _json(request, self._core, self._discovery.groups())
+            return _build_json_response(request, self._core, self._discovery.get_groups())
         address = self._core.options.advertise_address or request.headers.get("host") or ""
-        return _json(request, self._core, self._discovery.core_versions(address))
+        return _build_json_response(request, self._core, self._discovery.get_core_versions(address))
 
 
-def _issuer_document(request: http.Request) -> dict[str, object]:
+def _build_issuer_document(request: http.Request) -> dict[str, object]:
     """Where others find the keys that verify tokens of service accounts."""
     scheme = "https" if request.peer.secure else "http"
     return {
@@ -109,11 +117,11 @@ def _issuer_document(request: http.Request) -> dict[str, object]:
     }
 
 
-def _json(
+def _build_json_response(
     request: http.Request, core: Core, body: bytes, *, media: str = "application/json"
 ) -> http.Response:
     headers = [responses.JSON_HEADERS[0], ("Content-Type", media), ("Vary", "Accept")]
     if len(body) > core.options.gzip_bytes and accepts_gzip(request):
-        body = gzip(body)
+        body = compress(body)
         headers.append(("Content-Encoding", "gzip"))
     return http.Response(200, headers, body)

@@ -7,7 +7,7 @@ from quarterdeck.kit import json as kit_json
 _MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 
 
-def document(git_version: str) -> bytes:
+def build_document(git_version: str) -> bytes:
     """The version document; clients choose their behaviour by `major`, `minor`, `gitVersion`."""
     major, minor = git_version.removeprefix("v").split(".")[:2]
     machine = _MACHINES.get(platform.machine(), platform.machine())

@@ -13,7 +13,7 @@ from quarterdeck.kit import json
 from quarterdeck.meta.builtins import table
 from quarterdeck.meta.identity import GroupVersion
 from quarterdeck.meta.schema import to_openapi
-from quarterdeck.server.openapi.operations import paths_of
+from quarterdeck.server.openapi.operations import build_paths
 from quarterdeck.server.openapi.schemas import PREFIX, Components
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Resource
@@ -40,16 +40,16 @@ class OpenApiDocuments:
         self._hashes: dict[str, str] = {}
         self._built: dict[str, tuple[str, Served]] = {}
 
-    def index(self) -> Served:
+    def get_index(self) -> Served:
         """`/openapi/v3`: where the document of each group version is, with its hash."""
         self._refresh()
         paths = {
             name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={self._hash(name)}"}
             for name in sorted(self._resources)
         }
-        return _served({"paths": paths})
+        return _build_served({"paths": paths})
 
-    def version(self, name: str) -> Served | None:
+    def get_version(self, name: str) -> Served | None:
         """`/openapi/v3/apis/apps/v1`; None if it is not served. The etag is its hash."""
         self._refresh()
         if name not in self._resources:
@@ -57,11 +57,13 @@ class OpenApiDocuments:
         digest = self._hash(name)
         kept = self._built.get(name)
         if kept is None or kept[0] != digest:
-            served = _served(self._document(self._resources[name]))._replace(etag=digest)
+            served = _build_served(self._build_document(self._resources[name]))._replace(
+                etag=digest
+            )
             kept = self._built[name] = (digest, served)
         return kept[1]
 
-    def whole(self) -> Served:
+    def get_swagger(self) -> Served:
         """`/openapi/v2`: everything in one Swagger document."""
         self._refresh()
         names = sorted(self._resources)
@@ -69,7 +71,9 @@ class OpenApiDocuments:
         kept = self._built.get("")
         if kept is None or kept[0] != digest:
             everything = [each for name in names for each in self._resources[name]]
-            served = _served(_swagger(self._document(everything)))._replace(etag=digest)
+            served = _build_served(_convert_to_swagger(self._build_document(everything)))._replace(
+                etag=digest
+            )
             kept = self._built[""] = (digest, served)
         return kept[1]
 
@@ -80,16 +84,16 @@ class OpenApiDocuments:
         self._hashes.clear()
         self._resources = {}
         for resource in self._registry:
-            name = document_name(GroupVersion(resource.gvr.group, resource.gvr.version))
+            name = build_document_name(GroupVersion(resource.gvr.group, resource.gvr.version))
             self._resources.setdefault(name, []).append(resource)
 
     def _hash(self, name: str) -> str:
         if name not in self._hashes:
-            parts = sorted(self._parts(self._resources[name]))
+            parts = sorted(self._list_etag_parts(self._resources[name]))
             self._hashes[name] = _digest(self.git_version, *parts)
         return self._hashes[name]
 
-    def _parts(self, resources: list[Resource]) -> Iterator[str]:
+    def _list_etag_parts(self, resources: list[Resource]) -> Iterator[str]:
         """What a document depends on: custom schemas, or the table's checksum."""
         checksum = table.checksum()
         for resource in resources:
@@ -99,11 +103,11 @@ class OpenApiDocuments:
             else:
                 yield identity + checksum
 
-    def _document(self, resources: list[Resource]) -> Document:
+    def _build_document(self, resources: list[Resource]) -> Document:
         components = Components()
         paths: Document = {}
         for resource in sorted(resources, key=lambda each: each.gvr):
-            paths.update(paths_of(resource, components))
+            paths.update(build_paths(resource, components))
         return {
             "openapi": "3.0.0",
             "info": {"title": "Kubernetes", "version": self.git_version},
@@ -112,12 +116,12 @@ class OpenApiDocuments:
         }
 
 
-def document_name(version: GroupVersion) -> str:
+def build_document_name(version: GroupVersion) -> str:
     """`api/v1`, `apis/apps/v1`."""
     return f"apis/{version.group}/{version.version}" if version.group else f"api/{version.version}"
 
 
-def _served(document: Document) -> Served:
+def _build_served(document: Document) -> Served:
     body = json.encode(document)
     return Served(body, gzip.compress(body, 6, mtime=0), _digest(body))
 
@@ -130,24 +134,24 @@ def _digest(*parts: str | bytes) -> str:
     return digest.hexdigest().upper()
 
 
-def _swagger(document: Document) -> Document:
+def _convert_to_swagger(document: Document) -> Document:
     """The same in Swagger 2.0: definitions instead of components, bodies as parameters."""
     paths = {
-        path: {key: _swagger_item(key, value) for key, value in item.items()}
+        path: {key: _convert_item(key, value) for key, value in item.items()}
         for path, item in document["paths"].items()
     }
-    renamed = _renamed({"paths": paths, "definitions": document["components"]["schemas"]})
+    renamed = _rename_references({"paths": paths, "definitions": document["components"]["schemas"]})
     return {"swagger": "2.0", "info": document["info"], **renamed}
 
 
-def _swagger_item(key: str, value: Any) -> Any:
+def _convert_item(key: str, value: Any) -> Any:
     if key == "parameters":
-        return [_swagger_parameter(each) for each in value]
-    parameters = [_swagger_parameter(each) for each in value["parameters"]]
+        return [_convert_parameter(each) for each in value]
+    parameters = [_convert_parameter(each) for each in value["parameters"]]
     operation = {
         **{name: each for name, each in value.items() if name.startswith("x-")},
         "parameters": parameters,
-        "responses": {code: _swagger_response(each) for code, each in value["responses"].items()},
+        "responses": {code: _convert_response(each) for code, each in value["responses"].items()},
     }
     if "requestBody" in value:
         content = value["requestBody"]["content"]
@@ -157,21 +161,21 @@ def _swagger_item(key: str, value: Any) -> Any:
     return operation
 
 
-def _swagger_parameter(parameter: Document) -> Document:
+def _convert_parameter(parameter: Document) -> Document:
     plain = {key: value for key, value in parameter.items() if key != "schema"}
     return {**plain, **parameter["schema"]}
 
 
-def _swagger_response(response: Document) -> Document:
+def _convert_response(response: Document) -> Document:
     content = next(iter(response["content"].values()))
     return {"description": response["description"], "schema": content["schema"]}
 
 
-def _renamed(value: Any) -> Any:
+def _rename_references(value: Any) -> Any:
     if isinstance(value, dict):
         if isinstance(target := value.get("$ref"), str):
             return {"$ref": target.replace(PREFIX, "#/definitions/")}
-        return {key: _renamed(each) for key, each in value.items() if key != "oneOf"}
+        return {key: _rename_references(each) for key, each in value.items() if key != "oneOf"}
     if isinstance(value, list):
-        return [_renamed(each) for each in value]
+        return [_rename_references(each) for each in value]
     return value

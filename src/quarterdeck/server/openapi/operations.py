@@ -6,7 +6,7 @@ server cannot validate and gives up.
 
 from typing import Any
 
-from quarterdeck.server.openapi.schemas import PREFIX, Components, kind_reference
+from quarterdeck.server.openapi.schemas import PREFIX, Components, build_kind_reference
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.wire import media
 from quarterdeck.wire.path import prefix
@@ -41,61 +41,61 @@ _BOOLEANS = frozenset(
 _INTEGERS = frozenset({"gracePeriodSeconds", "limit", "timeoutSeconds"})
 
 
-def paths_of(resource: Resource, components: Components) -> dict[str, Document]:
+def build_paths(resource: Resource, components: Components) -> dict[str, Document]:
     """The paths of one resource and of its subresources."""
-    name = components.resource(resource)
+    name = components.add_resource(resource)
     base = prefix(resource.gvr.group, resource.gvr.version)
     inside = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base
     collection = f"{inside}/{resource.gvr.resource}"
     found = {
-        collection: _collection(resource, name, components),
-        f"{collection}/{{name}}": _item(resource, name, components),
+        collection: _build_collection(resource, name, components),
+        f"{collection}/{{name}}": _build_item(resource, name, components),
     }
     if resource.namespaced and "list" in resource.verbs:
-        everywhere = {"get": _operation(resource, "list", f"{name}List", _LIST_PARAMETERS)}
+        everywhere = {"get": _build_operation(resource, "list", f"{name}List", _LIST_PARAMETERS)}
         found[f"{base}/{resource.gvr.resource}"] = everywhere
     for sub in resource.subresources.values():
         if sub.gvk[:2] == resource.gvk[:2] and sub.gvk.kind == resource.kind:
             path = f"{collection}/{{name}}/{sub.name}"
-            found[path] = _item(resource, name, components, verbs=sub.verbs)
+            found[path] = _build_item(resource, name, components, verbs=sub.verbs)
     return {path: item for path, item in found.items() if item}
 
 
-def _collection(resource: Resource, name: str, components: Components) -> Document:
+def _build_collection(resource: Resource, name: str, components: Components) -> Document:
     item: Document = {}
     if "list" in resource.verbs:
-        item["get"] = _operation(resource, "list", f"{name}List", _LIST_PARAMETERS)
+        item["get"] = _build_operation(resource, "list", f"{name}List", _LIST_PARAMETERS)
     if "create" in resource.verbs:
-        item["post"] = _operation(resource, "post", name, _WRITE_PARAMETERS, body=name)
+        item["post"] = _build_operation(resource, "post", name, _WRITE_PARAMETERS, body=name)
     if "deletecollection" in resource.verbs:
-        item["delete"] = _operation(
+        item["delete"] = _build_operation(
             resource,
             "deletecollection",
-            components.meta("Status"),
+            components.add_meta("Status"),
             (*_DELETE_PARAMETERS, "labelSelector", "fieldSelector"),
-            body=components.meta("DeleteOptions"),
+            body=components.add_meta("DeleteOptions"),
         )
     return _with_path(item, resource, named=False)
 
 
-def _item(
+def _build_item(
     resource: Resource, name: str, components: Components, *, verbs: tuple[str, ...] | None = None
 ) -> Document:
     verbs = resource.verbs if verbs is None else verbs
     item: Document = {}
     if "get" in verbs:
-        item["get"] = _operation(resource, "get", name, ("pretty",))
+        item["get"] = _build_operation(resource, "get", name, ("pretty",))
     if "update" in verbs:
-        item["put"] = _operation(resource, "put", name, _WRITE_PARAMETERS, body=name)
+        item["put"] = _build_operation(resource, "put", name, _WRITE_PARAMETERS, body=name)
     if "patch" in verbs:
         item["patch"] = _patch(resource, name)
     if "delete" in verbs:
-        item["delete"] = _operation(
+        item["delete"] = _build_operation(
             resource,
             "delete",
-            components.meta("Status"),
+            components.add_meta("Status"),
             _DELETE_PARAMETERS,
-            body=components.meta("DeleteOptions"),
+            body=components.add_meta("DeleteOptions"),
         )
     return _with_path(item, resource, named=True)
 
@@ -111,7 +111,7 @@ def _with_path(item: Document, resource: Resource, *, named: bool) -> Document:
     return item
 
 
-def _operation(
+def _build_operation(
     resource: Resource,
     action: str,
     answer: str,
@@ -120,13 +120,13 @@ def _operation(
     body: str = "",
 ) -> Document:
     operation: Document = {
-        "parameters": [_parameter(each) for each in parameters],
-        "responses": {"200": _content(answer, _BODIES)},
+        "parameters": [_build_parameter(each) for each in parameters],
+        "responses": {"200": _build_content(answer, _BODIES)},
         "x-kubernetes-action": action,
-        "x-kubernetes-group-version-kind": kind_reference(resource.gvk),
+        "x-kubernetes-group-version-kind": build_kind_reference(resource.gvk),
     }
     if body:
-        operation["requestBody"] = _content(body, _BODIES)
+        operation["requestBody"] = _build_content(body, _BODIES)
     return operation
 
 
@@ -134,16 +134,16 @@ def _patch(resource: Resource, name: str) -> Document:
     kinds = [media.JSON_PATCH, media.MERGE_PATCH, media.APPLY_PATCH]
     if not resource.is_custom:
         kinds.append(media.STRATEGIC_MERGE_PATCH)
-    operation = _operation(resource, "patch", name, (*_WRITE_PARAMETERS, "force"))
+    operation = _build_operation(resource, "patch", name, (*_WRITE_PARAMETERS, "force"))
     operation["requestBody"] = {"content": {each: {"schema": {"type": "object"}} for each in kinds}}
     return operation
 
 
-def _content(component: str, kinds: tuple[str, ...]) -> Document:
+def _build_content(component: str, kinds: tuple[str, ...]) -> Document:
     schema = {"$ref": PREFIX + component}
     return {"description": "OK", "content": {kind: {"schema": schema} for kind in kinds}}
 
 
-def _parameter(name: str) -> Document:
+def _build_parameter(name: str) -> Document:
     kind = "boolean" if name in _BOOLEANS else "integer" if name in _INTEGERS else "string"
     return {"name": name, "in": "query", "schema": {"type": kind, "uniqueItems": True}}

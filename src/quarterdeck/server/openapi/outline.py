@@ -17,13 +17,15 @@ def is_wanted(accept: str | None) -> bool:
     return accept is not None and "proto-openapi.spec.v2" in accept and "json" not in accept
 
 
-def outline(version: str) -> bytes:
+def build_outline(version: str) -> bytes:
     """A document with a version, and without paths and definitions."""
-    info = _field(_INFO_TITLE, _TITLE.encode()) + _field(_INFO_VERSION, version.encode())
-    return _field(_SWAGGER, b"2.0") + _field(_INFO, info) + _field(_PATHS, b"")
+    info = _encode_field(_INFO_TITLE, _TITLE.encode()) + _encode_field(
+        _INFO_VERSION, version.encode()
+    )
+    return _encode_field(_SWAGGER, b"2.0") + _encode_field(_INFO, info) + _encode_field(_PATHS, b"")
 
 
-def _field(number: int, content: bytes) -> bytes:
+def _encode_field(number: int, content: bytes) -> bytes:
     """A length-delimited field; everything here is shorter than 128 bytes."""
     assert len(content) < 0x80
     return bytes((number << 3 | 2, len(content))) + content

@@ -22,44 +22,48 @@ class Components:
     def __init__(self) -> None:
         self.schemas: dict[str, Document] = {}
 
-    def resource(self, resource: Resource) -> str:
+    def add_resource(self, resource: Resource) -> str:
         """The component of a resource's kind; its list is added beside it."""
-        name = component_name(resource)
+        name = build_component_name(resource)
         if name not in self.schemas:
             self.schemas[name] = {}
-            body = self._custom(resource) if resource.is_custom else self._struct(resource.node)
-            body["x-kubernetes-group-version-kind"] = [kind_reference(resource.gvk)]
+            body = (
+                self._build_custom(resource)
+                if resource.is_custom
+                else self._build_struct(resource.node)
+            )
+            body["x-kubernetes-group-version-kind"] = [build_kind_reference(resource.gvk)]
             self.schemas[name] = body
             if "list" in resource.verbs:
                 self.schemas[f"{name}List"] = self._list(resource, name)
         return name
 
-    def builtin(self, gvk: GVK) -> str:
+    def add_builtin(self, gvk: GVK) -> str:
         """The component of a built-in kind that is no resource, such as DeleteOptions."""
         node = builtins.node(gvk)
         if node is None:
             raise LookupError(f"{gvk} is not in the table of built-in kinds")
-        self._reference(node)
+        self._build_reference(node)
         return node.type_name
 
-    def meta(self, name: str) -> str:
+    def add_meta(self, name: str) -> str:
         """A component of `meta/v1`: Status, DeleteOptions, ListMeta."""
-        return self.builtin(GVK("", "v1", name))
+        return self.add_builtin(GVK("", "v1", name))
 
-    def _custom(self, resource: Resource) -> Document:
+    def _build_custom(self, resource: Resource) -> Document:
         body = to_openapi(resource.node)
         properties = body.setdefault("properties", {})
         properties["apiVersion"] = {"type": "string"}
         properties["kind"] = {"type": "string"}
-        self._object_meta()
+        self._add_object_meta()
         properties["metadata"] = {"allOf": [{"$ref": PREFIX + OBJECT_META}], "default": {}}
         body.setdefault("type", "object")
         return body
 
-    def _object_meta(self) -> None:
+    def _add_object_meta(self) -> None:
         pod = builtins.node(GVK("", "v1", "ConfigMap"))
         if pod is not None:
-            self._reference(pod.properties["metadata"])
+            self._build_reference(pod.properties["metadata"])
 
     def _list(self, resource: Resource, name: str) -> Document:
         self._list_meta()
@@ -73,45 +77,45 @@ class Components:
                 "metadata": {"allOf": [{"$ref": PREFIX + LIST_META}], "default": {}},
                 "items": {"type": "array", "items": {"$ref": PREFIX + name}},
             },
-            "x-kubernetes-group-version-kind": [kind_reference(gvk)],
+            "x-kubernetes-group-version-kind": [build_kind_reference(gvk)],
         }
 
     def _list_meta(self) -> None:
         node = builtins.node(GVK("", "v1", "Status"))
         if node is not None:
-            self._reference(node.properties["metadata"])
+            self._build_reference(node.properties["metadata"])
 
-    def _reference(self, node: Node) -> Document:
+    def _build_reference(self, node: Node) -> Document:
         """What stands where a node is used: a reference if its type has a name."""
         if not node.type_name:
-            return self._inline(node)
+            return self._build_inline(node)
         if node.type_name not in self.schemas:
             self.schemas[node.type_name] = {}
-            self.schemas[node.type_name] = self._struct(node)
+            self.schemas[node.type_name] = self._build_struct(node)
         return {"$ref": PREFIX + node.type_name}
 
-    def _struct(self, node: Node) -> Document:
+    def _build_struct(self, node: Node) -> Document:
         if node.properties:
             document: Document = {"type": "object"}
             document["properties"] = {
-                name: self._used(each) for name, each in node.properties.items()
+                name: self._build_property(each) for name, each in node.properties.items()
             }
             if node.required:
                 document["required"] = list(node.required)
             if node.map_type:
                 document["x-kubernetes-map-type"] = node.map_type
             return document
-        return self._inline(node)
+        return self._build_inline(node)
 
-    def _used(self, node: Node) -> Document:
+    def _build_property(self, node: Node) -> Document:
         """A property: what belongs to the place stands beside the reference to the type."""
-        document = self._reference(node)
-        place = _place(node)
+        document = self._build_reference(node)
+        place = _build_place(node)
         if "$ref" in document and place:
             return {"allOf": [document], **place}
         return document | place
 
-    def _inline(self, node: Node) -> Document:
+    def _build_inline(self, node: Node) -> Document:
         if node.int_or_string:
             document: Document = {
                 "format": "int-or-string",
@@ -124,15 +128,15 @@ class Components:
         if node.format:
             document["format"] = node.format
         if node.items is not None:
-            document["items"] = self._reference(node.items)
+            document["items"] = self._build_reference(node.items)
         if isinstance(node.additional, Node):
-            document["additionalProperties"] = self._reference(node.additional)
+            document["additionalProperties"] = self._build_reference(node.additional)
         if node.preserve_unknown:
             document["x-kubernetes-preserve-unknown-fields"] = True
         return document
 
 
-def _place(node: Node) -> Document:
+def _build_place(node: Node) -> Document:
     """What is said of a use of a type, not of the type: lists, patches, defaults."""
     document: Document = {}
     if node.has_default:
@@ -148,7 +152,7 @@ def _place(node: Node) -> Document:
     return document
 
 
-def component_name(resource: Resource) -> str:
+def build_component_name(resource: Resource) -> str:
     """`io.k8s.api.apps.v1.Deployment`, `com.example.stable.v1.Widget`."""
     if not resource.is_custom and resource.node.type_name:
         return resource.node.type_name
@@ -156,6 +160,6 @@ def component_name(resource: Resource) -> str:
     return ".".join((*reversed(group.split(".")), version, kind))
 
 
-def kind_reference(gvk: GVK) -> Document:
+def build_kind_reference(gvk: GVK) -> Document:
     """The extension kubectl finds a kind by."""
     return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}

@@ -12,21 +12,21 @@ from quarterdeck.wire.query import parse_query
 _YEAR = timedelta(days=365)
 
 
-def answer(
+def build_response(
     documents: OpenApiDocuments, request: http.Request, path: str, clock: Clock
 ) -> http.Response | None:
     """The answer for a path below `/openapi`; None if there is nothing there."""
     if path == "/openapi/v3":
-        return _respond(request, documents.index(), [("Cache-Control", "no-cache, private")])
+        return _respond(request, documents.get_index(), [("Cache-Control", "no-cache, private")])
     if path == "/openapi/v2" and outline.is_wanted(request.headers.get("accept")):
         headers = [("Cache-Control", "no-cache, private"), ("Content-Type", outline.MEDIA_TYPE)]
-        return http.Response(200, headers, outline.outline(documents.git_version))
+        return http.Response(200, headers, outline.build_outline(documents.git_version))
     if path == "/openapi/v2":
-        return _respond(request, documents.whole(), [("Cache-Control", "no-cache, private")])
+        return _respond(request, documents.get_swagger(), [("Cache-Control", "no-cache, private")])
     if not path.startswith("/openapi/v3/"):
         return None
     name = path.removeprefix("/openapi/v3/")
-    served = documents.version(name)
+    served = documents.get_version(name)
     if served is None:
         return None
     asked = parse_query(request.query).get("hash", [""])[0]

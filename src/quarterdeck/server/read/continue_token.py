@@ -8,7 +8,7 @@ import binascii
 from typing import Any, NamedTuple
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.request.json_errors import syntax_error
+from quarterdeck.server.request.json_errors import find_syntax_error
 from quarterdeck.wire.status import BadRequest
 
 _VERSION = "meta.k8s.io/v1"
@@ -37,36 +37,38 @@ def decode(token: str, namespace: str | None) -> Position:
     Raises:
         BadRequest: if it is none.
     """
-    document = _document(token)
+    document = _parse_document(token)
     version, revision, start = document.get("v"), document.get("rv"), document.get("start")
     if version != _VERSION:
-        raise _refusal(f'server does not recognize this encoded version "{version or ""}"')
+        raise _build_refusal(f'server does not recognize this encoded version "{version or ""}"')
     if not isinstance(revision, int) or revision == 0:
-        raise _refusal(f"incorrect encoded start resourceVersion (version {_VERSION})")
+        raise _build_refusal(f"incorrect encoded start resourceVersion (version {_VERSION})")
     if not isinstance(start, str) or not start:
-        raise _refusal(f"encoded start key empty (version {_VERSION})")
+        raise _build_refusal(f"encoded start key empty (version {_VERSION})")
     key = start.removesuffix("\0")
     home, slash, name = key.rpartition("/")
     if "/" in home or "\0" in key or ".." in key.split("/") or (namespace is not None and slash):
-        raise _refusal(start)
+        raise _build_refusal(start)
     return Position(revision, (namespace if namespace is not None else home, name))
 
 
-def _document(token: str) -> dict[str, Any]:
+def _parse_document(token: str) -> dict[str, Any]:
     try:
         text = base64.b64decode(
             token.encode() + b"=" * (-len(token) % 4), altchars=b"-_", validate=True
         )
     except (binascii.Error, ValueError) as error:
-        raise _refusal("illegal base64 data at input byte 0") from error
+        raise _build_refusal("illegal base64 data at input byte 0") from error
     try:
         document = kit_json.decode(text)
     except kit_json.JsonError as error:
-        raise _refusal(syntax_error(text.decode("utf-8", "replace")) or str(error)) from error
+        raise _build_refusal(
+            find_syntax_error(text.decode("utf-8", "replace")) or str(error)
+        ) from error
     if not isinstance(document, dict):
-        raise _refusal("json: cannot unmarshal into Go value of type storage.continueToken")
+        raise _build_refusal("json: cannot unmarshal into Go value of type storage.continueToken")
     return document
 
 
-def _refusal(why: str) -> BadRequest:
+def _build_refusal(why: str) -> BadRequest:
     return BadRequest(f"invalid continue token: continue key is not valid: {why}")

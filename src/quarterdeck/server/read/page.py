@@ -4,7 +4,7 @@ import itertools
 from typing import NamedTuple
 
 from quarterdeck.server.core import Core
-from quarterdeck.server.core.time_slice import Turns
+from quarterdeck.server.core.time_slice import TimeSlice
 from quarterdeck.server.read.selection import Selection
 from quarterdeck.storage import Entry, Snapshot, StoreKey
 
@@ -19,7 +19,7 @@ class Page(NamedTuple):
     bytes: int = 0
 
 
-async def collect(
+async def collect_page(
     core: Core,
     snapshot: Snapshot,
     selection: Selection,
@@ -32,7 +32,7 @@ async def collect(
     if selection.name is not None and (namespace or not selection.resource.namespaced):
         entry = snapshot.get(StoreKey(resource, namespace or "", selection.name))
         return Page([entry] if entry and selection.matches(entry) else [])
-    turns = Turns(core)
+    turns = TimeSlice(core)
     entries = snapshot.range(resource, namespace, after=after)
     everything = selection.is_everything
     found: list[Entry] = []
@@ -44,5 +44,5 @@ async def collect(
         if 0 < limit < len(found):
             last = found[limit - 1].key
             return Page(found[:limit], (last.namespace, last.name), size)
-        await turns.take()
+        await turns.yield_if_due()
     return Page(found, bytes=size)

@@ -1,7 +1,7 @@
 """Resource versions of reads: parsed, and waited for."""
 
 from quarterdeck.server.core import Core
-from quarterdeck.server.core.durability import reached
+from quarterdeck.server.core.durability import wait_for_revision
 from quarterdeck.wire.status import ApiError, Cause, Details, Timeout
 
 _MAX_VERSION = 2**64 - 1
@@ -19,14 +19,14 @@ def parse_version(text: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()):
-        raise _bad_version(text, "invalid syntax")
+        raise _build_version_error(text, "invalid syntax")
     version = int(text.lstrip("0")[: _MAX_DIGITS + 1] or "0")
     if version > _MAX_VERSION:
-        raise _bad_version(text, "value out of range")
+        raise _build_version_error(text, "value out of range")
     return version
 
 
-def _bad_version(text: str, problem: str) -> ApiError:
+def _build_version_error(text: str, problem: str) -> ApiError:
     return ApiError(
         f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {problem}',
         code=500,
@@ -41,7 +41,7 @@ async def wait_for_version(core: Core, text: str) -> int:
     """
     version = parse_version(text)
     wait_s = core.options.future_revision_wait_s
-    if not await reached(core, version, timeout_s=wait_s):
+    if not await wait_for_revision(core, version, timeout_s=wait_s):
         raise Timeout(
             f"Timeout: Too large resource version: {version}, current: {core.store.revision}",
             details=Details(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from quarterdeck.server.registry.codec import decode_stored
-from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.storage import Entry
@@ -37,25 +37,25 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Whether an entry of the resource and namespace is meant."""
         if self.name is not None and entry.key.name != self.name:
             return False
-        if self.labels is not None and not self.labels.matches(facts_of(entry).labels or {}):
+        if self.labels is not None and not self.labels.matches(get_object_meta(entry).labels or {}):
             return False
-        return self.fields is None or self.fields.matches(self._field_getter(entry))
+        return self.fields is None or self.fields.matches(self._build_field_getter(entry))
 
-    def _field_getter(self, entry: Entry) -> Callable[[str], str]:
+    def _build_field_getter(self, entry: Entry) -> Callable[[str], str]:
         if not self.resource.strategy.selectable:
             return {
                 "metadata.name": entry.key.name,
                 "metadata.namespace": entry.key.namespace,
             }.__getitem__
         values = {
-            **self.resource.strategy.field_values(decode_stored(self.resource, entry.value)),
+            **self.resource.strategy.get_field_values(decode_stored(self.resource, entry.value)),
             "metadata.name": entry.key.name,
             "metadata.namespace": entry.key.namespace,
         }
         return lambda field: values.get(field, "")
 
 
-def select(call: Call, options: ListOptions) -> Selection:
+def parse_selection(call: Call, options: ListOptions) -> Selection:
     """Read the selectors of a request.
 
     Raises:

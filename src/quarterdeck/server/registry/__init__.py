@@ -4,7 +4,7 @@
 looked up in and that changes while the server runs, because custom resources come and go.
 
 Where the resources come from:
-    `server.kinds.builtin_resources() -> Iterable[Resource]`      every built-in kind
+    `server.kinds.build_builtin_resources() -> Iterable[Resource]`      every built-in kind
     `server.custom.definition_resources() -> Iterable[Resource]`  CustomResourceDefinition itself
     `server.custom.custom_resources(definition: Object) -> Sequence[Resource]`
                                                                   the served versions of one of them

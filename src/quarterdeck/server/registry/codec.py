@@ -8,11 +8,11 @@ def decode_stored(resource: Resource, value: bytes) -> Object:
     """A stored object in the version of a resource."""
     decoded: Object = kit_json.decode(value)
     strategy = resource.strategy
-    return decoded if strategy.stored_as_served else strategy.served(decoded)
+    return decoded if strategy.stored_as_served else strategy.to_served(decoded)
 
 
 def encode_served(resource: Resource, value: bytes) -> bytes:
     """Stored bytes in the version of a resource."""
     if resource.strategy.stored_as_served:
         return value
-    return kit_json.encode(resource.strategy.served(kit_json.decode(value)))
+    return kit_json.encode(resource.strategy.to_served(kit_json.decode(value)))

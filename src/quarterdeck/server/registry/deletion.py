@@ -12,18 +12,18 @@ FOREGROUND = "foregroundDeletion"
 """The finalizer that waits until the dependents are gone."""
 
 
-def begin(
+def begin_deletion(
     resource: Resource, value: Object, options: DeleteOptions, *, context: Context
 ) -> tuple[bool, bool]:
     """Mark an object as being deleted, in place; whether it is kept, and whether it changed."""
     strategy, metadata = resource.strategy, value["metadata"]
-    finalizers = _finalizers(metadata.get("finalizers") or [], options)
+    finalizers = _compute_finalizers(metadata.get("finalizers") or [], options)
     is_changed = finalizers != (metadata.get("finalizers") or [])
     if finalizers:
         metadata["finalizers"] = finalizers
     else:
         metadata.pop("finalizers", None)
-    grace = strategy.grace_period(value, options.grace_period_seconds)
+    grace = strategy.compute_grace_period(value, options.grace_period_seconds)
     if metadata.get("deletionTimestamp"):
         is_changed |= _shorten(metadata, grace, options, context=context)
         return not is_finished(resource, value), is_changed
@@ -58,7 +58,7 @@ def _shorten(metadata: Object, grace: int, options: DeleteOptions, *, context: C
     return True
 
 
-def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
+def _compute_finalizers(present: list[str], options: DeleteOptions) -> list[str]:
     """The finalizers that the propagation policy asks for."""
     policy = options.propagation_policy
     if options.orphan_dependents is not None:

@@ -20,7 +20,7 @@ _EVENT = ("v1", "Event")
 _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 
-def check_new(
+def validate_metadata(
     metadata: Mapping[str, Any], name_problems: NameProblems, *, namespaced: bool
 ) -> list[FieldError]:
     """What is wrong with the metadata of a new object."""
@@ -42,7 +42,7 @@ def check_new(
     return errors
 
 
-def check_changed(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
+def validate_metadata_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
     """What is wrong with changed metadata; members nobody may change are restored before this."""
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
@@ -65,7 +65,7 @@ def check_changed(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldE
     return errors + _check_contents(new)
 
 
-def finalizer_problems(metadata: Mapping[str, Any]) -> list[FieldError]:
+def validate_finalizers(metadata: Mapping[str, Any]) -> list[FieldError]:
     """Finalizers of built-in kinds: Kubernetes' own, or such with a domain."""
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [
@@ -75,7 +75,7 @@ def finalizer_problems(metadata: Mapping[str, Any]) -> list[FieldError]:
     ]
 
 
-def finalizer_warnings(metadata: Mapping[str, Any]) -> list[str]:
+def find_finalizer_warnings(metadata: Mapping[str, Any]) -> list[str]:
     """Finalizers without a domain are allowed and frowned upon."""
     finalizers = metadata.get("finalizers")
     if not finalizers:
@@ -88,7 +88,7 @@ def finalizer_warnings(metadata: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def check_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
+def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
     """Keys and values of a label map."""
     errors: list[FieldError] = []
     for key, value in sorted(labels.items()):
@@ -109,7 +109,7 @@ def _check_namespace(namespace: str, *, namespaced: bool) -> list[FieldError]:
 def _check_contents(metadata: Mapping[str, Any]) -> list[FieldError]:
     errors: list[FieldError] = []
     if labels := metadata.get("labels"):
-        errors += check_labels(labels, "metadata.labels")
+        errors += validate_labels(labels, "metadata.labels")
     if annotations := metadata.get("annotations"):
         errors += _check_annotations(annotations)
     if owners := metadata.get("ownerReferences"):

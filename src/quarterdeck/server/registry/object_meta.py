@@ -9,7 +9,7 @@ import msgspec
 from quarterdeck.storage import Entry
 
 
-class Owner(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """An owner reference as garbage collection reads it."""
 
     api_version: str = ""
@@ -20,30 +20,34 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     block_owner_deletion: bool | None = None
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The members of `metadata` that are asked for often."""
 
     uid: str = ""
     labels: dict[str, str] | None = None
-    owner_references: tuple[Owner, ...] | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
     finalizers: tuple[str, ...] | None = None
     deletion_timestamp: str | None = None
     creation_timestamp: str | None = None
 
 
 class _Stored(msgspec.Struct, frozen=True):
-    metadata: Facts = Facts()
+    metadata: ObjectMeta = ObjectMeta()
 
 
 _decode = msgspec.json.Decoder(_Stored).decode
 
 
-def derive(resource: str, value: bytes) -> Facts:
+def decode_object_meta(resource: str, value: bytes) -> ObjectMeta:
     """The facts of a stored object; given to the store when it is opened."""
     return _decode(value).metadata
 
 
-def facts_of(entry: Entry) -> Facts:
+def get_object_meta(entry: Entry) -> ObjectMeta:
     """The facts of an entry, derived now if the store was not told how."""
     facts = entry.facts
-    return facts if isinstance(facts, Facts) else derive(entry.key.resource, entry.value)
+    return (
+        facts
+        if isinstance(facts, ObjectMeta)
+        else decode_object_meta(entry.key.resource, entry.value)
+    )

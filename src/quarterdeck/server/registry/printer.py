@@ -32,7 +32,7 @@ INVALID = "<invalid>"
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
-def age(timestamp: object, now: datetime) -> str:
+def format_age(timestamp: object, now: datetime) -> str:
     """How long ago a timestamp was; `<unknown>` without one."""
     if not isinstance(timestamp, str) or not timestamp:
         return UNKNOWN
@@ -40,17 +40,17 @@ def age(timestamp: object, now: datetime) -> str:
         then = rfc3339.parse(timestamp)
     except ValueError:
         return INVALID
-    return human_duration((now - then).total_seconds())
+    return format_duration((now - then).total_seconds())
 
 
-def until(timestamp: object, now: datetime) -> str:
+def format_time_left(timestamp: object, now: datetime) -> str:
     """How long until a timestamp; `<unknown>` without one."""
     if not isinstance(timestamp, str) or not timestamp:
         return UNKNOWN
-    return human_duration((rfc3339.parse(timestamp) - now).total_seconds())
+    return format_duration((rfc3339.parse(timestamp) - now).total_seconds())
 
 
-def human_duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration the way `kubectl get` prints ages."""
     if seconds < -1:
         return INVALID
@@ -59,44 +59,44 @@ def human_duration(seconds: float) -> str:
     if whole < 2 * _MINUTE:
         return f"{whole}s"
     if minutes < 10:
-        return _two(minutes, "m", whole % _MINUTE, "s")
+        return _format_two_units(minutes, "m", whole % _MINUTE, "s")
     if minutes < 180:
         return f"{minutes}m"
     if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
+        return _format_two_units(hours, "h", minutes % 60, "m")
     if hours < 48:
         return f"{hours}h"
     if hours < 192:
-        return _two(days, "d", hours % 24, "h")
+        return _format_two_units(days, "d", hours % 24, "h")
     if days < 2 * 365:
         return f"{days}d"
     if days < 8 * 365:
-        return _two(days // 365, "y", days % 365, "d")
+        return _format_two_units(days // 365, "y", days % 365, "d")
     return f"{days // 365}y"
 
 
-def _two(large: int, unit: str, small: int, small_unit: str) -> str:
+def _format_two_units(large: int, unit: str, small: int, small_unit: str) -> str:
     return f"{large}{unit}{small}{small_unit}" if small else f"{large}{unit}"
 
 
-def created(value: dict[str, object], now: datetime) -> str:
+def format_creation_age(value: dict[str, object], now: datetime) -> str:
     """The age of an object."""
     metadata = value.get("metadata")
     stamp = metadata.get("creationTimestamp") if isinstance(metadata, dict) else None
-    return age(stamp, now)
+    return format_age(stamp, now)
 
 
-def column(name: str, type_name: str = "string", *, text: str = "") -> Column:
+def build_column(name: str, type_name: str = "string", *, text: str = "") -> Column:
     """A column that is always shown."""
     return Column(name=name, type=type_name, description=text)
 
 
-def wide(name: str, *, text: str = "") -> Column:
+def build_wide_column(name: str, *, text: str = "") -> Column:
     """A column that is shown on demand (`-o wide`)."""
     return Column(name=name, description=text, priority=1)
 
 
-def some_of(texts: list[str], limit: int, *, empty: str = "<unset>") -> str:
+def format_first(texts: list[str], limit: int, *, empty: str = "<unset>") -> str:
     """The first few of a list, and how many were left out."""
     if not texts:
         return empty

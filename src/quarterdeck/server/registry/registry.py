@@ -42,11 +42,11 @@ class Registry:
         """The resource under a path."""
         return self._by_gvr.get(gvr)
 
-    def by_kind(self, gvk: GVK) -> Resource | None:
+    def find_by_kind(self, gvk: GVK) -> Resource | None:
         """The resource that serves a kind."""
         return self._by_kind.get(gvk)
 
-    def bundle(self, name: str) -> tuple[Resource, ...]:
+    def get_bundle(self, name: str) -> tuple[Resource, ...]:
         """The resources of one bundle; empty if there is none."""
         return self._bundles.get(name, ())
 
@@ -54,7 +54,7 @@ class Registry:
         """Whether anything is served under a group and version."""
         return GroupVersion(group, version) in self._versions
 
-    def versions(self) -> Iterator[GroupVersion]:
+    def list_versions(self) -> Iterator[GroupVersion]:
         """Every served group and version, in order of registration."""
         yield from self._versions
 

@@ -125,10 +125,10 @@ class Strategy(Protocol):
     def default(self, value: Object) -> None:
         """Fill in defaults, in place."""
 
-    def stored(self, value: Object) -> Object:
+    def to_stored(self, value: Object) -> Object:
         """The object in the version it is stored in; `value` itself where they are the same."""
 
-    def served(self, value: Object) -> Object:
+    def to_served(self, value: Object) -> Object:
         """The object in the version of this resource, from what is stored (defaults included)."""
 
     # writes --------------------------------------------------------------------------------------
@@ -151,10 +151,10 @@ class Strategy(Protocol):
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
         """Whether this change raises `metadata.generation` (asked on every endpoint)."""
 
-    def warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    def find_warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
         """Texts for `Warning` headers of an accepted write."""
 
-    def name_problems(self, name: str, *, is_prefix: bool) -> Sequence[str]:
+    def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
         """What is wrong with a name (or with a `generateName`); empty for a good one."""
 
     def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
@@ -162,7 +162,7 @@ class Strategy(Protocol):
 
     # deletion ------------------------------------------------------------------------------------
 
-    def grace_period(self, value: Object, requested: int | None) -> int:
+    def compute_grace_period(self, value: Object, requested: int | None) -> int:
         """Seconds between the request to delete and the end; 0 for nearly every kind."""
 
     def begin_delete(self, value: Object, context: Context) -> bool:
@@ -183,14 +183,14 @@ class Strategy(Protocol):
     def selectable(self) -> frozenset[str]:
         """Fields a selector may name besides `metadata.name` and `metadata.namespace`."""
 
-    def field_values(self, value: Object) -> Mapping[str, str]:
+    def get_field_values(self, value: Object) -> Mapping[str, str]:
         """The values of `selectable` in one object; an absent field is the empty string."""
 
     @property
     def columns(self) -> Sequence[Column]:
         """The columns of a Table, NAME included."""
 
-    def cells(self, value: Object, now: datetime) -> Sequence[object]:
+    def build_cells(self, value: Object, now: datetime) -> Sequence[object]:
         """One row, in the order of `columns`."""
 
     # scale ---------------------------------------------------------------------------------------

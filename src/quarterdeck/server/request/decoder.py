@@ -14,7 +14,7 @@ from quarterdeck.meta.field import invalid, not_supported
 from quarterdeck.meta.identity import GVK
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.json_errors import syntax_error
+from quarterdeck.server.request.json_errors import find_syntax_error
 from quarterdeck.wire.media import JSON, PROTOBUF, YAML, parse_media_type
 from quarterdeck.wire.status import (
     BadRequest,
@@ -41,13 +41,13 @@ async def read_body(call: Call, limit: int) -> bytes:
         raise RequestEntityTooLarge(f"Request entity too large: limit is {limit}") from error
 
 
-def content_type(call: Call) -> str:
+def get_content_type(call: Call) -> str:
     """The media type of the body; a body without one is JSON."""
     header = call.request.headers.get("content-type")
     return parse_media_type(header).type if header else JSON
 
 
-def unsupported(*accepted: str) -> UnsupportedMediaType:
+def build_unsupported(*accepted: str) -> UnsupportedMediaType:
     """The 415 that names what would be read."""
     return UnsupportedMediaType(
         "the body of the request was in an unknown format - accepted media types include: "
@@ -66,12 +66,12 @@ def decode_document(body: bytes, media: str) -> Any:
         try:
             return kit_json.decode(body)
         except kit_json.JsonError as error:
-            raise BadRequest(_json_problem(body, error)) from error
+            raise BadRequest(_explain_json_error(body, error)) from error
     if media in _YAML_TYPES:
         return decode_yaml(body)
     if media == PROTOBUF:
         return _decode_protobuf(body)
-    raise unsupported(*_ACCEPTED)
+    raise build_unsupported(*_ACCEPTED)
 
 
 def _decode_protobuf(body: bytes) -> Any:
@@ -97,9 +97,9 @@ def decode_yaml(body: bytes) -> Any:
         raise BadRequest(f"error converting YAML to JSON: {error}") from error
 
 
-def _json_problem(body: bytes, error: Exception) -> str:
+def _explain_json_error(body: bytes, error: Exception) -> str:
     text = body.decode("utf-8", "replace")
-    return f"json parse error: {syntax_error(text) or error}"
+    return f"json parse error: {find_syntax_error(text) or error}"
 
 
 def decode_object(call: Call, body: bytes, gvk: GVK, field_validation: str) -> Object:
@@ -108,20 +108,24 @@ def decode_object(call: Call, body: bytes, gvk: GVK, field_validation: str) -> O
     Raises:
         BadRequest, Invalid, UnsupportedMediaType: in Kubernetes' words.
     """
-    media = content_type(call)
+    media = get_content_type(call)
     try:
         value = decode_document(body, media)
     except BadRequest as error:
-        raise _unrecognized(f"couldn't get version/kind; {error.message}", gvk, body) from error
+        raise _build_unrecognized(
+            f"couldn't get version/kind; {error.message}", gvk, body
+        ) from error
     if not isinstance(value, dict):
-        problem = _not_an_object(value)
-        raise _unrecognized(f"couldn't get version/kind; json parse error: {problem}", gvk, body)
+        problem = _explain_non_object(value)
+        raise _build_unrecognized(
+            f"couldn't get version/kind; json parse error: {problem}", gvk, body
+        )
     check_type(call, value, gvk, body=body)
-    duplicates = duplicate_fields(body, value, field_validation) if media == JSON else []
-    return shape(call, value, gvk, field_validation=field_validation, duplicates=duplicates)
+    duplicates = find_duplicate_fields(body, value, field_validation) if media == JSON else []
+    return shape_object(call, value, gvk, field_validation=field_validation, duplicates=duplicates)
 
 
-def shape(
+def shape_object(
     call: Call,
     value: Object,
     gvk: GVK,
@@ -146,10 +150,10 @@ def shape(
             )
         for problem in problems:
             call.warn(problem)
-    return _in_order(call, shaped)
+    return _order_members(call, shaped)
 
 
-def _in_order(call: Call, value: Object) -> Object:
+def _order_members(call: Call, value: Object) -> Object:
     """The members that name the object first, as Kubernetes writes them."""
     first, second = ("apiVersion", "kind") if call.resource.is_custom else ("kind", "apiVersion")
     metadata = value.get("metadata") or {}
@@ -174,9 +178,11 @@ def check_type(call: Call, value: Object, gvk: GVK, *, body: bytes) -> None:
         value["kind"], value["apiVersion"] = gvk.kind, expected
         return
     if not kind:
-        raise _unrecognized(f"Object 'Kind' is missing in '{_text(body)}'", gvk, body)
+        raise _build_unrecognized(f"Object 'Kind' is missing in '{_decode_text(body)}'", gvk, body)
     if not api_version:
-        raise _unrecognized(f"Object 'apiVersion' is missing in '{_text(body)}'", gvk, body)
+        raise _build_unrecognized(
+            f"Object 'apiVersion' is missing in '{_decode_text(body)}'", gvk, body
+        )
     if api_version != expected:
         raise BadRequest(
             f"the API version in the data ({api_version}) does not match the expected API version"
@@ -252,7 +258,7 @@ def check_metadata(value: Object, gvk: GVK) -> None:
     value["metadata"] = {name: each for name, each in metadata.items() if each is not None}
 
 
-def duplicate_fields(body: bytes, value: Object, field_validation: str) -> list[str]:
+def find_duplicate_fields(body: bytes, value: Object, field_validation: str) -> list[str]:
     """The paths of keys that came twice.
 
     A fast reader keeps the last one silently. Writing the value again and counting quotes tells
@@ -277,19 +283,23 @@ def check_field_validation(kind: str, text: str) -> str:
     return text or "Warn"
 
 
-def _unrecognized(problem: str, gvk: GVK, body: bytes) -> BadRequest:
-    shown = _text(body[:_SHOWN_BYTES]) + " ..." if len(body) > _SHOWN_BYTES else _text(body)
+def _build_unrecognized(problem: str, gvk: GVK, body: bytes) -> BadRequest:
+    shown = (
+        _decode_text(body[:_SHOWN_BYTES]) + " ..."
+        if len(body) > _SHOWN_BYTES
+        else _decode_text(body)
+    )
     return BadRequest(
         f"the object provided is unrecognized (must be of type {gvk.kind}): {problem}"
         f" ({shown or '<empty>'})"
     )
 
 
-def _not_an_object(value: object) -> str:
+def _explain_non_object(value: object) -> str:
     names = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
     shown = names.get(type(value), "null")
     return f"json: cannot unmarshal {shown} into Go value of type struct"
 
 
-def _text(body: bytes) -> str:
+def _decode_text(body: bytes) -> str:
     return body.decode("utf-8", "replace")

@@ -10,7 +10,7 @@ _MAX_DEPTH = 10_000
 _TEXT_END = "unexpected end of JSON input"
 
 
-def syntax_error(text: str) -> str:
+def find_syntax_error(text: str) -> str:
     """The first problem of a text; empty if it is JSON after all."""
     try:
         _Scanner(text).run()
@@ -35,21 +35,21 @@ class _Scanner:
     def run(self) -> None:
         """Scan one value and nothing behind it, without recursion."""
         closers: list[str] = []
-        expect = self._value
+        expect = self._read_value
         while True:
             opened = expect()
             if opened:
                 closers.append("}" if opened == "{" else "]")
                 if len(closers) > _MAX_DEPTH:
                     raise _Problem("exceeded max depth")
-                expect = self._first_key if opened == "{" else self._first_item
+                expect = self._read_first_key if opened == "{" else self._read_first_item
                 continue
-            following = self._after_value(closers)
+            following = self._read_after_value(closers)
             if following is None:
                 return
             expect = following
 
-    def _after_value(self, closers: list[str]) -> Callable[[], str] | None:
+    def _read_after_value(self, closers: list[str]) -> Callable[[], str] | None:
         """Close what ends here; the next thing to read, or None at the end of the text."""
         while closers:
             place = "object key:value pair" if closers[-1] == "}" else "array element"
@@ -58,48 +58,48 @@ class _Scanner:
                 closers.pop()
                 continue
             if character == ",":
-                return self._key if closers[-1] == "}" else self._value
-            raise self._unexpected(character, f"after {place}")
+                return self._read_key if closers[-1] == "}" else self._read_value
+            raise self._build_unexpected(character, f"after {place}")
         character = self._next(may_end=True)
         if character:
-            raise self._unexpected(character, "after top-level value")
+            raise self._build_unexpected(character, "after top-level value")
         return None
 
-    def _first_key(self) -> str:
+    def _read_first_key(self) -> str:
         if self._peek() == "}":
             return ""
-        return self._key()
+        return self._read_key()
 
-    def _first_item(self) -> str:
+    def _read_first_item(self) -> str:
         if self._peek() == "]":
             return ""
-        return self._value()
+        return self._read_value()
 
-    def _key(self) -> str:
+    def _read_key(self) -> str:
         character = self._next()
         if character != '"':
-            raise self._unexpected(character, "looking for beginning of object key string")
-        self._string()
+            raise self._build_unexpected(character, "looking for beginning of object key string")
+        self._read_string()
         character = self._next()
         if character != ":":
-            raise self._unexpected(character, "after object key")
-        return self._value()
+            raise self._build_unexpected(character, "after object key")
+        return self._read_value()
 
-    def _value(self) -> str:
+    def _read_value(self) -> str:
         character = self._next()
         if character in "{[":
             return character
         if character == '"':
-            self._string()
+            self._read_string()
         elif character in "tfn":
-            self._literal({"t": "true", "f": "false", "n": "null"}[character])
+            self._read_literal({"t": "true", "f": "false", "n": "null"}[character])
         elif character == "-" or _is_digit(character):
-            self._number(character)
+            self._read_number(character)
         else:
-            raise self._unexpected(character, "looking for beginning of value")
+            raise self._build_unexpected(character, "looking for beginning of value")
         return ""
 
-    def _string(self) -> None:
+    def _read_string(self) -> None:
         while True:
             character = self._take()
             if character == '"':
@@ -109,38 +109,42 @@ class _Scanner:
                 if escaped == "u":
                     for _ in range(4):
                         if (digit := self._take()) not in "0123456789abcdefABCDEF":
-                            raise self._unexpected(digit, "in \\u hexadecimal character escape")
+                            raise self._build_unexpected(
+                                digit, "in \\u hexadecimal character escape"
+                            )
                 elif escaped not in 'bfnrt\\/"':
-                    raise self._unexpected(escaped, "in string escape code")
+                    raise self._build_unexpected(escaped, "in string escape code")
             elif character < " ":
-                raise self._unexpected(character, "in string literal")
+                raise self._build_unexpected(character, "in string literal")
 
-    def _literal(self, word: str) -> None:
+    def _read_literal(self, word: str) -> None:
         for expected in word[1:]:
             if (character := self._take()) != expected:
-                raise self._unexpected(character, f"in literal {word} (expecting '{expected}')")
+                raise self._build_unexpected(
+                    character, f"in literal {word} (expecting '{expected}')"
+                )
 
-    def _number(self, first: str) -> None:
+    def _read_number(self, first: str) -> None:
         if first == "-":
             first = self._take()
             if not _is_digit(first):
-                raise self._unexpected(first, "in numeric literal")
+                raise self._build_unexpected(first, "in numeric literal")
         if first != "0":
-            self._digits()
+            self._read_digits()
         if self._peek_raw() == ".":
             self._take()
             if not _is_digit(character := self._take()):
-                raise self._unexpected(character, "after decimal point in numeric literal")
-            self._digits()
+                raise self._build_unexpected(character, "after decimal point in numeric literal")
+            self._read_digits()
         if self._peek_raw() in ("e", "E"):
             self._take()
             if self._peek_raw() in ("+", "-"):
                 self._take()
             if not _is_digit(character := self._take()):
-                raise self._unexpected(character, "in exponent of numeric literal")
-            self._digits()
+                raise self._build_unexpected(character, "in exponent of numeric literal")
+            self._read_digits()
 
-    def _digits(self) -> None:
+    def _read_digits(self) -> None:
         while _is_digit(self._peek_raw()):
             self.at += 1
 
@@ -165,7 +169,7 @@ class _Scanner:
             return ""
         return self._take()
 
-    def _unexpected(self, character: str, where: str) -> _Problem:
+    def _build_unexpected(self, character: str, where: str) -> _Problem:
         shown = {"'": "'\\''", '"': "'\"'"}.get(character)
         if shown is None:
             shown = f"'{character}'" if character.isprintable() else f"{character!r}"

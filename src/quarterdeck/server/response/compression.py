@@ -14,13 +14,13 @@ def accepts_gzip(request: http.Request) -> bool:
     return header is not None and "gzip" in header and "gzip;q=0" not in header.replace(" ", "")
 
 
-def gzip_compressor() -> Any:
+def build_compressor() -> Any:
     """A compressor that writes the gzip format."""
     return zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
 
 
-def gzip(body: bytes) -> bytes:
+def compress(body: bytes) -> bytes:
     """A whole body compressed."""
-    compressor = gzip_compressor()
+    compressor = build_compressor()
     compressed: bytes = compressor.compress(body) + compressor.flush()
     return compressed

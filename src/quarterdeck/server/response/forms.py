@@ -16,14 +16,14 @@ def encode_form(core: Core, resource: Resource, value: Object, choice: Choice) -
         case Form.OBJECT:
             return kit_json.encode(value)
         case Form.METADATA:
-            return kit_json.encode(partial(value, choice.version))
+            return kit_json.encode(build_partial(value, choice.version))
         case Form.TABLE:
             metadata = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
-            rows = [row(core, resource, value, choice=choice)]
-            return kit_json.encode(table(resource, rows, metadata, version=choice.version))
+            rows = [build_row(core, resource, value, choice=choice)]
+            return kit_json.encode(build_table(resource, rows, metadata, version=choice.version))
 
 
-def partial(value: Object, version: str = "v1") -> Object:
+def build_partial(value: Object, version: str = "v1") -> Object:
     """The metadata of an object and nothing else."""
     return {
         "kind": "PartialObjectMetadata",
@@ -32,22 +32,22 @@ def partial(value: Object, version: str = "v1") -> Object:
     }
 
 
-def row(
+def build_row(
     core: Core, resource: Resource, value: Object, *, choice: Choice, include: str = "Metadata"
 ) -> dict[str, Any]:
     """One row of a Table; `include` is the client's `includeObject`."""
-    result: dict[str, Any] = {"cells": list(resource.strategy.cells(value, core.clock.now()))}
+    result: dict[str, Any] = {"cells": list(resource.strategy.build_cells(value, core.clock.now()))}
     match include:
         case "None":
             result["object"] = None
         case "Object":
             result["object"] = value
         case _:
-            result["object"] = partial(value, choice.version)
+            result["object"] = build_partial(value, choice.version)
     return result
 
 
-def table(
+def build_table(
     resource: Resource,
     rows: list[dict[str, Any]],
     metadata: dict[str, Any],
@@ -56,7 +56,7 @@ def table(
     with_columns: bool = True,
 ) -> dict[str, Any]:
     """A Table of rows."""
-    columns = columns_of(resource) if with_columns else None
+    columns = build_columns(resource) if with_columns else None
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{version}",
@@ -66,6 +66,6 @@ def table(
     }
 
 
-def columns_of(resource: Resource) -> list[Any]:
+def build_columns(resource: Resource) -> list[Any]:
     """The column definitions of a Table."""
     return [msgspec.to_builtins(column) for column in resource.strategy.columns]

@@ -12,7 +12,7 @@ from quarterdeck.server.registry.codec import decode_stored, encode_served
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Choice, Form
-from quarterdeck.server.response.forms import encode_form, partial, row, table
+from quarterdeck.server.response.forms import build_partial, build_row, build_table, encode_form
 from quarterdeck.wire.frame import EventType, encode_event
 
 Encoder = Callable[[EventType, bytes, int], bytes]
@@ -42,34 +42,34 @@ class FrameCache:
         return len(self._frames)
 
 
-def encoder(core: Core, call: Call) -> Encoder:
+def build_encoder(core: Core, call: Call) -> Encoder:
     """How the events of one watch become bytes."""
     if call.choice.form is Form.TABLE:
-        return _table_encoder(core, call)
+        return _build_table_encoder(core, call)
     resource, choice = call.resource, call.choice
     form = f"{resource.api_version} {choice.form.value} {choice.version}"
     cache = core.frames
 
     def encode(kind: EventType, value: bytes, revision: int) -> bytes:
         if not revision:
-            return encode_event(kind, _body(core, resource, choice, value=value))
+            return encode_event(kind, _encode_body(core, resource, choice, value=value))
         return cache.get(
             revision,
             kind,
             form,
-            make=lambda: encode_event(kind, _body(core, resource, choice, value=value)),
+            make=lambda: encode_event(kind, _encode_body(core, resource, choice, value=value)),
         )
 
     return encode
 
 
-def _body(core: Core, resource: Resource, choice: Choice, *, value: bytes) -> bytes:
+def _encode_body(core: Core, resource: Resource, choice: Choice, *, value: bytes) -> bytes:
     if choice.form is Form.OBJECT:
         return encode_served(resource, value)
     return encode_form(core, resource, decode_stored(resource, value), choice)
 
 
-def _table_encoder(core: Core, call: Call) -> Encoder:
+def _build_table_encoder(core: Core, call: Call) -> Encoder:
     """Tables of one row; only the first frame of a stream says what the columns are."""
     resource, choice = call.resource, call.choice
     is_first = True
@@ -77,9 +77,9 @@ def _table_encoder(core: Core, call: Call) -> Encoder:
     def encode(kind: EventType, value: bytes, revision: int) -> bytes:
         nonlocal is_first
         decoded = decode_stored(resource, value)
-        rows = [row(core, resource, decoded, choice=choice)]
+        rows = [build_row(core, resource, decoded, choice=choice)]
         metadata = {"resourceVersion": decoded["metadata"].get("resourceVersion", "")}
-        body = table(resource, rows, metadata, version=choice.version, with_columns=is_first)
+        body = build_table(resource, rows, metadata, version=choice.version, with_columns=is_first)
         is_first = False
         return encode_event(kind, kit_json.encode(body))
 
@@ -92,16 +92,16 @@ def encode_bookmark(call: Call, value: bytes) -> bytes:
     if choice.form is Form.OBJECT:
         return encode_event(EventType.BOOKMARK, value)
     decoded = kit_json.decode(value)
-    body = partial(decoded, choice.version)
+    body = build_partial(decoded, choice.version)
     if choice.form is Form.TABLE:
         row = {"cells": [""] * len(call.resource.strategy.columns), "object": body}
-        body = table(
+        body = build_table(
             call.resource, [row], decoded["metadata"], version=choice.version, with_columns=False
         )
     return encode_event(EventType.BOOKMARK, kit_json.encode(body))
 
 
-def with_version(value: bytes, revision: int) -> bytes:
+def set_version(value: bytes, revision: int) -> bytes:
     """A stored object with another resource version: what a watcher sees last of an object that
     no longer matches its selector.
     """

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.core import Core
-from quarterdeck.server.core.time_slice import Turns
+from quarterdeck.server.core.time_slice import TimeSlice
 from quarterdeck.server.registry.codec import decode_stored, encode_served
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.response import responses
-from quarterdeck.server.response.compression import accepts_gzip, gzip_compressor
-from quarterdeck.server.response.forms import columns_of, partial, row
+from quarterdeck.server.response.compression import accepts_gzip, build_compressor
+from quarterdeck.server.response.forms import build_columns, build_partial, build_row
 from quarterdeck.storage import Entry
 from quarterdeck.wire.media import YAML
 
@@ -22,7 +22,7 @@ _PIECE_BYTES = 64 * 1024
 _BATCH = 64
 
 
-async def respond(
+async def build_list_response(
     core: Core,
     call: Call,
     entries: Sequence[Entry],
@@ -30,23 +30,23 @@ async def respond(
     size: int,
     metadata: Metadata,
     include: str = "Metadata",
-) -> responses.Answer:
+) -> responses.Response:
     """The answer with a list of entries of about `size` bytes, in the client's form."""
-    head, tail = _frame(call, metadata)
-    encode = _item_encoder(core, call, include)
+    head, tail = _build_frame(call, metadata)
+    encode = _build_item_encoder(core, call, include)
     if size > core.options.stream_bytes and call.choice.media != YAML:
-        return _stream(core, call, head + b"[", entries, encode=encode, tail=b"]" + tail)
-    turns = Turns(core)
+        return _build_stream(core, call, head + b"[", entries, encode=encode, tail=b"]" + tail)
+    turns = TimeSlice(core)
     parts: list[bytes] = []
     for index, entry in enumerate(entries):
         parts.append(encode(entry))
         if not index % _BATCH:
-            await turns.take()
+            await turns.yield_if_due()
     body = b"".join((head, b"[", b",".join(parts), b"]", tail))
-    return responses.document(core, call, body)
+    return responses.build_document(core, call, body)
 
 
-def _frame(call: Call, metadata: Metadata) -> tuple[bytes, bytes]:
+def _build_frame(call: Call, metadata: Metadata) -> tuple[bytes, bytes]:
     """What stands before and behind the items."""
     resource, choice = call.resource, call.choice
     match choice.form:
@@ -62,23 +62,23 @@ def _frame(call: Call, metadata: Metadata) -> tuple[bytes, bytes]:
             kind, api_version, items = "Table", f"meta.k8s.io/{choice.version}", "rows"
     document: dict[str, object] = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
     if choice.form is Form.TABLE:
-        document["columnDefinitions"] = columns_of(resource)
+        document["columnDefinitions"] = build_columns(resource)
     head = kit_json.encode(document)[:-1] + f',"{items}":'.encode()
     return head, b"}"
 
 
-def _item_encoder(core: Core, call: Call, include: str) -> Callable[[Entry], bytes]:
+def _build_item_encoder(core: Core, call: Call, include: str) -> Callable[[Entry], bytes]:
     resource, choice = call.resource, call.choice
     match choice.form:
         case Form.OBJECT:
-            return _object_encoder(resource)
+            return _build_object_encoder(resource)
         case Form.METADATA:
             return lambda entry: kit_json.encode(
-                partial(decode_stored(resource, entry.value), choice.version)
+                build_partial(decode_stored(resource, entry.value), choice.version)
             )
         case Form.TABLE:
             return lambda entry: kit_json.encode(
-                row(
+                build_row(
                     core,
                     resource,
                     decode_stored(resource, entry.value),
@@ -88,14 +88,14 @@ def _item_encoder(core: Core, call: Call, include: str) -> Callable[[Entry], byt
             )
 
 
-def _object_encoder(resource: Resource) -> Callable[[Entry], bytes]:
+def _build_object_encoder(resource: Resource) -> Callable[[Entry], bytes]:
     """Items of lists of built-in kinds leave out `kind` and `apiVersion`, as the list says them."""
     as_stored = resource.strategy.stored_as_served
     if resource.is_custom:
         if as_stored:
             return operator.attrgetter("value")
         return lambda entry: encode_served(resource, entry.value)
-    prefix = type_prefix(resource)
+    prefix = build_type_prefix(resource)
     cut = len(prefix)
 
     def encode(entry: Entry) -> bytes:
@@ -105,12 +105,12 @@ def _object_encoder(resource: Resource) -> Callable[[Entry], bytes]:
     return encode
 
 
-def type_prefix(resource: Resource) -> bytes:
+def build_type_prefix(resource: Resource) -> bytes:
     """How the JSON of every stored object of a built-in kind begins."""
     return f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode()
 
 
-def _stream(
+def _build_stream(
     core: Core,
     call: Call,
     head: bytes,
@@ -119,24 +119,24 @@ def _stream(
     encode: Callable[[Entry], bytes],
     tail: bytes,
 ) -> http.StreamResponse:
-    headers = responses.headers_of(call)
+    headers = responses.build_headers(call)
     compressor = None
     if accepts_gzip(call.request):
-        compressor = gzip_compressor()
+        compressor = build_compressor()
         headers = [*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
 
     async def run(writer: http.BodyWriter) -> None:
-        turns = Turns(core)
-        for piece in _pieces(head, entries, encode=encode, tail=tail):
+        turns = TimeSlice(core)
+        for piece in _encode_pieces(head, entries, encode=encode, tail=tail):
             await writer.write(piece if compressor is None else compressor.compress(piece))
-            await turns.take()
+            await turns.yield_if_due()
         if compressor is not None:
             await writer.write(compressor.flush())
 
     return http.StreamResponse(200, headers, run)
 
 
-def _pieces(
+def _encode_pieces(
     head: bytes, entries: Sequence[Entry], *, encode: Callable[[Entry], bytes], tail: bytes
 ) -> Iterator[bytes]:
     parts, size = [head], len(head)

@@ -12,7 +12,7 @@ from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form
-from quarterdeck.server.response.compression import accepts_gzip, gzip
+from quarterdeck.server.response.compression import accepts_gzip, compress
 from quarterdeck.server.response.forms import encode_form
 from quarterdeck.wire.media import YAML
 from quarterdeck.wire.query import parse_bool, parse_query
@@ -21,7 +21,7 @@ from quarterdeck.wire.status import ApiError
 Headers = list[tuple[str, str]]
 
 
-Answer = http.Response | http.StreamResponse
+Response = http.Response | http.StreamResponse
 
 
 _NO_CACHE = ("Cache-Control", "no-cache, private")
@@ -42,27 +42,27 @@ METRICS_HEADERS: Headers = [
 TEXT_HEADERS: Headers = [_NO_CACHE, ("Content-Type", "text/plain; charset=utf-8")]
 
 
-def stored(core: Core, call: Call, value: bytes, status: int = 200) -> http.Response:
+def build_stored(core: Core, call: Call, value: bytes, status: int = 200) -> http.Response:
     """An answer with an object as it is stored."""
     if call.choice.form is Form.OBJECT and call.resource.strategy.stored_as_served:
-        return document(core, call, value, status)
-    return served(core, call, decode_stored(call.resource, value), status)
+        return build_document(core, call, value, status)
+    return build_object(core, call, decode_stored(call.resource, value), status)
 
 
-def served(core: Core, call: Call, value: Object, status: int = 200) -> http.Response:
+def build_object(core: Core, call: Call, value: Object, status: int = 200) -> http.Response:
     """An answer with an object that is decoded already."""
-    return document(core, call, encode_form(core, call.resource, value, call.choice), status)
+    return build_document(core, call, encode_form(core, call.resource, value, call.choice), status)
 
 
-def document(core: Core, call: Call, body: bytes, status: int = 200) -> http.Response:
+def build_document(core: Core, call: Call, body: bytes, status: int = 200) -> http.Response:
     """An answer with a JSON body, in the client's media type and compressed if that is worth it."""
-    headers = headers_of(call)
+    headers = build_headers(call)
     if call.choice.media == YAML:
-        body, headers = as_yaml(body, headers)
+        body, headers = convert_to_yaml(body, headers)
     elif "pretty" in call.request.query and _wants_pretty(call.request):
         body = kit_json.indent(body)
     if len(body) > core.options.gzip_bytes and accepts_gzip(call.request):
-        body = gzip(body)
+        body = compress(body)
         headers = [*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
     return http.Response(status, headers, body)
 
@@ -71,13 +71,13 @@ def _wants_pretty(request: http.Request) -> bool:
     return parse_bool(parse_query(request.query).get("pretty", ["false"])[0])
 
 
-def failure(error: ApiError, warnings: list[str] | None = None) -> http.Response:
+def build_error(error: ApiError, warnings: list[str] | None = None) -> http.Response:
     """The answer for an error."""
     headers = JSON_HEADERS
     if error.retry_after_s:
         headers = [*headers, ("Retry-After", str(error.retry_after_s))]
     if warnings:
-        headers = headers + [_warning(text) for text in warnings]
+        headers = headers + [_build_warning(text) for text in warnings]
     return http.Response(error.code, headers, error.encode())
 
 
@@ -86,29 +86,29 @@ def page_not_found() -> http.Response:
     return http.Response(404, TEXT_HEADERS, b"404 page not found\n")
 
 
-def success(call: Call, details: dict[str, Any], status: int = 200) -> http.Response:
+def build_success(call: Call, details: dict[str, Any], status: int = 200) -> http.Response:
     """A Status that says all went well."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    return http.Response(status, headers_of(call), kit_json.encode(body | details))
+    return http.Response(status, build_headers(call), kit_json.encode(body | details))
 
 
-def headers_of(call: Call) -> Headers:
+def build_headers(call: Call) -> Headers:
     """The headers every answer has, and the warnings this one has."""
     warnings = call.warnings
     if call.resource.deprecation:
         warnings = [call.resource.deprecation, *warnings]
     if not warnings:
         return JSON_HEADERS
-    return JSON_HEADERS + [_warning(text) for text in warnings]
+    return JSON_HEADERS + [_build_warning(text) for text in warnings]
 
 
-def _warning(text: str) -> tuple[str, str]:
+def _build_warning(text: str) -> tuple[str, str]:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     clean = "".join(each if each.isprintable() else " " for each in escaped)
     return ("Warning", f'299 - "{clean}"')
 
 
-def as_yaml(body: bytes, headers: Headers) -> tuple[bytes, Headers]:
+def convert_to_yaml(body: bytes, headers: Headers) -> tuple[bytes, Headers]:
     """A JSON body as YAML."""
     from quarterdeck.kit import yaml
 

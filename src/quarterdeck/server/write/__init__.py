@@ -7,17 +7,17 @@ is made again. The answer is given after the commit. `creation` and `change` are
 """
 
 from quarterdeck.server.write.change import update
-from quarterdeck.server.write.creation import create, new_uid
+from quarterdeck.server.write.creation import create, generate_uid
 from quarterdeck.server.write.deletion import delete
 from quarterdeck.server.write.result import (
     MODIFIED,
     Change,
     Intent,
     Written,
-    conflict,
-    encoder,
-    missing,
-    present,
+    build_conflict,
+    build_encoder,
+    build_not_found,
+    get_current,
 )
 
 __all__ = [
@@ -25,12 +25,12 @@ __all__ = [
     "Change",
     "Intent",
     "Written",
-    "conflict",
+    "build_conflict",
+    "build_encoder",
+    "build_not_found",
     "create",
     "delete",
-    "encoder",
-    "missing",
-    "new_uid",
-    "present",
+    "generate_uid",
+    "get_current",
     "update",
 ]

@@ -2,7 +2,7 @@
 
 from quarterdeck.meta.field import Bare, invalid
 from quarterdeck.server.core import Core
-from quarterdeck.server.core.durability import settled
+from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.deletion import is_finished
@@ -14,14 +14,14 @@ from quarterdeck.server.write.result import (
     Change,
     Intent,
     Written,
-    attempt_of,
-    completed,
-    conflict,
-    encoder,
-    finalizer_errors,
-    present,
-    told,
-    written,
+    build_attributes,
+    build_conflict,
+    build_encoder,
+    build_written,
+    get_current,
+    validate_finalizers_of,
+    wait_for_completion,
+    with_metadata_errors,
 )
 from quarterdeck.storage import Entry, RevisionConflict
 from quarterdeck.wire.status import Invalid
@@ -48,31 +48,31 @@ async def update(
         ApiError: as Kubernetes would; nothing was stored then.
     """
     for _ in range(_ATTEMPTS):
-        entry = present(core, call)
+        entry = get_current(core, call)
         old = decode_stored(call.resource, entry.value)
         value = change(old)
         check_identity(call, value["metadata"], old["metadata"])
-        context = core.context(call.user.name, call.path.namespace, intent.subresource)
+        context = core.build_context(call.user.name, call.path.namespace, intent.subresource)
         call.resource.strategy.default(value)
         _keep_metadata(value["metadata"], old["metadata"])
         if track:
-            value = field_managers.track(core, call, value, old, manager=intent.manager)
-        attempt = attempt_of(call, "update", intent, value=value, old=old)
+            value = field_managers.track_fields(core, call, value, old, manager=intent.manager)
+        attempt = build_attributes(call, "update", intent, value=value, old=old)
         core.admission.admit(attempt)
         if core.admission.waits:
-            await core.admission.admit_waiting(attempt)
+            await core.admission.admit_async(attempt)
         call.resource.strategy.prepare_update(value, old, context)
         if call.resource.strategy.bumps_generation(value, old, context):
             value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         if core.admission.waits:
-            await core.admission.validate_waiting(attempt)
+            await core.admission.validate_async(attempt)
         _validate_changed(call, value, old, context)
         core.admission.validate(attempt)
         try:
             return await _store_changed(core, call, entry, value=value, old=old, intent=intent)
         except RevisionConflict:
             continue
-    raise conflict(call, MODIFIED)
+    raise build_conflict(call, MODIFIED)
 
 
 def check_identity(call: Call, metadata: Object, old: Object) -> None:
@@ -89,8 +89,8 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
             call.resource.kind, call.path.name, [problem], group=call.resource.gvr.group
         )
     if uid and uid != old.get("uid"):
-        key = "/".join(part for part in _registry_key(call) if part)
-        raise conflict(
+        key = "/".join(part for part in _build_registry_key(call) if part)
+        raise build_conflict(
             call,
             f"StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0,"
             f" AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object"
@@ -98,7 +98,7 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
         )
     if version and version != "0":
         if version != old.get("resourceVersion"):
-            raise conflict(call, MODIFIED)
+            raise build_conflict(call, MODIFIED)
     elif not call.resource.strategy.allow_unconditional_update:
         problem = invalid(
             "metadata.resourceVersion", Bare("0x0"), "must be specified for an update"
@@ -107,7 +107,7 @@ def check_identity(call: Call, metadata: Object, old: Object) -> None:
         raise Invalid.of(gvr.resource, call.path.name, [problem], group=gvr.group)
 
 
-def _registry_key(call: Call) -> tuple[str, ...]:
+def _build_registry_key(call: Call) -> tuple[str, ...]:
     gvr = call.resource.gvr
     return (gvr.group, gvr.resource, call.path.namespace, call.path.name)
 
@@ -122,20 +122,20 @@ def _keep_metadata(metadata: Object, before: Object) -> None:
 
 
 def _validate_changed(call: Call, value: Object, old: Object, context: Context) -> None:
-    problems = rules.check_changed(value["metadata"], old["metadata"])
+    problems = rules.validate_metadata_update(value["metadata"], old["metadata"])
     strategy = call.resource.strategy
     # Kubernetes checks the metadata twice on update, and lists what it finds twice
     errors = [
         *problems,
         *problems,
-        *finalizer_errors(call, value["metadata"]),
-        *strategy.validate_update(value, old, told(context, problems)),
+        *validate_finalizers_of(call, value["metadata"]),
+        *strategy.validate_update(value, old, with_metadata_errors(context, problems)),
     ]
     if errors:
         raise Invalid.of(call.resource.kind, call.path.name, errors, group=call.resource.gvr.group)
-    for warning in rules.finalizer_warnings(value["metadata"]):
+    for warning in rules.find_finalizer_warnings(value["metadata"]):
         call.warn(warning)
-    for warning in strategy.warnings(value, old, context):
+    for warning in strategy.find_warnings(value, old, context):
         call.warn(warning)
 
 
@@ -145,16 +145,18 @@ async def _store_changed(
     if is_finished(call.resource, value):
         if not intent.is_dry_run:
             version = value["metadata"].get("resourceVersion")
-            ticket = core.store.delete(entry.key, encoder(call, value), expected=entry.revision)
+            ticket = core.store.delete(
+                entry.key, build_encoder(call, value), expected=entry.revision
+            )
             await ticket
             value["metadata"]["resourceVersion"] = version
         return Written(value, None, deleted=True)
-    if field_managers.only_times_differ(value, old):
-        await settled(core, entry)
-        return written(call, old, entry)
+    if field_managers.differs_in_times_only(value, old):
+        await wait_until_durable(core, entry)
+        return build_written(call, old, entry)
     if intent.is_dry_run:
         return Written(value, None)
-    ticket = core.store.put(entry.key, encoder(call, value), expected=entry.revision)
+    ticket = core.store.put(entry.key, build_encoder(call, value), expected=entry.revision)
     stored = await ticket
-    await completed(core, call, stored)
-    return written(call, value, stored)
+    await wait_for_completion(core, call, stored)
+    return build_written(call, value, stored)

@@ -3,7 +3,7 @@
 import uuid
 
 from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.resource import Context, Object, Strategy
@@ -13,12 +13,12 @@ from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.result import (
     Intent,
     Written,
-    attempt_of,
-    completed,
-    encoder,
-    finalizer_errors,
-    told,
-    written,
+    build_attributes,
+    build_encoder,
+    build_written,
+    validate_finalizers_of,
+    wait_for_completion,
+    with_metadata_errors,
 )
 from quarterdeck.storage import RevisionConflict, StoreKey
 from quarterdeck.wire.status import AlreadyExists, ApiError, Invalid
@@ -41,63 +41,65 @@ async def create(
     check_namespace(call, metadata)
     if metadata.get("resourceVersion"):
         raise ApiError("resourceVersion should not be set on objects to be created", code=500)
-    context = core.context(call.user.name, call.path.namespace)
+    context = core.build_context(call.user.name, call.path.namespace)
     strategy.default(value)
     if track:
-        value = field_managers.track(core, call, value, None, manager=intent.manager)
+        value = field_managers.track_fields(core, call, value, None, manager=intent.manager)
         metadata = value["metadata"]
-    attempt = attempt_of(call, "create", intent, value=value)
-    core.admission.admit(attempt)
+    attributes = build_attributes(call, "create", intent, value=value)
+    core.admission.admit(attributes)
     if core.admission.waits:
-        await core.admission.admit_waiting(attempt)
+        await core.admission.admit_async(attributes)
     _fill_metadata(core, strategy, metadata, context)
     strategy.prepare_create(value, context)
     if core.admission.waits:
-        _name(core, metadata)
-        await core.admission.validate_waiting(attempt)
-    return await _store_new(core, call, attempt, context=context)
+        _generate_name(core, metadata)
+        await core.admission.validate_async(attributes)
+    return await _store_new(core, call, attributes, context=context)
 
 
-async def _store_new(core: Core, call: Call, attempt: Attempt, *, context: Context) -> Written:
-    value = attempt.value or {}
+async def _store_new(
+    core: Core, call: Call, attributes: AdmissionAttributes, *, context: Context
+) -> Written:
+    value = attributes.value or {}
     metadata = value["metadata"]
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     for _ in range(_NAME_ATTEMPTS if generated else 1):
         if generated:
             metadata.pop("name", None)
-        _name(core, metadata)
+        _generate_name(core, metadata)
         _validate_new(core, call, value, context)
-        core.admission.validate(attempt)
+        core.admission.validate(attributes)
         key = StoreKey(call.resource.stored_name, call.path.namespace, metadata["name"])
-        if attempt.is_dry_run:
+        if attributes.is_dry_run:
             if core.store.get_pending(key) is None:
                 return Written(value, None, created=True)
             continue
         try:
-            ticket = core.store.put(key, encoder(call, value), expected=0)
+            ticket = core.store.put(key, build_encoder(call, value), expected=0)
         except RevisionConflict:
             continue
         entry = await ticket
-        await completed(core, call, entry)
-        return written(call, value, entry, created=True)
+        await wait_for_completion(core, call, entry)
+        return build_written(call, value, entry, created=True)
     gvr = call.resource.gvr
     raise AlreadyExists.of(gvr.resource, metadata["name"], group=gvr.group)
 
 
 def _validate_new(core: Core, call: Call, value: Object, context: Context) -> None:
     strategy, metadata = call.resource.strategy, value["metadata"]
-    problems = rules.check_new(
-        metadata, strategy.name_problems, namespaced=call.resource.namespaced
+    problems = rules.validate_metadata(
+        metadata, strategy.validate_name, namespaced=call.resource.namespaced
     )
-    problems += finalizer_errors(call, metadata)
-    errors = [*problems, *strategy.validate_create(value, told(context, problems))]
+    problems += validate_finalizers_of(call, metadata)
+    errors = [*problems, *strategy.validate_create(value, with_metadata_errors(context, problems))]
     if errors:
         raise Invalid.of(
             call.resource.kind, metadata.get("name") or "", errors, group=call.resource.gvr.group
         )
-    for warning in rules.finalizer_warnings(metadata):
+    for warning in rules.find_finalizer_warnings(metadata):
         call.warn(warning)
-    for warning in strategy.warnings(value, None, context):
+    for warning in strategy.find_warnings(value, None, context):
         call.warn(warning)
 
 
@@ -105,18 +107,18 @@ def _fill_metadata(core: Core, strategy: Strategy, metadata: Object, context: Co
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
         metadata.pop(name, None)
     metadata.pop("resourceVersion", None)
-    metadata["uid"] = new_uid(core)
+    metadata["uid"] = generate_uid(core)
     metadata["creationTimestamp"] = format_time(context.now)
     if strategy.has_generation:
         metadata["generation"] = 1
 
 
-def new_uid(core: Core) -> str:
+def generate_uid(core: Core) -> str:
     """A fresh identity."""
     return str(uuid.UUID(int=core.random.getrandbits(128), version=4))
 
 
-def _name(core: Core, metadata: Object) -> None:
+def _generate_name(core: Core, metadata: Object) -> None:
     """Make up a name from `generateName`, if there is no name."""
     base = metadata.get("generateName")
     if metadata.get("name") or not base:

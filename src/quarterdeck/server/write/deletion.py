@@ -1,13 +1,19 @@
 """Deletion of an object: preconditions, admission, grace period and finalizers."""
 
-from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
-from quarterdeck.server.core.durability import settled
+from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry.codec import decode_stored
-from quarterdeck.server.registry.deletion import begin
+from quarterdeck.server.registry.deletion import begin_deletion
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.write.result import MODIFIED, Written, conflict, encoder, present
+from quarterdeck.server.write.result import (
+    MODIFIED,
+    Written,
+    build_conflict,
+    build_encoder,
+    get_current,
+)
 from quarterdeck.storage import Entry, RevisionConflict
 from quarterdeck.wire.query import DeleteOptions
 from quarterdeck.wire.status import Conflict
@@ -22,10 +28,10 @@ async def delete(core: Core, call: Call, options: DeleteOptions) -> Written:
         ApiError: if it is not there, a precondition fails or somebody vetoes.
     """
     for _ in range(_ATTEMPTS):
-        entry = present(core, call)
+        entry = get_current(core, call)
         old = decode_stored(call.resource, entry.value)
         check_preconditions(call, options, old["metadata"])
-        attempt = Attempt(
+        attributes = AdmissionAttributes(
             verb="delete",
             resource=call.resource,
             namespace=call.path.namespace,
@@ -35,16 +41,16 @@ async def delete(core: Core, call: Call, options: DeleteOptions) -> Written:
             is_dry_run=bool(options.dry_run),
             warnings=call.warnings,
         )
-        core.admission.admit(attempt)
-        core.admission.validate(attempt)
+        core.admission.admit(attributes)
+        core.admission.validate(attributes)
         if core.admission.waits:
-            await core.admission.admit_waiting(attempt)
-            await core.admission.validate_waiting(attempt)
+            await core.admission.admit_async(attributes)
+            await core.admission.validate_async(attributes)
         try:
-            return await _decide(core, call, options, entry=entry, old=old)
+            return await _begin_or_delete(core, call, options, entry=entry, old=old)
         except RevisionConflict:
             continue
-    raise conflict(call, MODIFIED)
+    raise build_conflict(call, MODIFIED)
 
 
 def check_preconditions(call: Call, options: DeleteOptions, metadata: Object) -> None:
@@ -73,21 +79,21 @@ def check_preconditions(call: Call, options: DeleteOptions, metadata: Object) ->
         raise Conflict.of(call.resource.kind, call.path.name, why, group=gvr.group)
 
 
-async def _decide(
+async def _begin_or_delete(
     core: Core, call: Call, options: DeleteOptions, *, entry: Entry, old: Object
 ) -> Written:
-    context = core.context(call.user.name, call.path.namespace)
+    context = core.build_context(call.user.name, call.path.namespace)
     value = decode_stored(call.resource, entry.value)
-    is_kept, is_changed = begin(call.resource, value, options, context=context)
+    is_kept, is_changed = begin_deletion(call.resource, value, options, context=context)
     if not is_kept:
         if not options.dry_run:
-            encode = encoder(call, value)
+            encode = build_encoder(call, value)
             await core.store.delete(entry.key, encode, expected=entry.revision)
             value["metadata"]["resourceVersion"] = old["metadata"].get("resourceVersion")
         return Written(value, None, deleted=True)
     if is_changed and not options.dry_run:
-        encode = encoder(call, value)
+        encode = build_encoder(call, value)
         await core.store.put(entry.key, encode, expected=entry.revision)
     else:
-        await settled(core, entry)
+        await wait_until_durable(core, entry)
     return Written(value, None)

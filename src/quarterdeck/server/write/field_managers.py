@@ -28,12 +28,12 @@ class FieldManagers:
         known = self._known.get(key)
         if known is not None and known[0] is resource:
             return known[1]
-        manager = _manager(core, resource, subresource)
+        manager = _build_manager(core, resource, subresource)
         self._known[key] = (resource, manager)
         return manager
 
 
-def _manager(core: Core, resource: Resource, subresource: str) -> "FieldManager":
+def _build_manager(core: Core, resource: Resource, subresource: str) -> "FieldManager":
     from quarterdeck.wire.apply import FieldManager  # loaded by the first write
 
     relatives = {
@@ -44,7 +44,9 @@ def _manager(core: Core, resource: Resource, subresource: str) -> "FieldManager"
         if api_version == resource.api_version:
             return value
         other = relatives.get(api_version)
-        return None if other is None else other.strategy.served(resource.strategy.stored(value))
+        return (
+            None if other is None else other.strategy.to_served(resource.strategy.to_stored(value))
+        )
 
     return FieldManager(
         resource.node,
@@ -56,7 +58,9 @@ def _manager(core: Core, resource: Resource, subresource: str) -> "FieldManager"
     )
 
 
-def track(core: Core, call: Call, value: Object, old: Object | None, *, manager: str) -> Object:
+def track_fields(
+    core: Core, call: Call, value: Object, old: Object | None, *, manager: str
+) -> Object:
     """The new object with what its writer changed recorded as the writer's."""
     subresource = call.path.subresource
     keeper = core.field_managers.get(core, call.resource, subresource)
@@ -70,7 +74,7 @@ def track(core: Core, call: Call, value: Object, old: Object | None, *, manager:
     return tracked
 
 
-def apply(
+def apply_configuration(
     core: Core, call: Call, config: Object, live: Object | None, *, manager: str, force: bool
 ) -> Object:
     """Merge an applied configuration into an object, or make one of it.
@@ -90,7 +94,7 @@ def apply(
         raise InternalError(f"failed to create typed live object: {error}") from error
 
 
-def only_times_differ(value: Object, old: Object) -> bool:
+def differs_in_times_only(value: Object, old: Object) -> bool:
     """Whether two objects are the same but for the times in `managedFields`."""
     new_metadata, old_metadata = value["metadata"], old["metadata"]
     if any(

@@ -11,7 +11,7 @@ _MANAGER_LIMIT = 128
 _DRY_RUN_ALL = ("All",)
 
 
-def intent_of(call: Call, options: CreateOptions, kind: str, *, subresource: str = "") -> Intent:
+def parse_intent(call: Call, options: CreateOptions, kind: str, *, subresource: str = "") -> Intent:
     """What the options of a write mean.
 
     Raises:
@@ -27,7 +27,7 @@ def intent_of(call: Call, options: CreateOptions, kind: str, *, subresource: str
     )
 
 
-def validation_of(options: CreateOptions, kind: str) -> str:
+def parse_field_validation(options: CreateOptions, kind: str) -> str:
     """The mode of field validation."""
     return check_field_validation(kind, options.field_validation)
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import FieldError
-from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
-from quarterdeck.server.core.durability import settled
-from quarterdeck.server.registry.metadata_validation import finalizer_problems
+from quarterdeck.server.core.durability import wait_until_durable
+from quarterdeck.server.registry.metadata_validation import validate_finalizers
 from quarterdeck.server.registry.resource import Context, Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.storage import Entry
@@ -40,7 +40,7 @@ Change = Callable[[Object], Object]
 """From the present object (only read) to the shaped new one; may raise an ApiError."""
 
 
-def present(core: Core, call: Call) -> Entry:
+def get_current(core: Core, call: Call) -> Entry:
     """The newest decided state of the object a call names.
 
     Raises:
@@ -48,52 +48,54 @@ def present(core: Core, call: Call) -> Entry:
     """
     entry = core.store.get_pending(call.key)
     if entry is None:
-        raise missing(call)
+        raise build_not_found(call)
     return entry
 
 
-def missing(call: Call) -> NotFound:
+def build_not_found(call: Call) -> NotFound:
     """The 404 for the object a call names."""
     gvr = call.resource.gvr
     return NotFound.of(gvr.resource, call.path.name, group=gvr.group)
 
 
-def conflict(call: Call, why: str) -> Conflict:
+def build_conflict(call: Call, why: str) -> Conflict:
     """The 409 for the object a call names."""
     gvr = call.resource.gvr
     return Conflict.of(gvr.resource, call.path.name, why, group=gvr.group)
 
 
-def encoder(call: Call, value: Object) -> Callable[[int], bytes]:
+def build_encoder(call: Call, value: Object) -> Callable[[int], bytes]:
     """Makes the stored bytes of an object once its revision is known."""
     strategy, metadata = call.resource.strategy, value["metadata"]
 
     def encode(revision: int) -> bytes:
         metadata["resourceVersion"] = str(revision)
-        return kit_json.encode(strategy.stored(value))
+        return kit_json.encode(strategy.to_stored(value))
 
     return encode
 
 
-async def completed(core: Core, call: Call, entry: Entry | None) -> None:
+async def wait_for_completion(core: Core, call: Call, entry: Entry | None) -> None:
     """Wait for the write by which the server completes one of a client, if the kind has such."""
     if call.resource.is_completed and entry is not None:
         follower = core.store.get_pending(entry.key)
         if follower is not None:
-            await settled(core, follower)
+            await wait_until_durable(core, follower)
 
 
-def written(call: Call, value: Object, entry: Entry | None, *, created: bool = False) -> Written:
+def build_written(
+    call: Call, value: Object, entry: Entry | None, *, created: bool = False
+) -> Written:
     """What a stored entry means for the answer."""
     body = entry.value if entry and call.resource.strategy.stored_as_served else None
     return Written(value, body, created=created)
 
 
-def attempt_of(
+def build_attributes(
     call: Call, verb: str, intent: Intent, *, value: Object, old: Object | None = None
-) -> Attempt:
+) -> AdmissionAttributes:
     """What admission is told about a write."""
-    return Attempt(
+    return AdmissionAttributes(
         verb=verb,
         resource=call.resource,
         namespace=call.path.namespace,
@@ -107,14 +109,14 @@ def attempt_of(
     )
 
 
-def finalizer_errors(call: Call, metadata: Object) -> list[FieldError]:
+def validate_finalizers_of(call: Call, metadata: Object) -> list[FieldError]:
     """What is wrong with finalizers; custom resources are only warned of it."""
     if call.resource.is_custom or call.resource.gvr.group == "apiextensions.k8s.io":
         return []
-    return finalizer_problems(metadata)
+    return validate_finalizers(metadata)
 
 
-def told(context: Context, problems: list[FieldError]) -> Context:
+def with_metadata_errors(context: Context, problems: list[FieldError]) -> Context:
     """The context with what is wrong with the metadata; nearly always the same one."""
     if not problems:
         return context

@@ -71,7 +71,7 @@ class Facade:
     async def handle(self, request: Request) -> Answer:
         """Answer one request; failures carry an `error` member beside the Status."""
         try:
-            cross_origin.check(request)
+            cross_origin.check_same_origin(request)
             path = request.path.rstrip("/") or "/"
             if path in _OWN:
                 return await self._own(path, request)

@@ -29,7 +29,7 @@ from quarterdeck.operators.pipelines.drivers.connect import ConnectClient
 from quarterdeck.operators.pipelines.drivers.limiter import Limiter
 from quarterdeck.runtime import Manager
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.registry.object_meta import derive
+from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.services.fleet.auth import Scope, Tokens
 from quarterdeck.services.fleet.service import FleetServer
 from quarterdeck.storage import open_memory
@@ -314,7 +314,7 @@ def condition(pipeline: Pipeline, type_: str = "Ready") -> Condition:
 async def _world() -> AsyncIterator[World]:
     clock = VirtualClock()
     network = http.MemoryNetwork(clock=clock)
-    store = open_memory(derive=derive)
+    store = open_memory(derive=decode_object_meta)
     api = ApiServer(store, clock=clock, rng=random.Random(3))
     await api.start()
     servers = [http.Server(api.handle, clock=clock)]

@@ -49,8 +49,8 @@ class World:
         assert found is not None
         return found
 
-    async def settled(self) -> None:
-        await self.lifecycle.settled()
+    async def wait_until_idle(self) -> None:
+        await self.lifecycle.wait_until_idle()
 
     async def send(
         self, method: str, path: str, body: Any = None, media: str = "application/json"
@@ -62,7 +62,7 @@ class World:
             body=None if body is None else json.dumps(body).encode(),
         )
         answer = json.loads(await response.read())
-        await self.settled()
+        await self.wait_until_idle()
         return response.status, answer
 
     def path(self, resource: str, name: str = "", namespace: str = "default") -> str:
@@ -114,12 +114,12 @@ class World:
     async def pass_time(self, seconds: float) -> None:
         """Let time pass, and let the life cycle keep up with it."""
         end = self.clock.monotonic() + seconds
-        await self.settled()
+        await self.wait_until_idle()
         while (due := self.clock.next_deadline) is not None and due <= end:
             await self.clock.advance(max(0.0, due - self.clock.monotonic()))
-            await self.settled()
+            await self.wait_until_idle()
         await self.clock.advance(end - self.clock.monotonic())
-        await self.settled()
+        await self.wait_until_idle()
 
 
 Begin = Callable[..., AbstractAsyncContextManager[World]]
@@ -138,7 +138,7 @@ def world() -> Begin:
             http.Client() as client,
         ):
             made = World(cluster, client, clock)
-            await made.settled()
+            await made.wait_until_idle()
             yield made
 
     return start

@@ -13,7 +13,7 @@ from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.chain import Admission
 from quarterdeck.server.lifecycle.engine.actions import Action, Create
 from quarterdeck.server.lifecycle.engine.engine import Engine
@@ -51,7 +51,7 @@ async def test_what_happened_while_it_was_away_is_made_up_for(tmp_path: Path) ->
         assert (await send(bare, "GET", f"{MAPS}/child"))["kind"] == "ConfigMap"
     async with Cluster(in_memory=False, data_dir=tmp_path) as living:
         assert living.api.lifecycle is not None
-        await living.api.lifecycle.settled()
+        await living.api.lifecycle.wait_until_idle()
         assert (await send(living, "GET", f"{MAPS}/child"))["reason"] == "NotFound"
 
 
@@ -65,11 +65,11 @@ async def test_simulation_goes_on_after_a_restart(
     async with Cluster(in_memory=False, data_dir=tmp_path, options=options, clock=clock) as first:
         await send(first, "POST", path, slow)
         assert first.api.lifecycle is not None
-        await first.api.lifecycle.settled()
+        await first.api.lifecycle.wait_until_idle()
     await clock.advance(61)
     async with Cluster(in_memory=False, data_dir=tmp_path, options=options, clock=clock) as second:
         assert second.api.lifecycle is not None
-        await second.api.lifecycle.settled()
+        await second.api.lifecycle.wait_until_idle()
         found = await send(second, "GET", f"{path}/web")
         assert found["status"]["readyReplicas"] == 2
         pods = await send(second, "GET", "/api/v1/namespaces/default/pods")
@@ -102,7 +102,7 @@ async def test_it_comes_to_rest(simulation: Any, workload: Any) -> None:
         await cluster.create("deployments", workload("Deployment", "web", replicas=3))
         store = cluster.cluster.api.core.store
         before, rounds = store.revision, cluster.lifecycle.engine.statistics()["rounds"]
-        await cluster.settled()
+        await cluster.wait_until_idle()
         await cluster.the("deployments", "web")
         assert store.revision == before
         assert cluster.lifecycle.engine.statistics()["rounds"] == rounds
@@ -122,7 +122,7 @@ class Clumsy:
     def __init__(self) -> None:
         self.tries = 0
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         if event.after is not None:
             yield event.key
 
@@ -147,13 +147,13 @@ async def test_plan_that_fails_is_reported_and_tried_again() -> None:
         tasks.spawn(engine.run(), name="engine")
         secrets = "/api/v1/namespaces/default/secrets"
         await send(cluster, "POST", secrets, {"metadata": {"name": "s"}})
-        await engine.settled()
+        await engine.wait_until_idle()
         assert clumsy.tries == 1
         assert engine.statistics()["failing"] == 1
         await clock.advance(0.1)
-        await engine.settled()
+        await engine.wait_until_idle()
         await clock.advance(0.2)
-        await engine.settled()
+        await engine.wait_until_idle()
         assert clumsy.tries == 3
         assert engine.statistics()["failing"] == 0
         assert reported == ["clumsy failed at secrets/default/s"] * 2
@@ -163,12 +163,12 @@ async def test_plan_that_fails_is_reported_and_tried_again() -> None:
 class Veto:
     """An admission plugin that has to think before it refuses pods."""
 
-    async def admit(self, attempt: Attempt) -> None:
+    async def admit(self, attributes: AdmissionAttributes) -> None:
         await asyncio.sleep(0)
 
-    async def validate(self, attempt: Attempt) -> None:
-        if attempt.resource.kind == "Pod":
-            raise Forbidden.of("pods", attempt.name, "no pods today")
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        if attributes.resource.kind == "Pod":
+            raise Forbidden.of("pods", attributes.name, "no pods today")
 
 
 async def test_owner_tells_of_pods_that_were_refused(workload: Any) -> None:
@@ -180,7 +180,7 @@ async def test_owner_tells_of_pods_that_were_refused(workload: Any) -> None:
         tasks.spawn(engine.run(), name="engine")
         path = "/apis/apps/v1/namespaces/default/replicasets"
         await send(cluster, "POST", path, workload("ReplicaSet", "web"))
-        await engine.settled()
+        await engine.wait_until_idle()
         events = await send(cluster, "GET", "/api/v1/namespaces/default/events")
         (event,) = events["items"]
         assert event["reason"] == "FailedCreate"
@@ -199,6 +199,6 @@ async def test_three_hundred_deployments_at_once(workload: Any) -> None:
             headers = [("Content-Type", "application/json")]
             response = await client.request("POST", path, headers=headers, body=body)
             await response.read()
-        await cluster.api.lifecycle.settled()
+        await cluster.api.lifecycle.wait_until_idle()
         pods = await send(cluster, "GET", "/api/v1/namespaces/default/pods")
         assert [pod["status"]["phase"] for pod in pods["items"]] == ["Running"] * 300

@@ -51,7 +51,7 @@ async def test_roles_that_contain_each_other_come_to_rest(world: Any) -> None:
             }
             await cluster.create("clusterroles", role)
         rounds = cluster.lifecycle.engine.statistics()["rounds"]
-        await cluster.settled()
+        await cluster.wait_until_idle()
         assert cluster.lifecycle.engine.statistics()["rounds"] == rounds
 
 

@@ -111,7 +111,7 @@ async def test_all_is_as_asked_for_after_a_storm(
         ]
         assert len(set(addresses)) == len(addresses)
         # plans share what they read: nobody may have changed it
-        view = cluster.lifecycle.engine.view()
-        for resource in view.resources():
-            for entry in view.entries(resource):
+        view = cluster.lifecycle.engine.build_view()
+        for resource in view.list_resources():
+            for entry in view.list_entries(resource):
                 assert view.get(entry.key) == json.loads(entry.value)

@@ -374,7 +374,7 @@ async def test_references_and_templates_may_be_nonsense(simulation: Any, workloa
                 "spec": {"maxReplicas": 3, "scaleTargetRef": target},
             },
         )
-        await at.settled()
+        await at.wait_until_idle()
         assert await at.names("pods") == ["db-0"]
         said = (await at.the("horizontalpodautoscalers", "web"))["status"]["conditions"]
         assert [each["reason"] for each in said] == ["FailedGetScale"]

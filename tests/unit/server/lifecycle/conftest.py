@@ -12,7 +12,7 @@ from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK, GroupVersion
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.view import Decoded, Served, View
-from quarterdeck.server.registry.object_meta import derive
+from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import Entry, StoreKey
 
 Object = dict[str, Any]
@@ -45,7 +45,7 @@ class Objects:
     def put(self, value: Object) -> Entry:
         key, data = key_of(value), kit_json.encode(value)
         revision = int(value["metadata"]["resourceVersion"])
-        entry = Entry(key, revision, revision, data, derive(key.resource, data))
+        entry = Entry(key, revision, revision, data, decode_object_meta(key.resource, data))
         self.entries[key] = entry
         return entry
 

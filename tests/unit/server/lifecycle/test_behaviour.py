@@ -8,7 +8,7 @@ from quarterdeck.server.lifecycle.workloads.behaviour import (
     FAILURES,
     PREFIX,
     Behaviour,
-    behaviour_of,
+    parse_behaviour,
 )
 
 Object = dict[str, Any]
@@ -50,4 +50,4 @@ def pod(owner: str = "", **notes: str) -> Object:
     ],
 )
 def test_annotations(value: Object, expected: Behaviour) -> None:
-    assert behaviour_of(value) == expected
+    assert parse_behaviour(value) == expected

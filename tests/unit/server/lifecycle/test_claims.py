@@ -7,7 +7,7 @@ import pytest
 
 from quarterdeck.server.lifecycle.engine.actions import Create, Delete, Update
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.lifecycle.workloads.volume_claims import Claims
+from quarterdeck.server.lifecycle.workloads.volume_claims import VolumeClaims
 from quarterdeck.storage import StoreKey
 
 Object = dict[str, Any]
@@ -49,7 +49,7 @@ def volume(phase: str = "Available", notes: Object | None = None, **spec: Any) -
     ],
 )
 def test_claim_takes_a_volume_that_is_there(asks: Object, offers: Object, look: Look) -> None:
-    taken, bound = Claims().plan(look([asks, offers]), CLAIM)
+    taken, bound = VolumeClaims().plan(look([asks, offers]), CLAIM)
     assert isinstance(taken, Update) and isinstance(bound, Update)
     assert taken.value["spec"]["claimRef"]["uid"] == "u"
     assert taken.value["status"]["phase"] == "Bound"
@@ -68,11 +68,11 @@ def test_claim_takes_a_volume_that_is_there(asks: Object, offers: Object, look: 
     ],
 )
 def test_claim_without_class_waits_for_a_volume_that_fits(offers: Object, look: Look) -> None:
-    assert Claims().plan(look([claim(storageClassName=""), offers]), CLAIM) == []
+    assert VolumeClaims().plan(look([claim(storageClassName=""), offers]), CLAIM) == []
 
 
 def test_claim_with_a_class_gets_a_volume_of_its_own(look: Look) -> None:
-    made, bound = Claims().plan(look([claim(storageClassName="fast")]), CLAIM)
+    made, bound = VolumeClaims().plan(look([claim(storageClassName="fast")]), CLAIM)
     assert isinstance(made, Create) and isinstance(bound, Update)
     assert made.value["spec"]["capacity"] == {"storage": "2Gi"}
     assert bound.value["spec"]["volumeName"] == made.value["metadata"]["name"] == "pvc-u"
@@ -80,7 +80,7 @@ def test_claim_with_a_class_gets_a_volume_of_its_own(look: Look) -> None:
 
 def test_named_volume_that_is_somebody_elses_is_waited_for(look: Look) -> None:
     taken = volume("Bound", claimRef={"uid": "other"})
-    assert Claims().plan(look([claim(volumeName="v"), taken]), CLAIM) == []
+    assert VolumeClaims().plan(look([claim(volumeName="v"), taken]), CLAIM) == []
 
 
 MINE = {"namespace": "n", "name": "c", "uid": "u"}
@@ -96,17 +96,17 @@ MADE = {"simulate.quarterdeck.dev/provisioner": "true"}
     ],
 )
 def test_phase_of_a_volume(objects: list[Object], phase: str, look: Look) -> None:
-    (changed,) = Claims().plan(look(objects), VOLUME)
+    (changed,) = VolumeClaims().plan(look(objects), VOLUME)
     assert isinstance(changed, Update)
     assert changed.value["status"]["phase"] == phase
 
 
 def test_volume_that_was_made_for_a_claim_goes_with_it(look: Look) -> None:
     left = volume("Released", MADE, claimRef=MINE, persistentVolumeReclaimPolicy="Delete")
-    (gone,) = Claims().plan(look([left]), VOLUME)
+    (gone,) = VolumeClaims().plan(look([left]), VOLUME)
     assert isinstance(gone, Delete)
 
 
 def test_volume_that_somebody_made_stays(look: Look) -> None:
     left = volume("Released", claimRef=MINE, persistentVolumeReclaimPolicy="Delete")
-    assert Claims().plan(look([left]), VOLUME) == []
+    assert VolumeClaims().plan(look([left]), VOLUME) == []

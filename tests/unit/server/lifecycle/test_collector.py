@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.lifecycle.controllers.garbage_collector import Collector
+from quarterdeck.server.lifecycle.controllers.garbage_collector import GarbageCollector
 from quarterdeck.server.lifecycle.engine.actions import Action, Delete, Update
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.registry.deletion import FOREGROUND, ORPHAN
@@ -79,7 +79,7 @@ class Graph:
 
     def collect(self) -> None:
         """Plan every object until nothing happens any more."""
-        collector = Collector()
+        collector = GarbageCollector()
         for _ in range(100):
             quiet = True
             for name in list(self.objects):

@@ -37,16 +37,16 @@ from quarterdeck.storage import StoreKey
 
 FOLDER = Path(__file__).parents[3] / "golden" / "lifecycle"
 CONTROLLERS: dict[str, Callable[[], Controller]] = {
-    "collector": garbage_collector.Collector,
+    "collector": garbage_collector.GarbageCollector,
     "namespaces": namespace_termination.NamespaceTermination,
     "endpoints": endpoints.ServiceEndpoints,
-    "pod_end": pod_termination.PodEnd,
+    "pod_end": pod_termination.PodTermination,
     "roles": role_aggregation.RoleAggregation,
-    "claims": volume_claims.Claims,
+    "claims": volume_claims.VolumeClaims,
     "cronjobs": cron_jobs.CronJobs,
     "daemonsets": daemon_sets.DaemonSets,
     "deployments": deployments.Deployments,
-    "disruption": disruption_budgets.Disruption,
+    "disruption": disruption_budgets.DisruptionBudgets,
     "jobs": jobs.Jobs,
     "kubelet": kubelet.Kubelet,
     "replicasets": replica_sets.ReplicaSets,

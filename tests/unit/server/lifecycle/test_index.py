@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.registry.object_meta import derive
+from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
 from quarterdeck.wire.label_selector import Selector
 
@@ -37,7 +37,7 @@ def entry(resource: str, name: str, revision: int, content: tuple[Object, set[st
     value = kit_json.encode({"metadata": metadata, "spec": {"selector": labels}})
     home = "" if resource == "nodes" else "n"
     key = StoreKey(resource, home, name)
-    return Entry(key, revision, revision, value, derive(resource, value))
+    return Entry(key, revision, revision, value, decode_object_meta(resource, value))
 
 
 @given(writes=WRITES)
@@ -61,15 +61,15 @@ def test_index_follows_every_write(
     for each in present.values():
         fresh.load(each)
     for uid in ("u1", "u2"):
-        assert set(followed.owned(uid)) == set(fresh.owned(uid))
-        assert followed.owns(uid) == fresh.owns(uid)
-    assert followed.listed("nodes", "") == fresh.listed("nodes", "")
+        assert set(followed.list_owned(uid)) == set(fresh.list_owned(uid))
+        assert followed.has_owned(uid) == fresh.has_owned(uid)
+    assert followed.list_resource("nodes", "") == fresh.list_resource("nodes", "")
     for labels in ({"a": "x"}, {"a": "y", "b": "x"}, {"b": "y"}):
         selector = Selector.of(labels)
-        found = set(fresh.candidates("pods", "n", selector) or ())
-        assert set(followed.candidates("pods", "n", selector) or ()) == found
-        selecting = set(fresh.selecting("services", "n", labels))
-        assert set(followed.selecting("services", "n", labels)) == selecting
+        found = set(fresh.find_candidates("pods", "n", selector) or ())
+        assert set(followed.find_candidates("pods", "n", selector) or ()) == found
+        selecting = set(fresh.find_selecting("services", "n", labels))
+        assert set(followed.find_selecting("services", "n", labels)) == selecting
 
 
 def test_selection_without_plain_pairs_looks_at_all(look: Callable[..., View]) -> None:

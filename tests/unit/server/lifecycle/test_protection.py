@@ -83,5 +83,5 @@ async def test_the_claims_of_a_pod_that_is_gone_are_looked_at() -> None:
     store.subscribe(seen.extend)
     await put(store, POD, pod("Running"))
     await store.delete(POD, lambda revision: b"{}")
-    assert list(VolumeProtection().keys(seen[-1], Index())) == [CLAIM]
+    assert list(VolumeProtection().find_keys(seen[-1], Index())) == [CLAIM]
     await store.close()

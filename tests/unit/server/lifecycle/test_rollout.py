@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from quarterdeck.server.lifecycle.workloads.rollout import (
     Bounds,
     Set,
-    bounds,
+    compute_bounds,
     grow_new,
     scale_proportionally,
     shrink_old,
@@ -27,7 +27,7 @@ from quarterdeck.server.lifecycle.workloads.rollout import (
     ],
 )
 def test_bounds(replicas: int, surge: int | str, unavailable: int | str, expected: Bounds) -> None:
-    assert bounds(replicas, surge, unavailable) == expected
+    assert compute_bounds(replicas, surge, unavailable) == expected
 
 
 @given(
@@ -44,7 +44,7 @@ def test_rolling_update_ends_and_never_leaves_its_bounds(
     import random
 
     assert isinstance(luck, random.Random)
-    limits = bounds(replicas, surge, unavailable)
+    limits = compute_bounds(replicas, surge, unavailable)
     spread = old
     while sum(spread) > replicas:
         spread = [max(0, each - 1) for each in spread]

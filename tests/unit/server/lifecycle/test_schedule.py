@@ -30,18 +30,18 @@ NOW = datetime(2026, 1, 1, 10, 7, 30, tzinfo=UTC)  # a Thursday
     ],
 )
 def test_next_time(text: str, expected: str) -> None:
-    found = parse_schedule(text).after(NOW)
+    found = parse_schedule(text).find_next(NOW)
     assert found is not None
     assert found.strftime("%Y-%m-%dT%H:%M") == expected
 
 
 def test_time_zone_moves_the_schedule() -> None:
-    found = parse_schedule("0 6 * * *").after(NOW, "America/New_York")
+    found = parse_schedule("0 6 * * *").find_next(NOW, "America/New_York")
     assert found == datetime(2026, 1, 1, 11, 0, tzinfo=UTC)
 
 
 def test_day_that_never_comes_has_no_next_time() -> None:
-    assert parse_schedule("0 0 31 2 *").after(NOW) is None
+    assert parse_schedule("0 0 31 2 *").find_next(NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_next_time_is_the_first_that_fits(
 ) -> None:
     schedule = parse_schedule(f"{minute} {hour} {day} {month} {weekday}")
     start = start.replace(tzinfo=UTC)
-    found = schedule.after(start)
+    found = schedule.find_next(start)
     assert found is not None
     assert found > start
-    again = schedule.after(found - timedelta(minutes=1))
+    again = schedule.find_next(found - timedelta(minutes=1))
     assert again == found
     middle = start + (found - start) / 2
-    assert schedule.after(middle) == found
+    assert schedule.find_next(middle) == found

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.lifecycle.workloads.scheduler import why_not
+from quarterdeck.server.lifecycle.workloads.scheduler import explain_misfit
 
 Object = dict[str, Any]
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
@@ -78,4 +78,4 @@ GPU = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
     ],
 )
 def test_why_a_pod_may_not_run_on_a_node(asks: Object, place: Object, expected: str) -> None:
-    assert why_not(asks, place) == expected
+    assert explain_misfit(asks, place) == expected

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.admission.quota.check import QuotaExceeded, charges, room
+from quarterdeck.server.admission.quota.check import QuotaExceeded, compute_charges, compute_room
 from quarterdeck.server.admission.quota.scopes import is_about
-from quarterdeck.server.admission.quota.usage import resources_of, usage
+from quarterdeck.server.admission.quota.usage import list_resources, measure_usage
 
 Object = dict[str, Any]
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -28,7 +28,7 @@ def pod(*containers: Object, **spec: Any) -> Object:
 
 
 def texts(resource: str, value: Object, now: datetime | None = None) -> dict[str, str]:
-    return {name: str(amount) for name, amount in usage(resource, value, now).items()}
+    return {name: str(amount) for name, amount in measure_usage(resource, value, now).items()}
 
 
 def service(kind: str, ports: int, **spec: Any) -> Object:
@@ -152,7 +152,7 @@ def test_other_objects_are_counted() -> None:
     assert texts("secrets", {}) == {"count/secrets": "1", "secrets": "1"}
     assert texts("deployments.apps", {}) == {"count/deployments.apps": "1"}
     members = ["count/widgets.example.com", "requests.cpu", "limits.memory", "secrets"]
-    assert list(resources_of(members)) == ["widgets.example.com", "pods", "secrets"]
+    assert list(list_resources(members)) == ["widgets.example.com", "pods", "secrets"]
 
 
 # --- what quotas say
@@ -160,7 +160,7 @@ def test_other_objects_are_counted() -> None:
 
 def test_room_is_charged() -> None:
     limits = quota({"pods": "2", "requests.cpu": "1"}, {"pods": "1", "requests.cpu": "250m"})
-    (charge,) = charges("pods", pod(container(asks={"cpu": "0.5"})), None, [limits])
+    (charge,) = compute_charges("pods", pod(container(asks={"cpu": "0.5"})), None, [limits])
     assert charge.used == {"pods": "2", "requests.cpu": "750m"}
 
 
@@ -199,22 +199,22 @@ def test_refusals_are_in_the_words_of_kubernetes(
     limits: Object, value: Object, message: str
 ) -> None:
     with pytest.raises(QuotaExceeded) as refusal:
-        charges("pods", value, None, [limits])
+        compute_charges("pods", value, None, [limits])
     assert str(refusal.value) == message
 
 
 def test_a_change_is_charged_what_it_adds_and_never_refused_for_less() -> None:
     limits = quota({"services.nodeports": "1"}, {"services.nodeports": "1"})
     two, one, none = service("NodePort", 2), service("NodePort", 1), service("ClusterIP", 1)
-    assert charges("services", none, one, [limits]) == []
-    assert charges("services", one, one, [limits]) == []
+    assert compute_charges("services", none, one, [limits]) == []
+    assert compute_charges("services", one, one, [limits]) == []
     with pytest.raises(QuotaExceeded, match=r"requested: services\.nodeports=1, used"):
-        charges("services", two, one, [limits])
+        compute_charges("services", two, one, [limits])
 
 
 def test_a_quota_without_status_limits_nothing_yet() -> None:
     limits = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}}
-    assert charges("pods", pod(container()), None, [limits]) == []
+    assert compute_charges("pods", pod(container()), None, [limits]) == []
 
 
 @pytest.mark.parametrize(
@@ -276,15 +276,15 @@ def test_priority_classes_are_selected(operator: str, values: list[str], names: 
 
 def test_room_is_how_many_pods_still_fit() -> None:
     value = pod(container(asks={"cpu": "300m"}))
-    assert room(value, []) is None
+    assert compute_room(value, []) is None
     limits = quota({"requests.cpu": "1", "pods": "9"}, {"requests.cpu": "100m", "pods": "1"})
-    number, refusal = room(value, [limits]) or (0, "")
+    number, refusal = compute_room(value, [limits]) or (0, "")
     assert number == 3
     assert refusal == (
         "exceeded quota: q, requested: requests.cpu=300m, used: requests.cpu=1,"
         " limited: requests.cpu=1"
     )
-    assert room(pod(container()), [limits]) == (
+    assert compute_room(pod(container()), [limits]) == (
         0,
         "failed quota: q: must specify requests.cpu for: c1",
     )

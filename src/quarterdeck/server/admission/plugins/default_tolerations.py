@@ -2,28 +2,28 @@
 
 from typing import Any
 
-from quarterdeck.server.admission.attributes import Attempt, is_new
-from quarterdeck.server.admission.plugin import Quiet
-from quarterdeck.server.kinds.fields import items
+from quarterdeck.server.admission.attributes import AdmissionAttributes, is_creation
+from quarterdeck.server.admission.plugin import MutatingPlugin
+from quarterdeck.server.kinds.fields import get_items
 
 
-class DefaultTolerations(Quiet):
+class DefaultTolerations(MutatingPlugin):
     """Pods stay five minutes on a node that is in trouble, unless they say otherwise."""
 
     _KEYS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
     _SECONDS = 300
 
-    def admit(self, attempt: Attempt) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Add what is not tolerated yet."""
-        if not is_new(attempt, "pods"):
+        if not is_creation(attributes, "pods"):
             return
-        spec = (attempt.value or {}).setdefault("spec", {})
-        tolerations = items(spec, "tolerations")
+        spec = (attributes.value or {}).setdefault("spec", {})
+        tolerations = get_items(spec, "tolerations")
         missing = [key for key in self._KEYS if not any(_covers(each, key) for each in tolerations)]
         if missing:
-            spec["tolerations"] = [*tolerations, *map(self._toleration, missing)]
+            spec["tolerations"] = [*tolerations, *map(self._build_toleration, missing)]
 
-    def _toleration(self, key: str) -> dict[str, Any]:
+    def _build_toleration(self, key: str) -> dict[str, Any]:
         return {
             "key": key,
             "operator": "Exists",

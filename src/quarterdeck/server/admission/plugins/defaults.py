@@ -8,9 +8,9 @@ import random
 
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.default_tolerations import DefaultTolerations
-from quarterdeck.server.admission.plugins.node_taint import NotReadyNodes
-from quarterdeck.server.admission.plugins.priority import Priorities
-from quarterdeck.server.admission.plugins.service_account import ServiceAccounts
+from quarterdeck.server.admission.plugins.node_taint import NodeTaint
+from quarterdeck.server.admission.plugins.priority import Priority
+from quarterdeck.server.admission.plugins.service_account import ServiceAccount
 from quarterdeck.server.admission.plugins.service_addresses import ServiceAddresses
 from quarterdeck.server.admission.plugins.storage_protection import StorageProtection
 from quarterdeck.storage import Store
@@ -19,9 +19,9 @@ from quarterdeck.storage import Store
 def default_plugins(store: Store, rng: random.Random) -> tuple[Plugin, ...]:
     """Every plugin here, ready for one server."""
     return (
-        NotReadyNodes(),
-        ServiceAccounts(store, rng),
-        Priorities(store),
+        NodeTaint(),
+        ServiceAccount(store, rng),
+        Priority(store),
         DefaultTolerations(),
         StorageProtection(store),
         ServiceAddresses(store),

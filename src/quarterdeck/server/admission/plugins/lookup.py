@@ -7,13 +7,13 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreKey
 
 
-def stored(store: Store, resource: str, namespace: str, name: str) -> Object | None:
+def get_object(store: Store, resource: str, namespace: str, name: str) -> Object | None:
     """An object as it is decided now."""
     entry = store.get_pending(StoreKey(resource, namespace, name))
     return kit_json.decode(entry.value) if entry is not None else None
 
 
-def all_stored(store: Store, resource: str) -> Iterator[Object]:
+def list_objects(store: Store, resource: str) -> Iterator[Object]:
     """Every object of a resource that has few of them."""
     for entry in store.snapshot().range(resource, None, after=None, limit=None):
         yield kit_json.decode(entry.value)

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from quarterdeck.server.admission.attributes import Attempt
-from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.storage import Store, StoreKey
 from quarterdeck.wire.status import Cause, Details, Forbidden, NotFound
 
@@ -16,35 +16,35 @@ class NamespaceLifecycle:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def admit(self, attempt: Attempt) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Check the namespace of a new object, or that a namespace may go."""
-        if attempt.verb == "create" and attempt.resource.namespaced:
-            self._check_home(attempt)
+        if attributes.verb == "create" and attributes.resource.namespaced:
+            self._check_home(attributes)
         elif (
-            attempt.verb == "delete"
-            and attempt.resource.gvr.group_resource == "namespaces"
-            and attempt.name in IMMORTAL_NAMESPACES
+            attributes.verb == "delete"
+            and attributes.resource.gvr.group_resource == "namespaces"
+            and attributes.name in IMMORTAL_NAMESPACES
         ):
-            raise Forbidden.of("namespaces", attempt.name, "this namespace may not be deleted")
+            raise Forbidden.of("namespaces", attributes.name, "this namespace may not be deleted")
 
-    def validate(self, attempt: Attempt) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> None:
         """Nothing more to say."""
 
-    def _check_home(self, attempt: Attempt) -> None:
-        home = self._store.get_pending(StoreKey("namespaces", "", attempt.namespace))
+    def _check_home(self, attributes: AdmissionAttributes) -> None:
+        home = self._store.get_pending(StoreKey("namespaces", "", attributes.namespace))
         if home is None:
-            raise NotFound.of("namespaces", attempt.namespace)
-        if facts_of(home).deletion_timestamp is None:
+            raise NotFound.of("namespaces", attributes.namespace)
+        if get_object_meta(home).deletion_timestamp is None:
             return
-        gvr = attempt.resource.gvr
+        gvr = attributes.resource.gvr
         why = (
-            f"unable to create new content in namespace {attempt.namespace} because it is being"
+            f"unable to create new content in namespace {attributes.namespace} because it is being"
             " terminated"
         )
-        refusal = Forbidden.of(gvr.resource, attempt.name, why, group=gvr.group)
+        refusal = Forbidden.of(gvr.resource, attributes.name, why, group=gvr.group)
         cause = Cause(
             reason="NamespaceTerminating",
-            message=f"namespace {attempt.namespace} is being terminated",
+            message=f"namespace {attributes.namespace} is being terminated",
             field="metadata.namespace",
         )
         details = refusal.details or Details()

@@ -1,18 +1,18 @@
 """TaintNodesByCondition: new nodes are tainted until they are ready."""
 
-from quarterdeck.server.admission.attributes import Attempt, is_new
-from quarterdeck.server.admission.plugin import Quiet
-from quarterdeck.server.kinds.fields import items
+from quarterdeck.server.admission.attributes import AdmissionAttributes, is_creation
+from quarterdeck.server.admission.plugin import MutatingPlugin
+from quarterdeck.server.kinds.fields import get_items
 
 
-class NotReadyNodes(Quiet):
+class NodeTaint(MutatingPlugin):
     """New nodes are tainted until somebody calls them ready."""
 
-    def admit(self, attempt: Attempt) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Add the taint."""
-        if not is_new(attempt, "nodes"):
+        if not is_creation(attributes, "nodes"):
             return
         taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-        spec = (attempt.value or {}).setdefault("spec", {})
-        if taint not in items(spec, "taints"):
-            spec["taints"] = [*items(spec, "taints"), taint]
+        spec = (attributes.value or {}).setdefault("spec", {})
+        if taint not in get_items(spec, "taints"):
+            spec["taints"] = [*get_items(spec, "taints"), taint]

@@ -1,8 +1,8 @@
 """Priority: the priority of a pod comes from its PriorityClass."""
 
-from quarterdeck.server.admission.attributes import Attempt, is_new, refusal
-from quarterdeck.server.admission.plugin import Quiet
-from quarterdeck.server.admission.plugins.lookup import all_stored, stored
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal, is_creation
+from quarterdeck.server.admission.plugin import MutatingPlugin
+from quarterdeck.server.admission.plugins.lookup import get_object, list_objects
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store
 
@@ -15,26 +15,26 @@ _SYSTEM_PRIORITIES = {
 }
 
 
-class Priorities(Quiet):
+class Priority(MutatingPlugin):
     """The priority of a pod is the number behind its class."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def admit(self, attempt: Attempt) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Look the class up and write its number down.
 
         Raises:
             Forbidden: for an unknown class, or a number that is not the class's.
         """
-        if not is_new(attempt, "pods"):
+        if not is_creation(attributes, "pods"):
             return
-        spec = (attempt.value or {}).setdefault("spec", {})
-        number, policy = self._priority(attempt, spec)
+        spec = (attributes.value or {}).setdefault("spec", {})
+        number, policy = self._find_priority(attributes, spec)
         given = spec.get("priority")
         if given is not None and given != number:
-            raise refusal(
-                attempt,
+            raise build_refusal(
+                attributes,
                 f"the integer value of priority ({given}) must not be provided in pod spec;"
                 f" priority admission controller computed {number} from the given PriorityClass"
                 " name",
@@ -43,19 +43,19 @@ class Priorities(Quiet):
         if spec.get("preemptionPolicy") is None:
             spec["preemptionPolicy"] = policy
 
-    def _priority(self, attempt: Attempt, spec: Object) -> tuple[int, str]:
+    def _find_priority(self, attributes: AdmissionAttributes, spec: Object) -> tuple[int, str]:
         name = spec.get("priorityClassName") or ""
         if not name:
-            return self._default(spec)
-        found = stored(self._store, "priorityclasses.scheduling.k8s.io", "", name)
+            return self._find_default(spec)
+        found = get_object(self._store, "priorityclasses.scheduling.k8s.io", "", name)
         if found is not None:
             return found.get("value") or 0, found.get("preemptionPolicy") or _PREEMPT
         if name in _SYSTEM_PRIORITIES:
             return _SYSTEM_PRIORITIES[name], _PREEMPT
-        raise refusal(attempt, f"no PriorityClass with name {name} was found")
+        raise build_refusal(attributes, f"no PriorityClass with name {name} was found")
 
-    def _default(self, spec: Object) -> tuple[int, str]:
-        for each in all_stored(self._store, "priorityclasses.scheduling.k8s.io"):
+    def _find_default(self, spec: Object) -> tuple[int, str]:
+        for each in list_objects(self._store, "priorityclasses.scheduling.k8s.io"):
             if each.get("globalDefault"):
                 spec["priorityClassName"] = each["metadata"]["name"]
                 return each.get("value") or 0, each.get("preemptionPolicy") or _PREEMPT

@@ -1,6 +1,6 @@
 """Nobody grants what they do not hold, whoever may write roles and bindings."""
 
-from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
 from quarterdeck.server.authorization.rbac.escalation import (
     BINDINGS,
@@ -20,25 +20,25 @@ class RoleEscalation:
     def __init__(self, authorizer: RbacAuthorizer) -> None:
         self._authorizer = authorizer
 
-    def admit(self, attempt: Attempt) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Refuse rules the writer does not hold."""
-        gvr, value = attempt.resource.gvr, attempt.value
-        if gvr.group != GROUP or value is None or attempt.verb == "delete":
+        gvr, value = attributes.resource.gvr, attributes.value
+        if gvr.group != GROUP or value is None or attributes.verb == "delete":
             return
         check = _CHECKS.get(gvr.resource)
-        if check is not None and not _is_collection_only(attempt):
-            check(self._authorizer, attempt.user, gvr.resource, value)
+        if check is not None and not _is_collection_only(attributes):
+            check(self._authorizer, attributes.user, gvr.resource, value)
 
-    def validate(self, attempt: Attempt) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse rules that a webhook added."""
-        self.admit(attempt)
+        self.admit(attributes)
 
 
-def _is_collection_only(attempt: Attempt) -> bool:
+def _is_collection_only(attributes: AdmissionAttributes) -> bool:
     """Whether an update changes only what garbage collection needs."""
-    if attempt.old is None or attempt.value is None:
+    if attributes.old is None or attributes.value is None:
         return False
-    return _without(attempt.value) == _without(attempt.old)
+    return _without(attributes.value) == _without(attributes.old)
 
 
 def _without(value: dict[str, object]) -> dict[str, object]:

@@ -13,9 +13,9 @@ from typing import Any
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import FieldError, invalid
-from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.kinds import validators
-from quarterdeck.server.kinds.fields import items, mapping
+from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreEvent
 from quarterdeck.wire.status import Invalid
@@ -72,36 +72,39 @@ class ServiceAddresses:
         self._ports = Pool()
         self._follows = False
 
-    def admit(self, attempt: Attempt) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Fill in addresses and node ports of a service.
 
         Raises:
             Invalid: for an address or port that is taken or out of range.
         """
-        if attempt.resource.gvr.group_resource != "services" or attempt.subresource:
+        if attributes.resource.gvr.group_resource != "services" or attributes.subresource:
             return
-        service = attempt.value
-        if service is None or attempt.verb not in ("create", "update"):
+        service = attributes.value
+        if service is None or attributes.verb not in ("create", "update"):
             return
         self._follow()
         spec = service.setdefault("spec", {})
-        before = mapping(attempt.old or {}, "spec")
-        holder = (attempt.namespace, attempt.name or service["metadata"].get("generateName", ""))
+        before = get_mapping(attributes.old or {}, "spec")
+        holder = (
+            attributes.namespace,
+            attributes.name or service["metadata"].get("generateName", ""),
+        )
         if spec.get("type") != "ExternalName" and not before.get("clusterIP"):
-            self._give_address(spec, holder, attempt)
+            self._give_address(spec, holder, attributes)
         if spec.get("type") in ("NodePort", "LoadBalancer"):
             self._give_ports(spec, before, holder)
 
-    def validate(self, attempt: Attempt) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> None:
         """Nothing more to say."""
 
     # addresses -----------------------------------------------------------------------------------
 
-    def _give_address(self, spec: Object, holder: Holder, attempt: Attempt) -> None:
-        wanted = spec.get("clusterIP") or next(iter(items(spec, "clusterIPs")), "")
+    def _give_address(self, spec: Object, holder: Holder, attributes: AdmissionAttributes) -> None:
+        wanted = spec.get("clusterIP") or next(iter(get_items(spec, "clusterIPs")), "")
         if wanted and wanted != "None":
-            self._check(wanted, holder, attempt)
-        address = wanted or self._next_address(holder)
+            self._check(wanted, holder, attributes)
+        address = wanted or self._allocate_address(holder)
         if address != "None":
             self._addresses.offer(address, holder)
         spec["clusterIP"] = address
@@ -111,18 +114,18 @@ class ServiceAddresses:
         if not spec.get("ipFamilyPolicy"):
             spec["ipFamilyPolicy"] = "SingleStack"
 
-    def _check(self, wanted: str, holder: Holder, attempt: Attempt) -> None:
-        problem = _address_problem(wanted)
+    def _check(self, wanted: str, holder: Holder, attributes: AdmissionAttributes) -> None:
+        problem = _check_address(wanted)
         if not problem and not self._addresses.is_free(wanted, holder):
             problem = "provided IP is already allocated"
         if problem:
             text = f"failed to allocate IP {wanted}: {problem}"
             errors: list[FieldError] = [
-                invalid("spec.clusterIPs", validators.go_strings([wanted]), text)
+                invalid("spec.clusterIPs", validators.format_go_strings([wanted]), text)
             ]
-            raise Invalid.of("Service", attempt.name, errors)
+            raise Invalid.of("Service", attributes.name, errors)
 
-    def _next_address(self, holder: Holder) -> str:
+    def _allocate_address(self, holder: Holder) -> str:
         size = NETWORK.num_addresses - _RESERVED - 1
         start = zlib.crc32("/".join(holder).encode()) % size
         for step in range(size):
@@ -132,7 +135,7 @@ class ServiceAddresses:
         raise Invalid.of(
             "Service",
             holder[1],
-            [invalid("spec.clusterIPs", validators.go_strings([]), "range is full")],
+            [invalid("spec.clusterIPs", validators.format_go_strings([]), "range is full")],
         )
 
     # node ports ----------------------------------------------------------------------------------
@@ -140,20 +143,20 @@ class ServiceAddresses:
     def _give_ports(self, spec: Object, before: Object, holder: Holder) -> None:
         kept = {
             (each.get("port"), each.get("protocol")): each.get("nodePort")
-            for each in items(before, "ports")
+            for each in get_items(before, "ports")
         }
-        for index, port in enumerate(items(spec, "ports")):
+        for index, port in enumerate(get_items(spec, "ports")):
             known = kept.get((port.get("port"), port.get("protocol")))
             if not port.get("nodePort") and known:
                 port["nodePort"] = known
             if not port.get("nodePort"):
-                port["nodePort"] = self._next_port(holder, index)
-            elif text := self._port_problem(port["nodePort"], holder):
+                port["nodePort"] = self._allocate_port(holder, index)
+            elif text := self._check_port(port["nodePort"], holder):
                 place = f"spec.ports[{index}].nodePort"
                 raise Invalid.of("Service", holder[1], [invalid(place, port["nodePort"], text)])
             self._ports.offer(port["nodePort"], holder)
 
-    def _port_problem(self, port: int, holder: Holder) -> str:
+    def _check_port(self, port: int, holder: Holder) -> str:
         if port not in NODE_PORTS:
             return (
                 "provided port is not in the valid range. The range of valid ports is"
@@ -161,7 +164,7 @@ class ServiceAddresses:
             )
         return "" if self._ports.is_free(port, holder) else "provided port is already allocated"
 
-    def _next_port(self, holder: Holder, index: int) -> int:
+    def _allocate_port(self, holder: Holder, index: int) -> int:
         start = zlib.crc32(f"{holder[0]}/{holder[1]}/{index}".encode()) % len(NODE_PORTS)
         for step in range(len(NODE_PORTS)):
             port = NODE_PORTS[(start + step) % len(NODE_PORTS)]
@@ -186,24 +189,24 @@ class ServiceAddresses:
                 continue
             holder = (event.key.namespace, event.key.name)
             if event.before is not None:
-                spec = mapping(kit_json.decode(event.before.value), "spec")
-                self._addresses.release(items(spec, "clusterIPs"), holder)
-                self._ports.release(_node_ports(spec), holder)
+                spec = get_mapping(kit_json.decode(event.before.value), "spec")
+                self._addresses.release(get_items(spec, "clusterIPs"), holder)
+                self._ports.release(_get_node_ports(spec), holder)
             if event.after is not None:
                 self._hold(holder, event.after.value)
 
     def _hold(self, holder: Holder, value: bytes) -> None:
-        spec = mapping(kit_json.decode(value), "spec")
-        addresses = [each for each in items(spec, "clusterIPs") if each != "None"]
+        spec = get_mapping(kit_json.decode(value), "spec")
+        addresses = [each for each in get_items(spec, "clusterIPs") if each != "None"]
         self._addresses.hold(addresses, holder)
-        self._ports.hold(_node_ports(spec), holder)
+        self._ports.hold(_get_node_ports(spec), holder)
 
 
-def _node_ports(spec: Object) -> list[int]:
-    return [each["nodePort"] for each in items(spec, "ports") if each.get("nodePort")]
+def _get_node_ports(spec: Object) -> list[int]:
+    return [each["nodePort"] for each in get_items(spec, "ports") if each.get("nodePort")]
 
 
-def _address_problem(text: str) -> str:
+def _check_address(text: str) -> str:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -1,14 +1,14 @@
 """StorageObjectInUseProtection and DefaultStorageClass: claims and volumes."""
 
-from quarterdeck.server.admission.attributes import Attempt, is_new
-from quarterdeck.server.admission.plugin import Quiet
-from quarterdeck.server.admission.plugins.lookup import all_stored
-from quarterdeck.server.kinds.fields import mapping
+from quarterdeck.server.admission.attributes import AdmissionAttributes, is_creation
+from quarterdeck.server.admission.plugin import MutatingPlugin
+from quarterdeck.server.admission.plugins.lookup import list_objects
+from quarterdeck.server.kinds.fields import get_mapping
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store
 
 
-class StorageProtection(Quiet):
+class StorageProtection(MutatingPlugin):
     """Claims and volumes in use are not deleted; claims without a class get the default one."""
 
     _FINALIZERS = {  # noqa: RUF012 - never changed
@@ -19,12 +19,12 @@ class StorageProtection(Quiet):
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def admit(self, attempt: Attempt) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Add finalizer and class."""
-        resource = attempt.resource.gvr.group_resource
-        if resource not in self._FINALIZERS or not is_new(attempt, resource):
+        resource = attributes.resource.gvr.group_resource
+        if resource not in self._FINALIZERS or not is_creation(attributes, resource):
             return
-        value = attempt.value or {}
+        value = attributes.value or {}
         finalizers = value["metadata"].get("finalizers") or []
         if self._FINALIZERS[resource] not in finalizers:
             value["metadata"]["finalizers"] = [*finalizers, self._FINALIZERS[resource]]
@@ -35,8 +35,8 @@ class StorageProtection(Quiet):
         spec = claim.setdefault("spec", {})
         if spec.get("storageClassName") is not None:
             return
-        for each in all_stored(self._store, "storageclasses.storage.k8s.io"):
-            annotations = mapping(each, "metadata", "annotations")
+        for each in list_objects(self._store, "storageclasses.storage.k8s.io"):
+            annotations = get_mapping(each, "metadata", "annotations")
             if annotations.get("storageclass.kubernetes.io/is-default-class") == "true":
                 spec["storageClassName"] = each["metadata"]["name"]
                 return

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from quarterdeck.server.kinds.fields import items
+from quarterdeck.server.kinds.fields import get_items
 from quarterdeck.server.registry.resource import Object
 
 _PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -15,22 +15,22 @@ _SECONDS = 3607
 
 def mount_token(spec: Object, rng: random.Random) -> None:
     """Add the volume, and mount it in every container that mounts nothing there."""
-    existing = [each for each in items(spec, "volumes") if each["name"].startswith(_PREFIX)]
+    existing = [each for each in get_items(spec, "volumes") if each["name"].startswith(_PREFIX)]
     name = existing[0]["name"] if existing else _PREFIX + "".join(rng.choices(_ALPHABET, k=5))
     mounted = False
     for member in ("initContainers", "containers"):
-        for container in items(spec, member):
-            mounts = items(container, "volumeMounts")
+        for container in get_items(spec, member):
+            mounts = get_items(container, "volumeMounts")
             if any(each.get("mountPath") == _PATH for each in mounts):
                 continue
             mount = {"name": name, "readOnly": True, "mountPath": _PATH}
             container["volumeMounts"] = [*mounts, mount]
             mounted = True
     if mounted and not existing:
-        spec["volumes"] = [*items(spec, "volumes"), _volume(name)]
+        spec["volumes"] = [*get_items(spec, "volumes"), _build_volume(name)]
 
 
-def _volume(name: str) -> dict[str, Any]:
+def _build_volume(name: str) -> dict[str, Any]:
     namespace = {
         "path": "namespace",
         "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},

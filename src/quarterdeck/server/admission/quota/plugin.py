@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.admission.attributes import Attempt
-from quarterdeck.server.admission.quota.check import Charge, QuotaExceeded, charges
+from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.admission.quota.check import Charge, QuotaExceeded, compute_charges
 from quarterdeck.server.admission.quota.usage import is_charged
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreEvent, StoreKey
@@ -19,7 +19,7 @@ from quarterdeck.wire.status import Forbidden
 QUOTAS = "resourcequotas"
 
 
-class ResourceQuotas:
+class ResourceQuota:
     """Refuses what exceeds a quota, and charges what does not."""
 
     def __init__(self, store: Store) -> None:
@@ -30,33 +30,33 @@ class ResourceQuotas:
             self._keys.setdefault(entry.key.namespace, set()).add(entry.key)
         store.subscribe(self._follow)
 
-    def admit(self, attempt: Attempt) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Nothing to say before the object is final."""
 
-    def validate(self, attempt: Attempt) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> None:
         """Compare, refuse or charge.
 
         Raises:
             Forbidden: if a quota has no room.
         """
-        keys = self._keys.get(attempt.namespace)
-        if not keys or attempt.subresource or attempt.value is None:
+        keys = self._keys.get(attributes.namespace)
+        if not keys or attributes.subresource or attributes.value is None:
             return
-        gvr = attempt.resource.gvr
+        gvr = attributes.resource.gvr
         resource = gvr.group_resource
-        if not is_charged(resource, attempt.verb):
+        if not is_charged(resource, attributes.verb):
             return
-        old = attempt.old if attempt.verb == "update" else None
+        old = attributes.old if attributes.verb == "update" else None
         try:
-            found = charges(resource, attempt.value, old, self._quotas(keys))
+            found = compute_charges(resource, attributes.value, old, self._load_quotas(keys))
         except QuotaExceeded as refusal:
-            name = _name(attempt)
+            name = _get_name(attributes)
             raise Forbidden.of(gvr.resource, name, str(refusal), group=gvr.group) from refusal
-        if not attempt.is_dry_run:
+        if not attributes.is_dry_run:
             for charge in found:
                 self._put(charge)
 
-    def _quotas(self, keys: set[StoreKey]) -> list[Object]:
+    def _load_quotas(self, keys: set[StoreKey]) -> list[Object]:
         entries = (self._store.get_pending(key) for key in sorted(keys))
         return [kit_json.decode(entry.value) for entry in entries if entry is not None]
 
@@ -84,6 +84,6 @@ class ResourceQuotas:
                     del self._keys[event.key.namespace]
 
 
-def _name(attempt: Attempt) -> str:
-    metadata = (attempt.value or {}).get("metadata") or {}
-    return attempt.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+def _get_name(attributes: AdmissionAttributes) -> str:
+    metadata = (attributes.value or {}).get("metadata") or {}
+    return attributes.name or metadata.get("name") or metadata.get("generateName") or "Unknown"

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from quarterdeck.server.admission.quota.usage import PODS, Object
-from quarterdeck.server.kinds.pod_defaults import quality_of_service
+from quarterdeck.server.kinds.pod_defaults import compute_qos_class
 
 
 def is_about(quota: Object, resource: str, value: Object) -> bool:
     """Whether an object is in every scope of a quota; only pods are in any."""
-    scopes = list(_selectors(quota.get("spec") or {}))
+    scopes = list(_list_selectors(quota.get("spec") or {}))
     return not scopes or (resource == PODS and all(_matches(value, each) for each in scopes))
 
 
-def _selectors(spec: Object) -> Iterator[dict[str, Any]]:
+def _list_selectors(spec: Object) -> Iterator[dict[str, Any]]:
     for scope in spec.get("scopes") or ():
         yield {"scopeName": scope, "operator": "Exists"}
     yield from (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
@@ -28,13 +28,16 @@ def _matches(pod: Object, selector: dict[str, Any]) -> bool:
         case "NotTerminating":
             return deadline is None or deadline < 0
         case "BestEffort":
-            return quality_of_service(spec) == "BestEffort"
+            return compute_qos_class(spec) == "BestEffort"
         case "NotBestEffort":
-            return quality_of_service(spec) != "BestEffort"
+            return compute_qos_class(spec) != "BestEffort"
         case "PriorityClass":
             return _has_priority(spec.get("priorityClassName") or "", selector)
         case "CrossNamespacePodAffinity":
-            return any(_crosses(term) for term in _terms(spec.get("affinity") or {}))
+            return any(
+                _crosses_namespaces(term)
+                for term in _list_affinity_terms(spec.get("affinity") or {})
+            )
     return False
 
 
@@ -52,7 +55,7 @@ def _has_priority(name: str, selector: dict[str, Any]) -> bool:
     return False
 
 
-def _terms(affinity: Object) -> Iterator[Object]:
+def _list_affinity_terms(affinity: Object) -> Iterator[Object]:
     for kind in ("podAffinity", "podAntiAffinity"):
         rules = affinity.get(kind) or {}
         yield from rules.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
@@ -60,5 +63,5 @@ def _terms(affinity: Object) -> Iterator[Object]:
             yield weighted.get("podAffinityTerm") or {}
 
 
-def _crosses(term: Object) -> bool:
+def _crosses_namespaces(term: Object) -> bool:
     return bool(term.get("namespaces")) or term.get("namespaceSelector") is not None

@@ -24,7 +24,7 @@ _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _PAGES = "hugepages-"
 
 
-def usage(resource: str, value: Object, now: datetime | None = None) -> Amounts:
+def measure_usage(resource: str, value: Object, now: datetime | None = None) -> Amounts:
     """What an object of a resource (`pods`, `deployments.apps`) uses.
 
     Without a time, pods that are being deleted count until they are gone.
@@ -37,7 +37,7 @@ def usage(resource: str, value: Object, now: datetime | None = None) -> Amounts:
     return used
 
 
-def limited_by(resource: str, members: Iterable[str]) -> list[str]:
+def select_members(resource: str, members: Iterable[str]) -> list[str]:
     """Those members of a quota that objects of a resource count against."""
     return [member for member in members if is_limited_by(resource, member)]
 
@@ -63,7 +63,7 @@ def is_limited_by(resource: str, member: str) -> bool:
             return member == resource and resource in _BY_PLAIN_NAME
 
 
-def resources_of(members: Iterable[str]) -> Iterator[str]:
+def list_resources(members: Iterable[str]) -> Iterator[str]:
     """The resources whose objects count against members, each once."""
     found: dict[str, None] = {}
     for member in members:
@@ -81,7 +81,7 @@ def is_charged(resource: str, verb: str) -> bool:
     return verb == "create" or (verb == "update" and resource in (SERVICES, CLAIMS))
 
 
-def amounts(given: Mapping[str, Any] | None) -> Amounts:
+def parse_amounts(given: Mapping[str, Any] | None) -> Amounts:
     """A list of resources as numbers; what is none is left out."""
     found: Amounts = {}
     for name, amount in (given or {}).items():
@@ -123,17 +123,17 @@ def _is_native(name: str) -> bool:
 # --- pods
 
 
-def _pod(pod: Object, now: datetime | None) -> Amounts:
-    if not _counts(pod, now):
+def _measure_pod(pod: Object, now: datetime | None) -> Amounts:
+    if not _is_counted(pod, now):
         return {}
     spec = pod.get("spec") or {}
-    overhead = amounts(spec.get("overhead"))
-    requests, limits = _total(spec, "requests"), _total(spec, "limits")
+    overhead = parse_amounts(spec.get("overhead"))
+    requests, limits = _sum_containers(spec, "requests"), _sum_containers(spec, "limits")
     capped = {name: amount for name, amount in overhead.items() if limits.get(name)}
     return compute(add(requests, overhead), add(limits, capped))
 
 
-def _counts(pod: Object, now: datetime | None) -> bool:
+def _is_counted(pod: Object, now: datetime | None) -> bool:
     """Whether a pod may still run: one that ended, or should have, uses nothing."""
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return False
@@ -144,29 +144,29 @@ def _counts(pod: Object, now: datetime | None) -> bool:
     return now <= rfc3339.parse(since) + timedelta(seconds=grace_s)
 
 
-def _total(spec: Object, kind: str) -> Amounts:
+def _sum_containers(spec: Object, kind: str) -> Amounts:
     """All containers together, or the most that any moment of the start needs."""
     total: Amounts = {}
     for container in spec.get("containers") or ():
-        total = add(total, _of(container, kind))
+        total = add(total, _get_amounts(container, kind))
     beside: Amounts = {}
     start: Amounts = {}
     for container in spec.get("initContainers") or ():
-        own = _of(container, kind)
+        own = _get_amounts(container, kind)
         if container.get("restartPolicy") == "Always":
             total, beside = add(total, own), add(beside, own)
             own = beside
         else:
             own = add(own, beside)
-        start = _most(start, own)
-    return _most(total, start)
+        start = _get_maximum(start, own)
+    return _get_maximum(total, start)
 
 
-def _of(container: Object, kind: str) -> Amounts:
-    return amounts((container.get("resources") or {}).get(kind))
+def _get_amounts(container: Object, kind: str) -> Amounts:
+    return parse_amounts((container.get("resources") or {}).get(kind))
 
 
-def _most(left: Amounts, right: Amounts) -> Amounts:
+def _get_maximum(left: Amounts, right: Amounts) -> Amounts:
     return {
         name: max(left.get(name, _ZERO), right.get(name, _ZERO))
         for name in (*left, *(each for each in right if each not in left))
@@ -176,7 +176,7 @@ def _most(left: Amounts, right: Amounts) -> Amounts:
 # --- services and claims
 
 
-def _service(service: Object, now: datetime | None) -> Amounts:
+def _measure_service(service: Object, now: datetime | None) -> Amounts:
     spec = service.get("spec") or {}
     ports = spec.get("ports") or []
     used = {SERVICES: _ONE, "services.nodeports": _ZERO, "services.loadbalancers": _ZERO}
@@ -193,8 +193,8 @@ def _service(service: Object, now: datetime | None) -> Amounts:
 def _claim(claim: Object, now: datetime | None) -> Amounts:
     spec, metadata = claim.get("spec") or {}, claim.get("metadata") or {}
     used = {CLAIMS: _ONE}
-    asked = amounts((spec.get("resources") or {}).get("requests")).get("storage")
-    given = amounts((claim.get("status") or {}).get("allocatedResources")).get("storage")
+    asked = parse_amounts((spec.get("resources") or {}).get("requests")).get("storage")
+    given = parse_amounts((claim.get("status") or {}).get("allocatedResources")).get("storage")
     if asked is not None:
         used["requests.storage"] = asked if given is None else max(asked, given)
     annotated = (metadata.get("annotations") or {}).get(_CLASS_ANNOTATION)
@@ -204,7 +204,7 @@ def _claim(claim: Object, now: datetime | None) -> Amounts:
 
 
 _MEASURES: dict[str, Callable[[Object, datetime | None], Amounts]] = {
-    PODS: _pod,
-    SERVICES: _service,
+    PODS: _measure_pod,
+    SERVICES: _measure_service,
     CLAIMS: _claim,
 }

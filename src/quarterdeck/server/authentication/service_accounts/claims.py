@@ -58,7 +58,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def parse(claims: dict[str, Any]) -> Claims | None:
+def parse_claims(claims: dict[str, Any]) -> Claims | None:
     """What a verified token says; None if it is not one of a service account of this issuer."""
     try:
         private = claims[_PRIVATE]
@@ -71,7 +71,7 @@ def parse(claims: dict[str, Any]) -> Claims | None:
             issued=claims["nbf"],
             expires=claims["exp"],
             identifier=claims["jti"],
-            bound=_bound(private),
+            bound=_parse_bound(private),
         )
     except (KeyError, TypeError):
         return None
@@ -79,7 +79,7 @@ def parse(claims: dict[str, Any]) -> Claims | None:
     return found if is_ours else None
 
 
-def _bound(private: dict[str, Any]) -> Bound | None:
+def _parse_bound(private: dict[str, Any]) -> Bound | None:
     for kind in _BOUND:
         if kind in private:
             return Bound(kind=kind, name=private[kind]["name"], uid=private[kind]["uid"])

@@ -40,7 +40,7 @@ class SigningKey:
         """A token with these claims."""
         header = {"alg": _ALGORITHM, "kid": self.identifier}
         content = f"{_encode(kit_json.encode(header))}.{_encode(kit_json.encode(claims))}"
-        return f"{content}.{_encode(self._signature(content.encode()))}"
+        return f"{content}.{_encode(self._sign(content.encode()))}"
 
     def verify(self, token: str) -> dict[str, Any]:
         """The claims of a token that this key signed.
@@ -59,7 +59,7 @@ class SigningKey:
         der = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         return _encode(hashlib.sha256(der).digest())
 
-    def public_set(self) -> dict[str, Any]:
+    def build_key_set(self) -> dict[str, Any]:
         """The public half as a JSON Web Key Set, for those who verify tokens themselves."""
         numbers = self._private.public_key().public_numbers()
         key = {
@@ -88,7 +88,7 @@ class SigningKey:
             raise UnusableKey(f"the token key {self._path.name} is no P-256 key")
         return key
 
-    def _signature(self, content: bytes) -> bytes:
+    def _sign(self, content: bytes) -> bytes:
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
@@ -108,10 +108,10 @@ class SigningKey:
             raise BadToken("not a token of this server")
         if said.get("kid") != self.identifier or not isinstance(found, dict):
             raise BadToken("not a token of this server")
-        self._check(content.encode(), raw)
+        self._check_signature(content.encode(), raw)
         return found
 
-    def _check(self, content: bytes, raw: bytes) -> None:
+    def _check_signature(self, content: bytes, raw: bytes) -> None:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import ec

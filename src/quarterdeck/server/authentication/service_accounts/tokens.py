@@ -15,11 +15,11 @@ from quarterdeck.server.authentication.service_accounts.claims import (
     AUDIENCES,
     Bound,
     Claims,
-    parse,
+    parse_claims,
 )
 from quarterdeck.server.authentication.service_accounts.signing_key import BadToken, SigningKey
-from quarterdeck.server.authentication.user import ACCOUNTS, AUTHENTICATED, User
-from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.authentication.user import AUTHENTICATED, SERVICE_ACCOUNTS, User
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.storage import Store, StoreKey
 from quarterdeck.wire.status import Unauthorized
 
@@ -30,7 +30,7 @@ _GOING = timedelta(seconds=60)
 """How long a token outlives the moment its pod was to be gone."""
 
 
-class AccountTokens:
+class ServiceAccountTokens:
     """Issues and recognises the tokens of service accounts."""
 
     def __init__(self, store: Store, key: SigningKey, *, clock: Clock, rng: Random) -> None:
@@ -62,7 +62,7 @@ class AccountTokens:
         )
         return self.key.sign(claims.to_json())
 
-    def user_of(self, token: str, audiences: Sequence[str] = AUDIENCES) -> User | None:
+    def authenticate_token(self, token: str, audiences: Sequence[str] = AUDIENCES) -> User | None:
         """The account a token stands for; None if it is no token of this server.
 
         Raises:
@@ -71,7 +71,7 @@ class AccountTokens:
         if token.count(".") != 2:
             return None
         try:
-            claims = parse(self.key.verify(token))
+            claims = parse_claims(self.key.verify(token))
         except BadToken:
             return None
         if claims is None:
@@ -81,7 +81,7 @@ class AccountTokens:
             raise Unauthorized
         if not set(audiences) & set(claims.audiences) or not self._is_alive(claims):
             raise Unauthorized
-        return _user(claims)
+        return _build_user(claims)
 
     def _is_alive(self, claims: Claims) -> bool:
         account = StoreKey(_RESOURCE, claims.namespace, claims.account)
@@ -95,13 +95,13 @@ class AccountTokens:
 
     def _is_there(self, key: StoreKey, uid: str) -> bool:
         entry = self._store.get(key)
-        if entry is None or (facts := facts_of(entry)).uid != uid:
+        if entry is None or (object_meta := get_object_meta(entry)).uid != uid:
             return False
-        ends = facts.deletion_timestamp
+        ends = object_meta.deletion_timestamp
         return not ends or self._clock.now() < rfc3339.parse(ends) + _GOING
 
 
-def _user(claims: Claims) -> User:
+def _build_user(claims: Claims) -> User:
     extra = {f"{_EXTRA}credential-id": (f"JTI={claims.identifier}",)}
     if (bound := claims.bound) is not None and bound.kind != "secret":
         extra[f"{_EXTRA}{bound.kind}-name"] = (bound.name,)
@@ -110,8 +110,8 @@ def _user(claims: Claims) -> User:
         name=claims.subject,
         uid=claims.account_uid,
         groups=(
-            ACCOUNTS,
-            f"{ACCOUNTS}:{claims.namespace}",
+            SERVICE_ACCOUNTS,
+            f"{SERVICE_ACCOUNTS}:{claims.namespace}",
             AUTHENTICATED,
         ),
         extra=extra,

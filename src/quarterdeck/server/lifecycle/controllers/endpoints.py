@@ -4,21 +4,21 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from quarterdeck.server.lifecycle.engine.actions import Action, Create
-from quarterdeck.server.lifecycle.engine.controller import facts_around
+from quarterdeck.server.lifecycle.engine.controller import list_metas
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
-    controller_key,
+    build_owner_reference,
     delete,
+    get_controller_key,
+    get_labels,
+    get_name,
+    get_namespace,
+    get_spec,
+    get_status,
+    get_uid,
     is_controlled_by,
     is_deleting,
     is_true,
-    labels,
-    name,
-    namespace,
-    owner_reference,
-    spec,
-    status,
-    uid,
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
@@ -45,20 +45,20 @@ class ServiceEndpoints:
     resources: frozenset[str] | None = frozenset({SERVICES, PODS, ENDPOINTS, SLICES})
     initial: Sequence[StoreKey] = ()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The service itself, those that select a pod, and those whose endpoints went."""
         key = event.key
         if key.resource == SERVICES:
             yield key
         elif key.resource == PODS:
-            for facts in facts_around(event):
-                yield from index.selecting(SERVICES, key.namespace, facts.labels)
+            for object_meta in list_metas(event):
+                yield from index.find_selecting(SERVICES, key.namespace, object_meta.labels)
         elif event.after is None:
             if key.resource == ENDPOINTS:
                 yield StoreKey(SERVICES, key.namespace, key.name)
                 return
-            for facts in facts_around(event):
-                owner = controller_key(facts, "Service", SERVICES, key.namespace)
+            for object_meta in list_metas(event):
+                owner = get_controller_key(object_meta, "Service", SERVICES, key.namespace)
                 if owner is not None:
                     yield owner
 
@@ -68,11 +68,11 @@ class ServiceEndpoints:
         if service is None:
             present = view.get(StoreKey(ENDPOINTS, key.namespace, key.name))
             return [] if present is None or is_deleting(present) else [delete(ENDPOINTS, present)]
-        selector = spec(service).get("selector")
-        if not selector or spec(service).get("type") == "ExternalName" or is_deleting(service):
+        selector = get_spec(service).get("selector")
+        if not selector or get_spec(service).get("type") == "ExternalName" or is_deleting(service):
             return ()
         pods = view.select(PODS, key.namespace, Selector.of(selector))
-        places = [place for pod in pods if (place := _place(service, pod)) is not None]
+        places = [place for pod in pods if (place := _build_place(service, pod)) is not None]
         return [*_plan_endpoints(view, service, places), *_plan_slices(view, service, places)]
 
 
@@ -87,35 +87,40 @@ class _Place(NamedTuple):
     is_terminating: bool
 
 
-def _place(service: Object, pod: Object) -> _Place | None:
-    address = status(pod).get("podIP")
-    if not address or status(pod).get("phase") in ("Succeeded", "Failed"):
+def _build_place(service: Object, pod: Object) -> _Place | None:
+    address = get_status(pod).get("podIP")
+    if not address or get_status(pod).get("phase") in ("Succeeded", "Failed"):
         return None
-    target = {"kind": "Pod", "namespace": namespace(pod), "name": name(pod), "uid": uid(pod)}
-    is_ready = is_true(status(pod).get("conditions"), "Ready")
+    target = {
+        "kind": "Pod",
+        "namespace": get_namespace(pod),
+        "name": get_name(pod),
+        "uid": get_uid(pod),
+    }
+    is_ready = is_true(get_status(pod).get("conditions"), "Ready")
     return _Place(
-        ports=tuple(_ports(service, pod)),
+        ports=tuple(_list_ports(service, pod)),
         address=address,
-        node=spec(pod).get("nodeName") or "",
+        node=get_spec(pod).get("nodeName") or "",
         target=target,
-        is_ready=is_ready or bool(spec(service).get("publishNotReadyAddresses")),
+        is_ready=is_ready or bool(get_spec(service).get("publishNotReadyAddresses")),
         is_terminating=is_deleting(pod),
     )
 
 
-def _ports(service: Object, pod: Object) -> Iterator[tuple[str, int, str]]:
-    for port in spec(service).get("ports") or ():
+def _list_ports(service: Object, pod: Object) -> Iterator[tuple[str, int, str]]:
+    for port in get_spec(service).get("ports") or ():
         protocol = port.get("protocol") or "TCP"
-        number = _number(port.get("targetPort") or port.get("port"), pod, protocol)
+        number = _resolve_port(port.get("targetPort") or port.get("port"), pod, protocol)
         if number is not None:
             yield (port.get("name") or "", number, protocol)
 
 
-def _number(target: int | str, pod: Object, protocol: str) -> int | None:
+def _resolve_port(target: int | str, pod: Object, protocol: str) -> int | None:
     """A port by number, or by the name a container gives it."""
     if isinstance(target, int):
         return target
-    for container in spec(pod).get("containers") or ():
+    for container in get_spec(pod).get("containers") or ():
         for port in container.get("ports") or ():
             if port.get("name") == target and (port.get("protocol") or "TCP") == protocol:
                 return int(port["containerPort"])
@@ -126,48 +131,48 @@ def _number(target: int | str, pod: Object, protocol: str) -> int | None:
 
 
 def _plan_endpoints(view: View, service: Object, places: list[_Place]) -> Iterator[Action]:
-    subsets = _subsets([place for place in places if not place.is_terminating])
-    carried = dict(labels(service)) | _headless(service)
-    present = view.get(StoreKey(ENDPOINTS, namespace(service), name(service)))
+    subsets = _build_subsets([place for place in places if not place.is_terminating])
+    carried = dict(get_labels(service)) | _build_labels(service)
+    present = view.get(StoreKey(ENDPOINTS, get_namespace(service), get_name(service)))
     if present is None:
-        metadata: Object = {"name": name(service), "namespace": namespace(service)}
+        metadata: Object = {"name": get_name(service), "namespace": get_namespace(service)}
         if carried:
             metadata["labels"] = carried
         value: Object = {"kind": "Endpoints", "apiVersion": "v1", "metadata": metadata}
         yield Create(ENDPOINTS, value | ({"subsets": subsets} if subsets else {}))
         return
-    if (present.get("subsets") or []) != subsets or labels(present) != carried:
+    if (present.get("subsets") or []) != subsets or get_labels(present) != carried:
         yield update(ENDPOINTS, present, metadata={"labels": carried or None}, subsets=subsets)
 
 
-def _headless(service: Object) -> dict[str, str]:
-    return {_HEADLESS: ""} if spec(service).get("clusterIP") == "None" else {}
+def _build_labels(service: Object) -> dict[str, str]:
+    return {_HEADLESS: ""} if get_spec(service).get("clusterIP") == "None" else {}
 
 
-def _subsets(places: list[_Place]) -> list[Object]:
+def _build_subsets(places: list[_Place]) -> list[Object]:
     by_ports: dict[tuple[tuple[str, int, str], ...], list[_Place]] = {}
     for place in places:
         by_ports.setdefault(place.ports, []).append(place)
-    return [_subset(ports, by_ports[ports]) for ports in sorted(by_ports)]
+    return [_build_subset(ports, by_ports[ports]) for ports in sorted(by_ports)]
 
 
-def _subset(ports: tuple[tuple[str, int, str], ...], places: list[_Place]) -> Object:
+def _build_subset(ports: tuple[tuple[str, int, str], ...], places: list[_Place]) -> Object:
     subset: Object = {}
     for member, is_ready in (("addresses", True), ("notReadyAddresses", False)):
-        chosen = [_address(place) for place in places if place.is_ready is is_ready]
+        chosen = [_build_address(place) for place in places if place.is_ready is is_ready]
         if chosen:
             subset[member] = sorted(chosen, key=lambda each: str(each["ip"]))
     if ports:
-        subset["ports"] = [_port(each) for each in ports]
+        subset["ports"] = [_build_port(each) for each in ports]
     return subset
 
 
-def _address(place: _Place) -> Object:
+def _build_address(place: _Place) -> Object:
     node = {"nodeName": place.node} if place.node else {}
     return {"ip": place.address, **node, "targetRef": place.target}
 
 
-def _port(port: tuple[str, int, str]) -> Object:
+def _build_port(port: tuple[str, int, str]) -> Object:
     name_, number, protocol = port
     return {**({"name": name_} if name_ else {}), "port": number, "protocol": protocol}
 
@@ -178,13 +183,13 @@ def _port(port: tuple[str, int, str]) -> Object:
 def _plan_slices(view: View, service: Object, places: list[_Place]) -> Iterator[Action]:
     present = [
         each
-        for each in view.owned(uid(service), SLICES)
-        if is_controlled_by(each, service) and labels(each).get(_MANAGED_BY) == _MANAGER
+        for each in view.list_owned(get_uid(service), SLICES)
+        if is_controlled_by(each, service) and get_labels(each).get(_MANAGED_BY) == _MANAGER
     ]
-    wanted = _slices(places)
+    wanted = _build_slices(places)
     for index, content in enumerate(wanted):
         if index >= len(present):
-            yield Create(SLICES, _new_slice(service, content))
+            yield Create(SLICES, _build_slice(service, content))
         elif any(present[index].get(member) != value for member, value in content.items()):
             yield update(SLICES, present[index], **content)
     for surplus in present[len(wanted) :]:
@@ -192,7 +197,7 @@ def _plan_slices(view: View, service: Object, places: list[_Place]) -> Iterator[
             yield delete(SLICES, surplus)
 
 
-def _slices(places: list[_Place]) -> list[Object]:
+def _build_slices(places: list[_Place]) -> list[Object]:
     by_ports: dict[tuple[tuple[str, int, str], ...], list[_Place]] = {}
     for place in places:
         by_ports.setdefault(place.ports, []).append(place)
@@ -201,18 +206,18 @@ def _slices(places: list[_Place]) -> list[Object]:
         chosen = by_ports[ports]
         for start in range(0, len(chosen), _PER_SLICE):
             part = chosen[start : start + _PER_SLICE]
-            slices.append(_content(ports, part))
-    return slices or [_content((), [])]
+            slices.append(_build_slice_content(ports, part))
+    return slices or [_build_slice_content((), [])]
 
 
-def _content(ports: tuple[tuple[str, int, str], ...], places: list[_Place]) -> Object:
+def _build_slice_content(ports: tuple[tuple[str, int, str], ...], places: list[_Place]) -> Object:
     return {
-        "endpoints": [_endpoint(place) for place in places],
-        "ports": [{"name": "", **_port(each)} for each in ports],
+        "endpoints": [_build_endpoint(place) for place in places],
+        "ports": [{"name": "", **_build_port(each)} for each in ports],
     }
 
 
-def _endpoint(place: _Place) -> Object:
+def _build_endpoint(place: _Place) -> Object:
     conditions = {
         "ready": place.is_ready and not place.is_terminating,
         "serving": place.is_ready,
@@ -227,20 +232,20 @@ def _endpoint(place: _Place) -> Object:
     }
 
 
-def _new_slice(service: Object, content: Object) -> Object:
+def _build_slice(service: Object, content: Object) -> Object:
     return {
         "kind": "EndpointSlice",
         "apiVersion": "discovery.k8s.io/v1",
         "metadata": {
-            "generateName": f"{name(service)}-",
-            "namespace": namespace(service),
+            "generateName": f"{get_name(service)}-",
+            "namespace": get_namespace(service),
             "labels": {
-                **labels(service),
-                **_headless(service),
-                _SERVICE_NAME: name(service),
+                **get_labels(service),
+                **_build_labels(service),
+                _SERVICE_NAME: get_name(service),
                 _MANAGED_BY: _MANAGER,
             },
-            "ownerReferences": [owner_reference(service)],
+            "ownerReferences": [build_owner_reference(service)],
         },
         "addressType": "IPv4",
         **content,

@@ -7,9 +7,9 @@ from datetime import timedelta
 from quarterdeck.kit.clock import Clock
 from quarterdeck.server.lifecycle.engine.actions import Action, Remove, Requeue
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.objects import time_of
+from quarterdeck.server.lifecycle.engine.objects import parse_time
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.storage import StoreEvent, StoreKey
 
 EVENTS = "events"
@@ -31,14 +31,14 @@ class EventExpiry:
         self._ttl = ttl
         self._due: list[tuple[float, int, StoreKey]] = []
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """Note the deadline; only the first one needs to be looked at."""
         if event.after is None:
             return
         is_first = not self._due
         written = self._clock.now()
         if event.before is None:  # may have been there before the server started
-            written = time_of(facts_of(event.after).creation_timestamp) or written
+            written = parse_time(get_object_meta(event.after).creation_timestamp) or written
         due = (written + self._ttl).timestamp()
         heapq.heappush(self._due, (due, event.after.revision, event.key))
         if is_first or self._due[0][1] == event.after.revision:

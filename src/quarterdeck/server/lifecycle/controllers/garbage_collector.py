@@ -14,14 +14,14 @@ from quarterdeck.server.lifecycle.engine.index import Index, is_linked
 from quarterdeck.server.lifecycle.engine.objects import update
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.registry.deletion import FOREGROUND, ORPHAN
-from quarterdeck.server.registry.object_meta import Facts, Owner, facts_of
+from quarterdeck.server.registry.object_meta import ObjectMeta, OwnerReference, get_object_meta
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
 _COMPONENT = "garbage-collector-controller"
 
 
-class Collector:
+class GarbageCollector:
     """The garbage collector, one plan per object."""
 
     name = "garbage-collector"
@@ -29,75 +29,77 @@ class Collector:
     resources = None
     initial: Sequence[StoreKey] = ()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The object if its owners are news, its dependents if it goes, owners that wait for it."""
         if event.after is None:
             if event.before is not None:
-                gone = facts_of(event.before)
-                yield from index.owned(gone.uid)
-                yield from _waiting(gone.owner_references, index)
+                gone = get_object_meta(event.before)
+                yield from index.list_owned(gone.uid)
+                yield from _find_waiting_owners(gone.owner_references, index)
             return
         if not is_linked(event.after) and (event.before is None or not is_linked(event.before)):
             return
-        before = facts_of(event.before) if event.before is not None else None
-        after = facts_of(event.after)
+        before = get_object_meta(event.before) if event.before is not None else None
+        after = get_object_meta(event.after)
         owners = None if before is None else before.owner_references
         if owners != after.owner_references:
             yield event.key
-            yield from _waiting(owners, index)
+            yield from _find_waiting_owners(owners, index)
         if after.deletion_timestamp is not None and _is_held(after):
             yield event.key
             if before is None or not (_is_held(before) and before.deletion_timestamp):
-                yield from index.owned(after.uid)
+                yield from index.list_owned(after.uid)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """What to do about one object, as an owner that ends or as a dependent."""
-        facts = view.facts(key)
-        if facts is None:
+        object_meta = view.get_object_meta(key)
+        if object_meta is None:
             return ()
-        if facts.deletion_timestamp is None:
-            return list(_plan_dependent(view, key, facts))
-        finalizers = facts.finalizers or ()
+        if object_meta.deletion_timestamp is None:
+            return list(_plan_dependent(view, key, object_meta))
+        finalizers = object_meta.finalizers or ()
         if ORPHAN in finalizers:
-            return list(_plan_orphaning(view, key, facts))
+            return list(_plan_orphaning(view, key, object_meta))
         if FOREGROUND in finalizers:
-            return list(_plan_foreground(view, key, facts))
+            return list(_plan_foreground(view, key, object_meta))
         return ()
 
 
-def _is_held(facts: Facts) -> bool:
-    finalizers = facts.finalizers or ()
+def _is_held(object_meta: ObjectMeta) -> bool:
+    finalizers = object_meta.finalizers or ()
     return FOREGROUND in finalizers or ORPHAN in finalizers
 
 
-def _waiting(owners: Iterable[Owner] | None, index: Index) -> Iterator[StoreKey]:
+def _find_waiting_owners(
+    owners: Iterable[OwnerReference] | None, index: Index
+) -> Iterator[StoreKey]:
     for owner in owners or ():
-        if (key := index.ending(owner.uid)) is not None:
+        if (key := index.find_ending(owner.uid)) is not None:
             yield key
 
 
 # owners ------------------------------------------------------------------------------------------
 
 
-def _plan_foreground(view: View, key: StoreKey, facts: Facts) -> Iterator[Action]:
-    if not _is_blocked(view, key, facts):
+def _plan_foreground(view: View, key: StoreKey, object_meta: ObjectMeta) -> Iterator[Action]:
+    if not _is_blocked(view, key, object_meta):
         yield from _without_finalizer(view, key, FOREGROUND)
 
 
-def _is_blocked(view: View, key: StoreKey, facts: Facts) -> bool:
+def _is_blocked(view: View, key: StoreKey, object_meta: ObjectMeta) -> bool:
     """Whether an owner must wait for dependents; not if they all wait for it in turn."""
     is_cycle = has_blockers = False
-    seen, open_ = {key}, [facts.uid]
+    seen, open_ = {key}, [object_meta.uid]
     while open_:
         uid = open_.pop()
-        for dependent in view.index.owned(uid):
-            known = view.facts(dependent)
-            if known is None or not _blocks(known, uid):
+        for dependent in view.index.list_owned(uid):
+            known = view.get_object_meta(dependent)
+            if known is None or not _blocks_owner(known, uid):
                 continue
             has_blockers = True
             if dependent == key:
                 is_cycle = True
-            elif not _only_waits(known):
+            elif not _is_kept_by_dependents(known):
                 return True
             elif dependent not in seen:
                 seen.add(dependent)
@@ -105,21 +107,21 @@ def _is_blocked(view: View, key: StoreKey, facts: Facts) -> bool:
     return has_blockers and not is_cycle
 
 
-def _only_waits(facts: Facts) -> bool:
+def _is_kept_by_dependents(object_meta: ObjectMeta) -> bool:
     """Whether an object is kept by nothing but its own dependents."""
-    return _ends_in_foreground(facts) and facts.finalizers == (FOREGROUND,)
+    return _is_deleted_in_foreground(object_meta) and object_meta.finalizers == (FOREGROUND,)
 
 
-def _blocks(dependent: Facts, uid: str) -> bool:
+def _blocks_owner(dependent: ObjectMeta, uid: str) -> bool:
     return any(
         owner.uid == uid and owner.block_owner_deletion
         for owner in dependent.owner_references or ()
     )
 
 
-def _plan_orphaning(view: View, key: StoreKey, facts: Facts) -> Iterator[Action]:
-    for dependent in view.index.owned(facts.uid):
-        yield from _without_owners(view, dependent, {facts.uid})
+def _plan_orphaning(view: View, key: StoreKey, object_meta: ObjectMeta) -> Iterator[Action]:
+    for dependent in view.index.list_owned(object_meta.uid):
+        yield from _without_owners(view, dependent, {object_meta.uid})
     yield from _without_finalizer(view, key, ORPHAN)
 
 
@@ -134,34 +136,39 @@ def _without_finalizer(view: View, key: StoreKey, finalizer: str) -> Iterator[Up
 
 
 class _Owners(NamedTuple):
-    solid: list[Owner]
-    dangling: list[Owner]
-    waiting: list[Owner]
-    unknown: list[Owner]
+    solid: list[OwnerReference]
+    dangling: list[OwnerReference]
+    waiting: list[OwnerReference]
+    unknown: list[OwnerReference]
     """Of a kind nobody knows, or that cannot own this: left alone, and so is the dependent."""
 
 
-def _plan_dependent(view: View, key: StoreKey, facts: Facts) -> Iterator[Action]:
-    if not facts.owner_references:
+def _plan_dependent(view: View, key: StoreKey, object_meta: ObjectMeta) -> Iterator[Action]:
+    if not object_meta.owner_references:
         return
-    owners = _sort(view, key, facts.owner_references)
-    yield from _reports(view, key, owners)
+    owners = _sort(view, key, object_meta.owner_references)
+    yield from _plan_reports(view, key, owners)
     if owners.solid:
         if surplus := {each.uid for each in (*owners.dangling, *owners.waiting)}:
             yield from _without_owners(view, key, surplus)
         return
     if owners.unknown:
         return
-    if owners.waiting and view.index.owns(facts.uid):
-        if any(_ends_in_foreground(view.facts(each)) for each in view.index.owned(facts.uid)):
-            yield from _unblocked(view, key)
-        yield Delete(key=key, uid=facts.uid, policy="Foreground")
+    if owners.waiting and view.index.has_owned(object_meta.uid):
+        if any(
+            _is_deleted_in_foreground(view.get_object_meta(each))
+            for each in view.index.list_owned(object_meta.uid)
+        ):
+            yield from _plan_unblock(view, key)
+        yield Delete(key=key, uid=object_meta.uid, policy="Foreground")
         return
     # keeps a policy that somebody asked for by a finalizer
-    yield Delete(key=key, uid=facts.uid, policy=None if _is_held(facts) else "Background")
+    yield Delete(
+        key=key, uid=object_meta.uid, policy=None if _is_held(object_meta) else "Background"
+    )
 
 
-def _sort(view: View, key: StoreKey, references: Iterable[Owner]) -> _Owners:
+def _sort(view: View, key: StoreKey, references: Iterable[OwnerReference]) -> _Owners:
     owners = _Owners([], [], [], [])
     for owner in references:
         served = view.serves(owner.api_version, owner.kind) if owner.api_version else None
@@ -172,21 +179,21 @@ def _sort(view: View, key: StoreKey, references: Iterable[Owner]) -> _Owners:
             owners.unknown.append(owner)
             continue
         namespace = key.namespace if served.namespaced else ""
-        found = view.facts(StoreKey(served.resource, namespace, owner.name))
+        found = view.get_object_meta(StoreKey(served.resource, namespace, owner.name))
         if found is None or found.uid != owner.uid:
             owners.dangling.append(owner)
-        elif _ends_in_foreground(found):
+        elif _is_deleted_in_foreground(found):
             owners.waiting.append(owner)
         else:
             owners.solid.append(owner)
     return owners
 
 
-def _ends_in_foreground(facts: Facts | None) -> bool:
+def _is_deleted_in_foreground(object_meta: ObjectMeta | None) -> bool:
     return (
-        facts is not None
-        and facts.deletion_timestamp is not None
-        and FOREGROUND in (facts.finalizers or ())
+        object_meta is not None
+        and object_meta.deletion_timestamp is not None
+        and FOREGROUND in (object_meta.finalizers or ())
     )
 
 
@@ -198,7 +205,7 @@ def _without_owners(view: View, key: StoreKey, uids: set[str]) -> Iterator[Updat
         yield update(key.resource, value, metadata={"ownerReferences": kept or None})
 
 
-def _unblocked(view: View, key: StoreKey) -> Iterator[Update]:
+def _plan_unblock(view: View, key: StoreKey) -> Iterator[Update]:
     """Breaks a cycle: the object no longer keeps its owners waiting."""
     value = view.get(key)
     if value is not None:
@@ -208,7 +215,7 @@ def _unblocked(view: View, key: StoreKey) -> Iterator[Update]:
             yield update(key.resource, value, metadata={"ownerReferences": free})
 
 
-def _reports(view: View, key: StoreKey, owners: _Owners) -> Iterator[Record]:
+def _plan_reports(view: View, key: StoreKey, owners: _Owners) -> Iterator[Record]:
     """Tell of references across namespaces, which are a mistake that costs the object."""
     for owner in owners.unknown:
         served = view.serves(owner.api_version, owner.kind) if owner.api_version else None
@@ -222,11 +229,11 @@ def _reports(view: View, key: StoreKey, owners: _Owners) -> Iterator[Record]:
             yield from _report(view, key, owner)
 
 
-def _is_elsewhere(view: View, resource: str, owner: Owner) -> bool:
-    return any(facts_of(entry).uid == owner.uid for entry in view.entries(resource))
+def _is_elsewhere(view: View, resource: str, owner: OwnerReference) -> bool:
+    return any(get_object_meta(entry).uid == owner.uid for entry in view.list_entries(resource))
 
 
-def _report(view: View, key: StoreKey, owner: Owner) -> Iterator[Record]:
+def _report(view: View, key: StoreKey, owner: OwnerReference) -> Iterator[Record]:
     value: Object | None = view.get(key)
     if value is None:
         return

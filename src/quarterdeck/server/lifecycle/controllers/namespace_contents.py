@@ -7,7 +7,7 @@ from quarterdeck.server.lifecycle.engine.actions import Action, Create
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import is_deleting, update
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.storage import StoreEvent, StoreKey
 
 ACCOUNTS = "serviceaccounts"
@@ -27,11 +27,11 @@ class NamespaceContents:
     def __init__(self, authority: str) -> None:
         self._data = {"ca.crt": authority}
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """Namespaces that are new, or lost one of the two."""
         key = event.key
         if key.resource == NAMESPACES:
-            if event.after is not None and facts_of(event.after).deletion_timestamp is None:
+            if event.after is not None and get_object_meta(event.after).deletion_timestamp is None:
                 yield key
         elif (key.resource, key.name) in ((ACCOUNTS, ACCOUNT), (CONFIG_MAPS, AUTHORITY)):
             yield StoreKey(NAMESPACES, "", key.namespace)
@@ -42,17 +42,17 @@ class NamespaceContents:
         if namespace is None or is_deleting(namespace):
             return ()
         actions: list[Action] = []
-        if view.facts(StoreKey(ACCOUNTS, key.name, ACCOUNT)) is None:
-            actions.append(Create(ACCOUNTS, _named("ServiceAccount", ACCOUNT, key.name)))
+        if view.get_object_meta(StoreKey(ACCOUNTS, key.name, ACCOUNT)) is None:
+            actions.append(Create(ACCOUNTS, _build_object("ServiceAccount", ACCOUNT, key.name)))
         present = view.get(StoreKey(CONFIG_MAPS, key.name, AUTHORITY))
         if present is None:
-            new = _named("ConfigMap", AUTHORITY, key.name)
+            new = _build_object("ConfigMap", AUTHORITY, key.name)
             actions.append(Create(CONFIG_MAPS, new | {"data": self._data}))
         elif present.get("data") != self._data and not is_deleting(present):
             actions.append(update(CONFIG_MAPS, present, data=self._data))
         return actions
 
 
-def _named(kind: str, name: str, namespace: str) -> dict[str, object]:
+def _build_object(kind: str, name: str, namespace: str) -> dict[str, object]:
     metadata = {"name": name, "namespace": namespace}
     return {"kind": kind, "apiVersion": "v1", "metadata": metadata}

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from quarterdeck.server.lifecycle.engine.actions import Action, Delete
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.objects import stamp, update, with_condition
+from quarterdeck.server.lifecycle.engine.objects import format_moment, update, with_condition
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
 
@@ -28,11 +28,14 @@ class NamespaceTermination:
     def __init__(self) -> None:
         self._terminating: set[str] = set()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """A namespace that ends, also whenever something in it changes or goes."""
         key = event.key
         if key.resource == NAMESPACES:
-            if event.after is not None and facts_of(event.after).deletion_timestamp is not None:
+            if (
+                event.after is not None
+                and get_object_meta(event.after).deletion_timestamp is not None
+            ):
                 self._terminating.add(key.name)
                 yield key
             else:
@@ -48,24 +51,24 @@ class NamespaceTermination:
         finalizers = (value.get("spec") or {}).get("finalizers") or []
         if _FINALIZER not in finalizers:
             return ()
-        contents, fresh = _contents(view, key.name)
+        contents, fresh = _list_contents(view, key.name)
         if not contents:
             kept = [each for each in finalizers if each != _FINALIZER]
             spec = {**value["spec"], "finalizers": kept}
             return [update(NAMESPACES, value, "finalize", spec=spec)]
         if fresh:
-            return [Delete(key=entry.key, uid=facts_of(entry).uid) for entry in fresh]
-        return _explain(value, contents, stamp(view.now))
+            return [Delete(key=entry.key, uid=get_object_meta(entry).uid) for entry in fresh]
+        return _explain(value, contents, format_moment(view.now))
 
 
-def _contents(view: View, namespace: str) -> tuple[list[Entry], list[Entry]]:
+def _list_contents(view: View, namespace: str) -> tuple[list[Entry], list[Entry]]:
     """What is in a namespace, and what of it is not being deleted yet: the first few of these."""
     contents: list[Entry] = []
     fresh: list[Entry] = []
-    for resource in view.resources():
-        for entry in view.entries(resource, namespace):
+    for resource in view.list_resources():
+        for entry in view.list_entries(resource, namespace):
             contents.append(entry)
-            if facts_of(entry).deletion_timestamp is None:
+            if get_object_meta(entry).deletion_timestamp is None:
                 fresh.append(entry)
                 if len(fresh) >= _AT_ONCE:
                     return contents, fresh
@@ -75,7 +78,7 @@ def _contents(view: View, namespace: str) -> tuple[list[Entry], list[Entry]]:
 def _explain(value: Object, contents: Sequence[Entry], now: str) -> Sequence[Action]:
     status = value.get("status") or {}
     conditions = status.get("conditions") or []
-    for new in _conditions(contents):
+    for new in _build_conditions(contents):
         conditions = with_condition(conditions, {**new, "lastTransitionTime": now})
     if conditions == status.get("conditions"):
         return ()
@@ -83,31 +86,31 @@ def _explain(value: Object, contents: Sequence[Entry], now: str) -> Sequence[Act
     return [update(NAMESPACES, value, "status", status=changed)]
 
 
-def _conditions(contents: Sequence[Entry]) -> Iterator[Object]:
+def _build_conditions(contents: Sequence[Entry]) -> Iterator[Object]:
     resources = Counter(entry.key.resource for entry in contents)
     finalizers = Counter(
-        finalizer for entry in contents for finalizer in facts_of(entry).finalizers or ()
+        finalizer for entry in contents for finalizer in get_object_meta(entry).finalizers or ()
     )
-    yield _condition(
+    yield _build_condition(
         "NamespaceDeletionDiscoveryFailure",
         "ResourcesDiscovered",
         "All resources successfully discovered",
     )
-    yield _condition(
+    yield _build_condition(
         "NamespaceDeletionGroupVersionParsingFailure",
         "ParsedGroupVersions",
         "All legacy kube types successfully parsed",
     )
-    yield _condition(
+    yield _build_condition(
         "NamespaceDeletionContentFailure",
         "ContentDeleted",
         "All content successfully deleted, may be waiting on finalization",
     )
     remaining = ", ".join(
-        f"{_dotted(name)} has {number} resource instances"
+        f"{_format_resource(name)} has {number} resource instances"
         for name, number in sorted(resources.items())
     )
-    yield _condition(
+    yield _build_condition(
         "NamespaceContentRemaining",
         "SomeResourcesRemain",
         f"Some resources are remaining: {remaining}",
@@ -115,12 +118,12 @@ def _conditions(contents: Sequence[Entry]) -> Iterator[Object]:
     )
     if not finalizers:
         text = "All content-preserving finalizers finished"
-        yield _condition("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", text)
+        yield _build_condition("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", text)
         return
     holding = ", ".join(
         f"{name} in {number} resource instances" for name, number in sorted(finalizers.items())
     )
-    yield _condition(
+    yield _build_condition(
         "NamespaceFinalizersRemaining",
         "SomeFinalizersRemain",
         f"Some content in the namespace has finalizers remaining: {holding}",
@@ -128,11 +131,11 @@ def _conditions(contents: Sequence[Entry]) -> Iterator[Object]:
     )
 
 
-def _dotted(resource: str) -> str:
+def _format_resource(resource: str) -> str:
     """Resources of the core group end in a dot here, as Kubernetes prints them."""
     return resource if "." in resource else f"{resource}."
 
 
-def _condition(kind: str, reason: str, message: str, *, is_true: bool = False) -> Object:
+def _build_condition(kind: str, reason: str, message: str, *, is_true: bool = False) -> Object:
     status = "True" if is_true else "False"
     return {"type": kind, "status": status, "reason": reason, "message": message}

@@ -4,9 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from quarterdeck.server.lifecycle.engine.actions import Action, Requeue
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.objects import annotations, remove, spec, time_of, update
+from quarterdeck.server.lifecycle.engine.objects import (
+    get_annotations,
+    get_spec,
+    parse_time,
+    remove,
+    update,
+)
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
@@ -16,7 +22,7 @@ SIMULATED_NODE = "simulate.quarterdeck.dev/node"
 """The annotation of nodes whose kubelet is this process."""
 
 
-class PodEnd:
+class PodTermination:
     """Removes pods of simulated and of absent nodes when their grace ends."""
 
     name = "pod-end"
@@ -24,9 +30,9 @@ class PodEnd:
     resources: frozenset[str] | None = frozenset({PODS})
     initial: Sequence[StoreKey] = ()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """Pods that are being deleted."""
-        if event.after is not None and facts_of(event.after).deletion_timestamp is not None:
+        if event.after is not None and get_object_meta(event.after).deletion_timestamp is not None:
             yield event.key
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
@@ -34,7 +40,7 @@ class PodEnd:
         pod = view.get(key)
         if pod is None or has_kubelet(view, pod):
             return ()
-        end = time_of(pod["metadata"].get("deletionTimestamp"))
+        end = parse_time(pod["metadata"].get("deletionTimestamp"))
         if end is None:
             return ()
         left = (end - view.now).total_seconds()
@@ -43,8 +49,8 @@ class PodEnd:
 
 def has_kubelet(view: View, pod: Object) -> bool:
     """Whether a pod runs on a node that somebody else looks after."""
-    node = view.get(StoreKey(NODES, "", spec(pod).get("nodeName") or ""))
-    return node is not None and SIMULATED_NODE not in annotations(node)
+    node = view.get(StoreKey(NODES, "", get_spec(pod).get("nodeName") or ""))
+    return node is not None and SIMULATED_NODE not in get_annotations(node)
 
 
 def end_pod(pod: Object) -> Sequence[Action]:

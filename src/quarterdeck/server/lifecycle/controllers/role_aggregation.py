@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from quarterdeck.server.lifecycle.engine.actions import Action
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.objects import is_deleting, labels, update
+from quarterdeck.server.lifecycle.engine.objects import get_labels, is_deleting, update
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
@@ -22,7 +22,7 @@ class RoleAggregation:
     resources: frozenset[str] | None = frozenset({ROLES})
     initial: Sequence[StoreKey] = ()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """Any role may be part of any other: all are looked at together."""
         yield _ALL
 
@@ -43,15 +43,15 @@ class RoleAggregation:
 
 def _sum(role: Object, roles: Sequence[Object]) -> list[Object]:
     rules: list[Object] = []
-    for selector in _selectors(role):
+    for selector in _parse_selectors(role):
         for part in roles:
-            if part is role or not selector.matches(labels(part)):
+            if part is role or not selector.matches(get_labels(part)):
                 continue
             rules += [rule for rule in part.get("rules") or () if rule not in rules]
     return rules
 
 
-def _selectors(role: Object) -> Iterator[Selector]:
+def _parse_selectors(role: Object) -> Iterator[Selector]:
     for each in role["aggregationRule"].get("clusterRoleSelectors") or ():
         try:
             yield Selector.from_label_selector(each)

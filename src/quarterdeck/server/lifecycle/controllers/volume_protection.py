@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.lifecycle.engine.actions import Action
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.objects import is_deleting, spec, status, update
+from quarterdeck.server.lifecycle.engine.objects import get_spec, get_status, is_deleting, update
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
@@ -29,13 +29,16 @@ class VolumeProtection:
     resources: frozenset[str] | None = frozenset({CLAIMS, VOLUMES, PODS})
     initial: Sequence[StoreKey] = ()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """What is being deleted, and the claims of pods that are gone."""
         if event.key.resource != PODS:
-            if event.after is not None and facts_of(event.after).deletion_timestamp is not None:
+            if (
+                event.after is not None
+                and get_object_meta(event.after).deletion_timestamp is not None
+            ):
                 yield event.key
         elif event.after is None and event.before is not None:
-            for name in _claims(kit_json.decode(event.before.value)):
+            for name in _list_claims(kit_json.decode(event.before.value)):
                 yield StoreKey(CLAIMS, event.key.namespace, name)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
@@ -52,18 +55,20 @@ class VolumeProtection:
 
 def _is_used(view: View, key: StoreKey, value: Object) -> bool:
     if key.resource == VOLUMES:
-        return status(value).get("phase") == "Bound"
-    return any(key.name in _claims(pod) and _runs(pod) for pod in view.list(PODS, key.namespace))
+        return get_status(value).get("phase") == "Bound"
+    return any(
+        key.name in _list_claims(pod) and _is_running(pod) for pod in view.list(PODS, key.namespace)
+    )
 
 
-def _runs(pod: Object) -> bool:
-    finished = status(pod).get("phase") in ("Succeeded", "Failed")
-    return bool(spec(pod).get("nodeName")) and not finished
+def _is_running(pod: Object) -> bool:
+    finished = get_status(pod).get("phase") in ("Succeeded", "Failed")
+    return bool(get_spec(pod).get("nodeName")) and not finished
 
 
-def _claims(pod: Object) -> list[str]:
+def _list_claims(pod: Object) -> list[str]:
     return [
         volume["persistentVolumeClaim"].get("claimName", "")
-        for volume in spec(pod).get("volumes") or ()
+        for volume in get_spec(pod).get("volumes") or ()
         if volume.get("persistentVolumeClaim")
     ]

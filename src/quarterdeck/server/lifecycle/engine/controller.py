@@ -5,9 +5,9 @@ from typing import Protocol
 
 from quarterdeck.server.lifecycle.engine.actions import Action
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.objects import controller_key
+from quarterdeck.server.lifecycle.engine.objects import get_controller_key
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.registry.object_meta import Facts, facts_of
+from quarterdeck.server.registry.object_meta import ObjectMeta, get_object_meta
 from quarterdeck.storage import StoreEvent, StoreKey
 
 
@@ -34,7 +34,7 @@ class Controller(Protocol):
         """What to look at once, when the server starts."""
         ...
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterable[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterable[StoreKey]:
         """Whose plan a committed write calls for; must be cheap, it is asked for every write."""
         ...
 
@@ -43,16 +43,16 @@ class Controller(Protocol):
         ...
 
 
-def newest(event: StoreEvent) -> Facts | None:
+def get_newest_meta(event: StoreEvent) -> ObjectMeta | None:
     """What is known of the object a write is about; of a deleted one, what it last was."""
     entry = event.after or event.before
-    return None if entry is None else facts_of(entry)
+    return None if entry is None else get_object_meta(entry)
 
 
-def facts_around(event: StoreEvent) -> Iterator[Facts]:
+def list_metas(event: StoreEvent) -> Iterator[ObjectMeta]:
     """The facts after and before a write, where they differ in who may be concerned."""
-    after = facts_of(event.after) if event.after is not None else None
-    before = facts_of(event.before) if event.before is not None else None
+    after = get_object_meta(event.after) if event.after is not None else None
+    before = get_object_meta(event.before) if event.before is not None else None
     if after is not None:
         yield after
     if before is not None and (
@@ -63,14 +63,14 @@ def facts_around(event: StoreEvent) -> Iterator[Facts]:
         yield before
 
 
-def keys_of_controller(
+def find_controller_keys(
     event: StoreEvent, index: Index, *, kind: str, resource: str
 ) -> Iterator[StoreKey]:
     """Whose object was written: its controller, or whoever may adopt it."""
     namespace = event.key.namespace
-    for facts in facts_around(event):
-        owner = controller_key(facts, kind, resource, namespace)
+    for object_meta in list_metas(event):
+        owner = get_controller_key(object_meta, kind, resource, namespace)
         if owner is not None:
             yield owner
-        elif not any(each.controller for each in facts.owner_references or ()):
-            yield from index.selecting(resource, namespace, facts.labels)
+        elif not any(each.controller for each in object_meta.owner_references or ()):
+            yield from index.find_selecting(resource, namespace, object_meta.labels)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from quarterdeck.meta.identity import GVK, GroupVersion
 from quarterdeck.server.core import Core
-from quarterdeck.server.core.durability import reached
+from quarterdeck.server.core.durability import wait_for_revision
 from quarterdeck.server.core.timers import Timer
 from quarterdeck.server.lifecycle.engine.actions import (
     Action,
@@ -24,7 +24,7 @@ from quarterdeck.server.lifecycle.engine.actions import (
 )
 from quarterdeck.server.lifecycle.engine.controller import Controller
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.refusals import is_ending, refusal
+from quarterdeck.server.lifecycle.engine.refusals import build_refusal_event, is_ending
 from quarterdeck.server.lifecycle.engine.view import Decoded, Served, StoreSource, View
 from quarterdeck.server.lifecycle.engine.writer import Stale, Writer
 from quarterdeck.storage import (
@@ -68,13 +68,13 @@ class Engine:
 
     async def run(self) -> None:
         """Follow the store until cancelled."""
-        stop = self._core.store.subscribe(self._follow)
+        stop = self._core.store.subscribe(self._apply_events)
         try:
             await self._load()
             while True:
                 self._wake.clear()
                 while self._queue:
-                    await self._round()
+                    await self._run_round()
                 self._quiet.set()
                 await self._wake.wait()
         except Closed:
@@ -84,11 +84,11 @@ class Engine:
             for timer in self._timers.values():
                 timer.cancel()
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until there is nothing to do but to wait for time to pass."""
         await self._quiet.wait()
 
-    def view(self) -> View:
+    def build_view(self) -> View:
         """The world as plans see it now."""
         return View(
             self._source,
@@ -110,19 +110,19 @@ class Engine:
 
     # what happens --------------------------------------------------------------------------------
 
-    def _follow(self, events: Sequence[StoreEvent]) -> None:
+    def _apply_events(self, events: Sequence[StoreEvent]) -> None:
         for event in events:
             self._index.apply(event)
             if event.after is None:
                 self._decoded.forget(event.key)
-            self._notice(event)
+            self._enqueue_event(event)
 
-    def _notice(self, event: StoreEvent) -> None:
-        for number in self._whose(event.key.resource):
-            for key in self._controllers[number].keys(event, self._index):
+    def _enqueue_event(self, event: StoreEvent) -> None:
+        for number in self._find_controllers(event.key.resource):
+            for key in self._controllers[number].find_keys(event, self._index):
                 self._enqueue((number, key))
 
-    def _whose(self, resource: str) -> tuple[int, ...]:
+    def _find_controllers(self, resource: str) -> tuple[int, ...]:
         """The controllers that care about a resource."""
         found = self._concerned.get(resource)
         if found is None:
@@ -153,24 +153,24 @@ class Engine:
             if number % _LOADED_AT_ONCE == 0:
                 await self._core.clock.sleep(0)
             if store.get(entry.key) is entry:
-                self._notice(StoreEvent(entry.revision, entry.key, before=None, after=entry))
+                self._enqueue_event(StoreEvent(entry.revision, entry.key, before=None, after=entry))
         for number, controller in enumerate(self._controllers):
             for key in controller.initial:
                 self._enqueue((number, key))
 
     # what is done --------------------------------------------------------------------------------
 
-    async def _round(self) -> None:
+    async def _run_round(self) -> None:
         self._rounds += 1
         items, self._queue = self._queue, {}
         clock, slice_s = self._core.clock, self._core.options.slice_s
         tickets: list[tuple[_Item, Ticket]] = []
-        view, started = self.view(), clock.monotonic()
+        view, started = self.build_view(), clock.monotonic()
         for item in items:
-            await self._look_at(item, view, tickets)
+            await self._run_plan(item, view, tickets)
             if clock.monotonic() - started > slice_s:
                 await clock.sleep(0)
-                view, started = self.view(), clock.monotonic()
+                view, started = self.build_view(), clock.monotonic()
         for item, ticket in tickets:
             try:
                 await ticket
@@ -180,9 +180,9 @@ class Engine:
                 self._retry(item, error)
         if self._is_behind:
             self._is_behind = False
-            await self._catch_up()
+            await self._wait_for_store()
 
-    async def _look_at(self, item: _Item, view: View, tickets: list[tuple[_Item, Ticket]]) -> None:
+    async def _run_plan(self, item: _Item, view: View, tickets: list[tuple[_Item, Ticket]]) -> None:
         number, key = item
         controller = self._controllers[number]
         later: float | None = None
@@ -206,7 +206,7 @@ class Engine:
             self._retry(item, error)
         else:
             self._failures.pop(item, None)
-            self._later(item, later)
+            self._set_timer(item, later)
 
     async def _write(self, action: Action, manager: str) -> Ticket | None:
         match action:
@@ -226,10 +226,10 @@ class Engine:
     async def _create(self, action: Create, manager: str) -> Ticket | None:
         try:
             if self._core.admission.waits:
-                return await self._writer.create_waiting(action, manager)
+                return await self._writer.create_async(action, manager)
             return self._writer.create(action, manager)
         except ApiError as error:
-            if (news := refusal(action, error)) is not None:
+            if (news := build_refusal_event(action, error)) is not None:
                 self._record(news, manager)
             raise
 
@@ -240,14 +240,14 @@ class Engine:
         except (ApiError, Stale):
             return None
 
-    async def _catch_up(self) -> None:
+    async def _wait_for_store(self) -> None:
         """Let what was decided become visible, so that the next plan sees it."""
         waiting = self._core.store.statistics().writes_waiting
         target = self._core.store.revision + waiting
-        await reached(self._core, target, timeout_s=_BEHIND_S)
+        await wait_for_revision(self._core, target, timeout_s=_BEHIND_S)
         await self._core.clock.sleep(0)
 
-    def _later(self, item: _Item, seconds: float | None) -> None:
+    def _set_timer(self, item: _Item, seconds: float | None) -> None:
         """Have at most one deadline per entry; None for none."""
         timer = self._timers.get(item)
         if timer is not None:
@@ -257,9 +257,9 @@ class Engine:
             del self._timers[item]
         if seconds is None:
             return
-        self._timers[item] = self._core.timers.after(seconds, lambda: self._wake_up(item))
+        self._timers[item] = self._core.timers.call_later(seconds, lambda: self._on_timer(item))
 
-    def _wake_up(self, item: _Item) -> None:
+    def _on_timer(self, item: _Item) -> None:
         self._timers.pop(item, None)
         self._enqueue(item)
 
@@ -268,7 +268,7 @@ class Engine:
         if isinstance(error, ApiError) and (error.code == 404 or is_ending(error)):
             return
         failures = self._failures[item] = self._failures.get(item, 0) + 1
-        self._later(item, min(FIRST_RETRY_S * 2 ** (failures - 1), LAST_RETRY_S))
+        self._set_timer(item, min(FIRST_RETRY_S * 2 ** (failures - 1), LAST_RETRY_S))
 
     def _report(self, controller: Controller, key: StoreKey, error: Exception) -> None:
         context = {"message": f"{controller.name} failed at {key}", "exception": error}
@@ -279,5 +279,5 @@ class Engine:
             group, version = GroupVersion.parse(api_version)
         except ValueError:
             return None  # people write references, and may write anything
-        resource = self._core.registry.by_kind(GVK(group, version, kind))
+        resource = self._core.registry.find_by_kind(GVK(group, version, kind))
         return None if resource is None else Served(resource.stored_name, resource.namespaced)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.server.registry.object_meta import Facts, facts_of
+from quarterdeck.server.registry.object_meta import ObjectMeta, get_object_meta
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
 from quarterdeck.wire.label_selector import Operator, Selector, SelectorError
 
@@ -38,12 +38,12 @@ class _Selecting(msgspec.Struct, frozen=True):
 _decode_selecting = msgspec.json.Decoder(_Selecting).decode
 
 
-def _by_labels(selector: Mapping[str, Any] | None) -> Selector | None:
+def _parse_labels(selector: Mapping[str, Any] | None) -> Selector | None:
     """The selector of a Service; one that says nothing selects nothing."""
     return Selector.of(selector) if selector else None
 
 
-def _by_label_selector(selector: Mapping[str, Any] | None) -> Selector | None:
+def _parse_label_selector(selector: Mapping[str, Any] | None) -> Selector | None:
     if selector is None:
         return None
     try:
@@ -53,14 +53,14 @@ def _by_label_selector(selector: Mapping[str, Any] | None) -> Selector | None:
 
 
 SELECTING: Mapping[str, Callable[[Mapping[str, Any] | None], Selector | None]] = {
-    "services": _by_labels,
-    "replicationcontrollers": _by_labels,
-    "replicasets.apps": _by_label_selector,
-    "deployments.apps": _by_label_selector,
-    "statefulsets.apps": _by_label_selector,
-    "daemonsets.apps": _by_label_selector,
-    "jobs.batch": _by_label_selector,
-    "poddisruptionbudgets.policy": _by_label_selector,
+    "services": _parse_labels,
+    "replicationcontrollers": _parse_labels,
+    "replicasets.apps": _parse_label_selector,
+    "deployments.apps": _parse_label_selector,
+    "statefulsets.apps": _parse_label_selector,
+    "daemonsets.apps": _parse_label_selector,
+    "jobs.batch": _parse_label_selector,
+    "poddisruptionbudgets.policy": _parse_label_selector,
 }
 """Resources that select others by label, and how they write it."""
 
@@ -98,11 +98,11 @@ class Index:
         if event.after is not None:
             self.add(event.after)
         elif event.before is not None:
-            self._bury(facts_of(event.before).uid)
+            self._remove_uid(get_object_meta(event.before).uid)
             if event.key.resource in LISTED:
                 _drop(self._listed, (event.key.resource, event.key.namespace), event.key)
         if event.key.resource in SELECTING:
-            self._file(event.key, event.after)
+            self._add_selector(event.key, event.after)
 
     def add(self, entry: Entry) -> None:
         """Know an object; selectors are filed by `apply` or `load`."""
@@ -111,34 +111,34 @@ class Index:
             self._listed.setdefault((key.resource, key.namespace), {})[key] = None
         if not is_linked(entry):
             return
-        facts = facts_of(entry)
-        if facts.deletion_timestamp is not None:
-            self._ending[facts.uid] = key
-        for owner in facts.owner_references or ():
+        object_meta = get_object_meta(entry)
+        if object_meta.deletion_timestamp is not None:
+            self._ending[object_meta.uid] = key
+        for owner in object_meta.owner_references or ():
             self._owned.setdefault(owner.uid, {})[key] = None
         if key.resource in LABELLED:
-            for row in _label_rows(key, facts):
+            for row in _list_label_rows(key, object_meta):
                 self._labelled.setdefault(row, {})[key] = None
 
     def load(self, entry: Entry) -> None:
         """Know an object that was there before the first event."""
         self.add(entry)
         if entry.key.resource in SELECTING:
-            self._file(entry.key, entry)
+            self._add_selector(entry.key, entry)
 
-    def owned(self, uid: str) -> Iterator[StoreKey]:
+    def list_owned(self, uid: str) -> Iterator[StoreKey]:
         """Everything that names a uid as an owner."""
         return iter(tuple(self._owned.get(uid, ())))
 
-    def owns(self, uid: str) -> bool:
+    def has_owned(self, uid: str) -> bool:
         """Whether anything names a uid as an owner."""
         return uid in self._owned
 
-    def listed(self, resource: str, namespace: str) -> list[StoreKey]:
+    def list_resource(self, resource: str, namespace: str) -> list[StoreKey]:
         """All objects of one of the `LISTED` resources in a namespace."""
         return sorted(self._listed.get((resource, namespace), ()))
 
-    def ending(self, uid: str) -> StoreKey | None:
+    def find_ending(self, uid: str) -> StoreKey | None:
         """Where an object is stored that is being deleted; None for any other."""
         return self._ending.get(uid)
 
@@ -146,7 +146,7 @@ class Index:
         """Whether an object was deleted not long ago."""
         return uid in self._gone
 
-    def candidates(self, resource: str, namespace: str, selector: Selector) -> _Keys | None:
+    def find_candidates(self, resource: str, namespace: str, selector: Selector) -> _Keys | None:
         """A few objects among which all are that a selector selects; none if it cannot say."""
         best: _Keys | None = None
         for requirement in selector.requirements:
@@ -158,7 +158,7 @@ class Index:
                 best = rows
         return best
 
-    def selecting(
+    def find_selecting(
         self, resource: str, namespace: str, labels: Mapping[str, str] | None
     ) -> Iterator[StoreKey]:
         """The objects of a resource whose selector selects some labels."""
@@ -168,7 +168,7 @@ class Index:
                 if selector.matches(labels):
                     yield key
 
-    def _bury(self, uid: str) -> None:
+    def _remove_uid(self, uid: str) -> None:
         self._ending.pop(uid, None)
         self._gone[uid] = None
         if len(self._gone) > REMEMBERED:
@@ -177,14 +177,14 @@ class Index:
     def _forget(self, entry: Entry) -> None:
         if not is_linked(entry):
             return
-        key, facts = entry.key, facts_of(entry)
-        for owner in facts.owner_references or ():
+        key, object_meta = entry.key, get_object_meta(entry)
+        for owner in object_meta.owner_references or ():
             _drop(self._owned, owner.uid, key)
         if key.resource in LABELLED:
-            for row in _label_rows(key, facts):
+            for row in _list_label_rows(key, object_meta):
                 _drop(self._labelled, row, key)
 
-    def _file(self, key: StoreKey, entry: Entry | None) -> None:
+    def _add_selector(self, key: StoreKey, entry: Entry | None) -> None:
         """File a selector under its rarest plain pair, where a pod that matches will look."""
         written = None if entry is None else _decode_selecting(entry.value).spec.selector
         if (filed := self._filed.get(key)) is not None:
@@ -209,8 +209,8 @@ class Index:
 _PLAIN = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS})
 
 
-def _label_rows(key: StoreKey, facts: Facts) -> Iterator[tuple[str, str, str, str]]:
-    for name, value in (facts.labels or {}).items():
+def _list_label_rows(key: StoreKey, object_meta: ObjectMeta) -> Iterator[tuple[str, str, str, str]]:
+    for name, value in (object_meta.labels or {}).items():
         yield (key.resource, key.namespace, name, value)
 
 

@@ -6,58 +6,58 @@ from typing import Any
 
 from quarterdeck.kit.rfc3339 import format_time, parse
 from quarterdeck.server.lifecycle.engine.actions import Delete, Remove, Update
-from quarterdeck.server.registry.object_meta import Facts
+from quarterdeck.server.registry.object_meta import ObjectMeta
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreKey
 
 
-def metadata(value: Object) -> Object:
+def get_metadata(value: Object) -> Object:
     """The metadata of an object."""
     found: Object = value["metadata"]
     return found
 
 
-def name(value: Object) -> str:
+def get_name(value: Object) -> str:
     """The name of an object; empty for a template that has none."""
     return str((value.get("metadata") or {}).get("name", ""))
 
 
-def namespace(value: Object) -> str:
+def get_namespace(value: Object) -> str:
     """The namespace of an object; empty for cluster-scoped ones."""
     return str(value["metadata"].get("namespace") or "")
 
 
-def uid(value: Object) -> str:
+def get_uid(value: Object) -> str:
     """The uid of an object."""
     return str(value["metadata"].get("uid") or "")
 
 
-def key_of(resource: str, value: Object) -> StoreKey:
+def get_key(resource: str, value: Object) -> StoreKey:
     """Where an object is stored."""
-    return StoreKey(resource, namespace(value), name(value))
+    return StoreKey(resource, get_namespace(value), get_name(value))
 
 
-def revision_of(value: Object) -> int:
+def get_revision(value: Object) -> int:
     """The revision an object was read at."""
     return int(value["metadata"].get("resourceVersion") or 0)
 
 
-def spec(value: Object) -> Object:
+def get_spec(value: Object) -> Object:
     """The spec of an object, or an empty one."""
     return value.get("spec") or {}
 
 
-def status(value: Object) -> Object:
+def get_status(value: Object) -> Object:
     """The status of an object, or an empty one."""
     return value.get("status") or {}
 
 
-def annotations(value: Object) -> Mapping[str, str]:
+def get_annotations(value: Object) -> Mapping[str, str]:
     """The annotations of an object."""
     return value["metadata"].get("annotations") or {}
 
 
-def labels(value: Object) -> Mapping[str, str]:
+def get_labels(value: Object) -> Mapping[str, str]:
     """The labels of an object."""
     return value["metadata"].get("labels") or {}
 
@@ -67,17 +67,17 @@ def is_deleting(value: Object) -> bool:
     return bool(value["metadata"].get("deletionTimestamp"))
 
 
-def created_at(value: Object) -> datetime | None:
+def get_creation_time(value: Object) -> datetime | None:
     """When an object was made."""
-    return time_of(value["metadata"].get("creationTimestamp"))
+    return parse_time(value["metadata"].get("creationTimestamp"))
 
 
-def time_of(text: str | None) -> datetime | None:
+def parse_time(text: str | None) -> datetime | None:
     """A time that may be absent."""
     return parse(text) if text else None
 
 
-def stamp(moment: datetime) -> str:
+def format_moment(moment: datetime) -> str:
     """A time as objects carry it."""
     return format_time(moment)
 
@@ -85,7 +85,7 @@ def stamp(moment: datetime) -> str:
 # owners ------------------------------------------------------------------------------------------
 
 
-def controller_of(value: Object) -> Object | None:
+def get_controller(value: Object) -> Object | None:
     """The owner that controls an object."""
     for owner in value["metadata"].get("ownerReferences") or ():
         if owner.get("controller"):
@@ -96,25 +96,27 @@ def controller_of(value: Object) -> Object | None:
 
 def is_controlled_by(value: Object, owner: Object) -> bool:
     """Whether an object is controlled by another."""
-    reference = controller_of(value)
-    return reference is not None and reference.get("uid") == uid(owner)
+    reference = get_controller(value)
+    return reference is not None and reference.get("uid") == get_uid(owner)
 
 
-def owner_reference(owner: Object) -> Object:
+def build_owner_reference(owner: Object) -> Object:
     """The reference that makes an object the controller of another."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
-        "name": name(owner),
-        "uid": uid(owner),
+        "name": get_name(owner),
+        "uid": get_uid(owner),
         "controller": True,
         "blockOwnerDeletion": True,
     }
 
 
-def controller_key(facts: Facts, kind: str, resource: str, namespace: str) -> StoreKey | None:
+def get_controller_key(
+    object_meta: ObjectMeta, kind: str, resource: str, namespace: str
+) -> StoreKey | None:
     """Where the controller of an object is stored, if it is of a kind."""
-    for owner in facts.owner_references or ():
+    for owner in object_meta.owner_references or ():
         if owner.controller and owner.kind == kind:
             return StoreKey(resource, namespace, owner.name)
     return None
@@ -131,8 +133,8 @@ def update(resource: str, before: Object, subresource: str = "", **members: Any)
         for member in [each for each, text in value["metadata"].items() if text is None]:
             del value["metadata"][member]
     return Update(
-        key=key_of(resource, before),
-        revision=revision_of(before),
+        key=get_key(resource, before),
+        revision=get_revision(before),
         value=value,
         subresource=subresource,
     )
@@ -140,25 +142,25 @@ def update(resource: str, before: Object, subresource: str = "", **members: Any)
 
 def delete(resource: str, value: Object, **options: Any) -> Delete:
     """Begin to delete an object that was read."""
-    return Delete(key=key_of(resource, value), uid=uid(value), **options)
+    return Delete(key=get_key(resource, value), uid=get_uid(value), **options)
 
 
 def remove(resource: str, value: Object) -> Remove:
     """End an object that was read."""
-    return Remove(key=key_of(resource, value), revision=revision_of(value))
+    return Remove(key=get_key(resource, value), revision=get_revision(value))
 
 
 # conditions --------------------------------------------------------------------------------------
 
 
-def condition(conditions: Sequence[Object] | None, kind: str) -> Object | None:
+def get_condition(conditions: Sequence[Object] | None, kind: str) -> Object | None:
     """The condition of a type."""
     return next((each for each in conditions or () if each.get("type") == kind), None)
 
 
 def is_true(conditions: Sequence[Object] | None, kind: str) -> bool:
     """Whether a condition is there and true."""
-    found = condition(conditions, kind)
+    found = get_condition(conditions, kind)
     return found is not None and found.get("status") == "True"
 
 

@@ -1,7 +1,7 @@
 """What to make of objects that admission refused."""
 
 from quarterdeck.server.lifecycle.engine.actions import Create, Record
-from quarterdeck.server.lifecycle.engine.objects import controller_of
+from quarterdeck.server.lifecycle.engine.objects import get_controller
 from quarterdeck.wire.status import ApiError
 
 
@@ -11,10 +11,10 @@ def is_ending(error: ApiError) -> bool:
     return any(cause.reason == "NamespaceTerminating" for cause in causes)
 
 
-def refusal(action: Create, error: ApiError) -> Record | None:
+def build_refusal_event(action: Create, error: ApiError) -> Record | None:
     """What the owner of an object that was refused should tell."""
     metadata = action.value["metadata"]
-    owner = controller_of(action.value)
+    owner = get_controller(action.value)
     if owner is None or is_ending(error):
         return None
     about = {

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.registry.object_meta import Facts, facts_of
+from quarterdeck.server.registry.object_meta import ObjectMeta, get_object_meta
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Entry, Store, StoreKey
 from quarterdeck.wire.label_selector import Selector
@@ -108,23 +108,23 @@ class View:
         entry = self._source.get(key)
         return None if entry is None else self._decoded.get(entry)
 
-    def facts(self, key: StoreKey) -> Facts | None:
+    def get_object_meta(self, key: StoreKey) -> ObjectMeta | None:
         """The metadata that matters, without decoding the object."""
         entry = self._source.get(key)
-        return None if entry is None else facts_of(entry)
+        return None if entry is None else get_object_meta(entry)
 
     def serves(self, api_version: str, kind: str) -> Served | None:
         """Where objects of a kind are; none for a kind nobody knows."""
         return self._serves(api_version, kind)
 
-    def owned(self, uid: str, resource: str) -> list[Object]:
+    def list_owned(self, uid: str, resource: str) -> list[Object]:
         """The objects of a resource that name a uid as owner, by name."""
-        keys = sorted(key for key in self.index.owned(uid) if key.resource == resource)
+        keys = sorted(key for key in self.index.list_owned(uid) if key.resource == resource)
         return [value for key in keys if (value := self.get(key)) is not None]
 
     def select(self, resource: str, namespace: str, selector: Selector) -> list[Object]:
         """The objects that carry the labels a selector asks for, by name."""
-        keys = self.index.candidates(resource, namespace, selector)
+        keys = self.index.find_candidates(resource, namespace, selector)
         if keys is None:
             entries = list(self._source.range(resource, namespace))
         else:
@@ -133,12 +133,12 @@ class View:
         return [
             self._decoded.get(entry)
             for entry in entries
-            if selector.matches(facts_of(entry).labels or {})
+            if selector.matches(get_object_meta(entry).labels or {})
         ]
 
-    def few(self, resource: str, namespace: str = "") -> Iterator[Object]:
+    def list_few(self, resource: str, namespace: str = "") -> Iterator[Object]:
         """All objects of a resource of which there are few; see `index.LISTED`."""
-        for key in self.index.listed(resource, namespace):
+        for key in self.index.list_resource(resource, namespace):
             if (value := self.get(key)) is not None:
                 yield value
 
@@ -147,10 +147,10 @@ class View:
         for entry in self._source.range(resource, namespace):
             yield self._decoded.get(entry)
 
-    def entries(self, resource: str, namespace: str | None = None) -> Iterable[Entry]:
+    def list_entries(self, resource: str, namespace: str | None = None) -> Iterable[Entry]:
         """All entries of a resource, not decoded."""
         return self._source.range(resource, namespace)
 
-    def resources(self) -> Iterable[str]:
+    def list_resources(self) -> Iterable[str]:
         """The resources of which anything is stored."""
         return self._source.resources()

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.identity import GVK, GroupVersion
-from quarterdeck.server.admission.attributes import Attempt
+from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.core import Core
 from quarterdeck.server.lifecycle.engine.actions import Create, Delete, Record, Remove, Update
-from quarterdeck.server.registry.deletion import begin, is_finished
+from quarterdeck.server.registry.deletion import begin_deletion, is_finished
 from quarterdeck.server.registry.resource import Object, Resource
-from quarterdeck.server.write import new_uid
-from quarterdeck.server.write.field_managers import only_times_differ
+from quarterdeck.server.write import generate_uid
+from quarterdeck.server.write.field_managers import differs_in_times_only
 from quarterdeck.storage import Entry, RevisionConflict, StoreKey, Ticket
 from quarterdeck.wire.query import DeleteOptions
 
@@ -50,43 +50,43 @@ class Writer:
         Raises:
             ApiError: if admission refuses it.
         """
-        attempt = self._prepared(action, manager)
-        return None if attempt is None else self._admitted(attempt)
+        attributes = self._prepare_create(action, manager)
+        return None if attributes is None else self._validate_and_put(attributes)
 
-    async def create_waiting(self, action: Create, manager: str) -> Ticket | None:
+    async def create_async(self, action: Create, manager: str) -> Ticket | None:
         """The same where admission has to ask somebody (webhooks)."""
-        attempt = self._prepared(action, manager)
-        if attempt is None:
+        attributes = self._prepare_create(action, manager)
+        if attributes is None:
             return None
-        await self._core.admission.admit_waiting(attempt)
-        await self._core.admission.validate_waiting(attempt)
-        return self._admitted(attempt)
+        await self._core.admission.admit_async(attributes)
+        await self._core.admission.validate_async(attributes)
+        return self._validate_and_put(attributes)
 
-    def _prepared(self, action: Create, manager: str) -> Attempt | None:
+    def _prepare_create(self, action: Create, manager: str) -> AdmissionAttributes | None:
         """A new object as it is shown to admission."""
         core = self._core
-        resource = self._resource(action.resource)
+        resource = self._find_resource(action.resource)
         if resource is None:
             return None
         value: Object = kit_json.decode(kit_json.encode(action.value))
         namespace = value["metadata"].get("namespace") or ""
-        context = core.context(SYSTEM.name, namespace)
+        context = core.build_context(SYSTEM.name, namespace)
         resource.strategy.default(value)
         value = self._track(resource, value, None, manager=manager)
-        attempt = self._attempt(resource, value, namespace=namespace)
-        core.admission.admit(attempt)
+        attributes = self._build_attributes(resource, value, namespace=namespace)
+        core.admission.admit(attributes)
         metadata = value["metadata"]
-        metadata["uid"] = new_uid(core)
+        metadata["uid"] = generate_uid(core)
         metadata["creationTimestamp"] = format_time(context.now)
         if resource.strategy.has_generation:
             metadata["generation"] = 1
         resource.strategy.prepare_create(value, context)
-        return attempt
+        return attributes
 
-    def _admitted(self, attempt: Attempt) -> Ticket | None:
-        self._core.admission.validate(attempt)
-        assert attempt.value is not None  # a creation always has one
-        return self._put_new(attempt.resource, attempt.value, attempt.namespace)
+    def _validate_and_put(self, attributes: AdmissionAttributes) -> Ticket | None:
+        self._core.admission.validate(attributes)
+        assert attributes.value is not None  # a creation always has one
+        return self._put_new(attributes.resource, attributes.value, attributes.namespace)
 
     def update(self, action: Update, manager: str) -> Ticket | None:
         """Replace an object; None if nothing changes.
@@ -94,20 +94,22 @@ class Writer:
         Raises:
             Stale: if the object has moved on.
         """
-        entry = self._present(action.key, action.revision)
+        entry = self._get_current(action.key, action.revision)
         old: Object = kit_json.decode(entry.value)
         value = {**action.value, "metadata": {**action.value["metadata"]}}
-        resource = self._resource_of(old)
+        resource = self._find_resource_of(old)
         if resource is None:
-            return self._core.store.put(entry.key, _encoder(None, value), expected=entry.revision)
-        context = self._core.context(SYSTEM.name, action.key.namespace, action.subresource)
+            return self._core.store.put(
+                entry.key, _build_encoder(None, value), expected=entry.revision
+            )
+        context = self._core.build_context(SYSTEM.name, action.key.namespace, action.subresource)
         if resource.strategy.bumps_generation(value, old, context):
             value["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
         value = self._track(resource, value, old, manager=manager, subresource=action.subresource)
-        encode = _encoder(resource, value)
+        encode = _build_encoder(resource, value)
         if is_finished(resource, value):
             return self._core.store.delete(entry.key, encode, expected=entry.revision)
-        if only_times_differ(value, old):
+        if differs_in_times_only(value, old):
             return None
         return self._core.store.put(entry.key, encode, expected=entry.revision)
 
@@ -118,15 +120,15 @@ class Writer:
         if entry is None:
             return None
         value: Object = kit_json.decode(entry.value)
-        resource = self._resource_of(value) or self._resource(action.key.resource)
+        resource = self._find_resource_of(value) or self._find_resource(action.key.resource)
         if resource is None or value["metadata"].get("uid") != action.uid:
             return None
         options = DeleteOptions(
             propagation_policy=action.policy, grace_period_seconds=action.grace_s
         )
-        context = self._core.context(SYSTEM.name, action.key.namespace)
-        is_kept, is_changed = begin(resource, value, options, context=context)
-        encode = _encoder(resource, value)
+        context = self._core.build_context(SYSTEM.name, action.key.namespace)
+        is_kept, is_changed = begin_deletion(resource, value, options, context=context)
+        encode = _build_encoder(resource, value)
         if not is_kept:
             return store.delete(entry.key, encode, expected=entry.revision)
         return store.put(entry.key, encode, expected=entry.revision) if is_changed else None
@@ -137,15 +139,15 @@ class Writer:
         Raises:
             Stale: if the object has moved on.
         """
-        entry = self._present(action.key, action.revision)
+        entry = self._get_current(action.key, action.revision)
         value: Object = kit_json.decode(entry.value)
-        encode = _encoder(self._resource_of(value), value)
+        encode = _build_encoder(self._find_resource_of(value), value)
         return self._core.store.delete(entry.key, encode, expected=entry.revision)
 
     def record(self, action: Record, manager: str) -> Ticket | None:
         """Store an Event, or count one that is there already."""
         about, now = action.about, format_time(self._core.clock.now())
-        involved = _reference(about, action.field_path)
+        involved = _build_reference(about, action.field_path)
         namespace = involved.get("namespace") or "default"
         name = f"{about['metadata']['name']}.{_digest(action, involved)}"
         key = StoreKey(_EVENTS, namespace, name)
@@ -181,7 +183,7 @@ class Writer:
         """Store a new Event; who owns its fields depends on its shape only, and is remembered."""
         shape = (manager, *event["involvedObject"], *event["source"])
         entry = self._event_fields.get(shape)
-        resource = self._resource(_EVENTS)
+        resource = self._find_resource(_EVENTS)
         if resource is None:
             return None
         if entry is None:
@@ -190,9 +192,9 @@ class Writer:
             entry = self._event_fields[shape] = found[0]
         metadata = event["metadata"]
         now = format_time(self._core.clock.now())
-        attempt = self._attempt(resource, event, namespace=metadata["namespace"])
-        self._core.admission.admit(attempt)
-        metadata["uid"] = new_uid(self._core)
+        attributes = self._build_attributes(resource, event, namespace=metadata["namespace"])
+        self._core.admission.admit(attributes)
+        metadata["uid"] = generate_uid(self._core)
         metadata["creationTimestamp"] = now
         metadata["managedFields"] = [{**entry, "time": now}]
         return self._put_new(resource, event, metadata["namespace"])
@@ -202,19 +204,19 @@ class Writer:
         base = "" if metadata.get("name") else metadata.get("generateName") or ""
         for _ in range(_NAME_ATTEMPTS):
             if base:
-                metadata["name"] = base[:58] + self._suffix()
+                metadata["name"] = base[:58] + self._generate_suffix()
             key = StoreKey(resource.stored_name, namespace, metadata["name"])
             try:
-                return store.put(key, _encoder(resource, value), expected=0)
+                return store.put(key, _build_encoder(resource, value), expected=0)
             except RevisionConflict:
                 if not base:
                     return None
         return None
 
-    def _suffix(self) -> str:
+    def _generate_suffix(self) -> str:
         return "".join(self._core.random.choices(_NAME_ALPHABET, k=5))
 
-    def _present(self, key: StoreKey, revision: int) -> Entry:
+    def _get_current(self, key: StoreKey, revision: int) -> Entry:
         entry = self._core.store.get_pending(key)
         if entry is None or entry.revision != revision:
             raise Stale(str(key))
@@ -230,13 +232,15 @@ class Writer:
         subresource: str = "",
     ) -> Object:
         core = self._core
-        if resource.strategy.stored(value) is not value:
+        if resource.strategy.to_stored(value) is not value:
             return value
         keeper = core.field_managers.get(core, resource, subresource)
         return keeper.update(old, value, manager=manager, now=format_time(core.clock.now()))
 
-    def _attempt(self, resource: Resource, value: Object, *, namespace: str) -> Attempt:
-        return Attempt(
+    def _build_attributes(
+        self, resource: Resource, value: Object, *, namespace: str
+    ) -> AdmissionAttributes:
+        return AdmissionAttributes(
             verb="create",
             resource=resource,
             namespace=namespace,
@@ -245,7 +249,7 @@ class Writer:
             value=value,
         )
 
-    def _resource(self, stored_name: str) -> Resource | None:
+    def _find_resource(self, stored_name: str) -> Resource | None:
         """A resource that serves what is stored under a name."""
         registry = self._core.registry
         if self._generation != registry.generation:
@@ -256,23 +260,23 @@ class Writer:
                     self._resources[each.stored_name] = each
         return self._resources.get(stored_name)
 
-    def _resource_of(self, value: Object) -> Resource | None:
+    def _find_resource_of(self, value: Object) -> Resource | None:
         """The resource that serves an object in the version it is stored in."""
         group, version = GroupVersion.parse(value.get("apiVersion") or "")
-        return self._core.registry.by_kind(GVK(group, version, value.get("kind") or ""))
+        return self._core.registry.find_by_kind(GVK(group, version, value.get("kind") or ""))
 
 
-def _encoder(resource: Resource | None, value: Object) -> Callable[[int], bytes]:
+def _build_encoder(resource: Resource | None, value: Object) -> Callable[[int], bytes]:
     """Makes the stored bytes of an object once its revision is known."""
 
     def encode(revision: int) -> bytes:
         value["metadata"]["resourceVersion"] = str(revision)
-        return kit_json.encode(value if resource is None else resource.strategy.stored(value))
+        return kit_json.encode(value if resource is None else resource.strategy.to_stored(value))
 
     return encode
 
 
-def _reference(about: Object, field_path: str) -> Object:
+def _build_reference(about: Object, field_path: str) -> Object:
     """What an event is about, as events name it."""
     metadata = about["metadata"]
     reference = {

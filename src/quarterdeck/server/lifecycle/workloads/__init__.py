@@ -10,28 +10,28 @@ from collections.abc import Iterator
 from quarterdeck.server.lifecycle.engine.controller import Controller
 
 
-def simulated(nodes: int) -> Iterator[Controller]:
+def build_controllers(nodes: int) -> Iterator[Controller]:
     """The controllers that pretend, on so many nodes; loaded only where somebody wants them."""
     from quarterdeck.server.lifecycle.workloads.autoscalers import Autoscalers
     from quarterdeck.server.lifecycle.workloads.cron_jobs import CronJobs
     from quarterdeck.server.lifecycle.workloads.daemon_sets import DaemonSets
     from quarterdeck.server.lifecycle.workloads.deployments import Deployments
-    from quarterdeck.server.lifecycle.workloads.disruption_budgets import Disruption
+    from quarterdeck.server.lifecycle.workloads.disruption_budgets import DisruptionBudgets
     from quarterdeck.server.lifecycle.workloads.jobs import Jobs
     from quarterdeck.server.lifecycle.workloads.kubelet import Kubelet
-    from quarterdeck.server.lifecycle.workloads.node_failure import NodeDown
+    from quarterdeck.server.lifecycle.workloads.node_failure import NodeFailure
     from quarterdeck.server.lifecycle.workloads.nodes import Nodes
     from quarterdeck.server.lifecycle.workloads.replica_sets import (
         REPLICATION_CONTROLLER,
         ReplicaSets,
     )
-    from quarterdeck.server.lifecycle.workloads.resource_quotas import Quotas
+    from quarterdeck.server.lifecycle.workloads.resource_quotas import ResourceQuotas
     from quarterdeck.server.lifecycle.workloads.scheduler import Scheduler
     from quarterdeck.server.lifecycle.workloads.stateful_sets import StatefulSets
-    from quarterdeck.server.lifecycle.workloads.volume_claims import Claims
+    from quarterdeck.server.lifecycle.workloads.volume_claims import VolumeClaims
 
     yield Nodes(nodes)
-    yield Quotas()  # before those who ask for room: what ended leaves it
+    yield ResourceQuotas()  # before those who ask for room: what ended leaves it
     yield Deployments()
     yield ReplicaSets()
     yield ReplicaSets(REPLICATION_CONTROLLER)
@@ -42,6 +42,6 @@ def simulated(nodes: int) -> Iterator[Controller]:
     yield Autoscalers()
     yield Scheduler()
     yield Kubelet()
-    yield NodeDown()
-    yield Claims()
-    yield Disruption()
+    yield NodeFailure()
+    yield VolumeClaims()
+    yield DisruptionBudgets()

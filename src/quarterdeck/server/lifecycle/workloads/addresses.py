@@ -32,7 +32,7 @@ class Addresses:
         self.note(key, address)
         return address
 
-    def free(self, key: StoreKey) -> None:
+    def release(self, key: StoreKey) -> None:
         """Take back the address of a pod that is gone."""
         address = self._addresses.pop(key, None)
         if address is not None and self._owners.get(address) == key:

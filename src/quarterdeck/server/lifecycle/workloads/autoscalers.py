@@ -11,19 +11,19 @@ from datetime import datetime
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
-    annotations,
+    format_moment,
+    get_annotations,
+    get_namespace,
+    get_spec,
+    get_status,
     is_deleting,
-    namespace,
-    spec,
-    stamp,
-    status,
-    time_of,
+    parse_time,
     update,
     with_condition,
 )
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.behaviour import PREFIX
-from quarterdeck.server.lifecycle.workloads.replica_sets import wanted
+from quarterdeck.server.lifecycle.workloads.replica_sets import get_replicas
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
@@ -46,7 +46,7 @@ class Autoscalers:
     def __init__(self) -> None:
         self._known: dict[str, dict[StoreKey, None]] = {}
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The autoscaler itself, and all of a namespace when one of the scaled changes."""
         home = event.key.namespace
         if event.key.resource != AUTOSCALERS:
@@ -67,80 +67,86 @@ class Autoscalers:
 
 
 def _scale(view: View, scaler: Object) -> Iterator[Action]:
-    reference = spec(scaler).get("scaleTargetRef") or {}
+    reference = get_spec(scaler).get("scaleTargetRef") or {}
     served = view.serves(reference.get("apiVersion") or "v1", reference.get("kind") or "")
     target = None
     if served is not None and served.resource in _SCALED:
-        target = view.get(StoreKey(served.resource, namespace(scaler), reference.get("name") or ""))
-    now = stamp(view.now)
+        target = view.get(
+            StoreKey(served.resource, get_namespace(scaler), reference.get("name") or "")
+        )
+    now = format_moment(view.now)
     if target is None or served is None:
         text = "the HPA controller was unable to get the target's current scale: not found"
-        conditions = [_condition("AbleToScale", "False", "FailedGetScale", text, now)]
-        yield from _say(scaler, {"currentReplicas": 0, "desiredReplicas": 0}, conditions)
+        conditions = [_build_condition("AbleToScale", "False", "FailedGetScale", text, now)]
+        yield from _update_status(scaler, {"currentReplicas": 0, "desiredReplicas": 0}, conditions)
         return
-    load = annotations(scaler).get(LOAD, "")
-    current = int(status(target).get("replicas") or 0)
-    able = _condition("AbleToScale", "True", "SucceededGetScale", "", now)
+    load = get_annotations(scaler).get(LOAD, "")
+    current = int(get_status(target).get("replicas") or 0)
+    able = _build_condition("AbleToScale", "True", "SucceededGetScale", "", now)
     if not load.isdigit():
         text = "the HPA was unable to compute the replica count: no metrics returned"
         conditions = [
             able,
-            _condition("ScalingActive", "False", "FailedGetResourceMetric", text, now),
+            _build_condition("ScalingActive", "False", "FailedGetResourceMetric", text, now),
         ]
-        idle = {"currentReplicas": current, "desiredReplicas": wanted(target)}
-        yield from _say(scaler, idle, conditions)
+        idle = {"currentReplicas": current, "desiredReplicas": get_replicas(target)}
+        yield from _update_status(scaler, idle, conditions)
         return
-    desired, limited = _desired(scaler, int(load))
-    active = _condition("ScalingActive", "True", "ValidMetricFound", "", now)
+    desired, limited = _compute_desired(scaler, int(load))
+    active = _build_condition("ScalingActive", "True", "ValidMetricFound", "", now)
     numbers: Object = {"currentReplicas": current, "desiredReplicas": desired}
     if current:
         share = {"averageUtilization": int(load) // current, "averageValue": "0"}
         numbers["currentMetrics"] = [
             {"type": "Resource", "resource": {"name": "cpu", "current": share}}
         ]
-    left = _patience(scaler, view.now) if desired != wanted(target) else 0.0
-    if desired != wanted(target) and left <= 0:
+    left = _compute_cooldown(scaler, view.now) if desired != get_replicas(target) else 0.0
+    if desired != get_replicas(target) and left <= 0:
         numbers["lastScaleTime"] = now
-    yield from _say(scaler, numbers, [able, active, {**limited, "lastTransitionTime": now}])
+    yield from _update_status(
+        scaler, numbers, [able, active, {**limited, "lastTransitionTime": now}]
+    )
     if left > 0:
         yield Requeue(left)
-    elif desired != wanted(target):
-        yield update(served.resource, target, "scale", spec={**spec(target), "replicas": desired})
+    elif desired != get_replicas(target):
+        yield update(
+            served.resource, target, "scale", spec={**get_spec(target), "replicas": desired}
+        )
         text = f"New size: {desired}; reason: cpu resource utilization"
         news = "SuccessfulRescale"
         yield Record(about=scaler, reason=news, message=text, component=_COMPONENT)
 
 
-def _patience(scaler: Object, now: datetime) -> float:
+def _compute_cooldown(scaler: Object, now: datetime) -> float:
     """How long until it may scale again: two autoscalers of one target must not race."""
-    last = time_of(status(scaler).get("lastScaleTime"))
+    last = parse_time(get_status(scaler).get("lastScaleTime"))
     return 0.0 if last is None else _PERIOD_S - (now - last).total_seconds()
 
 
-def _desired(scaler: Object, load: int) -> tuple[int, Object]:
-    least = spec(scaler).get("minReplicas")
-    low, high = int(1 if least is None else least), int(spec(scaler).get("maxReplicas") or 1)
-    ideal = -(-load // _target(scaler))
+def _compute_desired(scaler: Object, load: int) -> tuple[int, Object]:
+    least = get_spec(scaler).get("minReplicas")
+    low, high = int(1 if least is None else least), int(get_spec(scaler).get("maxReplicas") or 1)
+    ideal = -(-load // _get_target_utilization(scaler))
     if ideal > high:
-        return high, _limited("TooManyReplicas", "True")
+        return high, _build_limited_condition("TooManyReplicas", "True")
     if ideal < low:
-        return low, _limited("TooFewReplicas", "True")
-    return ideal, _limited("DesiredWithinRange", "False")
+        return low, _build_limited_condition("TooFewReplicas", "True")
+    return ideal, _build_limited_condition("DesiredWithinRange", "False")
 
 
-def _target(scaler: Object) -> int:
-    for metric in spec(scaler).get("metrics") or ():
+def _get_target_utilization(scaler: Object) -> int:
+    for metric in get_spec(scaler).get("metrics") or ():
         target = (metric.get("resource") or {}).get("target") or {}
         if target.get("averageUtilization"):
             return int(target["averageUtilization"])
     return _TARGET
 
 
-def _limited(reason: str, state: str) -> Object:
+def _build_limited_condition(reason: str, state: str) -> Object:
     return {"type": "ScalingLimited", "status": state, "reason": reason, "message": ""}
 
 
-def _condition(kind: str, state: str, reason: str, message: str, now: str) -> Object:
+def _build_condition(kind: str, state: str, reason: str, message: str, now: str) -> Object:
     return {
         "type": kind,
         "status": state,
@@ -150,12 +156,12 @@ def _condition(kind: str, state: str, reason: str, message: str, now: str) -> Ob
     }
 
 
-def _say(scaler: Object, numbers: Object, conditions: list[Object]) -> Iterator[Action]:
-    merged = status(scaler).get("conditions") or []
+def _update_status(scaler: Object, numbers: Object, conditions: list[Object]) -> Iterator[Action]:
+    merged = get_status(scaler).get("conditions") or []
     for each in conditions:
         merged = with_condition(merged, each)
     new = {**numbers, "conditions": merged}
-    if "lastScaleTime" not in new and status(scaler).get("lastScaleTime"):
-        new["lastScaleTime"] = status(scaler)["lastScaleTime"]
-    if new != status(scaler):
+    if "lastScaleTime" not in new and get_status(scaler).get("lastScaleTime"):
+        new["lastScaleTime"] = get_status(scaler)["lastScaleTime"]
+    if new != get_status(scaler):
         yield update(AUTOSCALERS, scaler, "status", status=new)

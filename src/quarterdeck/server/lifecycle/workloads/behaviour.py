@@ -12,7 +12,7 @@ import enum
 from typing import NamedTuple
 
 from quarterdeck.kit import duration
-from quarterdeck.server.lifecycle.engine.objects import annotations, controller_of
+from quarterdeck.server.lifecycle.engine.objects import get_annotations, get_controller
 from quarterdeck.server.registry.resource import Object
 
 PREFIX = "simulate.quarterdeck.dev/"
@@ -90,26 +90,26 @@ class Behaviour(NamedTuple):
     failure: Failure | None
 
 
-def behaviour_of(pod: Object) -> Behaviour:
+def parse_behaviour(pod: Object) -> Behaviour:
     """Read what a pod's annotations say; what cannot be read counts as not said."""
-    notes = annotations(pod)
+    notes = get_annotations(pod)
     failure = FAILURES.get(notes.get(f"{PREFIX}fail", ""))
-    run_for = _seconds(notes.get(f"{PREFIX}run-for"))
+    run_for = _parse_seconds(notes.get(f"{PREFIX}run-for"))
     crashes = failure is not None and failure.effect is Effect.CRASHES
-    owner = controller_of(pod)
+    owner = get_controller(pod)
     if run_for is None and (crashes or (owner is not None and owner.get("kind") == "Job")):
         run_for = 0.0
     return Behaviour(
-        start_delay=_seconds(notes.get(f"{PREFIX}start-delay")) or 0.0,
-        ready_delay=_seconds(notes.get(f"{PREFIX}ready-delay")) or 0.0,
-        stop_delay=_seconds(notes.get(f"{PREFIX}stop-delay")) or 0.0,
+        start_delay=_parse_seconds(notes.get(f"{PREFIX}start-delay")) or 0.0,
+        ready_delay=_parse_seconds(notes.get(f"{PREFIX}ready-delay")) or 0.0,
+        stop_delay=_parse_seconds(notes.get(f"{PREFIX}stop-delay")) or 0.0,
         run_for=run_for,
-        exit_code=_exit_code(notes.get(f"{PREFIX}exit-code"), failure if crashes else None),
+        exit_code=_parse_exit_code(notes.get(f"{PREFIX}exit-code"), failure if crashes else None),
         failure=failure,
     )
 
 
-def _seconds(text: str | None) -> float | None:
+def _parse_seconds(text: str | None) -> float | None:
     if text is None:
         return None
     try:
@@ -118,7 +118,7 @@ def _seconds(text: str | None) -> float | None:
         return None
 
 
-def _exit_code(text: str | None, failure: Failure | None) -> int:
+def _parse_exit_code(text: str | None, failure: Failure | None) -> int:
     if text is not None and text.isdigit():
         return int(text)
     return 0 if failure is None else failure.exit_code

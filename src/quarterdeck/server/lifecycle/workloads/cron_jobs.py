@@ -4,23 +4,23 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from quarterdeck.server.lifecycle.engine.actions import Action, Create, Record, Requeue
-from quarterdeck.server.lifecycle.engine.controller import keys_of_controller
+from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
-    condition,
-    created_at,
+    build_owner_reference,
     delete,
+    format_moment,
+    get_condition,
+    get_creation_time,
+    get_name,
+    get_namespace,
+    get_spec,
+    get_status,
+    get_uid,
     is_controlled_by,
     is_deleting,
     is_true,
-    name,
-    namespace,
-    owner_reference,
-    spec,
-    stamp,
-    status,
-    time_of,
-    uid,
+    parse_time,
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
@@ -44,19 +44,19 @@ class CronJobs:
     resources: frozenset[str] | None = frozenset({CRON_JOBS, JOBS})
     initial: Sequence[StoreKey] = ()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The cron job itself, or that of a job."""
         if event.key.resource == CRON_JOBS:
             yield event.key
         else:
-            yield from keys_of_controller(event, index, kind="CronJob", resource=CRON_JOBS)
+            yield from find_controller_keys(event, index, kind="CronJob", resource=CRON_JOBS)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """Make what is due, forget what is over, come back in time."""
         cron = view.get(key)
         if cron is None or is_deleting(cron):
             return ()
-        jobs = [job for job in view.owned(uid(cron), JOBS) if is_controlled_by(job, cron)]
+        jobs = [job for job in view.list_owned(get_uid(cron), JOBS) if is_controlled_by(job, cron)]
         return list(_Step(view, cron, jobs).plan())
 
 
@@ -71,78 +71,84 @@ class _Step:
 
     def plan(self) -> Iterator[Action]:
         yield from self._forget()
-        due, following = self._times()
+        due, following = self._find_times()
         started: list[Object] = []
-        last = status(self.cron).get("lastScheduleTime")
-        if due is not None and not spec(self.cron).get("suspend") and not self._is_late(due):
+        last = get_status(self.cron).get("lastScheduleTime")
+        if due is not None and not get_spec(self.cron).get("suspend") and not self._is_late(due):
             actions, job = self._start(due)
             yield from actions
             if job is not None:
-                last = stamp(due)
+                last = format_moment(due)
                 started.append(job)
         if not started:
-            yield from self._say(last)
-        if following is not None and not spec(self.cron).get("suspend"):
+            yield from self._update_status(last)
+        if following is not None and not get_spec(self.cron).get("suspend"):
             yield Requeue(max(0.0, (following - self.view.now).total_seconds()) + 0.01)
 
-    def _times(self) -> tuple[datetime | None, datetime | None]:
+    def _find_times(self) -> tuple[datetime | None, datetime | None]:
         """The last time that is due and was not served, and the next one."""
         try:
-            schedule = parse_schedule(spec(self.cron).get("schedule") or "")
+            schedule = parse_schedule(get_spec(self.cron).get("schedule") or "")
         except ScheduleError:
             return None, None
-        zone, now = spec(self.cron).get("timeZone"), self.view.now
-        begun = time_of(status(self.cron).get("lastScheduleTime")) or created_at(self.cron) or now
+        zone, now = get_spec(self.cron).get("timeZone"), self.view.now
+        begun = (
+            parse_time(get_status(self.cron).get("lastScheduleTime"))
+            or get_creation_time(self.cron)
+            or now
+        )
         for job in self.jobs:  # a job that exists was served, whatever the status says
-            served = time_of((job["metadata"].get("annotations") or {}).get(_SCHEDULED))
+            served = parse_time((job["metadata"].get("annotations") or {}).get(_SCHEDULED))
             begun = max(begun, served) if served is not None else begun
-        limit = spec(self.cron).get("startingDeadlineSeconds")
+        limit = get_spec(self.cron).get("startingDeadlineSeconds")
         if limit is not None:
             begun = max(begun, now - timedelta(seconds=limit))
         due, found = None, 0
-        following = schedule.after(begun, zone)
+        following = schedule.find_next(begun, zone)
         while following is not None and following <= now:
             due, found = following, found + 1
             if found == _TOO_MANY:
-                following = schedule.after(max(following, now - timedelta(hours=1)), zone)
+                following = schedule.find_next(max(following, now - timedelta(hours=1)), zone)
             else:
-                following = schedule.after(following, zone)
+                following = schedule.find_next(following, zone)
         return due, following
 
     def _is_late(self, due: datetime) -> bool:
-        limit = spec(self.cron).get("startingDeadlineSeconds")
+        limit = get_spec(self.cron).get("startingDeadlineSeconds")
         return limit is not None and due + timedelta(seconds=limit) < self.view.now
 
     def _start(self, due: datetime) -> tuple[list[Action], Object | None]:
-        policy = spec(self.cron).get("concurrencyPolicy") or "Allow"
+        policy = get_spec(self.cron).get("concurrencyPolicy") or "Allow"
         actions: list[Action] = []
         if self.active and policy == "Forbid":
             text = (
                 "Not starting job because prior execution is running and concurrency policy is"
                 " Forbid"
             )
-            return [self._news("JobAlreadyActive", text)], None
+            return [self._build_event("JobAlreadyActive", text)], None
         if self.active and policy == "Replace":
             for job in self.active:
                 actions.append(delete(JOBS, job))
-                actions.append(self._news("SuccessfulDelete", f"Deleted job {name(job)}"))
-        job = self._job(due)
+                actions.append(
+                    self._build_event("SuccessfulDelete", f"Deleted job {get_name(job)}")
+                )
+        job = self._build_job(due)
         actions.append(Create(JOBS, job))
-        actions.append(self._news("SuccessfulCreate", f"Created job {name(job)}"))
+        actions.append(self._build_event("SuccessfulCreate", f"Created job {get_name(job)}"))
         return actions, job
 
-    def _job(self, due: datetime) -> Object:
-        template = spec(self.cron).get("jobTemplate") or {}
+    def _build_job(self, due: datetime) -> Object:
+        template = get_spec(self.cron).get("jobTemplate") or {}
         given = template.get("metadata") or {}
         return {
             "kind": "Job",
             "apiVersion": "batch/v1",
             "metadata": {
-                "name": f"{name(self.cron)}-{int(due.timestamp()) // 60}",
-                "namespace": namespace(self.cron),
+                "name": f"{get_name(self.cron)}-{int(due.timestamp()) // 60}",
+                "namespace": get_namespace(self.cron),
                 "labels": dict(given.get("labels") or {}),
-                "annotations": {**(given.get("annotations") or {}), _SCHEDULED: stamp(due)},
-                "ownerReferences": [owner_reference(self.cron)],
+                "annotations": {**(given.get("annotations") or {}), _SCHEDULED: format_moment(due)},
+                "ownerReferences": [build_owner_reference(self.cron)],
             },
             "spec": template.get("spec") or {},
         }
@@ -153,20 +159,20 @@ class _Step:
             ("Complete", "successfulJobsHistoryLimit"),
             ("Failed", "failedJobsHistoryLimit"),
         ):
-            limit = spec(self.cron).get(member)
+            limit = get_spec(self.cron).get(member)
             if limit is None:
                 continue
             over = [
                 job
                 for job in self.jobs
-                if is_true(status(job).get("conditions"), kind) and not is_deleting(job)
+                if is_true(get_status(job).get("conditions"), kind) and not is_deleting(job)
             ]
-            over.sort(key=lambda job: status(job).get("startTime") or "")
+            over.sort(key=lambda job: get_status(job).get("startTime") or "")
             for job in over[: max(0, len(over) - limit)]:
                 yield delete(JOBS, job)
-                yield self._news("SuccessfulDelete", f"Deleted job {name(job)}")
+                yield self._build_event("SuccessfulDelete", f"Deleted job {get_name(job)}")
 
-    def _say(self, last: str | None) -> Iterator[Action]:
+    def _update_status(self, last: str | None) -> Iterator[Action]:
         served = [
             each
             for job in self.jobs
@@ -175,38 +181,42 @@ class _Step:
         last = max([*served, *([last] if last else [])], default=None)
         new: Object = {}
         if self.active:
-            new["active"] = [_reference(job) for job in self.active]
+            new["active"] = [_build_reference(job) for job in self.active]
         if last:
             new["lastScheduleTime"] = last
-        if (success := self._last_success()) is not None:
+        if (success := self._find_last_success()) is not None:
             new["lastSuccessfulTime"] = success
-        if new != status(self.cron):
+        if new != get_status(self.cron):
             yield update(CRON_JOBS, self.cron, "status", status=new)
-        known = {each.get("uid") for each in status(self.cron).get("active") or ()}
+        known = {each.get("uid") for each in get_status(self.cron).get("active") or ()}
         for job in self.jobs:
-            if uid(job) in known and is_over(job):
-                how = "Complete" if is_true(status(job).get("conditions"), "Complete") else "Failed"
-                text = f"Saw completed job: {name(job)}, condition: {how}"
-                yield self._news("SawCompletedJob", text)
+            if get_uid(job) in known and is_over(job):
+                how = (
+                    "Complete"
+                    if is_true(get_status(job).get("conditions"), "Complete")
+                    else "Failed"
+                )
+                text = f"Saw completed job: {get_name(job)}, condition: {how}"
+                yield self._build_event("SawCompletedJob", text)
 
-    def _last_success(self) -> str | None:
+    def _find_last_success(self) -> str | None:
         times = [
             found.get("lastTransitionTime")
             for job in self.jobs
-            if (found := condition(status(job).get("conditions"), "Complete")) is not None
+            if (found := get_condition(get_status(job).get("conditions"), "Complete")) is not None
         ]
-        present = status(self.cron).get("lastSuccessfulTime")
+        present = get_status(self.cron).get("lastSuccessfulTime")
         return max([each for each in (*times, present) if each], default=None)
 
-    def _news(self, reason: str, message: str) -> Record:
+    def _build_event(self, reason: str, message: str) -> Record:
         return Record(about=self.cron, reason=reason, message=message, component=_COMPONENT)
 
 
-def _reference(job: Object) -> Object:
+def _build_reference(job: Object) -> Object:
     return {
         "kind": "Job",
-        "namespace": namespace(job),
-        "name": name(job),
-        "uid": uid(job),
+        "namespace": get_namespace(job),
+        "name": get_name(job),
+        "uid": get_uid(job),
         "apiVersion": "batch/v1",
     }

@@ -38,20 +38,20 @@ class Schedule(NamedTuple):
     every_s: float = 0.0
     """For `@every`, the pause; the fields mean nothing then."""
 
-    def after(self, moment: datetime, zone: str | None = None) -> datetime | None:
+    def find_next(self, moment: datetime, zone: str | None = None) -> datetime | None:
         """The first time after a moment, in UTC; None if there is none in five years."""
         if self.every_s:
             return moment.replace(microsecond=0) + timedelta(seconds=self.every_s)
-        local = moment.astimezone(_zone(zone)) if zone else moment
+        local = moment.astimezone(_load_zone(zone)) if zone else moment
         wall = local.replace(second=0, microsecond=0, tzinfo=None) + timedelta(minutes=1)
         end = wall + _FURTHEST
         while wall < end:
-            wall, fits = self._closer(wall)
+            wall, fits = self._advance(wall)
             if fits:
                 return wall.replace(tzinfo=local.tzinfo).astimezone(moment.tzinfo)
         return None
 
-    def _closer(self, wall: datetime) -> tuple[datetime, bool]:
+    def _advance(self, wall: datetime) -> tuple[datetime, bool]:
         """A step towards the next fitting time, over all that cannot fit; whether it is one."""
         if wall.month not in self.months:
             year, month = (wall.year + 1, 1) if wall.month == 12 else (wall.year, wall.month + 1)
@@ -72,7 +72,7 @@ class Schedule(NamedTuple):
         return day or weekday
 
 
-def _zone(name: str) -> tzinfo:
+def _load_zone(name: str) -> tzinfo:
     """A time zone; few schedules name one, so its data is loaded when one does."""
     from zoneinfo import ZoneInfo
 
@@ -87,16 +87,16 @@ def parse_schedule(text: str) -> Schedule:
         ScheduleError: if it is none.
     """
     if text.startswith("@every "):
-        return _every(text.removeprefix("@every "))
+        return _parse_every(text.removeprefix("@every "))
     fields = _WORDS.get(text, text).split()
     if len(fields) != 5:
         raise ScheduleError(f"a schedule has 5 fields, not {len(fields)}: {text!r}")
     try:
-        minutes = _values(fields[0], 0, 59)
-        hours = _values(fields[1], 0, 23)
-        days = _values(fields[2], 1, 31)
-        months = _values(fields[3], 1, 12, _MONTHS)
-        weekdays = _values(fields[4], 0, 6, _DAYS)
+        minutes = _parse_field(fields[0], 0, 59)
+        hours = _parse_field(fields[1], 0, 23)
+        days = _parse_field(fields[2], 1, 31)
+        months = _parse_field(fields[3], 1, 12, _MONTHS)
+        weekdays = _parse_field(fields[4], 0, 6, _DAYS)
     except ValueError as error:
         raise ScheduleError(f"not a schedule: {text!r}") from error
     return Schedule(
@@ -110,7 +110,7 @@ def parse_schedule(text: str) -> Schedule:
     )
 
 
-def _every(text: str) -> Schedule:
+def _parse_every(text: str) -> Schedule:
     try:
         seconds = max(1.0, duration.parse(text) / _NANO)
     except ValueError as error:
@@ -119,22 +119,24 @@ def _every(text: str) -> Schedule:
     return Schedule(none, none, none, none, none, any_day=True, any_weekday=True, every_s=seconds)
 
 
-def _values(field: str, low: int, high: int, words: tuple[str, ...] = ()) -> frozenset[int]:
-    return frozenset(value for part in field.split(",") for value in _part(part, low, high, words))
+def _parse_field(field: str, low: int, high: int, words: tuple[str, ...] = ()) -> frozenset[int]:
+    return frozenset(
+        value for part in field.split(",") for value in _parse_part(part, low, high, words)
+    )
 
 
-def _part(text: str, low: int, high: int, words: tuple[str, ...]) -> range:
+def _parse_part(text: str, low: int, high: int, words: tuple[str, ...]) -> range:
     spread, slash, step = text.partition("/")
     first, dash, last = spread.partition("-")
     if first in ("*", "?"):
         start, end = low, high
     else:
-        start = _number(first, low, words)
-        end = _number(last, low, words) if dash else high if slash else start
+        start = _parse_number(first, low, words)
+        end = _parse_number(last, low, words) if dash else high if slash else start
     if not low <= start <= end <= high:
         raise ValueError(text)
     return range(start, end + 1, int(step) if slash else 1)
 
 
-def _number(text: str, low: int, words: tuple[str, ...]) -> int:
+def _parse_number(text: str, low: int, words: tuple[str, ...]) -> int:
     return words.index(text.lower()) + low if text.lower() in words else int(text)

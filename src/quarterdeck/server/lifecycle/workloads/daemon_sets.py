@@ -4,38 +4,38 @@ from collections.abc import Iterator, Sequence
 
 from quarterdeck.server.lifecycle.controllers.pod_termination import NODES
 from quarterdeck.server.lifecycle.engine.actions import Action, Requeue
-from quarterdeck.server.lifecycle.engine.controller import keys_of_controller
+from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
-    created_at,
+    get_creation_time,
+    get_labels,
+    get_name,
+    get_spec,
+    get_status,
     is_deleting,
-    labels,
-    name,
-    spec,
-    status,
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.pods import (
     PODS,
-    available_in,
+    build_pod,
     claim,
+    compute_time_to_available,
     create_pod,
     delete_pod,
+    generate_suffix,
     is_finished,
     is_ready,
-    new_pod,
-    random_suffix,
-    selector_of,
+    parse_selector,
 )
 from quarterdeck.server.lifecycle.workloads.revisions import (
     HASH_LABEL,
+    build_history,
     forget_old,
     hash_of,
-    history_of,
 )
-from quarterdeck.server.lifecycle.workloads.rollout import bounds
-from quarterdeck.server.lifecycle.workloads.scheduler import why_not
+from quarterdeck.server.lifecycle.workloads.rollout import compute_bounds
+from quarterdeck.server.lifecycle.workloads.scheduler import explain_misfit
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
@@ -63,7 +63,7 @@ class DaemonSets:
     def __init__(self) -> None:
         self._known: dict[StoreKey, None] = {}
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The set itself, that of a pod; all of them when a node changes."""
         if event.key.resource == DAEMON_SETS:
             if event.after is None:
@@ -74,12 +74,12 @@ class DaemonSets:
         elif event.key.resource == NODES:
             yield from tuple(self._known)
         else:
-            yield from keys_of_controller(event, index, kind="DaemonSet", resource=DAEMON_SETS)
+            yield from find_controller_keys(event, index, kind="DaemonSet", resource=DAEMON_SETS)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """Make and delete pods, node by node; then say how they are."""
         daemons = view.get(key)
-        selector = None if daemons is None else selector_of(daemons)
+        selector = None if daemons is None else parse_selector(daemons)
         if daemons is None or selector is None:
             return ()
         pods, actions = claim(view, daemons, PODS, selector)
@@ -92,34 +92,36 @@ class _Step:
     def __init__(self, view: View, daemons: Object, pods: list[Object]) -> None:
         self.view = view
         self.daemons = daemons
-        self.history = history_of(view, daemons)
+        self.history = build_history(view, daemons)
         self.hash = hash_of(self.history.newest)
-        self.nodes = {name(node): node for node in view.few(NODES)}
+        self.nodes = {get_name(node): node for node in view.list_few(NODES)}
         self.placed: dict[str, list[Object]] = {}
         for pod in pods:
-            self.placed.setdefault(_node_of(pod), []).append(pod)
-        self.wanted = [each for each, node in self.nodes.items() if not why_not(self._probe, node)]
+            self.placed.setdefault(_get_node_name(pod), []).append(pod)
+        self.wanted = [
+            each for each, node in self.nodes.items() if not explain_misfit(self._probe, node)
+        ]
 
     @property
     def _probe(self) -> Object:
         """A pod that asks nodes whether they would have it."""
-        template = spec(self.daemons).get("template") or {}
-        return _tolerant(new_pod(self.daemons, template, "probe"))
+        template = get_spec(self.daemons).get("template") or {}
+        return _add_tolerations(build_pod(self.daemons, template, "probe"))
 
     def plan(self) -> Iterator[Action]:
         yield from self.history.actions
         changed = False
         if not is_deleting(self.daemons):
-            for action in (*self._place(), *self._replace()):
+            for action in (*self._create_pods(), *self._replace_pods()):
                 changed = True
                 yield action
         if not changed:
-            yield from self._say()
+            yield from self._update_status()
             every = [pod for pods in self.placed.values() for pod in pods]
-            live = {f"{name(self.daemons)}-{labels(pod).get(HASH_LABEL)}" for pod in every}
+            live = {f"{get_name(self.daemons)}-{get_labels(pod).get(HASH_LABEL)}" for pod in every}
             yield from forget_old(self.daemons, self.history, live)
 
-    def _place(self) -> Iterator[Action]:
+    def _create_pods(self) -> Iterator[Action]:
         for node in self.wanted:
             pods = self.placed.get(node, [])
             for pod in pods:
@@ -128,7 +130,7 @@ class _Step:
             active = [pod for pod in pods if not is_finished(pod)]
             if not active:
                 yield from self._make(node)
-            for pod in sorted(active, key=_age)[1:]:
+            for pod in sorted(active, key=_get_age_key)[1:]:
                 if not is_deleting(pod):
                     yield from delete_pod(self.daemons, pod, _COMPONENT)
         for node, pods in self.placed.items():
@@ -138,10 +140,10 @@ class _Step:
                         yield from delete_pod(self.daemons, pod, _COMPONENT)
 
     def _make(self, node: str) -> Iterator[Action]:
-        template = spec(self.daemons).get("template") or {}
-        prefix = f"{name(self.daemons)}-"
-        pod_name = prefix[:58] + random_suffix(self.view.random)
-        pod = _tolerant(new_pod(self.daemons, template, pod_name, generateName=prefix))
+        template = get_spec(self.daemons).get("template") or {}
+        prefix = f"{get_name(self.daemons)}-"
+        pod_name = prefix[:58] + generate_suffix(self.view.random)
+        pod = _add_tolerations(build_pod(self.daemons, template, pod_name, generateName=prefix))
         number = self.daemons["metadata"].get("generation") or 1
         pod["metadata"]["labels"] = {
             **(pod["metadata"].get("labels") or {}),
@@ -157,13 +159,13 @@ class _Step:
         }
         yield from create_pod(self.daemons, pod, _COMPONENT)
 
-    def _replace(self) -> Iterator[Action]:
+    def _replace_pods(self) -> Iterator[Action]:
         """Pods of an older template, as many as may be away at once."""
-        strategy = spec(self.daemons).get("updateStrategy") or {}
+        strategy = get_spec(self.daemons).get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
             return
         rolling = strategy.get("rollingUpdate") or {}
-        most = bounds(len(self.wanted), 0, rolling.get("maxUnavailable", 1)).unavailable
+        most = compute_bounds(len(self.wanted), 0, rolling.get("maxUnavailable", 1)).unavailable
         away = 0
         old: list[tuple[bool, Object]] = []
         for node in self.wanted:
@@ -178,18 +180,20 @@ class _Step:
             yield from delete_pod(self.daemons, pod, _COMPONENT)
 
     def _is_old(self, pod: Object) -> bool:
-        return labels(pod).get(HASH_LABEL) != self.hash and not is_deleting(pod)
+        return get_labels(pod).get(HASH_LABEL) != self.hash and not is_deleting(pod)
 
     def _is_available(self, pod: Object) -> bool:
-        seconds = spec(self.daemons).get("minReadySeconds") or 0
-        return not is_deleting(pod) and available_in(pod, seconds, self.view.now) == 0
+        seconds = get_spec(self.daemons).get("minReadySeconds") or 0
+        return not is_deleting(pod) and compute_time_to_available(pod, seconds, self.view.now) == 0
 
-    def _say(self) -> Iterator[Action]:
-        seconds = spec(self.daemons).get("minReadySeconds") or 0
-        first = [min(self.placed[node], key=_age) for node in self.wanted if node in self.placed]
-        waits = [available_in(pod, seconds, self.view.now) for pod in first]
+    def _update_status(self) -> Iterator[Action]:
+        seconds = get_spec(self.daemons).get("minReadySeconds") or 0
+        first = [
+            min(self.placed[node], key=_get_age_key) for node in self.wanted if node in self.placed
+        ]
+        waits = [compute_time_to_available(pod, seconds, self.view.now) for pod in first]
         available = sum(wait == 0 for wait in waits)
-        updated = sum(labels(pod).get(HASH_LABEL) == self.hash for pod in first)
+        updated = sum(get_labels(pod).get(HASH_LABEL) == self.hash for pod in first)
         new = {
             "currentNumberScheduled": len(first),
             "numberMisscheduled": sum(node not in self.wanted for node in self.placed),
@@ -202,28 +206,28 @@ class _Step:
         }
         optional = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable")
         new = {member: each for member, each in new.items() if each or member not in optional}
-        if new != status(self.daemons):
+        if new != get_status(self.daemons):
             yield update(DAEMON_SETS, self.daemons, "status", status=new)
         if pending := [wait for wait in waits if wait]:
             yield Requeue(min(pending))
 
 
-def _age(pod: Object) -> tuple[bool, float, str]:
-    made = created_at(pod)
-    return (is_deleting(pod), made.timestamp() if made else 0.0, name(pod))
+def _get_age_key(pod: Object) -> tuple[bool, float, str]:
+    made = get_creation_time(pod)
+    return (is_deleting(pod), made.timestamp() if made else 0.0, get_name(pod))
 
 
-def _tolerant(pod: Object) -> Object:
+def _add_tolerations(pod: Object) -> Object:
     extra = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in _TOLERATED]
     given = pod["spec"].get("tolerations") or []
     return {**pod, "spec": {**pod["spec"], "tolerations": [*given, *extra]}}
 
 
-def _node_of(pod: Object) -> str:
+def _get_node_name(pod: Object) -> str:
     """Where a pod is, or is meant to be."""
-    if host := spec(pod).get("nodeName"):
+    if host := get_spec(pod).get("nodeName"):
         return str(host)
-    affinity = (spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
+    affinity = (get_spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
         for field in term.get("matchFields") or ():

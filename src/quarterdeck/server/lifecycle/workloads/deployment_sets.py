@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 from quarterdeck.server.lifecycle.engine.objects import (
-    annotations,
-    created_at,
+    build_owner_reference,
+    get_annotations,
+    get_creation_time,
+    get_name,
+    get_namespace,
+    get_spec,
+    get_status,
     is_deleting,
-    name,
-    namespace,
-    owner_reference,
-    spec,
-    status,
 )
-from quarterdeck.server.lifecycle.workloads.replica_sets import wanted
+from quarterdeck.server.lifecycle.workloads.replica_sets import get_replicas
 from quarterdeck.server.lifecycle.workloads.rollout import Set
 from quarterdeck.server.registry.resource import Object
 
@@ -33,54 +33,56 @@ _NOT_COPIED = frozenset(
 )
 
 
-def new_set(deployment: Object, suffix: str, size: int, notes: dict[str, str]) -> Object:
+def build_replica_set(deployment: Object, suffix: str, size: int, notes: dict[str, str]) -> Object:
     """The replica set of the present template."""
-    template = spec(deployment).get("template") or {}
+    template = get_spec(deployment).get("template") or {}
     given = template.get("metadata") or {}
     tagged = {**(given.get("labels") or {}), HASH_LABEL: suffix}
-    selector = spec(deployment).get("selector") or {}
+    selector = get_spec(deployment).get("selector") or {}
     matched = {**(selector.get("matchLabels") or {}), HASH_LABEL: suffix}
     return {
         "kind": "ReplicaSet",
         "apiVersion": "apps/v1",
         "metadata": {
-            "name": f"{name(deployment)}-{suffix}",
-            "namespace": namespace(deployment),
+            "name": f"{get_name(deployment)}-{suffix}",
+            "namespace": get_namespace(deployment),
             "labels": tagged,
             "annotations": notes,
-            "ownerReferences": [owner_reference(deployment)],
+            "ownerReferences": [build_owner_reference(deployment)],
         },
         "spec": {
             "replicas": size,
-            "minReadySeconds": spec(deployment).get("minReadySeconds") or 0,
+            "minReadySeconds": get_spec(deployment).get("minReadySeconds") or 0,
             "selector": {**selector, "matchLabels": matched},
             "template": {**template, "metadata": {**given, "labels": tagged}},
         },
     }
 
 
-def copied_notes(deployment: Object) -> dict[str, str]:
+def copy_annotations(deployment: Object) -> dict[str, str]:
     """The annotations that a replica set takes over from its deployment."""
-    return {key: text for key, text in annotations(deployment).items() if key not in _NOT_COPIED}
+    return {
+        key: text for key, text in get_annotations(deployment).items() if key not in _NOT_COPIED
+    }
 
 
-def age_of(replica_set: Object) -> tuple[object, str]:
+def get_age_key(replica_set: Object) -> tuple[object, str]:
     """Sorts replica sets from the oldest to the newest."""
-    made = created_at(replica_set)
-    return (made.timestamp() if made else 0.0, name(replica_set))
+    made = get_creation_time(replica_set)
+    return (made.timestamp() if made else 0.0, get_name(replica_set))
 
 
 def is_of(replica_set: Object, deployment: Object) -> bool:
     """Whether a set has the present template, apart from the label that names it."""
     if is_deleting(replica_set):
         return False
-    template = spec(replica_set).get("template") or {}
+    template = get_spec(replica_set).get("template") or {}
     given = template.get("metadata") or {}
     tags = {key: text for key, text in (given.get("labels") or {}).items() if key != HASH_LABEL}
     plain = {**given, "labels": tags}
     if not tags:
         del plain["labels"]
-    other = spec(deployment).get("template") or {}
+    other = get_spec(deployment).get("template") or {}
     other_given = {
         key: value for key, value in (other.get("metadata") or {}).items() if value is not None
     }
@@ -88,31 +90,31 @@ def is_of(replica_set: Object, deployment: Object) -> bool:
     return bool(plain == other_given and template.get("spec") == other.get("spec"))
 
 
-def number_of(replica_set: Object) -> Set:
+def count_replicas(replica_set: Object) -> Set:
     """A replica set in numbers."""
-    return Set(wanted(replica_set), status(replica_set).get("availableReplicas") or 0)
+    return Set(get_replicas(replica_set), get_status(replica_set).get("availableReplicas") or 0)
 
 
-def numbers_of(replica_sets: Sequence[Object]) -> list[Set]:
+def count_all_replicas(replica_sets: Sequence[Object]) -> list[Set]:
     """Replica sets in numbers."""
-    return [number_of(each) for each in replica_sets]
+    return [count_replicas(each) for each in replica_sets]
 
 
 def is_saturated(replica_set: Object, replicas: int) -> bool:
     """Whether a set has all the replicas there should be."""
     return (
-        wanted(replica_set) == replicas
-        and (status(replica_set).get("availableReplicas") or 0) == replicas
-        and annotations(replica_set).get(DESIRED) == str(replicas)
+        get_replicas(replica_set) == replicas
+        and (get_status(replica_set).get("availableReplicas") or 0) == replicas
+        and get_annotations(replica_set).get(DESIRED) == str(replicas)
     )
 
 
-def revision_of_set(replica_set: Object) -> int:
+def get_set_revision(replica_set: Object) -> int:
     """The number of the rollout a set belongs to."""
-    text = annotations(replica_set).get(REVISION, "0")
+    text = get_annotations(replica_set).get(REVISION, "0")
     return int(text) if text.isdigit() else 0
 
 
-def generation_of(value: Object) -> int:
+def get_generation(value: Object) -> int:
     """How often the spec of an object changed."""
     return int(value["metadata"].get("generation") or 0)

@@ -5,15 +5,15 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from quarterdeck.server.lifecycle.engine.objects import (
-    condition,
-    name,
-    spec,
-    stamp,
-    status,
-    time_of,
+    format_moment,
+    get_condition,
+    get_name,
+    get_spec,
+    get_status,
+    parse_time,
 )
-from quarterdeck.server.lifecycle.workloads.replica_sets import wanted
-from quarterdeck.server.registry.object_meta import facts_of
+from quarterdeck.server.lifecycle.workloads.replica_sets import get_replicas
+from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent
 
@@ -37,67 +37,69 @@ class Observed(NamedTuple):
     unavailable: int
 
 
-def labels_of(event: StoreEvent) -> Mapping[str, str] | None:
+def get_deleted_labels(event: StoreEvent) -> Mapping[str, str] | None:
     """The labels of an object that is gone."""
-    return None if event.before is None else facts_of(event.before).labels
+    return None if event.before is None else get_object_meta(event.before).labels
 
 
 def compute(deployment: Object, observed: Observed, now: datetime) -> Object:
     """The status of a deployment."""
-    new = _numbers(deployment, observed)
-    conditions = list(status(deployment).get("conditions") or ())
-    conditions = _with(conditions, _available(deployment, new, observed.unavailable), now)
-    conditions = _progress(deployment, observed, new, conditions, now)
-    conditions = _failure(observed, conditions, now)
+    new = _build_replica_counts(deployment, observed)
+    conditions = list(get_status(deployment).get("conditions") or ())
+    conditions = _with(
+        conditions, _build_available_condition(deployment, new, observed.unavailable), now
+    )
+    conditions = _update_progress(deployment, observed, new, conditions, now)
+    conditions = _update_failure(observed, conditions, now)
     new["conditions"] = conditions
-    if (collisions := status(deployment).get("collisionCount")) is not None:
+    if (collisions := get_status(deployment).get("collisionCount")) is not None:
         new["collisionCount"] = collisions
     return new
 
 
 def is_complete(deployment: Object, numbers: Object) -> bool:
     """Whether all pods are of the new template and serve, and none is left of the others."""
-    replicas = wanted(deployment)
+    replicas = get_replicas(deployment)
     return (
         (numbers.get("updatedReplicas") or 0) == replicas
         and (numbers.get("replicas") or 0) == replicas
         and (numbers.get("availableReplicas") or 0) == replicas
-        and (numbers.get("observedGeneration") or 0) >= _generation(deployment)
+        and (numbers.get("observedGeneration") or 0) >= _get_generation(deployment)
     )
 
 
-def deadline_in(deployment: Object, numbers: Object, now: datetime) -> float | None:
+def compute_time_left(deployment: Object, numbers: Object, now: datetime) -> float | None:
     """How long the rollout may still take without progress; None if nobody waits for it."""
-    found = condition(numbers.get("conditions"), "Progressing")
-    seconds = _deadline(deployment)
-    if found is None or seconds is None or spec(deployment).get("paused"):
+    found = get_condition(numbers.get("conditions"), "Progressing")
+    seconds = _get_deadline(deployment)
+    if found is None or seconds is None or get_spec(deployment).get("paused"):
         return None
     if found.get("reason") in (AVAILABLE, EXCEEDED, PAUSED) or is_complete(deployment, numbers):
         return None
-    last = time_of(found.get("lastUpdateTime"))
+    last = parse_time(found.get("lastUpdateTime"))
     if last is None:
         return None
     return max(0.0, (last + timedelta(seconds=seconds) - now).total_seconds()) + 1.0
 
 
-def _generation(deployment: Object) -> int:
+def _get_generation(deployment: Object) -> int:
     return int(deployment["metadata"].get("generation") or 0)
 
 
-def _deadline(deployment: Object) -> int | None:
-    seconds = spec(deployment).get("progressDeadlineSeconds")
+def _get_deadline(deployment: Object) -> int | None:
+    seconds = get_spec(deployment).get("progressDeadlineSeconds")
     return None if seconds is None or seconds >= _NO_DEADLINE else int(seconds)
 
 
-def _numbers(deployment: Object, observed: Observed) -> Object:
+def _build_replica_counts(deployment: Object, observed: Observed) -> Object:
     sets = observed.sets
-    new = status(observed.new) if observed.new is not None else {}
-    total = sum(wanted(each) for each in sets)
+    new = get_status(observed.new) if observed.new is not None else {}
+    total = sum(get_replicas(each) for each in sets)
     if observed.created is not None:
-        total += wanted(observed.created)
+        total += get_replicas(observed.created)
     available = _sum(sets, "availableReplicas")
     numbers = {
-        "observedGeneration": _generation(deployment),
+        "observedGeneration": _get_generation(deployment),
         "replicas": _sum(sets, "replicas"),
         "updatedReplicas": new.get("replicas") or 0,
         "readyReplicas": _sum(sets, "readyReplicas"),
@@ -108,13 +110,13 @@ def _numbers(deployment: Object, observed: Observed) -> Object:
 
 
 def _sum(sets: Sequence[Object], member: str) -> int:
-    return sum(status(each).get(member) or 0 for each in sets)
+    return sum(get_status(each).get(member) or 0 for each in sets)
 
 
 # conditions --------------------------------------------------------------------------------------
 
 
-def _condition(kind: str, state: str, reason: str, message: str) -> Object:
+def _build_condition(kind: str, state: str, reason: str, message: str) -> Object:
     return {"type": kind, "status": state, "reason": reason, "message": message}
 
 
@@ -122,14 +124,14 @@ def _with(
     conditions: list[Object], new: Object, now: datetime, *, touch: bool = False
 ) -> list[Object]:
     """The conditions with one set: times change with status and reason, or if it is touched."""
-    old = condition(conditions, new["type"])
+    old = get_condition(conditions, new["type"])
     if (
         old is not None
         and not touch
         and (old.get("status"), old.get("reason")) == (new["status"], new["reason"])
     ):
         return conditions
-    moment = stamp(now)
+    moment = format_moment(now)
     since = moment
     if old is not None and old.get("status") == new["status"]:
         since = old.get("lastTransitionTime") or moment
@@ -144,62 +146,62 @@ def _with(
     return [*(each for each in conditions if each.get("type") != new["type"]), fresh]
 
 
-def _available(deployment: Object, numbers: Object, unavailable: int) -> Object:
-    floor = wanted(deployment) - unavailable
+def _build_available_condition(deployment: Object, numbers: Object, unavailable: int) -> Object:
+    floor = get_replicas(deployment) - unavailable
     if (numbers.get("availableReplicas") or 0) >= floor:
         text = "Deployment has minimum availability."
-        return _condition("Available", "True", "MinimumReplicasAvailable", text)
+        return _build_condition("Available", "True", "MinimumReplicasAvailable", text)
     text = "Deployment does not have minimum availability."
-    return _condition("Available", "False", "MinimumReplicasUnavailable", text)
+    return _build_condition("Available", "False", "MinimumReplicasUnavailable", text)
 
 
-def _progress(
+def _update_progress(
     deployment: Object, observed: Observed, new: Object, conditions: list[Object], now: datetime
 ) -> list[Object]:
-    if _deadline(deployment) is None:
+    if _get_deadline(deployment) is None:
         return [each for each in conditions if each.get("type") != "Progressing"]
-    present = condition(conditions, "Progressing")
+    present = get_condition(conditions, "Progressing")
     reason = None if present is None else present.get("reason")
-    if spec(deployment).get("paused"):
+    if get_spec(deployment).get("paused"):
         if reason in (EXCEEDED, PAUSED):
             return conditions
-        return _with(conditions, _unknown(PAUSED, "Deployment is paused"), now)
+        return _with(conditions, _build_unknown_condition(PAUSED, "Deployment is paused"), now)
     if reason == PAUSED:
-        return _with(conditions, _unknown(RESUMED, "Deployment is resumed"), now)
+        return _with(conditions, _build_unknown_condition(RESUMED, "Deployment is resumed"), now)
     if observed.created is not None:
-        text = f'Created new replica set "{name(observed.created)}"'
-        return _with(conditions, _condition("Progressing", "True", CREATED, text), now)
+        text = f'Created new replica set "{get_name(observed.created)}"'
+        return _with(conditions, _build_condition("Progressing", "True", CREATED, text), now)
     if present is None and observed.new is not None:
-        text = f'Found new replica set "{name(observed.new)}"'
-        conditions = _with(conditions, _condition("Progressing", "True", FOUND, text), now)
+        text = f'Found new replica set "{get_name(observed.new)}"'
+        conditions = _with(conditions, _build_condition("Progressing", "True", FOUND, text), now)
         reason = FOUND
     is_done = new.get("replicas", 0) == new.get("updatedReplicas", 0) and reason == AVAILABLE
     if is_done:
         return conditions
-    return _advance(deployment, observed, new, conditions, now)
+    return _advance_progress(deployment, observed, new, conditions, now)
 
 
-def _advance(
+def _advance_progress(
     deployment: Object, observed: Observed, new: Object, conditions: list[Object], now: datetime
 ) -> list[Object]:
-    who = f'Deployment "{name(deployment)}"'
+    who = f'Deployment "{get_name(deployment)}"'
     if observed.new is not None:
-        who = f'ReplicaSet "{name(observed.new)}"'
+        who = f'ReplicaSet "{get_name(observed.new)}"'
     if is_complete(deployment, new):
         text = f"{who} has successfully progressed."
-        return _with(conditions, _condition("Progressing", "True", AVAILABLE, text), now)
-    if _has_progressed(status(deployment), new):
+        return _with(conditions, _build_condition("Progressing", "True", AVAILABLE, text), now)
+    if _has_progressed(get_status(deployment), new):
         text = f"{who} is progressing."
-        touched = _condition("Progressing", "True", UPDATED, text)
+        touched = _build_condition("Progressing", "True", UPDATED, text)
         return _with(conditions, touched, now, touch=True)
     if _is_overdue(deployment, conditions, now):
         text = f"{who} has timed out progressing."
-        return _with(conditions, _condition("Progressing", "False", EXCEEDED, text), now)
+        return _with(conditions, _build_condition("Progressing", "False", EXCEEDED, text), now)
     return conditions
 
 
-def _unknown(reason: str, message: str) -> Object:
-    return _condition("Progressing", "Unknown", reason, message)
+def _build_unknown_condition(reason: str, message: str) -> Object:
+    return _build_condition("Progressing", "Unknown", reason, message)
 
 
 def _has_progressed(old: Object, new: Object) -> bool:
@@ -218,22 +220,22 @@ def _has_progressed(old: Object, new: Object) -> bool:
 
 
 def _is_overdue(deployment: Object, conditions: list[Object], now: datetime) -> bool:
-    found, seconds = condition(conditions, "Progressing"), _deadline(deployment)
+    found, seconds = get_condition(conditions, "Progressing"), _get_deadline(deployment)
     if found is None or seconds is None or found.get("reason") == AVAILABLE:
         return False
     if found.get("reason") == EXCEEDED:
         return True
-    last = time_of(found.get("lastUpdateTime"))
+    last = parse_time(found.get("lastUpdateTime"))
     return last is not None and last + timedelta(seconds=seconds) < now
 
 
-def _failure(observed: Observed, conditions: list[Object], now: datetime) -> list[Object]:
+def _update_failure(observed: Observed, conditions: list[Object], now: datetime) -> list[Object]:
     """A replica set that cannot make pods says why; its deployment repeats it."""
     for each in observed.sets:
-        found = condition(status(each).get("conditions"), "ReplicaFailure")
+        found = get_condition(get_status(each).get("conditions"), "ReplicaFailure")
         if found is not None:
             text = found.get("message") or ""
             reason = found.get("reason") or ""
-            new = _condition("ReplicaFailure", found.get("status") or "True", reason, text)
+            new = _build_condition("ReplicaFailure", found.get("status") or "True", reason, text)
             return _with(conditions, new, now)
     return [each for each in conditions if each.get("type") != "ReplicaFailure"]

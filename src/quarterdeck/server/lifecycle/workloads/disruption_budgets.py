@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from quarterdeck.server.lifecycle.engine.actions import Action
-from quarterdeck.server.lifecycle.engine.controller import facts_around
+from quarterdeck.server.lifecycle.engine.controller import list_metas
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
-    controller_of,
+    format_moment,
+    get_controller,
+    get_spec,
+    get_status,
     is_deleting,
-    spec,
-    stamp,
-    status,
     update,
     with_condition,
 )
@@ -20,7 +20,7 @@ from quarterdeck.server.lifecycle.workloads.pods import (
     is_active,
     is_finished,
     is_ready,
-    selector_of,
+    parse_selector,
 )
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
@@ -33,7 +33,7 @@ _SCALED = {
 }
 
 
-class Disruption:
+class DisruptionBudgets:
     """Counts the pods of every budget."""
 
     name = "disruption-controller"
@@ -41,39 +41,40 @@ class Disruption:
     resources: frozenset[str] | None = frozenset({BUDGETS, PODS})
     initial: Sequence[StoreKey] = ()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The budget itself, and those that select a pod."""
         if event.key.resource == BUDGETS:
             yield event.key
             return
-        for facts in facts_around(event):
-            yield from index.selecting(BUDGETS, event.key.namespace, facts.labels)
+        for object_meta in list_metas(event):
+            yield from index.find_selecting(BUDGETS, event.key.namespace, object_meta.labels)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """Bring the numbers of one budget up to date."""
         budget = view.get(key)
-        selector = None if budget is None else selector_of(budget)
+        selector = None if budget is None else parse_selector(budget)
         if budget is None or selector is None or is_deleting(budget):
             return ()
         pods = [pod for pod in view.select(PODS, key.namespace, selector) if not is_finished(pod)]
-        expected, desired = _expectation(view, budget, pods)
+        expected, desired = _compute_expectation(view, budget, pods)
         healthy = sum(is_ready(pod) and is_active(pod) for pod in pods)
         allowed = max(0, healthy - desired) if expected else 0
         new = {
-            **{k: v for k, v in status(budget).items() if k == "disruptedPods"},
+            **{k: v for k, v in get_status(budget).items() if k == "disruptedPods"},
             "observedGeneration": budget["metadata"].get("generation") or 0,
             "disruptionsAllowed": allowed,
             "currentHealthy": healthy,
             "desiredHealthy": desired,
             "expectedPods": expected,
             "conditions": with_condition(
-                status(budget).get("conditions"), _condition(budget, allowed, stamp(view.now))
+                get_status(budget).get("conditions"),
+                _build_condition(budget, allowed, format_moment(view.now)),
             ),
         }
-        return [] if new == status(budget) else [update(BUDGETS, budget, "status", status=new)]
+        return [] if new == get_status(budget) else [update(BUDGETS, budget, "status", status=new)]
 
 
-def _condition(budget: Object, allowed: int, now: str) -> Object:
+def _build_condition(budget: Object, allowed: int, now: str) -> Object:
     return {
         "type": "DisruptionAllowed",
         "status": "True" if allowed else "False",
@@ -84,18 +85,18 @@ def _condition(budget: Object, allowed: int, now: str) -> Object:
     }
 
 
-def _expectation(view: View, budget: Object, pods: list[Object]) -> tuple[int, int]:
+def _compute_expectation(view: View, budget: Object, pods: list[Object]) -> tuple[int, int]:
     """How many pods there should be, and how many of them must serve."""
-    most, least = spec(budget).get("maxUnavailable"), spec(budget).get("minAvailable")
+    most, least = get_spec(budget).get("maxUnavailable"), get_spec(budget).get("minAvailable")
     if most is None and not isinstance(least, str):
         return len(pods), int(1 if least is None else least)
     expected = _scale(view, pods)
     if most is not None:
-        return expected, max(0, expected - _share(most, expected))
-    return expected, _share(least or 0, expected)
+        return expected, max(0, expected - _resolve_percentage(most, expected))
+    return expected, _resolve_percentage(least or 0, expected)
 
 
-def _share(value: int | str, total: int) -> int:
+def _resolve_percentage(value: int | str, total: int) -> int:
     """A number, or a percentage rounded up."""
     if isinstance(value, str) and value.endswith("%"):
         return -(-int(value[:-1]) * total // 100)
@@ -106,7 +107,7 @@ def _scale(view: View, pods: list[Object]) -> int:
     """What the controllers of the pods want, each counted once; others count themselves."""
     total, seen = 0, set()
     for pod in pods:
-        owner = controller_of(pod)
+        owner = get_controller(pod)
         resource = _SCALED.get(owner.get("kind") or "") if owner is not None else None
         if owner is None or resource is None:
             total += 1
@@ -116,5 +117,5 @@ def _scale(view: View, pods: list[Object]) -> int:
         seen.add(owner.get("uid"))
         home = pod["metadata"].get("namespace") or ""
         found = view.get(StoreKey(resource, home, owner.get("name") or ""))
-        total += 0 if found is None else int(spec(found).get("replicas") or 0)
+        total += 0 if found is None else int(get_spec(found).get("replicas") or 0)
     return total

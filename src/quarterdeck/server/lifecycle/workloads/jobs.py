@@ -4,33 +4,33 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
-from quarterdeck.server.lifecycle.engine.controller import keys_of_controller
+from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
-    annotations,
-    condition,
     delete,
+    format_moment,
+    get_annotations,
+    get_condition,
+    get_name,
+    get_spec,
+    get_status,
     is_deleting,
     is_true,
-    name,
-    spec,
-    stamp,
-    status,
-    time_of,
+    parse_time,
     update,
     with_condition,
 )
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.pods import (
     PODS,
+    build_pod,
     claim,
     create_pod,
     delete_pod,
+    generate_suffix,
     is_active,
     is_ready,
-    new_pod,
-    random_suffix,
-    selector_of,
+    parse_selector,
 )
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
@@ -50,39 +50,39 @@ class Jobs:
     resources: frozenset[str] | None = frozenset({JOBS, PODS})
     initial: Sequence[StoreKey] = ()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The job itself, or that of a pod."""
         if event.key.resource == JOBS:
             yield event.key
         else:
-            yield from keys_of_controller(event, index, kind="Job", resource=JOBS)
+            yield from find_controller_keys(event, index, kind="Job", resource=JOBS)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """The next step of one job."""
         job = view.get(key)
-        selector = None if job is None else selector_of(job)
+        selector = None if job is None else parse_selector(job)
         if job is None or selector is None or is_deleting(job):
             return ()
         if is_over(job):
-            return list(_outlive(job, view.now))
+            return list(_delete_after_ttl(job, view.now))
         pods, actions = claim(view, job, PODS, selector)
         return actions or list(_Step(view, job, pods).plan())
 
 
 def is_over(job: Object) -> bool:
     """Whether a job has succeeded or failed for good."""
-    conditions = status(job).get("conditions")
+    conditions = get_status(job).get("conditions")
     return is_true(conditions, "Complete") or is_true(conditions, "Failed")
 
 
-def _outlive(job: Object, now: datetime) -> Iterator[Action]:
+def _delete_after_ttl(job: Object, now: datetime) -> Iterator[Action]:
     """A job that is over goes after a while, if it says so."""
-    seconds = spec(job).get("ttlSecondsAfterFinished")
+    seconds = get_spec(job).get("ttlSecondsAfterFinished")
     if seconds is None:
         return
-    conditions = status(job).get("conditions")
-    found = condition(conditions, "Complete") or condition(conditions, "Failed") or {}
-    ended = time_of(found.get("lastTransitionTime")) or now
+    conditions = get_status(job).get("conditions")
+    found = get_condition(conditions, "Complete") or get_condition(conditions, "Failed") or {}
+    ended = parse_time(found.get("lastTransitionTime")) or now
     left = seconds - (now - ended).total_seconds()
     yield Requeue(left) if left > 0 else delete(JOBS, job)
 
@@ -93,50 +93,52 @@ class _Step:
     def __init__(self, view: View, job: Object, pods: list[Object]) -> None:
         self.view = view
         self.job = job
-        self.now = stamp(view.now)
+        self.now = format_moment(view.now)
         self.active = [pod for pod in pods if is_active(pod)]
-        self.failures = [pod for pod in pods if status(pod).get("phase") == "Failed"]
-        good = [pod for pod in pods if status(pod).get("phase") == "Succeeded"]
-        self.is_indexed = spec(job).get("completionMode") == "Indexed"
-        self.done = {annotations(pod).get(INDEX, "") for pod in good} if self.is_indexed else set()
+        self.failures = [pod for pod in pods if get_status(pod).get("phase") == "Failed"]
+        good = [pod for pod in pods if get_status(pod).get("phase") == "Succeeded"]
+        self.is_indexed = get_spec(job).get("completionMode") == "Indexed"
+        self.done = (
+            {get_annotations(pod).get(INDEX, "") for pod in good} if self.is_indexed else set()
+        )
         # pods that somebody deleted stay counted
         self.succeeded = max(
-            len(self.done) if self.is_indexed else len(good), status(job).get("succeeded") or 0
+            len(self.done) if self.is_indexed else len(good), get_status(job).get("succeeded") or 0
         )
-        self.failed = max(len(self.failures), status(job).get("failed") or 0)
+        self.failed = max(len(self.failures), get_status(job).get("failed") or 0)
         self.ending = [pod for pod in pods if is_deleting(pod)]
 
     def plan(self) -> Iterator[Action]:
-        if spec(self.job).get("suspend"):
-            yield from self._suspend()
+        if get_spec(self.job).get("suspend"):
+            yield from self._suspend_job()
             return
-        if (end := self._verdict()) is not None:
+        if (end := self._find_completion()) is not None:
             yield from self._finish(*end)
             return
-        actions = list(self._adjust())
+        actions = list(self._adjust_pods())
         yield from actions
         if not any(isinstance(each, Record) for each in actions):
-            yield from self._say(self._resumed())
-        yield from self._deadline()
+            yield from self._update_status(self._build_resumed_conditions())
+        yield from self._plan_deadline()
 
     # verdicts ------------------------------------------------------------------------------------
 
-    def _verdict(self) -> tuple[str, str, str] | None:
+    def _find_completion(self) -> tuple[str, str, str] | None:
         """Why the job is over: type of the condition, reason and message."""
         restarts = sum(
             each.get("restartCount") or 0
             for pod in self.active
-            for each in status(pod).get("containerStatuses") or ()
+            for each in get_status(pod).get("containerStatuses") or ()
         )
-        limit = spec(self.job).get("backoffLimit")
+        limit = get_spec(self.job).get("backoffLimit")
         if self.failed + restarts > (6 if limit is None else limit):
             text = "Job has reached the specified backoff limit"
             return ("Failed", "BackoffLimitExceeded", text)
-        left = self._time_left()
+        left = self._compute_time_left()
         if left is not None and left <= 0:
             text = "Job was active longer than specified deadline"
             return ("Failed", "DeadlineExceeded", text)
-        completions = spec(self.job).get("completions")
+        completions = get_spec(self.job).get("completions")
         if completions is None:
             is_done = self.succeeded > 0 and not self.active
         else:
@@ -146,25 +148,25 @@ class _Step:
             return ("Complete", "CompletionsReached", text)
         return None
 
-    def _time_left(self) -> float | None:
-        limit = spec(self.job).get("activeDeadlineSeconds")
-        begun = time_of(status(self.job).get("startTime"))
+    def _compute_time_left(self) -> float | None:
+        limit = get_spec(self.job).get("activeDeadlineSeconds")
+        begun = parse_time(get_status(self.job).get("startTime"))
         if limit is None or begun is None:
             return None
         return (begun + timedelta(seconds=limit) - self.view.now).total_seconds()
 
-    def _deadline(self) -> Iterator[Action]:
-        if (left := self._time_left()) is not None:
+    def _plan_deadline(self) -> Iterator[Action]:
+        if (left := self._compute_time_left()) is not None:
             yield Requeue(max(left, 0.0))
 
     def _finish(self, kind: str, reason: str, message: str) -> Iterator[Action]:
         for pod in self.active:
             yield from delete_pod(self.job, pod, _COMPONENT)
         early = "SuccessCriteriaMet" if kind == "Complete" else "FailureTarget"
-        conditions = status(self.job).get("conditions")
+        conditions = get_status(self.job).get("conditions")
         for each in (early, kind):
-            conditions = with_condition(conditions, self._condition(each, reason, message))
-        new = self._numbers(conditions or [])
+            conditions = with_condition(conditions, self._build_condition(each, reason, message))
+        new = self._build_status(conditions or [])
         new.pop("active", None)
         new.pop("ready", None)
         if kind == "Complete":
@@ -181,10 +183,10 @@ class _Step:
 
     # pods ----------------------------------------------------------------------------------------
 
-    def _adjust(self) -> Iterator[Action]:
-        parallelism = spec(self.job).get("parallelism")
+    def _adjust_pods(self) -> Iterator[Action]:
+        parallelism = get_spec(self.job).get("parallelism")
         wanted = 1 if parallelism is None else int(parallelism)
-        completions = spec(self.job).get("completions")
+        completions = get_spec(self.job).get("completions")
         if completions is not None:
             wanted = min(wanted, completions - self.succeeded)
         elif self.succeeded:
@@ -194,13 +196,13 @@ class _Step:
             yield from delete_pod(self.job, pod, _COMPONENT)
         if surplus >= 0:
             return
-        if (pause := self._pause()) > 0:
+        if (pause := self._compute_backoff()) > 0:
             yield Requeue(pause)
             return
-        for index in self._indexes(-surplus):
-            yield from create_pod(self.job, self._pod(index), _COMPONENT)
+        for index in self._find_free_indexes(-surplus):
+            yield from create_pod(self.job, self._build_pod(index), _COMPONENT)
 
-    def _pause(self) -> float:
+    def _compute_backoff(self) -> float:
         """How long to wait after the last failure; longer after each."""
         ends = [end for pod in self.failures if (end := _end_of(pod)) is not None]
         if not ends:
@@ -208,58 +210,60 @@ class _Step:
         seconds = min(_FIRST_BACKOFF_S * 2 ** (len(ends) - 1), _LAST_BACKOFF_S)
         return (max(ends) + timedelta(seconds=seconds) - self.view.now).total_seconds()
 
-    def _indexes(self, number: int) -> Iterator[int | None]:
+    def _find_free_indexes(self, number: int) -> Iterator[int | None]:
         if not self.is_indexed:
             yield from [None] * number
             return
-        taken = {annotations(pod).get(INDEX, "") for pod in self.active} | self.done
-        total = spec(self.job).get("completions") or 0
+        taken = {get_annotations(pod).get(INDEX, "") for pod in self.active} | self.done
+        total = get_spec(self.job).get("completions") or 0
         free = [index for index in range(total) if str(index) not in taken]
         yield from free[:number]
 
-    def _pod(self, index: int | None) -> Object:
-        template = spec(self.job).get("template") or {}
-        prefix = f"{name(self.job)}-" if index is None else f"{name(self.job)}-{index}-"
-        pod_name = prefix[:58] + random_suffix(self.view.random)
-        pod = new_pod(self.job, template, pod_name, generateName=prefix)
+    def _build_pod(self, index: int | None) -> Object:
+        template = get_spec(self.job).get("template") or {}
+        prefix = f"{get_name(self.job)}-" if index is None else f"{get_name(self.job)}-{index}-"
+        pod_name = prefix[:58] + generate_suffix(self.view.random)
+        pod = build_pod(self.job, template, pod_name, generateName=prefix)
         if index is not None:
             for member in ("annotations", "labels"):
                 pod["metadata"][member] = {
                     **(pod["metadata"].get(member) or {}),
                     INDEX: str(index),
                 }
-            pod["spec"] = {**pod["spec"], "hostname": f"{name(self.job)}-{index}"}
+            pod["spec"] = {**pod["spec"], "hostname": f"{get_name(self.job)}-{index}"}
         return pod
 
     # status --------------------------------------------------------------------------------------
 
-    def _suspend(self) -> Iterator[Action]:
+    def _suspend_job(self) -> Iterator[Action]:
         for pod in self.active:
             yield from delete_pod(self.job, pod, _COMPONENT)
-        present = status(self.job).get("conditions")
+        present = get_status(self.job).get("conditions")
         if is_true(present, "Suspended"):
             return
         text = "Job suspended"
-        conditions = with_condition(present, self._condition("Suspended", "JobSuspended", text))
+        conditions = with_condition(
+            present, self._build_condition("Suspended", "JobSuspended", text)
+        )
         self.active = []
-        new = self._numbers(conditions)
+        new = self._build_status(conditions)
         new.pop("startTime", None)
         yield update(JOBS, self.job, "status", status=new)
         yield Record(about=self.job, reason="Suspended", message=text, component=_COMPONENT)
 
-    def _resumed(self) -> list[Object]:
-        conditions = status(self.job).get("conditions") or []
+    def _build_resumed_conditions(self) -> list[Object]:
+        conditions = get_status(self.job).get("conditions") or []
         if not is_true(conditions, "Suspended"):
             return conditions
-        again = self._condition("Suspended", "JobResumed", "Job resumed", state="False")
+        again = self._build_condition("Suspended", "JobResumed", "Job resumed", state="False")
         return with_condition(conditions, again)
 
-    def _say(self, conditions: list[Object]) -> Iterator[Action]:
-        new = self._numbers(conditions)
-        if new != status(self.job):
+    def _update_status(self, conditions: list[Object]) -> Iterator[Action]:
+        new = self._build_status(conditions)
+        if new != get_status(self.job):
             yield update(JOBS, self.job, "status", status=new)
 
-    def _numbers(self, conditions: list[Object]) -> Object:
+    def _build_status(self, conditions: list[Object]) -> Object:
         new: Object = {
             "active": len(self.active),
             "succeeded": self.succeeded,
@@ -268,15 +272,19 @@ class _Step:
         new = {member: number for member, number in new.items() if number}
         new["ready"] = sum(map(is_ready, self.active))
         new["terminating"] = len(self.ending)
-        new["startTime"] = status(self.job).get("startTime") or self.now
+        new["startTime"] = get_status(self.job).get("startTime") or self.now
         new["uncountedTerminatedPods"] = {}
         if self.is_indexed and self.done:
-            new["completedIndexes"] = _ranges(sorted(int(each) for each in self.done if each))
+            new["completedIndexes"] = _format_ranges(
+                sorted(int(each) for each in self.done if each)
+            )
         if conditions:
             new["conditions"] = conditions
         return new
 
-    def _condition(self, kind: str, reason: str, message: str, *, state: str = "True") -> Object:
+    def _build_condition(
+        self, kind: str, reason: str, message: str, *, state: str = "True"
+    ) -> Object:
         return {
             "type": kind,
             "status": state,
@@ -290,13 +298,13 @@ class _Step:
 def _end_of(pod: Object) -> datetime | None:
     ends = [
         ((each.get("state") or {}).get("terminated") or {}).get("finishedAt")
-        for each in status(pod).get("containerStatuses") or ()
+        for each in get_status(pod).get("containerStatuses") or ()
     ]
-    found = [time for each in ends if (time := time_of(each)) is not None]
+    found = [time for each in ends if (time := parse_time(each)) is not None]
     return max(found) if found else None
 
 
-def _ranges(numbers: list[int]) -> str:
+def _format_ranges(numbers: list[int]) -> str:
     """Numbers as Kubernetes lists them: `0-2,5`."""
     parts: list[list[int]] = []
     for number in numbers:

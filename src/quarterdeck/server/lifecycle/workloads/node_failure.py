@@ -10,14 +10,15 @@ from quarterdeck.server.lifecycle.controllers.pod_termination import NODES
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
-    condition,
     delete,
+    format_moment,
+    get_condition,
+    get_name,
+    get_namespace,
+    get_spec,
+    get_status,
     is_deleting,
-    name,
-    spec,
-    stamp,
-    status,
-    time_of,
+    parse_time,
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
@@ -29,7 +30,7 @@ from quarterdeck.storage import StoreEvent, StoreKey
 _PATIENCE_S = 300
 
 
-class NodeDown:
+class NodeFailure:
     """Evicts the pods of unreachable nodes, and wakes those of nodes that are back."""
 
     name = "node-down"
@@ -37,7 +38,7 @@ class NodeDown:
     resources: frozenset[str] | None = frozenset({NODES})
     initial: Sequence[StoreKey] = ()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """Nodes that changed, or are gone."""
         if event.before is not None:
             yield event.key
@@ -45,43 +46,43 @@ class NodeDown:
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """What happens to the pods of one node."""
         node = view.get(key)
-        pods = [pod for pod in view.list(PODS) if spec(pod).get("nodeName") == key.name]
+        pods = [pod for pod in view.list(PODS) if get_spec(pod).get("nodeName") == key.name]
         if node is None:
             return [delete(PODS, pod, grace_s=0) for pod in pods]
         if is_down(node):
-            return list(_lose(view, node, pods))
-        return [action for pod in pods for action in _find(pod, stamp(view.now))]
+            return list(_plan_pod_loss(view, node, pods))
+        return [action for pod in pods for action in _find(pod, format_moment(view.now))]
 
 
-def _lose(view: View, node: Object, pods: list[Object]) -> Iterator[Action]:
-    found = condition(status(node).get("conditions"), "Ready") or {}
-    since = time_of(found.get("lastTransitionTime")) or view.now
+def _plan_pod_loss(view: View, node: Object, pods: list[Object]) -> Iterator[Action]:
+    found = get_condition(get_status(node).get("conditions"), "Ready") or {}
+    since = parse_time(found.get("lastTransitionTime")) or view.now
     waits = []
     for pod in pods:
         if is_finished(pod) or is_deleting(pod):
             continue
-        patience = _patience(pod)
+        patience = _get_toleration_seconds(pod)
         end = None if patience is None else since + timedelta(seconds=patience)
         if end is not None and end <= view.now:
             yield delete(PODS, pod)
             yield Record(
                 about=pod,
                 reason="TaintManagerEviction",
-                message=f"Marking for deletion Pod {pod['metadata'].get('namespace')}/{name(pod)}",
+                message=f"Marking for deletion Pod {get_namespace(pod)}/{get_name(pod)}",
                 component="taint-eviction-controller",
             )
         else:
             if is_ready(pod):
-                yield _set_ready(pod, "False", stamp(view.now))
+                yield _set_ready(pod, "False", format_moment(view.now))
             if end is not None:
-                waits.append(_seconds(end, view.now))
+                waits.append(_compute_seconds_left(end, view.now))
     if waits:
         yield Requeue(min(waits))
 
 
 def _find(pod: Object, now: str) -> Iterator[Action]:
     """A pod whose node is back is as it was; a deleted one can end now."""
-    found = condition(status(pod).get("conditions"), "ContainersReady")
+    found = get_condition(get_status(pod).get("conditions"), "ContainersReady")
     if is_deleting(pod):
         yield delete(PODS, pod, grace_s=0)
     elif found is not None and found.get("status") == "True" and not is_ready(pod):
@@ -93,14 +94,14 @@ def _set_ready(pod: Object, state: str, now: str) -> Action:
         {**each, "status": state, "lastTransitionTime": now}
         if each.get("type") == "Ready"
         else each
-        for each in status(pod).get("conditions") or ()
+        for each in get_status(pod).get("conditions") or ()
     ]
-    return update(PODS, pod, "status", status={**status(pod), "conditions": conditions})
+    return update(PODS, pod, "status", status={**get_status(pod), "conditions": conditions})
 
 
-def _patience(pod: Object) -> int | None:
+def _get_toleration_seconds(pod: Object) -> int | None:
     """How long a pod bears an unreachable node; None for ever."""
-    for each in spec(pod).get("tolerations") or ():
+    for each in get_spec(pod).get("tolerations") or ():
         if each.get("key") in (UNREACHABLE, None, "") and each.get("effect") in (
             "NoExecute",
             None,
@@ -111,5 +112,5 @@ def _patience(pod: Object) -> int | None:
     return _PATIENCE_S
 
 
-def _seconds(end: datetime, now: datetime) -> float:
+def _compute_seconds_left(end: datetime, now: datetime) -> float:
     return max(0.0, (end - now).total_seconds())

@@ -8,14 +8,14 @@ from quarterdeck.server.lifecycle.controllers.pod_termination import NODES, SIMU
 from quarterdeck.server.lifecycle.engine.actions import Action, Create, Requeue
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
-    annotations,
-    condition,
+    format_moment,
+    get_annotations,
+    get_condition,
+    get_name,
+    get_spec,
+    get_status,
+    get_uid,
     is_deleting,
-    name,
-    spec,
-    stamp,
-    status,
-    uid,
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
@@ -58,7 +58,7 @@ class Nodes:
         )
         self._missing = set(self.initial)
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """Every node that is there."""
         if event.after is not None:
             yield event.key
@@ -70,38 +70,38 @@ class Nodes:
             if key not in self._missing:
                 return ()
             self._missing.discard(key)
-            return [Create(NODES, new_node(key.name, self._number(key), view.now))]
+            return [Create(NODES, build_node(key.name, self._get_number(key), view.now))]
         self._missing.discard(key)
-        if SIMULATED_NODE not in annotations(node) or is_deleting(node):
+        if SIMULATED_NODE not in get_annotations(node) or is_deleting(node):
             return ()
-        return [*_condition(node, stamp(view.now)), *_heartbeat(view, node)]
+        return [*_update_conditions(node, format_moment(view.now)), *_renew_lease(view, node)]
 
-    def _number(self, key: StoreKey) -> int:
+    def _get_number(self, key: StoreKey) -> int:
         return self.initial.index(key) if key in self.initial else 0
 
 
 def is_down(node: Object) -> bool:
     """Whether a node has lost contact."""
-    return DOWN in annotations(node) and annotations(node)[DOWN] != "false"
+    return DOWN in get_annotations(node) and get_annotations(node)[DOWN] != "false"
 
 
 def is_node_ready(node: Object) -> bool:
     """Whether pods may be sent to a node."""
-    found = condition(status(node).get("conditions"), "Ready")
+    found = get_condition(get_status(node).get("conditions"), "Ready")
     return found is not None and found.get("status") == "True"
 
 
-def address_of(node: Object) -> str:
+def get_address(node: Object) -> str:
     """The address of a node."""
-    for each in status(node).get("addresses") or ():
+    for each in get_status(node).get("addresses") or ():
         if each.get("type") == "InternalIP":
             return str(each.get("address"))
     return "10.0.0.1"
 
 
-def new_node(node_name: str, number: int, now: datetime) -> Object:
+def build_node(node_name: str, number: int, now: datetime) -> Object:
     """A node that is ready for anything."""
-    moment = stamp(now)
+    moment = format_moment(now)
     return {
         "kind": "Node",
         "apiVersion": "v1",
@@ -123,10 +123,10 @@ def new_node(node_name: str, number: int, now: datetime) -> Object:
             "allocatable": dict(_CAPACITY),
             "conditions": [
                 *(
-                    _state(kind, "False", reason, text, moment)
+                    _build_condition(kind, "False", reason, text, moment)
                     for kind, (reason, text) in _PRESSURES.items()
                 ),
-                _alive(moment),
+                _build_ready_condition(moment),
             ],
             "addresses": [
                 {"type": "InternalIP", "address": f"10.0.{number // 250}.{number % 250 + 1}"},
@@ -149,7 +149,7 @@ def new_node(node_name: str, number: int, now: datetime) -> Object:
     }
 
 
-def _state(kind: str, state: str, reason: str, message: str, moment: str) -> Object:
+def _build_condition(kind: str, state: str, reason: str, message: str, moment: str) -> Object:
     return {
         "type": kind,
         "status": state,
@@ -160,21 +160,21 @@ def _state(kind: str, state: str, reason: str, message: str, moment: str) -> Obj
     }
 
 
-def _alive(moment: str) -> Object:
+def _build_ready_condition(moment: str) -> Object:
     text = "kubelet is posting ready status"
-    return _state("Ready", "True", "KubeletReady", text, moment)
+    return _build_condition("Ready", "True", "KubeletReady", text, moment)
 
 
-def _condition(node: Object, moment: str) -> Iterator[Action]:
+def _update_conditions(node: Object, moment: str) -> Iterator[Action]:
     """Ready or unreachable, as the node is told to be; conditions and taints go together."""
     down = is_down(node)
-    conditions = status(node).get("conditions") or []
-    present = condition(conditions, "Ready")
-    wanted = _alive(moment)
+    conditions = get_status(node).get("conditions") or []
+    present = get_condition(conditions, "Ready")
+    wanted = _build_ready_condition(moment)
     if down:
         text = "Kubelet stopped posting node status."
-        wanted = _state("Ready", "Unknown", "NodeStatusUnknown", text, moment)
-    before = spec(node).get("taints") or []
+        wanted = _build_condition("Ready", "Unknown", "NodeStatusUnknown", text, moment)
+    before = get_spec(node).get("taints") or []
     taints = [each for each in before if each["key"] not in _CONDITION_TAINTS]
     if down:
         taints += [
@@ -182,50 +182,50 @@ def _condition(node: Object, moment: str) -> Iterator[Action]:
             for effect in ("NoSchedule", "NoExecute")
         ]
     is_same = present is not None and present.get("status") == wanted["status"]
-    if is_same and _names(taints) == _names(before):
+    if is_same and _list_taint_keys(taints) == _list_taint_keys(before):
         return
     others = [each for each in conditions if each.get("type") != "Ready"]
-    new_spec = {**spec(node), "taints": taints}
+    new_spec = {**get_spec(node), "taints": taints}
     if not taints:
         del new_spec["taints"]
-    new_status = {**status(node), "conditions": [*others, wanted]}
+    new_status = {**get_status(node), "conditions": [*others, wanted]}
     yield update(NODES, node, spec=new_spec, status=new_status)
 
 
-def _names(taints: Sequence[Object]) -> set[tuple[object, object]]:
+def _list_taint_keys(taints: Sequence[Object]) -> set[tuple[object, object]]:
     return {(each.get("key"), each.get("effect")) for each in taints}
 
 
-def _heartbeat(view: View, node: Object) -> Iterator[Action]:
+def _renew_lease(view: View, node: Object) -> Iterator[Action]:
     if is_down(node):
         return
-    lease = view.get(StoreKey(LEASES, LEASE_HOME, name(node)))
+    lease = view.get(StoreKey(LEASES, LEASE_HOME, get_name(node)))
     now = format_micro(view.now)
     if lease is None:
-        yield Create(LEASES, _new_lease(node, now))
+        yield Create(LEASES, _build_lease(node, now))
         yield Requeue(HEARTBEAT_S)
         return
-    renewed = spec(lease).get("renewTime")
+    renewed = get_spec(lease).get("renewTime")
     age = (view.now - parse(renewed)).total_seconds() if renewed else HEARTBEAT_S
     if age >= HEARTBEAT_S:
-        yield update(LEASES, lease, spec={**spec(lease), "renewTime": now})
+        yield update(LEASES, lease, spec={**get_spec(lease), "renewTime": now})
         age = 0.0
     yield Requeue(HEARTBEAT_S - max(0.0, age))
 
 
-def _new_lease(node: Object, now: str) -> Object:
+def _build_lease(node: Object, now: str) -> Object:
     return {
         "kind": "Lease",
         "apiVersion": "coordination.k8s.io/v1",
         "metadata": {
-            "name": name(node),
+            "name": get_name(node),
             "namespace": LEASE_HOME,
             "ownerReferences": [
-                {"apiVersion": "v1", "kind": "Node", "name": name(node), "uid": uid(node)}
+                {"apiVersion": "v1", "kind": "Node", "name": get_name(node), "uid": get_uid(node)}
             ],
         },
         "spec": {
-            "holderIdentity": name(node),
+            "holderIdentity": get_name(node),
             "leaseDurationSeconds": _LEASE_S,
             "renewTime": now,
         },

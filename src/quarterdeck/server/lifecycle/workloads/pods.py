@@ -7,20 +7,20 @@ from datetime import datetime, timedelta
 
 from quarterdeck.server.lifecycle.engine.actions import Action, Create, Record
 from quarterdeck.server.lifecycle.engine.objects import (
-    condition,
-    controller_of,
+    build_owner_reference,
     delete,
+    get_condition,
+    get_controller,
+    get_labels,
+    get_name,
+    get_namespace,
+    get_spec,
+    get_status,
+    get_uid,
     is_controlled_by,
     is_deleting,
     is_true,
-    labels,
-    name,
-    namespace,
-    owner_reference,
-    spec,
-    status,
-    time_of,
-    uid,
+    parse_time,
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
@@ -33,7 +33,7 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 def is_finished(pod: Object) -> bool:
     """Whether a pod has run to its end."""
-    return status(pod).get("phase") in ("Succeeded", "Failed")
+    return get_status(pod).get("phase") in ("Succeeded", "Failed")
 
 
 def is_active(pod: Object) -> bool:
@@ -43,40 +43,40 @@ def is_active(pod: Object) -> bool:
 
 def is_ready(pod: Object) -> bool:
     """Whether a pod serves."""
-    return is_true(status(pod).get("conditions"), "Ready")
+    return is_true(get_status(pod).get("conditions"), "Ready")
 
 
-def ready_since(pod: Object) -> datetime | None:
+def get_ready_time(pod: Object) -> datetime | None:
     """Since when a pod serves; None if it does not."""
-    found = condition(status(pod).get("conditions"), "Ready")
+    found = get_condition(get_status(pod).get("conditions"), "Ready")
     if found is None or found.get("status") != "True":
         return None
-    return time_of(found.get("lastTransitionTime"))
+    return parse_time(found.get("lastTransitionTime"))
 
 
-def available_in(pod: Object, seconds: int, now: datetime) -> float | None:
+def compute_time_to_available(pod: Object, seconds: int, now: datetime) -> float | None:
     """How long until a ready pod has been so for some seconds; None if it is not ready."""
     if not is_ready(pod):
         return None
-    since = ready_since(pod)
+    since = get_ready_time(pod)
     if not seconds or since is None:
         return 0.0
     return max(0.0, (since + timedelta(seconds=seconds) - now).total_seconds())
 
 
-def random_suffix(rng: random.Random) -> str:
+def generate_suffix(rng: random.Random) -> str:
     """The end of a made-up name."""
     return "".join(rng.choices(_ALPHABET, k=5))
 
 
-def new_pod(owner: Object, template: Object, pod_name: str, **members: object) -> Object:
+def build_pod(owner: Object, template: Object, pod_name: str, **members: object) -> Object:
     """A pod of a workload; `members` are further metadata."""
     given = template.get("metadata") or {}
-    metadata: Object = {"name": pod_name, "namespace": namespace(owner)}
+    metadata: Object = {"name": pod_name, "namespace": get_namespace(owner)}
     for member in ("labels", "annotations", "finalizers"):
         if given.get(member):
             metadata[member] = given[member]
-    metadata["ownerReferences"] = [owner_reference(owner)]
+    metadata["ownerReferences"] = [build_owner_reference(owner)]
     return {
         "kind": "Pod",
         "apiVersion": "v1",
@@ -94,16 +94,16 @@ def create_pod(owner: Object, pod: Object, component: str) -> list[Action]:
 
 def delete_pod(owner: Object, pod: Object, component: str) -> list[Action]:
     """Stop a pod and say so."""
-    text = f"Deleted pod: {name(pod)}"
+    text = f"Deleted pod: {get_name(pod)}"
     news = Record(about=owner, reason="SuccessfulDelete", message=text, component=component)
     return [delete(PODS, pod), news]
 
 
-def selector_of(value: Object) -> Selector | None:
+def parse_selector(value: Object) -> Selector | None:
     """The selector of a workload; None for one that makes no sense."""
-    selector = spec(value).get("selector") or {}
+    selector = get_spec(value).get("selector") or {}
     if not selector.get("matchExpressions"):
-        return _by_labels(tuple(sorted((selector.get("matchLabels") or {}).items())))
+        return _build_selector(tuple(sorted((selector.get("matchLabels") or {}).items())))
     try:
         return Selector.from_label_selector(selector)
     except (SelectorError, ValueError):
@@ -111,7 +111,7 @@ def selector_of(value: Object) -> Selector | None:
 
 
 @functools.lru_cache(maxsize=4096)
-def _by_labels(labels: tuple[tuple[str, str], ...]) -> Selector:
+def _build_selector(labels: tuple[tuple[str, str], ...]) -> Selector:
     return Selector.of(dict(labels))
 
 
@@ -124,28 +124,28 @@ def claim(
     """
     mine: list[Object] = []
     actions: list[Action] = []
-    for value in view.owned(uid(owner), resource):
+    for value in view.list_owned(get_uid(owner), resource):
         if not is_controlled_by(value, owner):
             continue
-        if selector.matches(labels(value)) or is_deleting(value):
+        if selector.matches(get_labels(value)) or is_deleting(value):
             mine.append(value)
         else:
             kept = [
                 each
                 for each in value["metadata"].get("ownerReferences") or ()
-                if each.get("uid") != uid(owner)
+                if each.get("uid") != get_uid(owner)
             ]
             actions.append(update(resource, value, metadata={"ownerReferences": kept or None}))
     if is_deleting(owner):
         return mine, actions
-    for value in _orphans(view, resource, namespace(owner), selector):
+    for value in _list_orphans(view, resource, get_namespace(owner), selector):
         references = value["metadata"].get("ownerReferences") or []
-        adopted = [*references, owner_reference(owner)]
+        adopted = [*references, build_owner_reference(owner)]
         actions.append(update(resource, value, metadata={"ownerReferences": adopted}))
     return mine, actions
 
 
-def _orphans(view: View, resource: str, home: str, selector: Selector) -> Iterable[Object]:
+def _list_orphans(view: View, resource: str, home: str, selector: Selector) -> Iterable[Object]:
     for value in view.select(resource, home, selector):
-        if controller_of(value) is None and not is_deleting(value):
+        if get_controller(value) is None and not is_deleting(value):
             yield value

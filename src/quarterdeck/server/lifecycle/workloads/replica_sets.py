@@ -5,37 +5,37 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
-from quarterdeck.server.lifecycle.engine.controller import keys_of_controller
+from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
-    annotations,
-    condition,
-    created_at,
+    format_moment,
+    get_annotations,
+    get_condition,
+    get_creation_time,
+    get_labels,
+    get_name,
+    get_namespace,
+    get_spec,
+    get_status,
     is_deleting,
-    labels,
-    name,
-    namespace,
-    spec,
-    stamp,
-    status,
     update,
     with_condition,
 )
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.pods import (
     PODS,
-    available_in,
+    build_pod,
     claim,
+    compute_time_to_available,
     create_pod,
     delete_pod,
+    generate_suffix,
+    get_ready_time,
     is_active,
     is_ready,
-    new_pod,
-    random_suffix,
-    ready_since,
-    selector_of,
+    parse_selector,
 )
-from quarterdeck.server.lifecycle.workloads.resource_quotas import Room, room_for_pods
+from quarterdeck.server.lifecycle.workloads.resource_quotas import Room, compute_room_for_pods
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 from quarterdeck.wire.label_selector import Selector
@@ -58,14 +58,17 @@ class Flavour(NamedTuple):
     selector: Callable[[Object], Selector | None]
 
 
-def _plain_selector(value: Object) -> Selector | None:
-    labels = spec(value).get("selector")
+def _parse_plain_selector(value: Object) -> Selector | None:
+    labels = get_spec(value).get("selector")
     return Selector.of(labels) if labels else None
 
 
-REPLICA_SET = Flavour(REPLICA_SETS, "ReplicaSet", "replicaset-controller", selector_of)
+REPLICA_SET = Flavour(REPLICA_SETS, "ReplicaSet", "replicaset-controller", parse_selector)
 REPLICATION_CONTROLLER = Flavour(
-    "replicationcontrollers", "ReplicationController", "replication-controller", _plain_selector
+    "replicationcontrollers",
+    "ReplicationController",
+    "replication-controller",
+    _parse_plain_selector,
 )
 
 
@@ -80,13 +83,13 @@ class ReplicaSets:
         self.name = flavour.component
         self.resources: frozenset[str] | None = frozenset({flavour.resource, PODS})
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The set itself, or that of a pod."""
         flavour = self._flavour
         if event.key.resource == flavour.resource:
             yield event.key
         else:
-            yield from keys_of_controller(
+            yield from find_controller_keys(
                 event, index, kind=flavour.kind, resource=flavour.resource
             )
 
@@ -103,76 +106,81 @@ class ReplicaSets:
         pods = [pod for pod in owned if is_active(pod)]
         room: Room | None = None
         if not is_deleting(replica_set):
-            surplus = len(pods) - wanted(replica_set)
+            surplus = len(pods) - get_replicas(replica_set)
             if surplus > 0:
-                return list(_fewer(flavour, replica_set, pods, number=min(surplus, BURST)))
+                return list(_delete_pods(flavour, replica_set, pods, number=min(surplus, BURST)))
             if surplus < 0:
-                template = spec(replica_set).get("template") or {}
-                room = room_for_pods(view, namespace(replica_set), template)
+                template = get_spec(replica_set).get("template") or {}
+                room = compute_room_for_pods(view, get_namespace(replica_set), template)
                 number = min(-surplus, BURST, room.pods)
-                actions = list(_more(view, flavour, replica_set, number=number))
+                actions = list(_create_pods(view, flavour, replica_set, number=number))
                 if room.pods >= -surplus:
                     return actions
-                actions += [_refused(flavour, replica_set, room), Requeue(_FAILED_RETRY_S)]
+                actions += [
+                    _build_refusal_event(flavour, replica_set, room),
+                    Requeue(_FAILED_RETRY_S),
+                ]
         return [*actions, *_report(view, flavour, replica_set, pods=pods, refused=room)]
 
 
-def wanted(value: Object) -> int:
+def get_replicas(value: Object) -> int:
     """How many replicas a workload should have."""
-    replicas = spec(value).get("replicas")
+    replicas = get_spec(value).get("replicas")
     return 1 if replicas is None else int(replicas)
 
 
-def _more(view: View, flavour: Flavour, owner: Object, *, number: int) -> Iterator[Action]:
-    template = spec(owner).get("template") or {}
-    prefix = f"{name(owner)}-"
+def _create_pods(view: View, flavour: Flavour, owner: Object, *, number: int) -> Iterator[Action]:
+    template = get_spec(owner).get("template") or {}
+    prefix = f"{get_name(owner)}-"
     for _ in range(number):
-        pod_name = prefix[:58] + random_suffix(view.random)
+        pod_name = prefix[:58] + generate_suffix(view.random)
         yield from create_pod(
-            owner, new_pod(owner, template, pod_name, generateName=prefix), flavour.component
+            owner, build_pod(owner, template, pod_name, generateName=prefix), flavour.component
         )
 
 
-def _fewer(flavour: Flavour, owner: Object, pods: list[Object], *, number: int) -> Iterator[Action]:
+def _delete_pods(
+    flavour: Flavour, owner: Object, pods: list[Object], *, number: int
+) -> Iterator[Action]:
     for pod in rank_for_deletion(pods)[:number]:
         yield from delete_pod(owner, pod, flavour.component)
 
 
 def rank_for_deletion(pods: list[Object]) -> list[Object]:
     """Pods in the order in which they are given up: those that do least first."""
-    crowd = Counter(spec(pod).get("nodeName") or "" for pod in pods)
+    crowd = Counter(get_spec(pod).get("nodeName") or "" for pod in pods)
     phases = {"Pending": 0, "Unknown": 1, "Running": 2}
 
     def rank(pod: Object) -> tuple[object, ...]:
-        since, made = ready_since(pod), created_at(pod)
+        since, made = get_ready_time(pod), get_creation_time(pod)
         restarts = sum(
-            each.get("restartCount") or 0 for each in status(pod).get("containerStatuses") or ()
+            each.get("restartCount") or 0 for each in get_status(pod).get("containerStatuses") or ()
         )
         return (
-            bool(spec(pod).get("nodeName")),
-            phases.get(status(pod).get("phase") or "Pending", 0),
+            bool(get_spec(pod).get("nodeName")),
+            phases.get(get_status(pod).get("phase") or "Pending", 0),
             is_ready(pod),
-            _cost(pod),
-            -crowd[spec(pod).get("nodeName") or ""],
+            _get_deletion_cost(pod),
+            -crowd[get_spec(pod).get("nodeName") or ""],
             -(since.timestamp() if since else 0.0),
             -restarts,
             -(made.timestamp() if made else 0.0),
-            name(pod),
+            get_name(pod),
         )
 
     return sorted(pods, key=rank)
 
 
-def _cost(pod: Object) -> int:
-    text = annotations(pod).get(_COST, "0")
+def _get_deletion_cost(pod: Object) -> int:
+    text = get_annotations(pod).get(_COST, "0")
     return int(text) if text.lstrip("-").isdigit() else 0
 
 
-def _refused(flavour: Flavour, owner: Object, room: Room) -> Record:
+def _build_refusal_event(flavour: Flavour, owner: Object, room: Room) -> Record:
     return Record(
         about=owner,
         reason="FailedCreate",
-        message=f'Error creating: pods "{name(owner)}-" is forbidden: {room.refusal}',
+        message=f'Error creating: pods "{get_name(owner)}-" is forbidden: {room.refusal}',
         component=flavour.component,
         is_warning=True,
     )
@@ -184,12 +192,15 @@ def _refused(flavour: Flavour, owner: Object, room: Room) -> Record:
 def _report(
     view: View, flavour: Flavour, owner: Object, *, pods: list[Object], refused: Room | None
 ) -> Iterator[Action]:
-    template_labels = ((spec(owner).get("template") or {}).get("metadata") or {}).get("labels")
-    waits = [available_in(pod, spec(owner).get("minReadySeconds") or 0, view.now) for pod in pods]
+    template_labels = ((get_spec(owner).get("template") or {}).get("metadata") or {}).get("labels")
+    waits = [
+        compute_time_to_available(pod, get_spec(owner).get("minReadySeconds") or 0, view.now)
+        for pod in pods
+    ]
     numbers = {
         "replicas": len(pods),
         "fullyLabeledReplicas": sum(
-            labels(pod).items() >= (template_labels or {}).items() for pod in pods
+            get_labels(pod).items() >= (template_labels or {}).items() for pod in pods
         ),
         "readyReplicas": sum(map(is_ready, pods)),
         "availableReplicas": sum(wait == 0 for wait in waits),
@@ -200,25 +211,25 @@ def _report(
         for member, number in numbers.items()
         if number or member in ("replicas", "observedGeneration")
     }
-    if conditions := _conditions(owner, refused, stamp(view.now)):
+    if conditions := _build_conditions(owner, refused, format_moment(view.now)):
         new["conditions"] = conditions
-    if new != status(owner):
+    if new != get_status(owner):
         yield update(flavour.resource, owner, "status", status=new)
     if pending := [wait for wait in waits if wait]:
         yield Requeue(min(pending))
 
 
-def _conditions(owner: Object, refused: Room | None, now: str) -> list[Object]:
-    conditions = list(status(owner).get("conditions") or ())
+def _build_conditions(owner: Object, refused: Room | None, now: str) -> list[Object]:
+    conditions = list(get_status(owner).get("conditions") or ())
     if refused is None:
         return [each for each in conditions if each.get("type") != "ReplicaFailure"]
-    if condition(conditions, "ReplicaFailure") is not None:
+    if get_condition(conditions, "ReplicaFailure") is not None:
         return conditions
     failure = {
         "type": "ReplicaFailure",
         "status": "True",
         "lastTransitionTime": now,
         "reason": "FailedCreate",
-        "message": f'pods "{name(owner)}-" is forbidden: {refused.refusal}',
+        "message": f'pods "{get_name(owner)}-" is forbidden: {refused.refusal}',
     }
     return with_condition(conditions, failure)

@@ -4,12 +4,18 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from quarterdeck.kit.quantity import Quantity
-from quarterdeck.server.admission.quota.check import room
+from quarterdeck.server.admission.quota.check import compute_room
 from quarterdeck.server.admission.quota.scopes import is_about
-from quarterdeck.server.admission.quota.usage import Amounts, add, limited_by, resources_of, usage
+from quarterdeck.server.admission.quota.usage import (
+    Amounts,
+    add,
+    list_resources,
+    measure_usage,
+    select_members,
+)
 from quarterdeck.server.lifecycle.engine.actions import Action
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.objects import is_deleting, spec, status, update
+from quarterdeck.server.lifecycle.engine.objects import get_spec, get_status, is_deleting, update
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.pods import PODS
 from quarterdeck.server.registry.resource import Object
@@ -28,13 +34,15 @@ class Room(NamedTuple):
     refusal: str = ""
 
 
-def room_for_pods(view: View, namespace: str, pod: Object) -> Room:
+def compute_room_for_pods(view: View, namespace: str, pod: Object) -> Room:
     """The room that the quotas of a namespace leave for pods like this one."""
-    found = room(pod, (_counted(view, quota) for quota in view.few(QUOTAS, namespace)))
+    found = compute_room(
+        pod, (_recount_quota(view, quota) for quota in view.list_few(QUOTAS, namespace))
+    )
     return Room(UNLIMITED) if found is None else Room(*found)
 
 
-class Quotas:
+class ResourceQuotas:
     """Keeps the numbers in the status of quotas."""
 
     name = "resourcequota-controller"
@@ -42,42 +50,42 @@ class Quotas:
     resources: frozenset[str] | None = None
     initial: Sequence[StoreKey] = ()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The quotas of a namespace in which something was made, changed its needs, or ended."""
         resource = event.key.resource
         if resource == QUOTAS:
             yield event.key
         if resource in _CHANGING or event.before is None or event.after is None:
-            yield from index.listed(QUOTAS, event.key.namespace)
+            yield from index.list_resource(QUOTAS, event.key.namespace)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """Count what the quota limits."""
         quota = view.get(key)
         if quota is None or is_deleting(quota):
             return ()
-        new = _counted(view, quota)["status"]
-        return [] if new == status(quota) else [update(QUOTAS, quota, "status", status=new)]
+        new = _recount_quota(view, quota)["status"]
+        return [] if new == get_status(quota) else [update(QUOTAS, quota, "status", status=new)]
 
 
-def _counted(view: View, quota: Object) -> Object:
+def _recount_quota(view: View, quota: Object) -> Object:
     """The quota as it is when everything is counted now."""
-    hard = spec(quota).get("hard") or {}
-    used = {**(status(quota).get("used") or {})}
-    for resource in resources_of(hard):
-        members = limited_by(resource, hard)
-        totals = _totals(view, quota, resource, members=members)
+    hard = get_spec(quota).get("hard") or {}
+    used = {**(get_status(quota).get("used") or {})}
+    for resource in list_resources(hard):
+        members = select_members(resource, hard)
+        totals = _sum_usage(view, quota, resource, members=members)
         used.update({member: str(totals.get(member, Quantity.of(0))) for member in members})
     new = {"hard": hard, "used": {member: used[member] for member in hard if member in used}}
     return {**quota, "status": new}
 
 
-def _totals(view: View, quota: Object, resource: str, *, members: Sequence[str]) -> Amounts:
+def _sum_usage(view: View, quota: Object, resource: str, *, members: Sequence[str]) -> Amounts:
     namespace = quota["metadata"]["namespace"]
     if resource not in _CHANGING:  # objects that only count need not be read
-        number = Quantity.of(sum(1 for _ in view.entries(resource, namespace)))
+        number = Quantity.of(sum(1 for _ in view.list_entries(resource, namespace)))
         return dict.fromkeys(members, number if is_about(quota, resource, {}) else Quantity.of(0))
     total: Amounts = {}
     for value in view.list(resource, namespace):
         if is_about(quota, resource, value):
-            total = add(total, usage(resource, value, view.now))
+            total = add(total, measure_usage(resource, value, view.now))
     return total

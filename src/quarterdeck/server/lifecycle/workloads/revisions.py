@@ -5,18 +5,18 @@ from typing import NamedTuple
 
 from quarterdeck.server.lifecycle.engine.actions import Action, Create
 from quarterdeck.server.lifecycle.engine.objects import (
+    build_owner_reference,
     delete,
+    get_name,
+    get_namespace,
+    get_spec,
+    get_status,
+    get_uid,
     is_controlled_by,
-    name,
-    namespace,
-    owner_reference,
-    spec,
-    status,
-    uid,
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.lifecycle.workloads.template_hash import template_hash
+from quarterdeck.server.lifecycle.workloads.template_hash import hash_template
 from quarterdeck.server.registry.resource import Object
 
 REVISIONS = "controllerrevisions.apps"
@@ -33,25 +33,27 @@ class History(NamedTuple):
     actions: list[Action]
     """What makes it stored, and the newest by number."""
 
-    def template(self, revision_name: str) -> Object | None:
+    def get_template(self, revision_name: str) -> Object | None:
         """The template of a revision."""
         for each in (*self.revisions, self.newest):
-            if name(each) == revision_name:
+            if get_name(each) == revision_name:
                 found: Object = each["data"]["spec"]["template"]
                 return found
         return None
 
 
-def history_of(view: View, owner: Object) -> History:
+def build_history(view: View, owner: Object) -> History:
     """The revisions of an owner, the present one among them."""
-    known = [each for each in view.owned(uid(owner), REVISIONS) if is_controlled_by(each, owner)]
-    known.sort(key=lambda each: (each.get("revision") or 0, name(each)))
-    template = spec(owner).get("template") or {}
+    known = [
+        each for each in view.list_owned(get_uid(owner), REVISIONS) if is_controlled_by(each, owner)
+    ]
+    known.sort(key=lambda each: (each.get("revision") or 0, get_name(each)))
+    template = get_spec(owner).get("template") or {}
     data = {"spec": {"template": {**template, "$patch": "replace"}}}
     highest = max((each.get("revision") or 0 for each in known), default=0)
     same = next((each for each in reversed(known) if each.get("data") == data), None)
     if same is None:
-        new = _new(owner, template, data, highest + 1)
+        new = _build_revision(owner, template, data, highest + 1)
         return History(known, new, [Create(REVISIONS, new)])
     if same.get("revision") != highest:
         return History(known, same, [update(REVISIONS, same, revision=highest + 1)])
@@ -60,13 +62,13 @@ def history_of(view: View, owner: Object) -> History:
 
 def forget_old(owner: Object, history: History, live: set[str]) -> Iterator[Action]:
     """Delete the oldest revisions that nothing uses, beyond the limit."""
-    limit = spec(owner).get("revisionHistoryLimit")
+    limit = get_spec(owner).get("revisionHistoryLimit")
     if limit is None:
         return
     idle = [
         each
         for each in history.revisions
-        if name(each) not in live and name(each) != name(history.newest)
+        if get_name(each) not in live and get_name(each) != get_name(history.newest)
     ]
     for each in idle[: max(0, len(idle) - int(limit))]:
         yield delete(REVISIONS, each)
@@ -77,17 +79,17 @@ def hash_of(revision: Object) -> str:
     return str((revision["metadata"].get("labels") or {}).get(HASH_LABEL) or "")
 
 
-def _new(owner: Object, template: Object, data: Object, number: int) -> Object:
-    suffix = template_hash(template, status(owner).get("collisionCount") or 0)
+def _build_revision(owner: Object, template: Object, data: Object, number: int) -> Object:
+    suffix = hash_template(template, get_status(owner).get("collisionCount") or 0)
     labels = dict((template.get("metadata") or {}).get("labels") or {})
     return {
         "kind": "ControllerRevision",
         "apiVersion": "apps/v1",
         "metadata": {
-            "name": f"{name(owner)}-{suffix}",
-            "namespace": namespace(owner),
+            "name": f"{get_name(owner)}-{suffix}",
+            "namespace": get_namespace(owner),
             "labels": {**labels, HASH_LABEL: suffix},
-            "ownerReferences": [owner_reference(owner)],
+            "ownerReferences": [build_owner_reference(owner)],
         },
         "data": data,
         "revision": number,

@@ -25,16 +25,16 @@ class Set(NamedTuple):
     available: int
 
 
-def bounds(replicas: int, surge: int | str | None, unavailable: int | str | None) -> Bounds:
+def compute_bounds(replicas: int, surge: int | str | None, unavailable: int | str | None) -> Bounds:
     """The bounds of a rolling update; the surge is rounded up, the outage down, never both zero."""
-    up = _number(surge, replicas, round_up=True)
-    down = _number(unavailable, replicas, round_up=False)
+    up = _resolve_percentage(surge, replicas, round_up=True)
+    down = _resolve_percentage(unavailable, replicas, round_up=False)
     if up == 0 and down == 0:
         down = 1
     return Bounds(up, min(down, replicas))
 
 
-def _number(value: int | str | None, total: int, *, round_up: bool) -> int:
+def _resolve_percentage(value: int | str | None, total: int, *, round_up: bool) -> int:
     """A number, or a percentage of a total."""
     if value is None:
         return 0

@@ -9,19 +9,19 @@ from quarterdeck.server.lifecycle.controllers.pod_termination import NODES
 from quarterdeck.server.lifecycle.engine.actions import Action, Record
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
-    condition,
+    format_moment,
+    get_condition,
+    get_labels,
+    get_name,
+    get_spec,
+    get_status,
+    get_uid,
     is_deleting,
-    labels,
-    name,
-    spec,
-    stamp,
-    status,
-    uid,
     update,
     with_condition,
 )
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.lifecycle.workloads.behaviour import Effect, behaviour_of
+from quarterdeck.server.lifecycle.workloads.behaviour import Effect, parse_behaviour
 from quarterdeck.server.lifecycle.workloads.nodes import is_node_ready
 from quarterdeck.server.lifecycle.workloads.pods import PODS
 from quarterdeck.server.registry.resource import Object
@@ -42,7 +42,7 @@ class Scheduler:
     def __init__(self) -> None:
         self._waiting: dict[StoreKey, None] = {}
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """A pod; when a node changes, all pods that found none."""
         if event.key.resource == NODES:
             yield from tuple(self._waiting)
@@ -54,18 +54,18 @@ class Scheduler:
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """Bind a pod, or say why not."""
         pod = view.get(key)
-        if pod is None or is_deleting(pod) or spec(pod).get("nodeName"):
+        if pod is None or is_deleting(pod) or get_spec(pod).get("nodeName"):
             self._waiting.pop(key, None)
             return ()
-        if (spec(pod).get("schedulerName") or _SCHEDULER) != _SCHEDULER:
+        if (get_spec(pod).get("schedulerName") or _SCHEDULER) != _SCHEDULER:
             return ()
         self._waiting[key] = None
-        if spec(pod).get("schedulingGates"):
+        if get_spec(pod).get("schedulingGates"):
             return list(_wait(pod, "SchedulingGated", "Scheduling is blocked", view))
-        fitting, refusals = _sort(pod, list(view.few(NODES)))
+        fitting, refusals = _sort(pod, list(view.list_few(NODES)))
         if not fitting:
             return list(_wait(pod, "Unschedulable", _explain(refusals), view))
-        node = fitting[zlib.crc32(uid(pod).encode()) % len(fitting)]
+        node = fitting[zlib.crc32(get_uid(pod).encode()) % len(fitting)]
         return list(_bind(pod, node, view))
 
 
@@ -74,17 +74,17 @@ def _bind(pod: Object, node: Object, view: View) -> Iterator[Action]:
         "type": "PodScheduled",
         "status": "True",
         "lastProbeTime": None,
-        "lastTransitionTime": stamp(view.now),
+        "lastTransitionTime": format_moment(view.now),
     }
-    conditions = with_condition(status(pod).get("conditions"), scheduled)
+    conditions = with_condition(get_status(pod).get("conditions"), scheduled)
     yield update(
         PODS,
         pod,
         "binding",
-        spec={**spec(pod), "nodeName": name(node)},
-        status={**status(pod), "conditions": conditions},
+        spec={**get_spec(pod), "nodeName": get_name(node)},
+        status={**get_status(pod), "conditions": conditions},
     )
-    where = f"{pod['metadata'].get('namespace')}/{name(pod)} to {name(node)}"
+    where = f"{pod['metadata'].get('namespace')}/{get_name(pod)} to {get_name(node)}"
     yield Record(
         about=pod,
         reason="Scheduled",
@@ -94,19 +94,19 @@ def _bind(pod: Object, node: Object, view: View) -> Iterator[Action]:
 
 
 def _wait(pod: Object, reason: str, message: str, view: View) -> Iterator[Action]:
-    present = condition(status(pod).get("conditions"), "PodScheduled")
+    present = get_condition(get_status(pod).get("conditions"), "PodScheduled")
     if present is not None and (present.get("reason"), present.get("message")) == (reason, message):
         return
     waiting = {
         "type": "PodScheduled",
         "status": "False",
         "lastProbeTime": None,
-        "lastTransitionTime": stamp(view.now),
+        "lastTransitionTime": format_moment(view.now),
         "reason": reason,
         "message": message,
     }
-    conditions = with_condition(status(pod).get("conditions"), waiting)
-    yield update(PODS, pod, "status", status={**status(pod), "conditions": conditions})
+    conditions = with_condition(get_status(pod).get("conditions"), waiting)
+    yield update(PODS, pod, "status", status={**get_status(pod), "conditions": conditions})
     if reason == "Unschedulable":
         yield Record(
             about=pod,
@@ -119,13 +119,13 @@ def _wait(pod: Object, reason: str, message: str, view: View) -> Iterator[Action
 
 def _sort(pod: Object, nodes: list[Object]) -> tuple[list[Object], list[str]]:
     """The nodes that fit, and why the others do not."""
-    failure = behaviour_of(pod).failure
+    failure = parse_behaviour(pod).failure
     if failure is not None and failure.effect is Effect.NO_NODE:
         return [], [failure.message] * len(nodes)
     fitting: list[Object] = []
     refusals: list[str] = []
     for node in nodes:
-        why = why_not(pod, node)
+        why = explain_misfit(pod, node)
         if why:
             refusals.append(why)
         else:
@@ -141,18 +141,18 @@ def _explain(refusals: list[str]) -> str:
     return f"0/{total} nodes are available: {counted}."
 
 
-def why_not(pod: Object, node: Object) -> str:
+def explain_misfit(pod: Object, node: Object) -> str:
     """Why a pod may not run on a node; empty if it may."""
-    if spec(node).get("unschedulable") and not _tolerates(
+    if get_spec(node).get("unschedulable") and not _tolerates_taint(
         pod, {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
     ):
         return "node(s) were unschedulable"
-    for taint in spec(node).get("taints") or ():
-        if taint.get("effect") == "PreferNoSchedule" or _tolerates(pod, taint):
+    for taint in get_spec(node).get("taints") or ():
+        if taint.get("effect") == "PreferNoSchedule" or _tolerates_taint(pod, taint):
             continue
         return f"node(s) had untolerated taint {{{taint.get('key')}: {taint.get('value') or ''}}}"
-    selector: Mapping[str, str] = spec(pod).get("nodeSelector") or {}
-    if any(labels(node).get(key) != text for key, text in selector.items()):
+    selector: Mapping[str, str] = get_spec(pod).get("nodeSelector") or {}
+    if any(get_labels(node).get(key) != text for key, text in selector.items()):
         return _AFFINITY
     if not _has_affinity(pod, node):
         return _AFFINITY
@@ -165,8 +165,8 @@ def _is_daemon(pod: Object) -> bool:
     )
 
 
-def _tolerates(pod: Object, taint: Mapping[str, Any]) -> bool:
-    for each in spec(pod).get("tolerations") or ():
+def _tolerates_taint(pod: Object, taint: Mapping[str, Any]) -> bool:
+    for each in get_spec(pod).get("tolerations") or ():
         if each.get("effect") and each["effect"] != taint.get("effect"):
             continue
         if each.get("key") and each["key"] != taint.get("key"):
@@ -179,7 +179,7 @@ def _tolerates(pod: Object, taint: Mapping[str, Any]) -> bool:
 
 
 def _has_affinity(pod: Object, node: Object) -> bool:
-    affinity = (spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
+    affinity = (get_spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     if required is None:
         return True
@@ -187,10 +187,10 @@ def _has_affinity(pod: Object, node: Object) -> bool:
 
 
 def _matches_term(term: Mapping[str, Any], node: Object) -> bool:
-    fields = {"metadata.name": name(node)}
-    return all(_matches(each, labels(node)) for each in term.get("matchExpressions") or ()) and all(
-        _matches(each, fields) for each in term.get("matchFields") or ()
-    )
+    fields = {"metadata.name": get_name(node)}
+    return all(
+        _matches(each, get_labels(node)) for each in term.get("matchExpressions") or ()
+    ) and all(_matches(each, fields) for each in term.get("matchFields") or ())
 
 
 def _matches(expression: Mapping[str, Any], values: Mapping[str, str]) -> bool:

@@ -3,35 +3,31 @@
 from collections.abc import Iterator, Sequence
 
 from quarterdeck.server.lifecycle.engine.actions import Action, Create, Requeue
-from quarterdeck.server.lifecycle.engine.controller import keys_of_controller
+from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
+    get_labels,
+    get_name,
+    get_namespace,
+    get_spec,
+    get_status,
     is_deleting,
-    labels,
-    name,
-    namespace,
-    spec,
-    status,
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.pods import (
     PODS,
-    available_in,
+    build_pod,
     claim,
+    compute_time_to_available,
     create_pod,
     delete_pod,
     is_finished,
     is_ready,
-    new_pod,
-    selector_of,
+    parse_selector,
 )
-from quarterdeck.server.lifecycle.workloads.replica_sets import wanted
-from quarterdeck.server.lifecycle.workloads.revisions import (
-    HASH_LABEL,
-    forget_old,
-    history_of,
-)
+from quarterdeck.server.lifecycle.workloads.replica_sets import get_replicas
+from quarterdeck.server.lifecycle.workloads.revisions import HASH_LABEL, build_history, forget_old
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
@@ -48,17 +44,19 @@ class StatefulSets:
     resources: frozenset[str] | None = frozenset({STATEFUL_SETS, PODS})
     initial: Sequence[StoreKey] = ()
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """The set itself, or that of a pod."""
         if event.key.resource == STATEFUL_SETS:
             yield event.key
         else:
-            yield from keys_of_controller(event, index, kind="StatefulSet", resource=STATEFUL_SETS)
+            yield from find_controller_keys(
+                event, index, kind="StatefulSet", resource=STATEFUL_SETS
+            )
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """The next step, and what is to be said."""
         stateful = view.get(key)
-        selector = None if stateful is None else selector_of(stateful)
+        selector = None if stateful is None else parse_selector(stateful)
         if stateful is None or selector is None:
             return ()
         pods, actions = claim(view, stateful, PODS, selector)
@@ -73,30 +71,30 @@ class _Step:
     def __init__(self, view: View, stateful: Object, pods: list[Object]) -> None:
         self.view = view
         self.stateful = stateful
-        self.replicas = wanted(stateful)
-        self.start = int((spec(stateful).get("ordinals") or {}).get("start") or 0)
+        self.replicas = get_replicas(stateful)
+        self.start = int((get_spec(stateful).get("ordinals") or {}).get("start") or 0)
         self.pods = {
-            ordinal: pod for pod in pods if (ordinal := _ordinal(stateful, pod)) is not None
+            ordinal: pod for pod in pods if (ordinal := _parse_ordinal(stateful, pod)) is not None
         }
-        self.is_ordered = spec(stateful).get("podManagementPolicy") != "Parallel"
-        self.history = history_of(view, stateful)
-        self.target = name(self.history.newest)
-        self.current = status(stateful).get("currentRevision") or self.target
-        if self.history.template(self.current) is None:
+        self.is_ordered = get_spec(stateful).get("podManagementPolicy") != "Parallel"
+        self.history = build_history(view, stateful)
+        self.target = get_name(self.history.newest)
+        self.current = get_status(stateful).get("currentRevision") or self.target
+        if self.history.get_template(self.current) is None:
             self.current = self.target
-        strategy = spec(stateful).get("updateStrategy") or {}
+        strategy = get_spec(stateful).get("updateStrategy") or {}
         self.is_rolling = strategy.get("type") != "OnDelete"
         self.partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
 
     def plan(self) -> Iterator[Action]:
         yield from self.history.actions
         if not is_deleting(self.stateful):
-            yield from self._step()
-        yield from self._say()
-        live = {self.current, self.target} | {_revision(pod) for pod in self.pods.values()}
+            yield from self._plan_pods()
+        yield from self._update_status()
+        live = {self.current, self.target} | {_get_revision(pod) for pod in self.pods.values()}
         yield from forget_old(self.stateful, self.history, live)
 
-    def _step(self) -> Iterator[Action]:
+    def _plan_pods(self) -> Iterator[Action]:
         ordinals = range(self.start, self.start + self.replicas)
         for ordinal in ordinals:
             pod = self.pods.get(ordinal)
@@ -108,9 +106,9 @@ class _Step:
                 continue
             if self.is_ordered:
                 return
-        yield from self._condemn(ordinals)
+        yield from self._delete_extra_pods(ordinals)
 
-    def _condemn(self, ordinals: range) -> Iterator[Action]:
+    def _delete_extra_pods(self, ordinals: range) -> Iterator[Action]:
         """Pods beyond the number, last first."""
         condemned = sorted((each for each in self.pods if each not in ordinals), reverse=True)
         for ordinal in condemned:
@@ -120,9 +118,9 @@ class _Step:
             if self.is_ordered:
                 return
         if self.is_rolling and not condemned:
-            yield from self._replace(ordinals)
+            yield from self._replace_outdated_pod(ordinals)
 
-    def _replace(self, ordinals: range) -> Iterator[Action]:
+    def _replace_outdated_pod(self, ordinals: range) -> Iterator[Action]:
         """One pod of an older template at a time, last first, down to the partition."""
         for ordinal in reversed(ordinals):
             if ordinal < self.start + self.partition:
@@ -137,28 +135,30 @@ class _Step:
                 return
 
     def _is_healthy(self, pod: Object) -> bool:
-        seconds = spec(self.stateful).get("minReadySeconds") or 0
-        wait = available_in(pod, seconds, self.view.now)
+        seconds = get_spec(self.stateful).get("minReadySeconds") or 0
+        wait = compute_time_to_available(pod, seconds, self.view.now)
         return not is_deleting(pod) and wait == 0
 
     def _is_new(self, pod: Object) -> bool:
-        return _revision(pod) == self.target
+        return _get_revision(pod) == self.target
 
     def _make(self, ordinal: int) -> Iterator[Action]:
         revision = self.target
         if self.is_rolling and ordinal < self.start + self.partition:
             revision = self.current
-        pod_name = f"{name(self.stateful)}-{ordinal}"
-        for template in spec(self.stateful).get("volumeClaimTemplates") or ():
+        pod_name = f"{get_name(self.stateful)}-{ordinal}"
+        for template in get_spec(self.stateful).get("volumeClaimTemplates") or ():
             yield from self._make_claim(template, pod_name)
-        template = self.history.template(revision) or {}
+        template = self.history.get_template(revision) or {}
         yield from create_pod(
-            self.stateful, self._pod(template, pod_name, ordinal, revision), _COMPONENT
+            self.stateful, self._build_pod(template, pod_name, ordinal, revision), _COMPONENT
         )
 
-    def _pod(self, template: Object, pod_name: str, ordinal: int, revision: str) -> Object:
+    def _build_pod(self, template: Object, pod_name: str, ordinal: int, revision: str) -> Object:
         template = {member: each for member, each in template.items() if member != "$patch"}
-        pod = new_pod(self.stateful, template, pod_name, generateName=f"{name(self.stateful)}-")
+        pod = build_pod(
+            self.stateful, template, pod_name, generateName=f"{get_name(self.stateful)}-"
+        )
         pod["metadata"]["labels"] = {
             **(pod["metadata"].get("labels") or {}),
             "apps.kubernetes.io/pod-index": str(ordinal),
@@ -166,8 +166,11 @@ class _Step:
             "statefulset.kubernetes.io/pod-name": pod_name,
         }
         volumes = [
-            {"name": name(each), "persistentVolumeClaim": {"claimName": f"{name(each)}-{pod_name}"}}
-            for each in spec(self.stateful).get("volumeClaimTemplates") or ()
+            {
+                "name": get_name(each),
+                "persistentVolumeClaim": {"claimName": f"{get_name(each)}-{pod_name}"},
+            }
+            for each in get_spec(self.stateful).get("volumeClaimTemplates") or ()
         ]
         claimed = {each["name"] for each in volumes}
         volumes += [
@@ -176,18 +179,18 @@ class _Step:
         pod["spec"] = {
             **pod["spec"],
             "hostname": pod_name,
-            "subdomain": spec(self.stateful).get("serviceName") or "",
+            "subdomain": get_spec(self.stateful).get("serviceName") or "",
         }
         if volumes:
             pod["spec"]["volumes"] = volumes
         return pod
 
     def _make_claim(self, template: Object, pod_name: str) -> Iterator[Action]:
-        claim_name = f"{name(template)}-{pod_name}"
-        home = namespace(self.stateful)
-        if self.view.facts(StoreKey(CLAIMS, home, claim_name)) is not None:
+        claim_name = f"{get_name(template)}-{pod_name}"
+        home = get_namespace(self.stateful)
+        if self.view.get_object_meta(StoreKey(CLAIMS, home, claim_name)) is not None:
             return
-        matched = (spec(self.stateful).get("selector") or {}).get("matchLabels") or {}
+        matched = (get_spec(self.stateful).get("selector") or {}).get("matchLabels") or {}
         yield Create(
             CLAIMS,
             {
@@ -196,18 +199,18 @@ class _Step:
                 "metadata": {
                     "name": claim_name,
                     "namespace": home,
-                    "labels": {**labels(template), **matched},
+                    "labels": {**get_labels(template), **matched},
                 },
-                "spec": spec(template),
+                "spec": get_spec(template),
             },
         )
 
-    def _say(self) -> Iterator[Action]:
+    def _update_status(self) -> Iterator[Action]:
         pods = [pod for pod in self.pods.values() if not is_finished(pod)]
         alive = [pod for pod in pods if not is_deleting(pod)]
-        seconds = spec(self.stateful).get("minReadySeconds") or 0
-        waits = [available_in(pod, seconds, self.view.now) for pod in alive]
-        current = sum(_revision(pod) == self.current for pod in alive)
+        seconds = get_spec(self.stateful).get("minReadySeconds") or 0
+        waits = [compute_time_to_available(pod, seconds, self.view.now) for pod in alive]
+        current = sum(_get_revision(pod) == self.current for pod in alive)
         updated = sum(map(self._is_new, alive))
         ready = sum(map(is_ready, alive))
         is_done = updated == self.replicas == ready == len(pods)
@@ -219,24 +222,24 @@ class _Step:
             "updatedReplicas": updated,
             "currentRevision": self.target if is_done else self.current,
             "updateRevision": self.target,
-            "collisionCount": status(self.stateful).get("collisionCount") or 0,
+            "collisionCount": get_status(self.stateful).get("collisionCount") or 0,
             "availableReplicas": sum(wait == 0 for wait in waits),
         }
         always = ("replicas", "availableReplicas", "collisionCount", "observedGeneration")
         new = {member: each for member, each in new.items() if each or member in always}
-        if new != status(self.stateful):
+        if new != get_status(self.stateful):
             yield update(STATEFUL_SETS, self.stateful, "status", status=new)
         if pending := [wait for wait in waits if wait]:
             yield Requeue(min(pending))
 
 
-def _ordinal(stateful: Object, pod: Object) -> int | None:
+def _parse_ordinal(stateful: Object, pod: Object) -> int | None:
     """The number at the end of a pod's name, if it is a member of the set."""
-    parent, _, number = name(pod).rpartition("-")
-    if parent != name(stateful) or not number.isdigit():
+    parent, _, number = get_name(pod).rpartition("-")
+    if parent != get_name(stateful) or not number.isdigit():
         return None
     return int(number)
 
 
-def _revision(pod: Object) -> str:
-    return labels(pod).get(HASH_LABEL, "")
+def _get_revision(pod: Object) -> str:
+    return get_labels(pod).get(HASH_LABEL, "")

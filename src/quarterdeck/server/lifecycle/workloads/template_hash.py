@@ -10,7 +10,7 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def template_hash(template: Object, collisions: int = 0) -> str:
+def hash_template(template: Object, collisions: int = 0) -> str:
     """A name for a template: the same for equal ones, another for each counted collision."""
     content = _encode(template) + (str(collisions).encode() if collisions else b"")
     number = int.from_bytes(hashlib.blake2b(content, digest_size=4).digest())

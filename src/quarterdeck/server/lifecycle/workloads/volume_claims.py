@@ -6,14 +6,14 @@ from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.server.lifecycle.engine.actions import Action, Create
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.objects import (
-    annotations,
     delete,
+    get_annotations,
+    get_name,
+    get_namespace,
+    get_spec,
+    get_status,
+    get_uid,
     is_deleting,
-    name,
-    namespace,
-    spec,
-    status,
-    uid,
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
@@ -29,7 +29,7 @@ _BOUND = {
 }
 
 
-class Claims:
+class VolumeClaims:
     """Gives every claim a volume."""
 
     name = "persistentvolume-controller"
@@ -40,11 +40,11 @@ class Claims:
     def __init__(self) -> None:
         self._pending: dict[StoreKey, None] = {}
 
-    def keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
+    def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """Every claim and volume; claims that found none look again when a volume comes."""
         if event.key.resource == CLAIMS and event.after is None:
             self._pending.pop(event.key, None)
-            yield from index.listed(VOLUMES, "")
+            yield from index.list_resource(VOLUMES, "")
             return
         yield event.key
         if event.key.resource == VOLUMES:
@@ -58,7 +58,7 @@ class Claims:
         if value is None or is_deleting(value):
             self._pending.pop(key, None)
             return ()
-        if status(value).get("phase") == "Bound":
+        if get_status(value).get("phase") == "Bound":
             self._pending.pop(key, None)
             return ()
         self._pending[key] = None
@@ -66,121 +66,123 @@ class Claims:
 
 
 def _bind(view: View, claim: Object) -> Iterator[Action]:
-    chosen = spec(claim).get("volumeName")
+    chosen = get_spec(claim).get("volumeName")
     if chosen:
         volume = view.get(StoreKey(VOLUMES, "", chosen))
     else:
-        volume = next((each for each in view.few(VOLUMES) if _fits(each, claim)), None)
+        volume = next((each for each in view.list_few(VOLUMES) if _is_suitable(each, claim)), None)
     if volume is not None:
-        if (spec(volume).get("claimRef") or {}).get("uid", uid(claim)) != uid(claim):
+        if (get_spec(volume).get("claimRef") or {}).get("uid", get_uid(claim)) != get_uid(claim):
             return
         yield from _take(volume, claim)
-        yield _bound(claim, volume)
-    elif not chosen and spec(claim).get("storageClassName") != "":
-        volume = _new_volume(claim)
+        yield _bind_claim(claim, volume)
+    elif not chosen and get_spec(claim).get("storageClassName") != "":
+        volume = _build_volume(claim)
         yield Create(VOLUMES, volume)
-        yield _bound(claim, volume)
+        yield _bind_claim(claim, volume)
 
 
-def _bound(claim: Object, volume: Object) -> Action:
-    notes = {**annotations(claim), **_BOUND}
-    capacity = spec(volume).get("capacity") or {}
-    modes = spec(volume).get("accessModes") or []
+def _bind_claim(claim: Object, volume: Object) -> Action:
+    notes = {**get_annotations(claim), **_BOUND}
+    capacity = get_spec(volume).get("capacity") or {}
+    modes = get_spec(volume).get("accessModes") or []
     return update(
         CLAIMS,
         claim,
         "status",
         metadata={"annotations": notes},
-        spec={**spec(claim), "volumeName": name(volume)},
+        spec={**get_spec(claim), "volumeName": get_name(volume)},
         status={"phase": "Bound", "accessModes": modes, "capacity": capacity},
     )
 
 
 def _take(volume: Object, claim: Object) -> Iterator[Action]:
-    is_known = (spec(volume).get("claimRef") or {}).get("uid") == uid(claim)
-    if is_known and status(volume).get("phase") == "Bound":
+    is_known = (get_spec(volume).get("claimRef") or {}).get("uid") == get_uid(claim)
+    if is_known and get_status(volume).get("phase") == "Bound":
         return
     yield update(
         VOLUMES,
         volume,
-        spec={**spec(volume), "claimRef": _reference(claim)},
-        status={**status(volume), "phase": "Bound"},
+        spec={**get_spec(volume), "claimRef": _build_reference(claim)},
+        status={**get_status(volume), "phase": "Bound"},
     )
 
 
-def _fits(volume: Object, claim: Object) -> bool:
+def _is_suitable(volume: Object, claim: Object) -> bool:
     """Whether a volume that somebody made is what a claim asks for."""
-    reference = spec(volume).get("claimRef")
+    reference = get_spec(volume).get("claimRef")
     if reference is not None:
-        return bool(reference.get("uid") == uid(claim)) or (
+        return bool(reference.get("uid") == get_uid(claim)) or (
             not reference.get("uid")
             and (reference.get("namespace"), reference.get("name"))
-            == (namespace(claim), name(claim))
+            == (get_namespace(claim), get_name(claim))
         )
-    if is_deleting(volume) or status(volume).get("phase") not in (None, "", "Available"):
+    if is_deleting(volume) or get_status(volume).get("phase") not in (None, "", "Available"):
         return False
-    if (spec(volume).get("storageClassName") or "") != (spec(claim).get("storageClassName") or ""):
+    if (get_spec(volume).get("storageClassName") or "") != (
+        get_spec(claim).get("storageClassName") or ""
+    ):
         return False
-    wanted = set(spec(claim).get("accessModes") or ())
-    if not wanted <= set(spec(volume).get("accessModes") or ()):
+    wanted = set(get_spec(claim).get("accessModes") or ())
+    if not wanted <= set(get_spec(volume).get("accessModes") or ()):
         return False
-    return _size(spec(volume).get("capacity")) >= _size(
-        (spec(claim).get("resources") or {}).get("requests")
+    return _get_size(get_spec(volume).get("capacity")) >= _get_size(
+        (get_spec(claim).get("resources") or {}).get("requests")
     )
 
 
-def _size(amounts: Object | None) -> Quantity:
+def _get_size(amounts: Object | None) -> Quantity:
     try:
         return Quantity.parse(str((amounts or {}).get("storage") or "0"))
     except QuantityError:
         return Quantity.of(0)
 
 
-def _new_volume(claim: Object) -> Object:
-    requests = (spec(claim).get("resources") or {}).get("requests") or {}
-    volume_name = f"pvc-{uid(claim)}"
+def _build_volume(claim: Object) -> Object:
+    requests = (get_spec(claim).get("resources") or {}).get("requests") or {}
+    volume_name = f"pvc-{get_uid(claim)}"
     return {
         "kind": "PersistentVolume",
         "apiVersion": "v1",
         "metadata": {"name": volume_name, "annotations": {_PROVISIONER: "true"}},
         "spec": {
             "capacity": {"storage": requests.get("storage") or "1Gi"},
-            "accessModes": spec(claim).get("accessModes") or ["ReadWriteOnce"],
+            "accessModes": get_spec(claim).get("accessModes") or ["ReadWriteOnce"],
             "persistentVolumeReclaimPolicy": "Delete",
-            "storageClassName": spec(claim).get("storageClassName") or "",
-            "volumeMode": spec(claim).get("volumeMode") or "Filesystem",
+            "storageClassName": get_spec(claim).get("storageClassName") or "",
+            "volumeMode": get_spec(claim).get("volumeMode") or "Filesystem",
             "hostPath": {"path": f"/simulated/{volume_name}"},
-            "claimRef": _reference(claim),
+            "claimRef": _build_reference(claim),
         },
     }
 
 
-def _reference(claim: Object) -> Object:
+def _build_reference(claim: Object) -> Object:
     return {
         "kind": "PersistentVolumeClaim",
         "apiVersion": "v1",
-        "namespace": namespace(claim),
-        "name": name(claim),
-        "uid": uid(claim),
+        "namespace": get_namespace(claim),
+        "name": get_name(claim),
+        "uid": get_uid(claim),
     }
 
 
-def _goes_along(volume: Object) -> bool:
-    policy = spec(volume).get("persistentVolumeReclaimPolicy")
-    return policy == "Delete" and _PROVISIONER in annotations(volume)
+def _is_deleted_with_claim(volume: Object) -> bool:
+    policy = get_spec(volume).get("persistentVolumeReclaimPolicy")
+    return policy == "Delete" and _PROVISIONER in get_annotations(volume)
 
 
 def _look_after(view: View, volume: Object) -> Iterator[Action]:
     """A volume is available, bound or released; one that was made for a claim goes with it."""
-    reference = spec(volume).get("claimRef")
+    reference = get_spec(volume).get("claimRef")
     if reference is None or not reference.get("uid"):
         phase = "Available"
     else:
         home, called = reference.get("namespace") or "", reference.get("name") or ""
-        found = view.facts(StoreKey(CLAIMS, home, called))
+        found = view.get_object_meta(StoreKey(CLAIMS, home, called))
         is_there = found is not None and found.uid == reference.get("uid")
         phase = "Bound" if is_there else "Released"
-    if status(volume).get("phase") != phase:
-        yield update(VOLUMES, volume, "status", status={**status(volume), "phase": phase})
-    elif phase == "Released" and _goes_along(volume) and not is_deleting(volume):
+    if get_status(volume).get("phase") != phase:
+        yield update(VOLUMES, volume, "status", status={**get_status(volume), "phase": phase})
+    elif phase == "Released" and _is_deleted_with_claim(volume) and not is_deleting(volume):
         yield delete(VOLUMES, volume)
