@@ -22,7 +22,7 @@ from quarterdeck.wire import json_patch, merge_patch
 from quarterdeck.wire.status import ApiError, Invalid, MethodNotAllowed
 
 NOW = datetime(2026, 11, 15, 2, 26, 53, tzinfo=UTC)
-GOLDEN = pathlib.Path(__file__).parents[2] / "golden" / "kube-apiserver-v1.32.4.jsonl"
+GOLDEN = pathlib.Path(__file__).parents[3] / "golden" / "kube-apiserver-v1.32.4.jsonl"
 CASES: dict[str, Any] = {
     case["title"]: case for case in map(json.loads, GOLDEN.read_text().splitlines())
 }

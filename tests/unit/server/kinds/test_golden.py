@@ -22,7 +22,7 @@ from quarterdeck.storage import Store, StoreKey, open_memory
 from quarterdeck.wire import merge_patch, path, strategic
 from quarterdeck.wire.status import ApiError, Invalid
 
-GOLDEN = pathlib.Path(__file__).parents[2] / "golden" / "kube-apiserver-v1.32.4.jsonl"
+GOLDEN = pathlib.Path(__file__).parents[3] / "golden" / "kube-apiserver-v1.32.4.jsonl"
 CASES: dict[str, Any] = {
     case["title"]: case for case in map(json.loads, GOLDEN.read_text().splitlines())
 }
