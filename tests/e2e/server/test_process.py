@@ -120,7 +120,7 @@ def test_administrator_is_who_has_the_certificate(start: Start, tmp_path: Path) 
     nobody = trusting(folder)
     assert fetch(f"{url}/healthz", nobody) == (200, b"ok")
     assert fetch(f"{url}/version", nobody)[0] == 200
-    assert fetch(f"{url}/apis", nobody)[0] == 200
+    assert fetch(f"{url}/apis", nobody)[0] == 403
     status, body = fetch(f"{url}/api/v1/namespaces", nobody)
     assert (status, body["message"]) == (
         403,
