@@ -311,7 +311,7 @@ def _strategic_deployment() -> AbstractContextManager[Contenders]:
         "metadata": {"labels": {"release": "new"}},
         "spec": {"template": {"spec": {"containers": [container]}}},
     }
-    node = builtins.node(GVK("apps", "v1", "Deployment"))
+    node = builtins.find_node(GVK("apps", "v1", "Deployment"))
     if node is None:
         raise AssertionError("there is no schema of a Deployment")
     schema = node
@@ -384,7 +384,7 @@ def _pod_node() -> Any:
     from quarterdeck.meta import builtins
     from quarterdeck.meta.identity import GVK
 
-    return builtins.node(GVK("", "v1", "Pod"))
+    return builtins.find_node(GVK("", "v1", "Pod"))
 
 
 SUITE = Suite(

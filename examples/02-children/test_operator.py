@@ -121,4 +121,4 @@ async def test_it_ends_in_one_state_whatever_happens_on_the_way() -> None:
 
 
 def test_the_definition_is_that_of_the_type() -> None:
-    assert yaml.load((HERE / "crd.yaml").read_text()) == crd.manifest([shelves.Shelf])
+    assert yaml.load((HERE / "crd.yaml").read_text()) == crd.build_manifest([shelves.Shelf])

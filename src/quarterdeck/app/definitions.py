@@ -24,7 +24,7 @@ async def install(api: Api, kinds: Iterable[type[Object]]) -> None:
     Looking first is worth it: most starts change nothing, and applying a definition makes the
     server check its whole schema and every rule in it.
     """
-    for document in crd.manifests(kinds):
+    for document in crd.build_manifests(kinds):
         path = _CRDS._replace(name=document["metadata"]["name"])
         try:
             current = json.decode(await api.get(path))

@@ -48,7 +48,7 @@ def everything(place: Place = HERE, parts: Sequence[Part] = PARTS) -> list[Docum
     kinds = list(apis.own_scheme().kinds() if parts == PARTS else kinds_of(parts))
     return [
         namespace(place),
-        *crd.manifests(kinds),
+        *crd.build_manifests(kinds),
         *permissions(place, parts).values(),
         *(manifest(kind.KIND, role) for kind in kinds for role in ROLES),
         *manager(place).values(),

@@ -94,7 +94,7 @@ def namespaces_of(settings: Settings) -> tuple[str, ...]:
     """
     found = tuple(name.strip() for name in settings.namespace.split(",") if name.strip())
     for name in found:
-        if problems := names.dns1123_label(name):
+        if problems := names.check_dns1123_label(name):
             raise SettingError(f"invalid --namespace {name!r}: {problems[0]}")
     return found
 

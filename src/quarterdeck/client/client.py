@@ -24,7 +24,7 @@ from quarterdeck.client.untyped import ResourceClient
 from quarterdeck.kit import http, json
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import GVK, GVR
-from quarterdeck.meta.objects import Object, decode, document, encode, raw
+from quarterdeck.meta.objects import Object, decode, encode, get_raw, to_document
 from quarterdeck.wire import merge_patch
 from quarterdeck.wire.frame import EventType, decode_event
 from quarterdeck.wire.path import ResourcePath
@@ -64,7 +64,7 @@ class _Means(TypedDict):
 
 
 class Client:
-    """Reads and writes typed objects; `raw` has bytes, `resource` has dictionaries."""
+    """Reads and writes typed objects; `get_raw` has bytes, `resource` has dictionaries."""
 
     def __init__(
         self,
@@ -188,11 +188,11 @@ class Client:
         return await self._update(obj, subresource="status", manager=manager)
 
     async def _update(self, obj: Kind, *, subresource: str, manager: str) -> Kind:
-        origin = raw(obj)
+        origin = get_raw(obj)
         if origin is None:
             raise ValueError(f"{obj.kind} {obj.key} was not read from a server; create or apply it")
         before = json.decode(origin)
-        patch = merge_patch.create(before, document(obj))
+        patch = merge_patch.create(before, to_document(obj))
         if not patch:
             return obj
         metadata = patch.setdefault("metadata", {})

@@ -13,7 +13,7 @@ import msgspec
 from quarterdeck import apis
 from quarterdeck.codegen.annotations import Names
 from quarterdeck.codegen.files import NOTICE, File
-from quarterdeck.meta.annotations import item_of, unwrap
+from quarterdeck.meta.annotations import find_item_type, unwrap
 from quarterdeck.meta.docstrings import describe
 from quarterdeck.meta.objects import Object
 from quarterdeck.meta.scheme import Scheme
@@ -119,7 +119,7 @@ def _setter(field: msgspec.structs.FieldInfo, path: tuple[str, ...], text: str) 
 
 def _method(setter: Setter, names: Names) -> list[str]:
     base, _ = unwrap(setter.annotation)
-    entry = item_of(base)
+    entry = find_item_type(base)
     parameter = setter.name if setter.name.isidentifier() else f"{setter.name}_"
     star = "*" if entry is not None else ""
     type_ = names.render(entry if entry is not None else base)

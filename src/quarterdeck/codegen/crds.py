@@ -31,8 +31,8 @@ def files() -> Iterator[File]:
 
 def bases() -> Iterator[File]:
     """One file per kind."""
-    for document in crd.manifests(apis.own_scheme().kinds()):
-        path = f"{FOLDER}/{crd.file_name(document)}"
+    for document in crd.build_manifests(apis.own_scheme().kinds()):
+        path = f"{FOLDER}/{crd.build_file_name(document)}"
         text = f"# {NOTICE}\n---\n{yaml.dump(document)}"
         if (size := len(text.encode())) >= crd.MAX_BYTES:
             raise TooLarge(f"{path}: {size} bytes, must be below {crd.MAX_BYTES}")

@@ -30,7 +30,7 @@ def _index(kinds: list[type[Object]]) -> str:
     rows = [
         f"| [{kind.KIND.kind}]({_slug(kind.KIND)}.md) | `{kind.KIND.api_version}` "
         f"| {', '.join(f'`{name}`' for name in kind.KIND.short_names)} "
-        f"| {crd.schema(kind).description} |"
+        f"| {crd.build_schema(kind).description} |"
         for kind in kinds
     ]
     head = ["| kind | apiVersion | short names | what it is |", "| --- | --- | --- | --- |"]
@@ -39,7 +39,7 @@ def _index(kinds: list[type[Object]]) -> str:
 
 def render(kind: type[Object]) -> str:
     """The page of one kind."""
-    root = crd.schema(kind)
+    root = crd.build_schema(kind)
     info = kind.KIND
     parts = [
         f"<!-- {NOTICE} -->",

@@ -13,18 +13,18 @@ def unwrap(annotation: Any) -> tuple[Any, tuple[Schema, ...]]:
         inner, found = unwrap(annotation.__origin__)
         own = tuple(entry for entry in annotation.__metadata__ if isinstance(entry, Schema))
         return inner, found + own
-    members = members_of(annotation)
+    members = list_alternatives(annotation)
     if len(members) == 1 and members[0] is not annotation:
         return unwrap(members[0])
     return annotation, ()
 
 
-def item_of(base: Any) -> Any | None:
+def find_item_type(base: Any) -> Any | None:
     """The type of the entries of a list, or `None` for anything else."""
     return typing.get_args(base)[0] if typing.get_origin(base) in (tuple, list) else None
 
 
-def members_of(annotation: Any) -> tuple[Any, ...]:
+def list_alternatives(annotation: Any) -> tuple[Any, ...]:
     """The alternatives of a union without `None`; any other annotation alone."""
     if typing.get_origin(annotation) in (Union, types.UnionType):
         return tuple(part for part in typing.get_args(annotation) if part is not types.NoneType)

@@ -12,7 +12,7 @@ import msgspec
 
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid
-from quarterdeck.meta.objects import Object, decode, owner_reference
+from quarterdeck.meta.objects import Object, build_owner_reference, decode
 
 if TYPE_CHECKING:
     from quarterdeck.meta.structural import CompiledSchema
@@ -65,7 +65,7 @@ class Builder(Generic[T]):
 
     def with_owner(self, owner: Object) -> Self:
         """The object that manages this one; it goes with it."""
-        return self._set(("metadata", "ownerReferences"), (owner_reference(owner),))
+        return self._set(("metadata", "ownerReferences"), (build_owner_reference(owner),))
 
     def to_apply(self) -> dict[str, Any]:
         """What was set and nothing else: the body of a server-side apply."""
@@ -75,7 +75,7 @@ class Builder(Generic[T]):
             place = document
             for name in path[:-1]:
                 place = place.setdefault(name, {})
-            place[path[-1]] = _plain(value)
+            place[path[-1]] = _to_plain(value)
         return document
 
     def build(self) -> T:
@@ -87,7 +87,7 @@ class Builder(Generic[T]):
             BuildError: if a field is missing or wrong; the message names it.
         """
         document = self.to_apply()
-        if errors := _errors(self.kind, document):
+        if errors := _validate(self.kind, document):
             raise BuildError(f"{self.kind.KIND.kind} {self._name()}", errors)
         built: T = decode(self.kind, msgspec.json.encode(document))  # type: ignore[assignment]
         built.__dict__.clear()
@@ -110,43 +110,45 @@ class Builder(Generic[T]):
         return f"{type(self).__name__}({self._name()})"
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def _errors(kind: type[Object], document: dict[str, Any]) -> tuple[FieldError, ...]:
-    compiled = _schema(kind)
+def _validate(kind: type[Object], document: dict[str, Any]) -> tuple[FieldError, ...]:
+    compiled = _compile_kind(kind)
     if "spec" in compiled.node.required:
         # rather name the fields that are missing than the whole
         document = {"spec": {}, **document}
     return (
-        *_metadata_errors(document["metadata"], kind),
+        *_check_metadata(document["metadata"], kind),
         *compiled.validate(document),
-        *compiled.repeated(document),
+        *compiled.find_duplicates(document),
     )
 
 
-def _metadata_errors(metadata: dict[str, Any], kind: type[Object]) -> Iterator[FieldError]:
+def _check_metadata(metadata: dict[str, Any], kind: type[Object]) -> Iterator[FieldError]:
     is_role = kind.KIND.group == "rbac.authorization.k8s.io"
-    problems = names.path_segment if is_role else names.dns1123_subdomain
-    yield from _each("metadata.name", metadata["name"], problems)
+    problems = names.check_path_segment if is_role else names.check_dns1123_subdomain
+    yield from _prefix_errors("metadata.name", metadata["name"], problems)
     if (namespace := metadata.get("namespace")) is not None:
-        yield from _each("metadata.namespace", namespace, names.dns1123_label)
+        yield from _prefix_errors("metadata.namespace", namespace, names.check_dns1123_label)
     for key, value in metadata.get("labels", {}).items():
-        yield from _each("metadata.labels", key, names.qualified_name)
-        yield from _each("metadata.labels", value, names.label_value)
+        yield from _prefix_errors("metadata.labels", key, names.check_qualified_name)
+        yield from _prefix_errors("metadata.labels", value, names.check_label_value)
     for key in metadata.get("annotations", {}):
-        yield from _each("metadata.annotations", key.lower(), names.qualified_name)
+        yield from _prefix_errors("metadata.annotations", key.lower(), names.check_qualified_name)
 
 
-def _each(path: str, value: str, problems: Callable[[str], list[str]]) -> Iterator[FieldError]:
+def _prefix_errors(
+    path: str, value: str, problems: Callable[[str], list[str]]
+) -> Iterator[FieldError]:
     for problem in problems(value):
         yield invalid(path, value, problem)
 
 
 @functools.cache
-def _schema(kind: type[Object]) -> "CompiledSchema":
+def _compile_kind(kind: type[Object]) -> "CompiledSchema":
     from quarterdeck.meta import crd
     from quarterdeck.meta.structural import compile_schema
 
-    return compile_schema(crd.schema(kind))
+    return compile_schema(crd.build_schema(kind))

@@ -79,7 +79,7 @@ def set_condition(conditions: Sequence[C], new: C, *, now: datetime) -> tuple[C,
     `new` carries, or `now`. If nothing changes the very same entries come back.
     """
     old = find(conditions, new.type)
-    settled = _settle(old, new, now)
+    settled = _with_transition_time(old, new, now)
     if old is None:
         return (*conditions, settled)
     if settled == old:
@@ -87,7 +87,7 @@ def set_condition(conditions: Sequence[C], new: C, *, now: datetime) -> tuple[C,
     return tuple(settled if entry.type == new.type else entry for entry in conditions)
 
 
-def _settle(old: C | None, new: C, now: datetime) -> C:
+def _with_transition_time(old: C | None, new: C, now: datetime) -> C:
     if old is not None and old.status == new.status and old.last_transition_time:
         time = old.last_transition_time
     else:

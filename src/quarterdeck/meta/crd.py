@@ -10,27 +10,27 @@ from quarterdeck.meta.identity import GroupKind
 from quarterdeck.meta.kinds import Column, KindInfo
 from quarterdeck.meta.objects import Object
 from quarterdeck.meta.schema import Node, to_openapi
-from quarterdeck.meta.type_schema import SchemaError, struct_node, walk
+from quarterdeck.meta.type_schema import SchemaError, build_struct_node, walk
 
 MAX_BYTES = 256 * 1024
 """Larger manifests break `kubectl apply`, which copies them into an annotation of this size."""
 
 
-def manifests(kinds: Iterable[type[Object]]) -> list[dict[str, Any]]:
+def build_manifests(kinds: Iterable[type[Object]]) -> list[dict[str, Any]]:
     """One manifest per kind, all its versions together, in order of first appearance."""
     versions: dict[GroupKind, list[type[Object]]] = {}
     for kind in kinds:
         versions.setdefault(kind.KIND.gvk.group_kind, []).append(kind)
-    return [manifest(group) for group in versions.values()]
+    return [build_manifest(group) for group in versions.values()]
 
 
-def manifest(versions: Sequence[type[Object]]) -> dict[str, Any]:
+def build_manifest(versions: Sequence[type[Object]]) -> dict[str, Any]:
     """The manifest of one kind from the types of its versions.
 
     Raises:
         SchemaError: if a type has no structural schema, or the declaration contradicts itself.
     """
-    info = _storage(versions)
+    info = _find_storage_version(versions)
     metadata: dict[str, Any] = {"name": info.gvr.group_resource}
     if info.labels:
         metadata["labels"] = dict(info.labels)
@@ -40,29 +40,29 @@ def manifest(versions: Sequence[type[Object]]) -> dict[str, Any]:
         "metadata": metadata,
         "spec": {
             "group": info.group,
-            "names": _names(info),
+            "names": _build_names(info),
             "scope": info.scope.value,
-            "versions": [_version(kind) for kind in versions],
+            "versions": [_build_version(kind) for kind in versions],
         },
     }
 
 
-def schema(kind: type[Object]) -> Node:
+def build_schema(kind: type[Object]) -> Node:
     """The structural schema of one version."""
-    root = struct_node(kind, "")
+    root = build_struct_node(kind, "")
     root.rules = kind.KIND.rules
     # the server allows nothing but the type there
     root.properties["metadata"].description = ""
     return root
 
 
-def file_name(document: dict[str, Any]) -> str:
+def build_file_name(document: dict[str, Any]) -> str:
     """Where kubebuilder would put a manifest: `group_plural.yaml`."""
     spec = document["spec"]
     return f"{spec['group']}_{spec['names']['plural']}.yaml"
 
 
-def _storage(versions: Sequence[type[Object]]) -> KindInfo:
+def _find_storage_version(versions: Sequence[type[Object]]) -> KindInfo:
     stored = [kind.KIND for kind in versions if kind.KIND.storage]
     if len(stored) != 1:
         names = ", ".join(kind.KIND.version for kind in versions)
@@ -73,7 +73,7 @@ def _storage(versions: Sequence[type[Object]]) -> KindInfo:
     return stored[0]
 
 
-def _names(info: KindInfo) -> dict[str, Any]:
+def _build_names(info: KindInfo) -> dict[str, Any]:
     names: dict[str, Any] = {
         "kind": info.kind,
         "listKind": info.list_kind,
@@ -87,9 +87,9 @@ def _names(info: KindInfo) -> dict[str, Any]:
     return names
 
 
-def _version(kind: type[Object]) -> dict[str, Any]:
+def _build_version(kind: type[Object]) -> dict[str, Any]:
     info = kind.KIND
-    root = schema(kind)
+    root = build_schema(kind)
     _check_paths(info, root)
     version: dict[str, Any] = {
         "name": info.version,
@@ -101,16 +101,16 @@ def _version(kind: type[Object]) -> dict[str, Any]:
         if info.deprecation_warning:
             version["deprecationWarning"] = info.deprecation_warning
     if info.columns:
-        version["additionalPrinterColumns"] = [_column(column) for column in info.columns]
+        version["additionalPrinterColumns"] = [_build_column(column) for column in info.columns]
     if info.selectable:
         version["selectableFields"] = [{"jsonPath": path} for path in info.selectable]
     version["schema"] = {"openAPIV3Schema": to_openapi(root)}
-    if subresources := _subresources(info):
+    if subresources := _build_subresources(info):
         version["subresources"] = subresources
     return version
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _build_column(column: Column) -> dict[str, Any]:
     document: dict[str, Any] = {
         "name": column.name,
         "type": column.type,
@@ -122,7 +122,7 @@ def _column(column: Column) -> dict[str, Any]:
     return document
 
 
-def _subresources(info: KindInfo) -> dict[str, Any]:
+def _build_subresources(info: KindInfo) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if info.scale is not None:
         found["scale"] = {

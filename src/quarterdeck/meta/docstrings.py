@@ -19,37 +19,39 @@ class Described(NamedTuple):
 
 def describe(type_: type) -> Described:
     """The docstrings of a class; fields include those it inherits."""
-    own = _module(type_.__module__).get(type_.__qualname__, Described("", {}))
+    own = _read_module(type_.__module__).get(type_.__qualname__, Described("", {}))
     fields: dict[str, str] = {}
     for ancestor in reversed(type_.__mro__[:-1]):
-        found = _module(ancestor.__module__).get(ancestor.__qualname__)
+        found = _read_module(ancestor.__module__).get(ancestor.__qualname__)
         if found is not None:
             fields |= found.fields
     return Described(own.text, fields)
 
 
 @functools.cache
-def _module(name: str) -> dict[str, Described]:
+def _read_module(name: str) -> dict[str, Described]:
     try:
         source = inspect.getsource(importlib.import_module(name))
     except (OSError, TypeError, ImportError):
         return {}
     return {
-        node.name: _class(node) for node in ast.parse(source).body if isinstance(node, ast.ClassDef)
+        node.name: _read_class(node)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef)
     }
 
 
-def _class(node: ast.ClassDef) -> Described:
+def _read_class(node: ast.ClassDef) -> Described:
     fields: dict[str, str] = {}
     for statement, after in zip(node.body, node.body[1:], strict=False):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            text = _text(after)
+            text = _read_text(after)
             if text is not None:
                 fields[statement.target.id] = text
     return Described(_join(ast.get_docstring(node) or ""), fields)
 
 
-def _text(statement: ast.stmt) -> str | None:
+def _read_text(statement: ast.stmt) -> str | None:
     match statement:
         case ast.Expr(value=ast.Constant(value=str(text))):
             return _join(inspect.cleandoc(text))

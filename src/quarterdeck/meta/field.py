@@ -63,7 +63,7 @@ class FieldError(msgspec.Struct, frozen=True, kw_only=True):
     value: object = None
     detail: str = ""
 
-    def body(self) -> str:
+    def format_body(self) -> str:
         """The message without the field: `Invalid value: "x": must be …`."""
         text = _TEXTS[self.type]
         if self.type not in _WITHOUT_VALUE:
@@ -71,15 +71,15 @@ class FieldError(msgspec.Struct, frozen=True, kw_only=True):
         return f"{text}: {self.detail}" if self.detail else text
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.body()}"
+        return f"{self.field}: {self.format_body()}"
 
 
 def show(value: object) -> str:
     """A value as Kubernetes' field errors print it: strings quoted, structures in Go's syntax."""
-    return '"null"' if value is None else go_syntax(value)
+    return '"null"' if value is None else format_go_syntax(value)
 
 
-def go_syntax(value: object) -> str:
+def format_go_syntax(value: object) -> str:
     """A JSON value as Go's `%#v` prints it once decoded."""
     match value:
         case Bare():
@@ -91,28 +91,28 @@ def go_syntax(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case float():
-            return go_float(value)
+            return format_go_float(value)
         case dict():
-            members = (f"{quote(key)}:{go_syntax(value[key])}" for key in sorted(value))
+            members = (f"{quote(key)}:{format_go_syntax(value[key])}" for key in sorted(value))
             return "map[string]interface {}{" + ", ".join(members) + "}"
         case list():
-            return "[]interface {}{" + ", ".join(map(go_syntax, value)) + "}"
+            return "[]interface {}{" + ", ".join(map(format_go_syntax, value)) + "}"
         case _:
             return str(value)
 
 
-def go_float(value: float) -> str:
+def format_go_float(value: float) -> str:
     """A float as Go's `%v` prints it: shortest digits, an exponent from a million on."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}[str(value)]
-    sign, digits, exponent = _digits(value)
+    sign, digits, exponent = _split_digits(value)
     if -4 <= exponent < 6:
         return f"{value:.{max(0, len(digits) - 1 - exponent)}f}"
     mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
     return f"{sign}{mantissa}e{exponent:+03d}"
 
 
-def _digits(value: float) -> tuple[str, str, int]:
+def _split_digits(value: float) -> tuple[str, str, int]:
     """Sign, shortest digits, and the power of ten of the first digit."""
     mantissa, _, exponent = f"{Decimal(repr(value)):e}".partition("e")
     sign, mantissa = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)

@@ -54,9 +54,9 @@ _LABEL_VALUE_TEXT = (
 )
 
 
-def dns1123_label(text: str) -> list[str]:
+def check_dns1123_label(text: str) -> list[str]:
     """Namespaces and other names that become part of host names."""
-    problems = _too_long(text, LABEL_LIMIT)
+    problems = _check_length(text, LABEL_LIMIT)
     if not _label_matches(text):
         if _subdomain_matches(text):
             problems.append("must not contain dots")
@@ -65,38 +65,38 @@ def dns1123_label(text: str) -> list[str]:
     return problems
 
 
-def dns1123_subdomain(text: str) -> list[str]:
+def check_dns1123_subdomain(text: str) -> list[str]:
     """The names of most objects."""
-    problems = _too_long(text, SUBDOMAIN_LIMIT)
+    problems = _check_length(text, SUBDOMAIN_LIMIT)
     if not _subdomain_matches(text):
         problems.append(_with_regex(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
     return problems
 
 
-def wildcard_subdomain(text: str) -> list[str]:
+def check_wildcard_subdomain(text: str) -> list[str]:
     """Host names of Ingresses that stand for many: `*.example.com`."""
-    problems = _too_long(text, SUBDOMAIN_LIMIT)
+    problems = _check_length(text, SUBDOMAIN_LIMIT)
     if not _wildcard_matches(text):
         problems.append(_with_regex(_WILDCARD_TEXT, _WILDCARD, "*.example.com"))
     return problems
 
 
-def dns1035_label(text: str) -> list[str]:
+def check_dns1035_label(text: str) -> list[str]:
     """The names of Services."""
-    problems = _too_long(text, LABEL_LIMIT)
+    problems = _check_length(text, LABEL_LIMIT)
     if not _label_1035_matches(text):
         problems.append(_with_regex(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
     return problems
 
 
-def path_segment(text: str) -> list[str]:
+def check_path_segment(text: str) -> list[str]:
     """The names of kinds that allow nearly anything (roles): what a URL path can carry."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return [f"may not contain '{each}'" for each in ("/", "%") if each in text]
 
 
-def qualified_name(text: str) -> list[str]:
+def check_qualified_name(text: str) -> list[str]:
     """Keys of labels and annotations, finalizers: `name` or `example.com/name`."""
     prefix, slash, name = text.partition("/")
     if "/" in name:
@@ -112,20 +112,20 @@ def qualified_name(text: str) -> list[str]:
     elif not prefix:
         problems.append("prefix part must be non-empty")
     else:
-        problems += [f"prefix part {problem}" for problem in dns1123_subdomain(prefix)]
+        problems += [f"prefix part {problem}" for problem in check_dns1123_subdomain(prefix)]
     if not name:
         problems.append("name part must be non-empty")
     elif len(name) > LABEL_LIMIT:
-        problems.append(f"name part {_too_long(name, LABEL_LIMIT)[0]}")
+        problems.append(f"name part {_check_length(name, LABEL_LIMIT)[0]}")
     if not _qualified_matches(name):
         text = _with_regex(_QUALIFIED_TEXT, _QUALIFIED, "MyName", "my.name", "123-abc")
         problems.append(f"name part {text}")
     return problems
 
 
-def label_value(text: str) -> list[str]:
+def check_label_value(text: str) -> list[str]:
     """Values of labels."""
-    problems = _too_long(text, LABEL_LIMIT)
+    problems = _check_length(text, LABEL_LIMIT)
     if not _label_value_matches(text):
         problems.append(
             _with_regex(_LABEL_VALUE_TEXT, _LABEL_VALUE, "MyValue", "my_value", "12345")
@@ -136,21 +136,21 @@ def label_value(text: str) -> list[str]:
 NameKind = Literal["label", "subdomain", "label1035", "path"]
 
 _RULES: dict[NameKind, Rule] = {
-    "label": dns1123_label,
-    "subdomain": dns1123_subdomain,
-    "label1035": dns1035_label,
-    "path": path_segment,
+    "label": check_dns1123_label,
+    "subdomain": check_dns1123_subdomain,
+    "label1035": check_dns1035_label,
+    "path": check_path_segment,
 }
 
 
-def object_name(kind: NameKind, name: str, *, is_prefix: bool) -> list[str]:
+def check_object_name(kind: NameKind, name: str, *, is_prefix: bool) -> list[str]:
     """Check the name of an object; a `generateName` may end in what a name may not end in."""
     if is_prefix and kind != "path" and len(name) > 1 and name.endswith("-"):
         name = name[:-2] + "a"
     return _RULES[kind](name)
 
 
-def _too_long(text: str, limit: int) -> list[str]:
+def _check_length(text: str, limit: int) -> list[str]:
     """Kubernetes counts bytes and speaks of characters."""
     if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
         return [f"must be no more than {limit} characters"]

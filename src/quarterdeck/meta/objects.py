@@ -1,8 +1,8 @@
 """Typed objects: metadata, decoding, encoding, and the memory of the bytes they came from.
 
 An object is a frozen struct; changing one returns another. What it was decoded from stays attached
-(`raw`), so that fields our types do not know survive an update: `document` lays the difference
-between what we read and what we hold over the original bytes.
+(`get_raw`), so that fields our types do not know survive an update: `to_document` applies the
+difference between what we read and what we hold to the original bytes.
 """
 
 import functools
@@ -14,8 +14,8 @@ import msgspec
 from quarterdeck.meta.identity import GVK, Key, ResourceVersion, Uid
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.markers import ABSENT, Arbitrary, Int64, Schema, Time
-from quarterdeck.meta.nulls import without_nulls
-from quarterdeck.meta.overlay import overlay
+from quarterdeck.meta.nulls import drop_nulls
+from quarterdeck.meta.overlay import apply_overlay
 
 
 class Struct(
@@ -186,7 +186,7 @@ def decode(kind: type[T], data: bytes) -> T:
         DecodeError: if the bytes are not JSON or do not fit the kind.
     """
     try:
-        found: T = decoder(kind).decode(data)
+        found: T = get_decoder(kind).decode(data)
     except msgspec.ValidationError:
         found = _decode_leniently(kind, data)
     except msgspec.DecodeError as error:
@@ -197,25 +197,25 @@ def decode(kind: type[T], data: bytes) -> T:
 
 def _decode_leniently(kind: type[T], data: bytes) -> T:
     try:
-        known = without_nulls(msgspec.json.decode(data), kind)
-        found: T = decoder(kind).decode(_ENCODER.encode(known))
+        known = drop_nulls(msgspec.json.decode(data), kind)
+        found: T = get_decoder(kind).decode(_ENCODER.encode(known))
         return found
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
         raise DecodeError(f"{kind.__name__}: {error}") from error
 
 
 @functools.cache
-def decoder(kind: type[T]) -> "msgspec.json.Decoder[T]":
+def get_decoder(kind: type[T]) -> "msgspec.json.Decoder[T]":
     """The compiled decoder of a kind, made once."""
     return msgspec.json.Decoder(kind)
 
 
 def encode(obj: msgspec.Struct) -> bytes:
-    """The fields our types know, as compact JSON; `document` has the unknown ones too."""
+    """The fields our types know, as compact JSON; `to_document` has the unknown ones too."""
     return _ENCODER.encode(obj)
 
 
-def raw(obj: Object) -> bytes | None:
+def get_raw(obj: Object) -> bytes | None:
     """The bytes the object was decoded from, also after `replace`; `None` if it was made here."""
     found: bytes | None = obj.__dict__.get(_RAW)
     return found
@@ -240,22 +240,22 @@ def to_builtins(obj: msgspec.Struct) -> dict[str, Any]:
     return plain
 
 
-def document(obj: Object) -> dict[str, Any]:
+def to_document(obj: Object) -> dict[str, Any]:
     """The whole object as plain data: what was read, with only our changes laid over it.
 
     Fields our types do not know are kept, also inside list entries as long as the entry can be
     recognised by its `name`, `type`, `key`, `uid` or position.
     """
     known = to_builtins(obj)
-    origin = raw(obj)
+    origin = get_raw(obj)
     if origin is None:
         return known
     before = to_builtins(decode(type(obj), origin))
-    laid = overlay(msgspec.json.decode(origin), before=before, after=known)
+    laid = apply_overlay(msgspec.json.decode(origin), before=before, after=known)
     return {"apiVersion": obj.api_version, "kind": obj.kind} | laid
 
 
-def owner_reference(owner: Object, *, controller: bool = True) -> OwnerReference:
+def build_owner_reference(owner: Object, *, controller: bool = True) -> OwnerReference:
     """The reference that makes an object go with `owner`."""
     return OwnerReference(
         api_version=owner.KIND.api_version,
@@ -267,6 +267,6 @@ def owner_reference(owner: Object, *, controller: bool = True) -> OwnerReference
     )
 
 
-def controller_of(obj: Object) -> OwnerReference | None:
+def find_controller(obj: Object) -> OwnerReference | None:
     """The one owner that manages the object."""
     return next((ref for ref in obj.metadata.owner_references if ref.controller), None)

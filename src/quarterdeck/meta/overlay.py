@@ -1,7 +1,7 @@
 """Keep what our types do not know while changing what they do.
 
-Pure functions on plain JSON data. `overlay` is a three-way merge with one certain winner: where
-`before` and `after` agree the original stays as it is, where they differ `after` wins.
+Pure functions on plain JSON data. `apply_overlay` is a three-way merge: where `before` and `after`
+agree the original stays as it is, where they differ `after` wins.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 _IDENTITIES = ("uid", "name", "type", "key")
 
 
-def overlay(
+def apply_overlay(
     original: Mapping[str, Any], *, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any]:
     """`original` with the difference between `before` and `after` applied.
@@ -24,39 +24,41 @@ def overlay(
     for name, value in after.items():
         if name in before and before[name] == value:
             continue
-        merged[name] = _lay(original.get(name), before.get(name), value)
+        merged[name] = _overlay_value(original.get(name), before.get(name), value)
     return merged
 
 
-def _lay(original: Any, before: Any, after: Any) -> Any:
+def _overlay_value(original: Any, before: Any, after: Any) -> Any:
     match original, before, after:
         case dict(), dict(), dict():
-            return overlay(original, before=before, after=after)
+            return apply_overlay(original, before=before, after=after)
         case list(), list(), list():
-            return _lay_list(original, before, after)
+            return _overlay_list(original, before, after)
         case _:
             return after
 
 
-def _lay_list(original: Sequence[Any], before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+def _overlay_list(
+    original: Sequence[Any], before: Sequence[Any], after: Sequence[Any]
+) -> list[Any]:
     if len(original) != len(before):
         return list(after)
-    identity = _identity([*before, *after])
+    identity = _find_identity([*before, *after])
     if identity is None:
         return [
-            _lay(original[at], before[at], value) if at < len(before) else value
+            _overlay_value(original[at], before[at], value) if at < len(before) else value
             for at, value in enumerate(after)
         ]
     at_identity = {entry[identity]: at for at, entry in enumerate(before)}
     return [
-        _lay(original[at], before[at], value)
+        _overlay_value(original[at], before[at], value)
         if (at := at_identity.get(value[identity])) is not None
         else value
         for value in after
     ]
 
 
-def _identity(entries: Sequence[Any]) -> str | None:
+def _find_identity(entries: Sequence[Any]) -> str | None:
     """The member that tells the entries of a list apart, if there is one."""
     if not all(isinstance(entry, dict) for entry in entries):
         return None

@@ -120,7 +120,7 @@ _SIMPLE = {
     "x-kubernetes-map-type": "map_type",
     "x-kubernetes-patch-merge-key": "patch_merge_key",
 }
-_JUNCTORS = {"allOf": "all_of", "anyOf": "any_of", "oneOf": "one_of"}
+_COMBINATORS = {"allOf": "all_of", "anyOf": "any_of", "oneOf": "one_of"}
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Node)}
 
 
@@ -134,7 +134,7 @@ def from_openapi(document: Mapping[str, Any]) -> Node:
     for name, value in document.items():
         if (attribute := _SIMPLE.get(name)) is not None:
             setattr(node, attribute, value)
-        elif (attribute := _JUNCTORS.get(name)) is not None:
+        elif (attribute := _COMBINATORS.get(name)) is not None:
             setattr(node, attribute, tuple(from_openapi(part) for part in value))
         else:
             _read_member(node, name, value)
@@ -183,7 +183,7 @@ def to_openapi(node: Node) -> dict[str, Any]:
         value = getattr(node, attribute)
         if value is not msgspec.UNSET and (attribute == "default" or value != _DEFAULTS[attribute]):
             document[name] = value
-    for name, attribute in _JUNCTORS.items():
+    for name, attribute in _COMBINATORS.items():
         if parts := getattr(node, attribute):
             document[name] = [to_openapi(part) for part in parts]
     _write_members(node, document)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from quarterdeck.meta.annotations import item_of, members_of, unwrap
+from quarterdeck.meta.annotations import find_item_type, list_alternatives, unwrap
 from quarterdeck.meta.docstrings import describe
 from quarterdeck.meta.markers import Schema
 from quarterdeck.meta.objects import ObjectMeta
@@ -34,60 +34,62 @@ class SchemaError(TypeError):
     """Raised when a type cannot be expressed as a structural schema; names the field."""
 
 
-def node_of(annotation: Any, path: str = "", *, within: tuple[type, ...] = ()) -> Node:
+def build_node(annotation: Any, path: str = "", *, within: tuple[type, ...] = ()) -> Node:
     """The schema of an annotation.
 
     Raises:
         SchemaError: if a type has no place in a structural schema, or contains itself.
     """
     base, markers = unwrap(annotation)
-    node = _plain(base, path, within)
+    node = _build_plain(base, path, within)
     for marker in markers:
-        _mark(node, marker, path)
+        _apply_marker(node, marker, path)
     return node
 
 
-def _plain(base: Any, path: str, within: tuple[type, ...]) -> Node:
+def _build_plain(base: Any, path: str, within: tuple[type, ...]) -> Node:
     origin = typing.get_origin(base)
     if base in _SCALARS:
         type_, format_ = _SCALARS[base]
-        return _node(type=type_, format=format_)
+        return _build_unmarked(type=type_, format=format_)
     if base in (msgspec.Raw, Any):
-        return _node(preserve_unknown=True)
+        return _build_unmarked(preserve_unknown=True)
     if origin is Literal:
-        return _node(type="string", enum=typing.get_args(base))
-    if (entry := item_of(base)) is not None:
-        return _node(type="array", items=node_of(entry, f"{path}[]", within=within))
+        return _build_unmarked(type="string", enum=typing.get_args(base))
+    if (entry := find_item_type(base)) is not None:
+        return _build_unmarked(type="array", items=build_node(entry, f"{path}[]", within=within))
     if origin in (Mapping, dict):
-        values = node_of(typing.get_args(base)[1], f"{path}[*]", within=within)
-        return _node(type="object", additional=values)
-    if set(members_of(base)) <= {str, int, float}:
-        return _node()
+        values = build_node(typing.get_args(base)[1], f"{path}[*]", within=within)
+        return _build_unmarked(type="object", additional=values)
+    if set(list_alternatives(base)) <= {str, int, float}:
+        return _build_unmarked()
     if isinstance(base, type):
-        return _class(base, path, within)
+        return _build_class(base, path, within)
     raise SchemaError(f"{path}: {base!r} has no structural schema")
 
 
-def _class(base: type, path: str, within: tuple[type, ...]) -> Node:
+def _build_class(base: type, path: str, within: tuple[type, ...]) -> Node:
     if issubclass(base, enum.StrEnum):
-        return _node(type="string", enum=tuple(member.value for member in base))
+        return _build_unmarked(type="string", enum=tuple(member.value for member in base))
     if base is ObjectMeta:
-        return _node(type="object")
+        return _build_unmarked(type="object")
     if issubclass(base, msgspec.Struct):
-        return struct_node(base, path, within=within)
+        return build_struct_node(base, path, within=within)
     raise SchemaError(f"{path}: {base.__qualname__} has no structural schema")
 
 
-def struct_node(struct: type[msgspec.Struct], path: str, *, within: tuple[type, ...] = ()) -> Node:
+def build_struct_node(
+    struct: type[msgspec.Struct], path: str, *, within: tuple[type, ...] = ()
+) -> Node:
     """The schema of a struct with all its members."""
     if struct in within:
         raise SchemaError(f"{path}: {struct.__qualname__} contains itself")
     texts = describe(struct)
-    node = _node(type="object", description=texts.text)
+    node = _build_unmarked(type="object", description=texts.text)
     required = []
     for field in sorted(msgspec.structs.fields(struct), key=lambda field: field.encode_name):
         place = f"{path}.{field.encode_name}"
-        member = node_of(field.type, place, within=(*within, struct))
+        member = build_node(field.type, place, within=(*within, struct))
         member.description = texts.fields.get(field.name, member.description)
         _check_default(member, field, place)
         node.properties[field.encode_name] = member
@@ -111,17 +113,17 @@ def _check_default(node: Node, field: msgspec.structs.FieldInfo, path: str) -> N
     default = field.default
     if default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
         default = field.default_factory()
-    if default is msgspec.NODEFAULT or _plain_json(default) != node.default:
+    if default is msgspec.NODEFAULT or _to_json(default) != node.default:
         raise SchemaError(f"{path}: the schema's default is {node.default!r}, the type's is not")
 
 
-def _plain_json(value: object) -> object:
+def _to_json(value: object) -> object:
     """The value as JSON has it: tuples are lists there."""
     plain: object = msgspec.json.decode(msgspec.json.encode(value))
     return plain
 
 
-def _mark(node: Node, marker: Schema, path: str) -> None:
+def _apply_marker(node: Node, marker: Schema, path: str) -> None:
     for name in _COPIED:
         value = getattr(marker, name)
         if value != getattr(_UNMARKED, name):
@@ -132,18 +134,18 @@ def _mark(node: Node, marker: Schema, path: str) -> None:
         node.enum = marker.enum
     if marker.int_or_string:
         node.type, node.format = "", ""
-        node.any_of = (_node(type="integer"), _node(type="string"))
+        node.any_of = (_build_unmarked(type="integer"), _build_unmarked(type="string"))
     if marker.items is not None:
         target = node.items if node.items is not None else node.additional
         if not isinstance(target, Node):
             raise SchemaError(f"{path}: a marker speaks of items that there are not")
-        _mark(target, marker.items, f"{path}[]")
+        _apply_marker(target, marker.items, f"{path}[]")
 
 
 _UNMARKED = Schema()
 
 
-def _node(**members: Any) -> Node:
+def _build_unmarked(**members: Any) -> Node:
     return Node(properties={}, extra={}, **members)
 
 

@@ -22,7 +22,7 @@ from quarterdeck.kit import http, json
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.meta import crd
 from quarterdeck.meta.identity import GVR
-from quarterdeck.meta.objects import Object, raw
+from quarterdeck.meta.objects import Object, get_raw
 from quarterdeck.runtime import Controller, Manager, WatchSettings
 from quarterdeck.testing import server_faults
 from quarterdeck.testing.server_faults import Answer, ServerFaults
@@ -147,7 +147,7 @@ class _World(NamedTuple):
 
     async def _define(self, client: Client) -> None:
         for kind in self.definitions:
-            await client.resource(_CRDS).create(crd.manifest([kind]))
+            await client.resource(_CRDS).create(crd.build_manifest([kind]))
         for kind in self.definitions:
             await eventually(lambda kind=kind: _served(client, kind))  # type: ignore[misc]
 
@@ -196,7 +196,7 @@ async def _until_quiet(
 
 
 def _normal(obj: Object) -> Any:
-    document = json.decode(raw(obj) or b"{}")
+    document = json.decode(get_raw(obj) or b"{}")
     return _without_volatile(document)
 
 

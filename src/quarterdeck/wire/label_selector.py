@@ -200,7 +200,7 @@ def _from_expression(expression: Mapping[str, Any]) -> Requirement:
 def _requirement(key: str, operator: Operator, values: Iterable[str]) -> Requirement:
     """Check what Kubernetes checks when it makes a requirement."""
     listed = tuple(values)
-    problems = [field.invalid("key", key, text) for text in names.qualified_name(key)]
+    problems = [field.invalid("key", key, text) for text in names.check_qualified_name(key)]
     match operator:
         case Operator.IN | Operator.NOT_IN if not listed:
             problems.append(
@@ -221,7 +221,7 @@ def _requirement(key: str, operator: Operator, values: Iterable[str]) -> Require
     for index, value in enumerate(listed):
         problems.extend(
             field.invalid(f"values[{index}][{key}]", value, text)
-            for text in names.label_value(value)
+            for text in names.check_label_value(value)
         )
     if problems:
         texts = [str(problem) for problem in problems]
@@ -289,7 +289,7 @@ class _Parser:
         key = self._next()
         if not _is_identifier(key, values=True):
             _fail(f"found '{key}', expected: identifier")
-        for problem in names.qualified_name(key):
+        for problem in names.check_qualified_name(key):
             raise SelectorError(str(field.invalid("key", key, problem)))
         if negated:
             return _requirement(key, Operator.DOES_NOT_EXIST, ())

@@ -254,7 +254,7 @@ class Invalid(ApiError):
                 group=group,
                 kind=kind,
                 causes=tuple(
-                    Cause(reason=error.type.value, message=error.body(), field=error.field)
+                    Cause(reason=error.type.value, message=error.format_body(), field=error.field)
                     for error in errors
                 ),
             ),

@@ -84,7 +84,7 @@ async def defined(at: Any) -> AsyncIterator[None]:
 
 
 async def _create(definitions: Any) -> bool:
-    await definitions.create(crd.manifest([Plan]))
+    await definitions.create(crd.build_manifest([Plan]))
     return True
 
 

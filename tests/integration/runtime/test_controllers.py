@@ -92,7 +92,7 @@ class World:
 @contextlib.asynccontextmanager
 async def world() -> AsyncIterator[World]:
     async with Cluster() as cluster, Client(load_config(cluster.kubeconfig)) as client:
-        await client.resource(CRDS).create(crd.manifest([Widget]))
+        await client.resource(CRDS).create(crd.build_manifest([Widget]))
         await eventually(lambda: _served(client))
         yield World(client)
 
@@ -415,7 +415,7 @@ async def test_a_kind_whose_definition_comes_later_is_picked_up() -> None:
         manager.add(Controller(reconcile=count_size, for_=Widget))
         async with manager.running():  # does not wait for what is absent
             at = World(client)
-            await client.resource(CRDS).create(crd.manifest([Widget]))
+            await client.resource(CRDS).create(crd.build_manifest([Widget]))
             await eventually(lambda: _served(client))
             await at.create(size=5)
             await at.becomes(lambda w: w.status.seen == 5)

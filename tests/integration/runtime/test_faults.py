@@ -250,7 +250,7 @@ async def test_a_definition_deleted_and_created_again_brings_new_objects(
     async with Cluster() as cluster:
         client = cluster.client
         definitions = client.resource(CRDS)
-        await definitions.create(crd.manifest([Gadget]))
+        await definitions.create(crd.build_manifest([Gadget]))
         manager = Manager(client, watch=QUICK, events="off", grace_s=1)
         manager.add(Controller(reconcile=reconcile, for_=Gadget, on_deleted=forget))
         async with manager.running():
@@ -258,7 +258,7 @@ async def test_a_definition_deleted_and_created_again_brings_new_objects(
             await eventually(lambda: is_seen(1))
             await definitions.delete("gadgets.example.com")
             await eventually(lambda: gone == [Key("default", "g")])
-            await definitions.create(crd.manifest([Gadget]))
+            await definitions.create(crd.build_manifest([Gadget]))
             second = await create(2)
             with recovery(record_property):
                 await eventually(lambda: is_seen(2))

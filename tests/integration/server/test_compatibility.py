@@ -96,7 +96,7 @@ def _row(resource: Resource) -> str:
 def _absent(served: set[Any]) -> list[str]:
     return [
         f"{each.gvr.resource}.{each.gvr.api_version}"
-        for each in builtins.resources()
+        for each in builtins.list_resources()
         if each.gvr not in served and each.gvr.resource != DEFINITIONS
     ]
 

@@ -121,7 +121,7 @@ def collection_of(name: str) -> str:
 @pytest.mark.parametrize("name", sorted(RESOURCES))
 def test_no_body_makes_a_built_in_kind_fail(name: str) -> None:
     resource = RESOURCES[name]
-    node = builtins.node(resource.gvk)
+    node = builtins.find_node(resource.gvk)
     assert node is not None
 
     @settings(max_examples=20, deadline=None)

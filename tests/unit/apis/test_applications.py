@@ -5,7 +5,7 @@ import pytest
 
 from quarterdeck.apis.applications.v1 import Application
 from quarterdeck.meta import crd
-from quarterdeck.meta.objects import decode, document, to_builtins
+from quarterdeck.meta.objects import decode, to_builtins, to_document
 from quarterdeck.meta.structural import compile_schema
 
 SEED: dict[str, Any] = {
@@ -43,7 +43,9 @@ FULL: dict[str, Any] = {
 
 
 def problems(document: dict[str, Any]) -> list[str]:
-    return [error.field for error in compile_schema(crd.schema(Application)).validate(document)]
+    return [
+        error.field for error in compile_schema(crd.build_schema(Application)).validate(document)
+    ]
 
 
 def with_spec(**members: Any) -> dict[str, Any]:
@@ -53,7 +55,7 @@ def with_spec(**members: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("manifest", [SEED, FULL], ids=["first example", "whole schema"])
 def test_existing_manifests_are_accepted_unchanged(manifest: dict[str, Any]) -> None:
     assert problems(manifest) == []
-    assert document(decode(Application, json.dumps(manifest).encode())) == manifest
+    assert to_document(decode(Application, json.dumps(manifest).encode())) == manifest
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_wrong_fields_are_named(document: dict[str, Any], field: str) -> None:
 def test_defaults_are_filled_in() -> None:
     document = with_spec(ports=[{"port": 80}])
     del document["spec"]["strategy"]
-    compile_schema(crd.schema(Application)).default(document)
+    compile_schema(crd.build_schema(Application)).default(document)
     assert document["spec"]["strategy"] == "RollingUpdate"
     assert document["spec"]["runPolicy"] == "Always"
     assert document["spec"]["ports"] == [{"port": 80, "protocol": "TCP"}]

@@ -20,7 +20,7 @@ BY_KIND: dict[str, type[Object]] = {kind.KIND.kind: kind for kind in KINDS}
 
 
 def problems(document: Mapping[str, Any]) -> list[str]:
-    schema = compile_schema(crd.schema(BY_KIND[document["kind"]]))
+    schema = compile_schema(crd.build_schema(BY_KIND[document["kind"]]))
     return [error.field for error in schema.validate(json.loads(json.dumps(document)))]
 
 

@@ -49,7 +49,7 @@ CONNECTION: dict[str, Any] = {
 
 
 def problems(kind: type[Object], document: dict[str, Any]) -> list[str]:
-    return [error.field for error in compile_schema(crd.schema(kind)).validate(document)]
+    return [error.field for error in compile_schema(crd.build_schema(kind)).validate(document)]
 
 
 def pipeline(**members: Any) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_wrong_fields_of_a_connection_are_named(document: dict[str, Any], field:
 
 def test_defaults_are_filled_in() -> None:
     document = {**PIPELINE, "spec": {"contents": "x", "source": {}}}
-    compile_schema(crd.schema(Pipeline)).default(document)
+    compile_schema(crd.build_schema(Pipeline)).default(document)
     assert document["spec"] == {
         "contents": "x",
         "source": {"type": "Unspecified"},
@@ -123,7 +123,7 @@ def test_defaults_are_filled_in() -> None:
         "driftPolicy": "Correct",
     }
     other = json.loads(json.dumps(CONNECTION))
-    compile_schema(crd.schema(FleetConnection)).default(other)
+    compile_schema(crd.build_schema(FleetConnection)).default(other)
     assert other["spec"]["rateLimit"] == {"requestsPerSecond": 3, "burst": 3}
     assert other["spec"]["secretRef"]["passwordKey"] == "password"
 

@@ -20,7 +20,7 @@ COST_LIMIT = 10_000_000
 
 def rules() -> Iterator[Any]:
     for kind in apis.own_scheme().kinds():
-        for path, node in walk(crd.schema(kind)):
+        for path, node in walk(crd.build_schema(kind)):
             for number, rule in enumerate(node.rules):
                 yield pytest.param(node, rule, not path, id=f"{kind.__name__}.{path}[{number}]")
 
@@ -37,7 +37,7 @@ def test_rules_compile_within_the_cost_limit(node: Node, rule: Rule, is_root: bo
 
 
 def refusals(kind: type[Object], path: str, value: Any) -> list[str]:
-    node = dict(walk(crd.schema(kind)))[path]
+    node = dict(walk(crd.build_schema(kind)))[path]
     environment = Environment.for_schema(node, old_self=True)
     return [
         rule.message

@@ -9,11 +9,11 @@ import pytest
 from quarterdeck import apis
 from quarterdeck.apis import core
 from quarterdeck.meta import builtins
-from quarterdeck.meta.annotations import item_of, unwrap
+from quarterdeck.meta.annotations import find_item_type, unwrap
 from quarterdeck.meta.objects import Object
 from quarterdeck.meta.schema import Node
 from quarterdeck.meta.scheme import Scheme
-from quarterdeck.meta.type_schema import SchemaError, node_of, struct_node
+from quarterdeck.meta.type_schema import SchemaError, build_node, build_struct_node
 
 KINDS = [kind for kind in Scheme(modules=apis.KUBERNETES).kinds() if kind.KIND.plural]
 
@@ -26,7 +26,7 @@ def disagreements(struct: type[msgspec.Struct], node: Node, path: str) -> Iterat
             yield f"{place}: no such field"
             continue
         base, _ = unwrap(field.type)
-        entry = item_of(base)
+        entry = find_item_type(base)
         if entry is not None:
             if known.items is None:
                 yield f"{place}: not a list"
@@ -39,14 +39,14 @@ def type_disagreements(base: Any, known: Node, place: str) -> Iterator[str]:
     if isinstance(base, type) and issubclass(base, msgspec.Struct):
         yield from disagreements(base, known, place)
     elif base in (str, int, bool, float):
-        expected = node_of(base).type
+        expected = build_node(base).type
         if known.type not in (expected, "") or (not known.type and not known.int_or_string):
             yield f"{place}: {known.type or 'any'} there, {expected} here"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.KIND.group}-{kind.__name__}")
 def test_field_names_and_types_are_those_of_kubernetes(kind: type[Object]) -> None:
-    node = builtins.node(kind.KIND.gvk)
+    node = builtins.find_node(kind.KIND.gvk)
     if node is None:
         pytest.skip("the table does not have this kind")
     assert list(disagreements(kind, node, kind.__name__)) == []
@@ -55,7 +55,7 @@ def test_field_names_and_types_are_those_of_kubernetes(kind: type[Object]) -> No
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.KIND.group}-{kind.__name__}")
 def test_names_and_scope_are_those_of_kubernetes(kind: type[Object]) -> None:
     info = kind.KIND
-    found = [resource for resource in builtins.resources() if resource.kind == info.gvk]
+    found = [resource for resource in builtins.list_resources() if resource.kind == info.gvk]
     if not found:
         pytest.skip("the table does not have this kind")
     (resource,) = found
@@ -73,6 +73,6 @@ def test_every_name_of_the_face_is_there() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.KIND.group}-{kind.__name__}")
 def test_every_kind_has_a_schema_for_its_builder(kind: type[Object]) -> None:
     try:
-        struct_node(kind, "")
+        build_struct_node(kind, "")
     except SchemaError as error:
         pytest.fail(str(error))

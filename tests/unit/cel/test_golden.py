@@ -28,7 +28,7 @@ def _schema(title: str) -> Node:
 
 def _causes(errors: list[FieldError]) -> list[dict[str, str]]:
     return [
-        {"reason": error.type.value, "message": error.body(), "field": error.field}
+        {"reason": error.type.value, "message": error.format_body(), "field": error.field}
         for error in errors
     ]
 

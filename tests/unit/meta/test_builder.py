@@ -14,7 +14,7 @@ from quarterdeck.apis.builders.rbac import ClusterRoleBuilder
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.apis.fleetmanagement.builders import PipelineBuilder
 from quarterdeck.meta.builder import BuildError
-from quarterdeck.meta.objects import ObjectMeta, raw
+from quarterdeck.meta.objects import ObjectMeta, get_raw
 
 
 def app() -> ApplicationBuilder:
@@ -26,7 +26,7 @@ def test_a_builder_makes_the_object() -> None:
         metadata=ObjectMeta(name="my-app", namespace="default"),
         spec=ApplicationSpec(replicas=3, image="nginx:latest"),
     )
-    assert raw(app().build()) is None
+    assert get_raw(app().build()) is None
 
 
 def test_steps_do_not_change_the_builder_they_start_from() -> None:

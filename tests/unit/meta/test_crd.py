@@ -12,7 +12,7 @@ from quarterdeck.meta.kinds import AGE, Column, KindInfo, Scale, Scope
 from quarterdeck.meta.markers import ABSENT, Arbitrary, IntOrString, Quantity, Schema, Time
 from quarterdeck.meta.objects import Object, Struct
 from quarterdeck.meta.schema import Rule
-from quarterdeck.meta.structural import structural_errors
+from quarterdeck.meta.structural import check_structure
 from quarterdeck.meta.type_schema import SchemaError
 
 
@@ -106,7 +106,7 @@ class OldGadget(Object, frozen=True, kw_only=True):
 
 
 def schema_of(kind: type[Object]) -> dict[str, Any]:
-    (version,) = crd.manifest([kind])["spec"]["versions"]
+    (version,) = crd.build_manifest([kind])["spec"]["versions"]
     schema: dict[str, Any] = version["schema"]["openAPIV3Schema"]
     return schema
 
@@ -206,7 +206,7 @@ def test_the_root_has_description_rules_and_required_members() -> None:
 
 
 def test_names_scope_columns_and_subresources() -> None:
-    manifest = crd.manifest([Gadget])
+    manifest = crd.build_manifest([Gadget])
     assert manifest["metadata"] == {"name": "gadgets.example.com"}
     assert manifest["spec"]["scope"] == "Cluster"
     assert manifest["spec"]["names"] == {
@@ -231,11 +231,11 @@ def test_names_scope_columns_and_subresources() -> None:
         },
         "status": {},
     }
-    assert crd.file_name(manifest) == "example.com_gadgets.yaml"
+    assert crd.build_file_name(manifest) == "example.com_gadgets.yaml"
 
 
 def test_several_versions_with_one_stored() -> None:
-    (manifest,) = crd.manifests([OldGadget, Gadget])
+    (manifest,) = crd.build_manifests([OldGadget, Gadget])
     old, new = manifest["spec"]["versions"]
     assert (old["name"], old["storage"], new["name"], new["storage"]) == (
         "v1beta1",
@@ -249,9 +249,9 @@ def test_several_versions_with_one_stored() -> None:
 
 def test_exactly_one_version_is_stored() -> None:
     with pytest.raises(SchemaError, match="v1beta1 must be the storage version, found 0"):
-        crd.manifest([OldGadget])
+        crd.build_manifest([OldGadget])
     with pytest.raises(SchemaError, match="found 2"):
-        crd.manifest([Gadget, Gadget])
+        crd.build_manifest([Gadget, Gadget])
 
 
 class Recursive(Struct, frozen=True, kw_only=True):
@@ -290,7 +290,7 @@ def gadget_with(**members: Any) -> type[Object]:
 )
 def test_types_without_a_schema_are_refused_by_field(annotation: Any, text: str) -> None:
     with pytest.raises(SchemaError, match=text):
-        crd.manifest([gadget_with(spec=annotation)])
+        crd.build_manifest([gadget_with(spec=annotation)])
 
 
 def test_paths_must_lead_somewhere() -> None:
@@ -299,19 +299,19 @@ def test_paths_must_lead_somewhere() -> None:
         spec: GadgetSpec
 
     with pytest.raises(SchemaError, match=r"\.spec\.nothing must be a field of type"):
-        crd.manifest([Lost])
+        crd.build_manifest([Lost])
 
 
 @pytest.mark.parametrize(
     "kind", [*apis.own_scheme().kinds(), Gadget], ids=lambda kind: kind.__name__
 )
 def test_schemas_are_structural(kind: type[Object]) -> None:
-    assert structural_errors(schema_of(kind), has_status=True) == []
+    assert check_structure(schema_of(kind), has_status=True) == []
 
 
 def test_manifests_are_small_and_stable() -> None:
     kinds = list(apis.own_scheme().kinds())
-    first, second = ([yaml.dump(each) for each in crd.manifests(kinds)] for _ in range(2))
+    first, second = ([yaml.dump(each) for each in crd.build_manifests(kinds)] for _ in range(2))
     assert first == second
     assert all(len(text.encode()) < crd.MAX_BYTES for text in first)
-    assert [yaml.load(text) for text in first] == crd.manifests(kinds)
+    assert [yaml.load(text) for text in first] == crd.build_manifests(kinds)

@@ -66,4 +66,4 @@ def test_strings_are_quoted_as_go_does(text: str, quoted: str) -> None:
     ],
 )
 def test_values_are_shown_in_gos_syntax(value: object, text: str) -> None:
-    assert field.go_syntax(value).startswith(text)
+    assert field.format_go_syntax(value).startswith(text)

@@ -17,14 +17,14 @@ from quarterdeck.meta.objects import (
     Object,
     ObjectMeta,
     Struct,
-    controller_of,
+    build_owner_reference,
     decode,
-    document,
     encode,
-    owner_reference,
-    raw,
+    find_controller,
+    get_raw,
     replace,
     to_builtins,
+    to_document,
     with_metadata,
 )
 
@@ -66,9 +66,9 @@ def test_decoding_reads_typed_fields() -> None:
 def test_an_object_remembers_the_bytes_it_came_from() -> None:
     data = body(POD)
     pod = decode(Pod, data)
-    assert raw(pod) is data
-    assert raw(with_metadata(pod, name="other")) is data
-    assert raw(Pod()) is None
+    assert get_raw(pod) is data
+    assert get_raw(with_metadata(pod, name="other")) is data
+    assert get_raw(Pod()) is None
 
 
 def test_unknown_fields_survive_a_change_next_to_them() -> None:
@@ -80,7 +80,7 @@ def test_unknown_fields_survive_a_change_next_to_them() -> None:
             pod.spec, containers=(side, msgspec.structs.replace(main, image="nginx:2"))
         ),
     )
-    written = document(changed)
+    written = to_document(changed)
     expected = json.loads(body(POD))
     expected["spec"]["containers"] = [
         {"name": "side", "image": "envoy"},
@@ -91,11 +91,11 @@ def test_unknown_fields_survive_a_change_next_to_them() -> None:
 
 def test_a_removed_field_is_removed_from_the_document() -> None:
     pod = decode(Pod, body(POD))
-    assert "labels" not in document(with_metadata(pod, labels={}))["metadata"]
+    assert "labels" not in to_document(with_metadata(pod, labels={}))["metadata"]
 
 
 def test_the_document_of_an_untouched_object_is_what_was_read() -> None:
-    assert document(decode(Pod, body(POD))) == POD
+    assert to_document(decode(Pod, body(POD))) == POD
 
 
 def test_an_object_made_here_has_its_kind() -> None:
@@ -165,8 +165,8 @@ def test_wire_names_are_kubernetes_own() -> None:
 
 def test_owners_are_referred_to_and_found() -> None:
     owner = decode(Deployment, DEPLOYMENT)
-    pod = with_metadata(Pod(), owner_references=(owner_reference(owner),))
-    found = controller_of(pod)
+    pod = with_metadata(Pod(), owner_references=(build_owner_reference(owner),))
+    found = find_controller(pod)
     assert found is not None
     assert (found.api_version, found.kind, found.name, found.uid) == (
         "apps/v1",
@@ -175,8 +175,8 @@ def test_owners_are_referred_to_and_found() -> None:
         "d-1",
     )
     assert found.block_owner_deletion
-    assert controller_of(Pod()) is None
-    assert owner_reference(owner, controller=False).controller is None
+    assert find_controller(Pod()) is None
+    assert build_owner_reference(owner, controller=False).controller is None
 
 
 DEPLOYMENT = (
@@ -225,7 +225,7 @@ _things: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 @settings(max_examples=150)
 @given(_things)
 def test_reading_and_writing_changes_nothing(thing: dict[str, Any]) -> None:
-    assert document(decode(Thing, body(thing))) == thing
+    assert to_document(decode(Thing, body(thing))) == thing
 
 
 @settings(max_examples=200)
@@ -236,7 +236,7 @@ def test_a_document_holds_the_new_known_fields_and_all_unknown_ones(
     before = decode(Thing, body(old))
     wanted = decode(Thing, body(new))
     after = replace(before, one=wanted.one, many=wanted.many, words=wanted.words)
-    written = document(after)
+    written = to_document(after)
     again = decode(Thing, body(written))
     assert (again.one, again.many, again.words) == (wanted.one, wanted.many, wanted.words)
     assert written.get("unknown") == old.get("unknown")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.apis.core import Node, Pod
 from quarterdeck.meta.objects import decode
-from quarterdeck.meta.overlay import overlay
+from quarterdeck.meta.overlay import apply_overlay
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_only_the_difference_is_laid_over(
     after: dict[str, Any],
     expected: dict[str, Any],
 ) -> None:
-    assert overlay(original, before=before, after=after) == expected
+    assert apply_overlay(original, before=before, after=after) == expected
 
 
 _json: st.SearchStrategy[Any] = st.recursive(
@@ -64,7 +64,7 @@ _documents = st.dictionaries(st.sampled_from(["a", "b", "c"]), _json, max_size=3
 def test_with_nothing_unknown_the_result_is_the_new_state(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
-    assert overlay(before, before=before, after=after) == after
+    assert apply_overlay(before, before=before, after=after) == after
 
 
 def test_null_is_absent_inside_lists_and_maps() -> None:

@@ -32,7 +32,7 @@ class NamedFormat:
 
 
 def _check_name(kind: names.NameKind, *, is_prefix: bool = False) -> Callable[[str], list[str]]:
-    return lambda text: names.object_name(kind, text, is_prefix=is_prefix)
+    return lambda text: names.check_object_name(kind, text, is_prefix=is_prefix)
 
 
 def _build_check(check: Callable[[str], object], complaint: str) -> Callable[[str], list[str]]:
@@ -56,7 +56,7 @@ FORMATS: Mapping[str, NamedFormat] = {
     "dns1123Label": NamedFormat("DNS1123Label", _check_name("label"), 30),
     "dns1123Subdomain": NamedFormat("DNS1123Subdomain", _check_name("subdomain"), 60),
     "dns1035Label": NamedFormat("DNS1035Label", _check_name("label1035"), 30),
-    "qualifiedName": NamedFormat("QualifiedName", names.qualified_name, 60),
+    "qualifiedName": NamedFormat("QualifiedName", names.check_qualified_name, 60),
     "dns1123LabelPrefix": NamedFormat(
         "DNS1123LabelPrefix", _check_name("label", is_prefix=True), 30
     ),
@@ -66,7 +66,7 @@ FORMATS: Mapping[str, NamedFormat] = {
     "dns1035LabelPrefix": NamedFormat(
         "DNS1035LabelPrefix", _check_name("label1035", is_prefix=True), 30
     ),
-    "labelValue": NamedFormat("LabelValue", names.label_value, 40),
+    "labelValue": NamedFormat("LabelValue", names.check_label_value, 40),
     "uri": NamedFormat("URI", _check_uri, 100),
     "uuid": NamedFormat(
         "uuid", _build_check(_UUID.fullmatch, "does not match the UUID format"), 84

@@ -10,7 +10,7 @@ def crds(operators: Operators = "", output: Output = Form.YAML) -> None:
     from quarterdeck.cli.output import documents
     from quarterdeck.meta import crd
 
-    found = crd.manifests(kinds_of(choose(split_names(operators))))
+    found = crd.build_manifests(kinds_of(choose(split_names(operators))))
     if output in (Form.NAME, Form.TABLE):
         print("\n".join(each["metadata"]["name"] for each in found))
     else:

@@ -30,7 +30,7 @@ def manifests(
     if samples:
         found = [dict(sample) for part in parts for sample in part.samples()]
     else:
-        if namespace and (problems := names.dns1123_label(namespace)):
+        if namespace and (problems := names.check_dns1123_label(namespace)):
             raise CommandError(f"invalid --namespace {namespace!r}: {problems[0]}", REFUSED)
         place = Place(namespace or NAMESPACE, image or IMAGE)
         found = [dict(each) for each in everything(place, parts)]

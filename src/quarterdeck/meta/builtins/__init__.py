@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.meta.builtins import table
-from quarterdeck.meta.builtins.resources import Resource, Subresource, resources
+from quarterdeck.meta.builtins.resources import Resource, Subresource, list_resources
 from quarterdeck.meta.builtins.table import verify
 from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.schema import Node
@@ -19,16 +19,16 @@ __all__ = [
     "Decoded",
     "Resource",
     "Subresource",
+    "build_zero",
+    "build_zero_type",
     "decode",
     "decode_protobuf",
     "decode_type",
+    "find_node",
+    "find_unknown_fields",
     "is_builtin",
-    "node",
-    "resources",
-    "unknown_fields",
+    "list_resources",
     "verify",
-    "zero",
-    "zero_of",
 ]
 
 
@@ -41,17 +41,17 @@ class Decoded(msgspec.Struct, frozen=True):
 
 def is_builtin(gvk: GVK) -> bool:
     """Whether the table has the kind."""
-    return table.kind_type(gvk.api_version, gvk.kind) is not None
+    return table.find_kind_type(gvk.api_version, gvk.kind) is not None
 
 
-def node(gvk: GVK) -> Node | None:
+def find_node(gvk: GVK) -> Node | None:
     """The schema of a built-in kind; the graph is shared and must not be changed."""
-    name = table.kind_type(gvk.api_version, gvk.kind)
+    name = table.find_kind_type(gvk.api_version, gvk.kind)
     if name is None:
         return None
     from quarterdeck.meta.builtins import nodes
 
-    return nodes.of_type(name)
+    return nodes.build_node(name)
 
 
 def decode(document: object, gvk: GVK) -> Decoded:
@@ -63,33 +63,33 @@ def decode(document: object, gvk: GVK) -> Decoded:
     Raises:
         KeyError: if the kind is not a built-in one.
     """
-    return _decode(document, _name(gvk))
+    return _decode(document, _find_type_name(gvk))
 
 
 def decode_type(document: object, type_name: str) -> Decoded:
     """`decode` for the type behind a node (its `type_name`)."""
-    return _decode(document, table.short_name(type_name))
+    return _decode(document, table.to_short_name(type_name))
 
 
-def unknown_fields(document: object, gvk: GVK) -> list[str]:
+def find_unknown_fields(document: object, gvk: GVK) -> list[str]:
     """Paths of members the kind has no field for, as strict decoding names them."""
-    from quarterdeck.meta.builtins.diagnosis import unknown_fields as walk
+    from quarterdeck.meta.builtins.diagnosis import find_unknown_fields as walk
 
-    return walk(document, f"#{_name(gvk)}")
+    return walk(document, f"#{_find_type_name(gvk)}")
 
 
-def zero(gvk: GVK) -> dict[str, Any]:
+def build_zero(gvk: GVK) -> dict[str, Any]:
     """An empty object of the kind as Go writes it, without kind and apiVersion."""
-    from quarterdeck.meta.builtins.structs import zero_struct
+    from quarterdeck.meta.builtins.structs import build_zero_struct
 
-    return zero_struct(_name(gvk))
+    return build_zero_struct(_find_type_name(gvk))
 
 
-def zero_of(type_name: str) -> dict[str, Any]:
+def build_zero_type(type_name: str) -> dict[str, Any]:
     """An empty object of the type behind a node (its `type_name`)."""
-    from quarterdeck.meta.builtins.structs import zero_struct
+    from quarterdeck.meta.builtins.structs import build_zero_struct
 
-    return zero_struct(table.short_name(type_name))
+    return build_zero_struct(table.to_short_name(type_name))
 
 
 def decode_protobuf(body: bytes) -> dict[str, Any]:
@@ -105,18 +105,18 @@ def decode_protobuf(body: bytes) -> dict[str, Any]:
 
 def _decode(document: object, name: str) -> Decoded:
     from quarterdeck.meta.builtins.special import Mismatch
-    from quarterdeck.meta.builtins.structs import decoder
+    from quarterdeck.meta.builtins.structs import build_decoder
 
     try:
-        return Decoded(decoder(f"#{name}")(document))
+        return Decoded(build_decoder(f"#{name}")(document))
     except Mismatch as error:
-        from quarterdeck.meta.builtins.diagnosis import first_error
+        from quarterdeck.meta.builtins.diagnosis import find_first_error
 
-        return Decoded({}, first_error(document, f"#{name}") or error.message())
+        return Decoded({}, find_first_error(document, f"#{name}") or error.format_message())
 
 
-def _name(gvk: GVK) -> str:
-    name = table.kind_type(gvk.api_version, gvk.kind)
+def _find_type_name(gvk: GVK) -> str:
+    name = table.find_kind_type(gvk.api_version, gvk.kind)
     if name is None:
         raise KeyError(f"no built-in kind {gvk.kind} in {gvk.api_version}")
     return name

@@ -8,11 +8,11 @@ import functools
 from typing import Any
 
 from quarterdeck.meta.builtins import table
-from quarterdeck.meta.builtins.special import Mismatch, json_kind
-from quarterdeck.meta.builtins.structs import decoder, go_expression, members
+from quarterdeck.meta.builtins.special import Mismatch, name_json_kind
+from quarterdeck.meta.builtins.structs import build_decoder, format_go_type, list_members
 
 
-def first_error(value: Any, expression: str) -> str | None:
+def find_first_error(value: Any, expression: str) -> str | None:
     """Go's error for a document: the first fatal one, else the first of the others."""
     found: list[str] = []
     try:
@@ -48,7 +48,7 @@ def _walk(
 def _walk_members(
     value: dict[str, Any], name: str, found: list[str], path: tuple[str, ...]
 ) -> None:
-    types = _types(name)
+    types = _get_member_types(name)
     struct = name.rpartition(".")[2]
     for key, part in value.items():
         if key in types:
@@ -58,18 +58,18 @@ def _walk_members(
 def _check(value: Any, expression: str, found: list[str], *, field: str) -> None:
     try:
         if _is_struct(expression) or _resolve(expression).startswith(("[]", "{}")):
-            raise Mismatch(json_kind(value), go_expression(expression))
-        decoder(expression)(value)
+            raise Mismatch(name_json_kind(value), format_go_type(expression))
+        build_decoder(expression)(value)
     except Mismatch as error:
         if error.fatal:
-            raise _Fatal(error.message(field)) from None
-        found.append(error.message(field))
+            raise _Fatal(error.format_message(field)) from None
+        found.append(error.format_message(field))
 
 
 def _resolve(expression: str) -> str:
     """Follow other names for slices and maps; named scalars keep their name."""
     while expression.startswith("#") and expression[1:] not in table.SPECIAL:
-        alias = table.go_type(expression[1:]).alias
+        alias = table.get_type(expression[1:]).alias
         if not alias.startswith(("[]", "{}")):
             break
         expression = alias
@@ -79,15 +79,15 @@ def _resolve(expression: str) -> str:
 def _is_struct(expression: str) -> bool:
     if not expression.startswith("#") or expression[1:] in table.SPECIAL:
         return False
-    return not table.go_type(expression[1:]).alias
+    return not table.get_type(expression[1:]).alias
 
 
 @functools.cache
-def _types(name: str) -> dict[str, str]:
-    return {member.name: member.type for member in members(name)}
+def _get_member_types(name: str) -> dict[str, str]:
+    return {member.name: member.type for member in list_members(name)}
 
 
-def unknown_fields(value: Any, expression: str, *, path: str = "") -> list[str]:
+def find_unknown_fields(value: Any, expression: str, *, path: str = "") -> list[str]:
     """Paths of members no field takes, in the order of the document: `spec.ports[0].foo`."""
     found: list[str] = []
     _collect(value, expression, path, found)
@@ -103,7 +103,7 @@ def _collect(value: Any, expression: str, path: str, found: list[str]) -> None:
             for index, part in enumerate(value):
                 _collect(part, expression[2:], f"{path}[{index}]", found)
     elif isinstance(value, dict):
-        types = None if expression.startswith("{}") else _types(expression[1:])
+        types = None if expression.startswith("{}") else _get_member_types(expression[1:])
         for key, part in value.items():
             inner = expression[2:] if types is None else types.get(key)
             if inner is None:

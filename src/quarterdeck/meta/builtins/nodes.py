@@ -29,13 +29,13 @@ _SCALARS: dict[str, tuple[Type, str]] = {
 
 
 @functools.cache
-def of_type(name: str) -> Node:
+def build_node(name: str) -> Node:
     """The node of a named type."""
     if name in table.SPECIAL:
-        return _special(name)
-    found = table.go_type(name)
+        return _build_special(name)
+    found = table.get_type(name)
     builder = _Builder()
-    return builder.expression(found.alias) if found.alias else builder.struct(name)
+    return builder.build_expression(found.alias) if found.alias else builder.build_struct(name)
 
 
 class _Builder:
@@ -44,31 +44,31 @@ class _Builder:
     def __init__(self) -> None:
         self._structs: dict[str, Node] = {}
 
-    def struct(self, name: str) -> Node:
-        if (known := _finished().get(name) or self._structs.get(name)) is not None:
+    def build_struct(self, name: str) -> Node:
+        if (known := _get_finished().get(name) or self._structs.get(name)) is not None:
             return known
-        found = table.go_type(name)
+        found = table.get_type(name)
         node = Node(
             type="object",
             properties={},
-            map_type=_map_type(found.map_type),
-            type_name=table.openapi_name(name),
-            required=_required(name),
+            map_type=_to_map_type(found.map_type),
+            type_name=table.to_openapi_name(name),
+            required=_list_required(name),
         )
         self._structs[name] = node
         self._fill(node, name)
-        _finished()[name] = node
+        _get_finished()[name] = node
         return node
 
     def _fill(self, node: Node, name: str) -> None:
-        for field in table.go_type(name).fields:
+        for field in table.get_type(name).fields:
             if field.name:
-                node.properties[field.name] = self._field(field)
+                node.properties[field.name] = self._build_field(field)
             else:
                 self._fill(node, field.type.lstrip("*#"))
 
-    def _field(self, field: table.Field) -> Node:
-        node = self.expression(field.type)
+    def _build_field(self, field: table.Field) -> Node:
+        node = self.build_expression(field.type)
         changes: dict[str, object] = {}
         if field.strategy:
             changes["patch_strategy"] = tuple(field.strategy.split(","))
@@ -89,45 +89,45 @@ class _Builder:
             setattr(changed, name, value)
         return changed
 
-    def expression(self, expression: str) -> Node:
+    def build_expression(self, expression: str) -> Node:
         if expression.startswith("*"):
-            return self.expression(expression[1:])
+            return self.build_expression(expression[1:])
         if expression.startswith("[]"):
-            return Node(type="array", items=self.expression(expression[2:]))
+            return Node(type="array", items=self.build_expression(expression[2:]))
         if expression.startswith("{}"):
-            return Node(type="object", additional=self.expression(expression[2:]))
+            return Node(type="object", additional=self.build_expression(expression[2:]))
         if expression.startswith("#"):
-            return self._named(expression[1:])
-        return _scalar(expression)
+            return self._build_named(expression[1:])
+        return _build_scalar(expression)
 
-    def _named(self, name: str) -> Node:
+    def _build_named(self, name: str) -> Node:
         if name in table.SPECIAL:
-            return _special(name)
-        found = table.go_type(name)
-        return self.expression(found.alias) if found.alias else self.struct(name)
+            return _build_special(name)
+        found = table.get_type(name)
+        return self.build_expression(found.alias) if found.alias else self.build_struct(name)
 
 
 @functools.cache
-def _finished() -> dict[str, Node]:
+def _get_finished() -> dict[str, Node]:
     return {}
 
 
-def _required(name: str) -> tuple[str, ...]:
+def _list_required(name: str) -> tuple[str, ...]:
     names: list[str] = []
-    for field in table.go_type(name).fields:
+    for field in table.get_type(name).fields:
         if not field.name:
-            names += _required(field.type.lstrip("*#"))
+            names += _list_required(field.type.lstrip("*#"))
         elif field.required:
             names.append(field.name)
     return tuple(names)
 
 
-def _map_type(value: str) -> MapType:
+def _to_map_type(value: str) -> MapType:
     return "atomic" if value == "atomic" else ""
 
 
 @functools.cache
-def _scalar(name: str) -> Node:
+def _build_scalar(name: str) -> Node:
     if name not in _SCALARS:
         return Node(preserve_unknown=True)
     kind, form = _SCALARS[name]
@@ -135,8 +135,8 @@ def _scalar(name: str) -> Node:
 
 
 @functools.cache
-def _special(name: str) -> Node:
-    full = table.openapi_name(name)
+def _build_special(name: str) -> Node:
+    full = table.to_openapi_name(name)
     match name.rpartition(".")[2]:
         case "Time" | "MicroTime":
             return Node(type="string", format="date-time", type_name=full)

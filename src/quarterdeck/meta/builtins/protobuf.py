@@ -51,10 +51,10 @@ def _decode(body: bytes) -> dict[str, Any]:
                     kind = protowire.text(text)
         elif tag == 2:
             raw = protowire.raw_bytes(value)
-    name = table.kind_type(api_version, kind)
+    name = table.find_kind_type(api_version, kind)
     if name is None:
         raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
-    decoded: dict[str, Any] = _message(name)(memoryview(raw))
+    decoded: dict[str, Any] = _build_message_reader(name)(memoryview(raw))
     return {"kind": kind, "apiVersion": api_version} | decoded
 
 
@@ -66,22 +66,22 @@ class _Slot(msgspec.Struct, frozen=True):
 
 
 @functools.cache
-def _slots(name: str) -> dict[int, _Slot]:
-    return {field.tag: _slot(field) for field in table.go_type(name).fields if field.tag}
+def _get_slots(name: str) -> dict[int, _Slot]:
+    return {field.tag: _build_slot(field) for field in table.get_type(name).fields if field.tag}
 
 
-def _slot(field: table.Field) -> _Slot:
+def _build_slot(field: table.Field) -> _Slot:
     expression = _resolve(field.type)
     if not field.name:
-        return _Slot("", _reader(expression.lstrip("*")), "inline", omit_zero=False)
+        return _Slot("", _build_reader(expression.lstrip("*")), "inline", omit_zero=False)
     if expression.startswith("[]"):
-        return _Slot(field.name, _reader(expression[2:]), "list", omit_zero=False)
+        return _Slot(field.name, _build_reader(expression[2:]), "list", omit_zero=False)
     if expression.startswith("{}"):
-        return _Slot(field.name, _reader(expression[2:]), "map", omit_zero=False)
+        return _Slot(field.name, _build_reader(expression[2:]), "map", omit_zero=False)
     pointer = expression.startswith("*")
     return _Slot(
         field.name,
-        _reader(expression.lstrip("*")),
+        _build_reader(expression.lstrip("*")),
         "one",
         omit_zero=not pointer and field.omit_empty and not _is_message(expression),
     )
@@ -90,7 +90,7 @@ def _slot(field: table.Field) -> _Slot:
 def _resolve(expression: str) -> str:
     """Follow other names for slices, maps and scalars; a wrapped slice stays a message."""
     while expression.startswith("#") and expression[1:] not in table.SPECIAL:
-        named = table.go_type(expression[1:])
+        named = table.get_type(expression[1:])
         if not named.alias or named.wrapped:
             break
         expression = named.alias
@@ -102,24 +102,24 @@ def _is_message(expression: str) -> bool:
 
 
 @functools.cache
-def _reader(expression: str) -> Reader:
+def _build_reader(expression: str) -> Reader:
     expression = _resolve(expression).lstrip("*")
     if expression.startswith("#"):
         name = expression[1:]
         if name in table.SPECIAL:
             return _SPECIALS[name.rpartition(".")[2]]
-        if table.go_type(name).wrapped:
-            return _wrapped_list
-        return _message(name)
-    return _SCALARS.get(expression, _opaque)
+        if table.get_type(name).wrapped:
+            return _read_wrapped_list
+        return _build_message_reader(name)
+    return _SCALARS.get(expression, _read_opaque)
 
 
 @functools.cache
-def _message(name: str) -> Reader:
+def _build_message_reader(name: str) -> Reader:
     """The reader of a message; its fields are looked up when it is first used."""
 
     def read(data: Any) -> dict[str, Any]:
-        slots = _slots(name)
+        slots = _get_slots(name)
         result: dict[str, Any] = {}
         for tag, raw in protowire.fields(data):
             slot = slots.get(tag)
@@ -135,7 +135,7 @@ def _store(result: dict[str, Any], slot: _Slot, raw: Any) -> None:
         case "list":
             result.setdefault(slot.name, []).append(slot.read(raw))
         case "map":
-            key, value = _entry(raw, slot.read)
+            key, value = _read_map_entry(raw, slot.read)
             result.setdefault(slot.name, {})[key] = value
         case "inline":
             result.update(slot.read(raw))
@@ -145,7 +145,7 @@ def _store(result: dict[str, Any], slot: _Slot, raw: Any) -> None:
                 result[slot.name] = value
 
 
-def _entry(raw: Any, read: Reader) -> tuple[str, Any]:
+def _read_map_entry(raw: Any, read: Reader) -> tuple[str, Any]:
     key, value = "", None
     for tag, part in protowire.fields(raw):
         if tag == 1:
@@ -155,11 +155,11 @@ def _entry(raw: Any, read: Reader) -> tuple[str, Any]:
     return key, value
 
 
-def _base64(value: Any) -> str:
+def _read_base64(value: Any) -> str:
     return base64.b64encode(protowire.raw_bytes(value)).decode()
 
 
-def _opaque(value: Any) -> Any:
+def _read_opaque(value: Any) -> Any:
     raise ProtobufError("proto: a field of an unknown type cannot be read")
 
 
@@ -174,44 +174,44 @@ _SCALARS: dict[str, Reader] = {
     "uint32": protowire.unsigned,
     "uint64": protowire.unsigned,
     "float64": protowire.double,
-    "bytes": _base64,
+    "bytes": _read_base64,
 }
 
 
-def _wrapped_list(data: Any) -> list[str]:
+def _read_wrapped_list(data: Any) -> list[str]:
     return [protowire.text(value) for tag, value in protowire.fields(data) if tag == 1]
 
 
-def _numbers(data: Any) -> dict[int, int]:
+def _read_numbers(data: Any) -> dict[int, int]:
     return {tag: protowire.signed(value) for tag, value in protowire.fields(data)}
 
 
-def _moment(data: Any) -> datetime | None:
-    numbers = _numbers(data)
+def _read_moment(data: Any) -> datetime | None:
+    numbers = _read_numbers(data)
     if not numbers:
         return None
     return _EPOCH + timedelta(seconds=numbers.get(1, 0), microseconds=numbers.get(2, 0) // 1000)
 
 
-def _time(data: Any) -> str | None:
-    moment = _moment(data)
+def _read_time(data: Any) -> str | None:
+    moment = _read_moment(data)
     return None if moment is None else rfc3339.format_time(moment)
 
 
-def _micro_time(data: Any) -> str | None:
-    moment = _moment(data)
+def _read_micro_time(data: Any) -> str | None:
+    moment = _read_moment(data)
     return None if moment is None else rfc3339.format_micro(moment)
 
 
-def _duration(data: Any) -> str:
-    return duration.format_duration(_numbers(data).get(1, 0))
+def _read_duration(data: Any) -> str:
+    return duration.format_duration(_read_numbers(data).get(1, 0))
 
 
-def _quantity(data: Any) -> str:
+def _read_quantity(data: Any) -> str:
     return next((protowire.text(value) for tag, value in protowire.fields(data) if tag == 1), "0")
 
 
-def _int_or_string(data: Any) -> int | str:
+def _read_int_or_string(data: Any) -> int | str:
     parts = dict(protowire.fields(data))
     return (
         protowire.text(parts.get(3, b""))
@@ -220,7 +220,7 @@ def _int_or_string(data: Any) -> int | str:
     )
 
 
-def _json(data: Any) -> Any:
+def _read_json(data: Any) -> Any:
     raw = next(
         (protowire.raw_bytes(value) for tag, value in protowire.fields(data) if tag == 1), b""
     )
@@ -232,40 +232,44 @@ def _json(data: Any) -> Any:
         raise ProtobufError(f"embedded JSON: {error}") from None
 
 
-def _schema_or_array(data: Any) -> Any:
+def _read_schema_or_array(data: Any) -> Any:
     parts = list(protowire.fields(data))
     schema = [value for tag, value in parts if tag == 1]
     if schema:
-        return _message("apiextensions/v1.JSONSchemaProps")(schema[0])
-    return [_message("apiextensions/v1.JSONSchemaProps")(value) for tag, value in parts if tag == 2]
+        return _build_message_reader("apiextensions/v1.JSONSchemaProps")(schema[0])
+    return [
+        _build_message_reader("apiextensions/v1.JSONSchemaProps")(value)
+        for tag, value in parts
+        if tag == 2
+    ]
 
 
-def _schema_or_bool(data: Any) -> Any:
+def _read_schema_or_bool(data: Any) -> Any:
     parts = dict(protowire.fields(data))
     if 2 in parts:
-        return _message("apiextensions/v1.JSONSchemaProps")(parts[2])
+        return _build_message_reader("apiextensions/v1.JSONSchemaProps")(parts[2])
     return bool(parts.get(1, 0))
 
 
-def _schema_or_strings(data: Any) -> Any:
+def _read_schema_or_strings(data: Any) -> Any:
     parts = list(protowire.fields(data))
     schema = [value for tag, value in parts if tag == 1]
     if schema:
-        return _message("apiextensions/v1.JSONSchemaProps")(schema[0])
+        return _build_message_reader("apiextensions/v1.JSONSchemaProps")(schema[0])
     return [protowire.text(value) for tag, value in parts if tag == 2]
 
 
 _SPECIALS: dict[str, Reader] = {
-    "Time": _time,
-    "MicroTime": _micro_time,
-    "Duration": _duration,
-    "Quantity": _quantity,
-    "IntOrString": _int_or_string,
-    "RawExtension": _json,
-    "Object": _opaque,
-    "FieldsV1": _json,
-    "JSON": _json,
-    "JSONSchemaPropsOrArray": _schema_or_array,
-    "JSONSchemaPropsOrBool": _schema_or_bool,
-    "JSONSchemaPropsOrStringArray": _schema_or_strings,
+    "Time": _read_time,
+    "MicroTime": _read_micro_time,
+    "Duration": _read_duration,
+    "Quantity": _read_quantity,
+    "IntOrString": _read_int_or_string,
+    "RawExtension": _read_json,
+    "Object": _read_opaque,
+    "FieldsV1": _read_json,
+    "JSON": _read_json,
+    "JSONSchemaPropsOrArray": _read_schema_or_array,
+    "JSONSchemaPropsOrBool": _read_schema_or_bool,
+    "JSONSchemaPropsOrStringArray": _read_schema_or_strings,
 }

@@ -42,20 +42,22 @@ class _Recorded(msgspec.Struct, rename="camel"):
 
 
 @functools.cache
-def resources() -> tuple[Resource, ...]:
+def list_resources() -> tuple[Resource, ...]:
     """Every built-in resource, in the order of discovery."""
     return tuple(
-        resource for api_version in table.discovery() for resource in _of_version(api_version)
+        resource
+        for api_version in table.load_discovery()
+        for resource in _read_version(api_version)
     )
 
 
-def _of_version(api_version: str) -> list[Resource]:
-    recorded = msgspec.json.decode(table.discovery()[api_version], type=list[_Recorded])
+def _read_version(api_version: str) -> list[Resource]:
+    recorded = msgspec.json.decode(table.load_discovery()[api_version], type=list[_Recorded])
     version = GroupVersion.parse(api_version)
     return [
         Resource(
             gvr=GVR(version.group, version.version, item.name),
-            kind=_kind(item, version),
+            kind=_find_kind(item, version),
             singular=item.singular,
             namespaced=item.namespaced,
             verbs=item.verbs,
@@ -63,7 +65,9 @@ def _of_version(api_version: str) -> list[Resource]:
             categories=item.categories,
             subresources=tuple(
                 Subresource(
-                    name=part.name.partition("/")[2], kind=_kind(part, version), verbs=part.verbs
+                    name=part.name.partition("/")[2],
+                    kind=_find_kind(part, version),
+                    verbs=part.verbs,
                 )
                 for part in recorded
                 if part.name.startswith(f"{item.name}/")
@@ -74,7 +78,7 @@ def _of_version(api_version: str) -> list[Resource]:
     ]
 
 
-def _kind(item: _Recorded, version: GroupVersion) -> GVK:
+def _find_kind(item: _Recorded, version: GroupVersion) -> GVK:
     if item.version:
         return GVK(item.group, item.version, item.kind)
     return GVK(version.group, version.version, item.kind)

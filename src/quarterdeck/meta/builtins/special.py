@@ -38,7 +38,7 @@ class Mismatch(Exception):
         self.text = text
         self.fatal = fatal
 
-    def message(self, field: str = "") -> str:
+    def format_message(self, field: str = "") -> str:
         """Go's words; `field` is struct name and path, empty for the whole document."""
         if self.text:
             return self.text
@@ -46,7 +46,7 @@ class Mismatch(Exception):
         return f"json: cannot unmarshal {self.found} into Go {place} of type {self.go_type}"
 
 
-def json_kind(value: object) -> str:
+def name_json_kind(value: object) -> str:
     """What Go calls a JSON value in its errors."""
     match value:
         case bool():
@@ -66,17 +66,17 @@ def json_kind(value: object) -> str:
 def decode_bytes(value: Any) -> str:
     """Base64 as Go's standard encoding reads it; line breaks are dropped."""
     if not isinstance(value, str):
-        raise Mismatch(json_kind(value), "[]uint8")
+        raise Mismatch(name_json_kind(value), "[]uint8")
     text = value.replace("\n", "").replace("\r", "")
     try:
         if len(text) % 4 == 0:
             return base64.b64encode(base64.b64decode(text, validate=True)).decode()
     except (binascii.Error, ValueError):
         pass
-    raise Mismatch(text=f"illegal base64 data at input byte {_bad_byte(value)}")
+    raise Mismatch(text=f"illegal base64 data at input byte {_find_bad_byte(value)}")
 
 
-def _bad_byte(text: str) -> int:
+def _find_bad_byte(text: str) -> int:
     """Where Go gives up: a foreign byte, a wrong end, or the start of a group cut short."""
     data = text.encode()
     good = 0  # bytes of the alphabet in the group so far
@@ -84,11 +84,11 @@ def _bad_byte(text: str) -> int:
         if byte in _ALPHABET:
             good = (good + 1) % 4
         elif byte not in b"\r\n":
-            return _bad_end(data, index, good)
+            return _find_bad_padding(data, index, good)
     return len(data) - good
 
 
-def _bad_end(data: bytes, index: int, good: int) -> int:
+def _find_bad_padding(data: bytes, index: int, good: int) -> int:
     """The same from the first byte that is no digit: padding may stand there, but only so much."""
     if data[index : index + 1] != b"=" or good < 2:
         return index
@@ -108,19 +108,19 @@ def _bad_end(data: bytes, index: int, good: int) -> int:
 
 def decode_time(value: Any) -> str | None:
     """A time to the second, in UTC; the zero time is null."""
-    return _time(value, rfc3339.format_time, layout="2006-01-02T15:04:05Z07:00")
+    return _decode_time(value, rfc3339.format_time, layout="2006-01-02T15:04:05Z07:00")
 
 
 def decode_micro_time(value: Any) -> str | None:
     """A time to the microsecond."""
-    return _time(value, rfc3339.format_micro, layout="2006-01-02T15:04:05.000000Z07:00")
+    return _decode_time(value, rfc3339.format_micro, layout="2006-01-02T15:04:05.000000Z07:00")
 
 
-def _time(value: Any, show: Callable[[datetime], str], *, layout: str) -> str | None:
+def _decode_time(value: Any, show: Callable[[datetime], str], *, layout: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise Mismatch(json_kind(value), "string", fatal=True)
+        raise Mismatch(name_json_kind(value), "string", fatal=True)
     return _read_time(value, show, layout=layout)
 
 
@@ -154,7 +154,7 @@ def decode_int_or_string(value: Any) -> int | str:
         return value
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= INT32_MAX:
         return value
-    found = f"number {value}" if json_kind(value) == "number" else json_kind(value)
+    found = f"number {value}" if name_json_kind(value) == "number" else name_json_kind(value)
     raise Mismatch(found, "int32", fatal=True)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.meta.builtins import special, table
-from quarterdeck.meta.builtins.special import Mismatch, json_kind
+from quarterdeck.meta.builtins.special import Mismatch, name_json_kind
 
 type_ = type
 Decoder = Callable[[Any], Any]
@@ -38,19 +38,19 @@ class Member(msgspec.Struct, frozen=True):
 
 
 @functools.cache
-def members(name: str) -> tuple[Member, ...]:
+def list_members(name: str) -> tuple[Member, ...]:
     """The JSON members of a struct type, in the order Go writes them."""
     found: list[Member] = []
-    for field in table.go_type(name).fields:
+    for field in table.get_type(name).fields:
         if not field.name:
-            found += members(field.type.lstrip("*#"))
+            found += list_members(field.type.lstrip("*#"))
             continue
         found.append(
             Member(
                 name=field.name,
                 type=field.type,
                 omit_empty=field.omit_empty,
-                zero=_zero(field.type),
+                zero=_build_zero_factory(field.type),
                 pointer=field.type.startswith("*"),
             )
         )
@@ -58,61 +58,61 @@ def members(name: str) -> tuple[Member, ...]:
 
 
 @functools.cache
-def decoder(expression: str) -> Decoder:
+def build_decoder(expression: str) -> Decoder:
     """The function that takes a JSON value through a Go type; it raises `Mismatch`.
 
     A struct finds its members when it is first used, so types may hold themselves.
     """
     if expression.startswith("*"):
-        return decoder(expression[1:])
+        return build_decoder(expression[1:])
     if expression.startswith("[]"):
-        return _slice(expression)
+        return _build_slice(expression)
     if expression.startswith("{}"):
-        return _map(expression)
+        return _build_map(expression)
     if expression.startswith("#"):
-        return _named(expression[1:])
-    return _scalar(expression, expression)
+        return _build_named(expression[1:])
+    return _build_scalar(expression, expression)
 
 
-def _named(name: str) -> Decoder:
+def _build_named(name: str) -> Decoder:
     if name in table.SPECIAL:
         return _SPECIALS.get(name.rpartition(".")[2], special.decode_any)
-    found = table.go_type(name)
+    found = table.get_type(name)
     if not found.alias:
-        return _struct(name)
+        return _build_struct(name)
     if found.alias.startswith(("[]", "{}")):
-        return decoder(found.alias)
-    return _scalar(found.alias, table.go_name(name))
+        return build_decoder(found.alias)
+    return _build_scalar(found.alias, table.to_go_name(name))
 
 
-def _schema_or_list(value: Any) -> Any:
+def _decode_schema_or_list(value: Any) -> Any:
     """A JSON schema, or a list of them (`items`)."""
     if isinstance(value, list):
-        return [decoder(_SCHEMA)(part) for part in value]
-    return decoder(_SCHEMA)(value) if isinstance(value, dict) else None
+        return [build_decoder(_SCHEMA)(part) for part in value]
+    return build_decoder(_SCHEMA)(value) if isinstance(value, dict) else None
 
 
-def _schema_or_bool(value: Any) -> Any:
+def _decode_schema_or_bool(value: Any) -> Any:
     """A JSON schema, or true or false (`additionalProperties`)."""
     if isinstance(value, bool):
         return value
     if isinstance(value, dict):
-        return decoder(_SCHEMA)(value)
+        return build_decoder(_SCHEMA)(value)
     raise Mismatch(text="boolean or JSON schema expected", fatal=True)
 
 
-def _schema_or_strings(value: Any) -> Any:
+def _decode_schema_or_strings(value: Any) -> Any:
     """A JSON schema, or a list of strings (`dependencies`)."""
     if isinstance(value, list):
-        return decoder("[]string")(value)
-    return decoder(_SCHEMA)(value) if isinstance(value, dict) else None
+        return build_decoder("[]string")(value)
+    return build_decoder(_SCHEMA)(value) if isinstance(value, dict) else None
 
 
 _SCHEMA = "#apiextensions/v1.JSONSchemaProps"
 _SPECIALS: dict[str, Decoder] = {
-    "JSONSchemaPropsOrArray": _schema_or_list,
-    "JSONSchemaPropsOrBool": _schema_or_bool,
-    "JSONSchemaPropsOrStringArray": _schema_or_strings,
+    "JSONSchemaPropsOrArray": _decode_schema_or_list,
+    "JSONSchemaPropsOrBool": _decode_schema_or_bool,
+    "JSONSchemaPropsOrStringArray": _decode_schema_or_strings,
     "Time": special.decode_time,
     "MicroTime": special.decode_micro_time,
     "Quantity": special.decode_quantity,
@@ -120,50 +120,50 @@ _SPECIALS: dict[str, Decoder] = {
 }
 
 
-def _scalar(expression: str, shown: str) -> Decoder:
+def _build_scalar(expression: str, shown: str) -> Decoder:
     match expression:
         case "string":
-            return _string(shown)
+            return _build_string(shown)
         case "bool":
-            return _bool(shown)
+            return _build_bool(shown)
         case "bytes":
             return special.decode_bytes
         case "float64":
-            return _float(shown)
+            return _build_float(shown)
         case _ if expression in _RANGES:
-            return _integer(expression, shown)
+            return _build_integer(expression, shown)
         case _:
             return special.decode_any
 
 
-def _string(shown: str) -> Decoder:
+def _build_string(shown: str) -> Decoder:
     def decode(value: Any) -> Any:
         if type_(value) is str:
             return value
-        raise Mismatch(json_kind(value), shown)
+        raise Mismatch(name_json_kind(value), shown)
 
     return decode
 
 
-def _bool(shown: str) -> Decoder:
+def _build_bool(shown: str) -> Decoder:
     def decode(value: Any) -> Any:
         if value is True or value is False:
             return value
-        raise Mismatch(json_kind(value), shown)
+        raise Mismatch(name_json_kind(value), shown)
 
     return decode
 
 
-def _float(shown: str) -> Decoder:
+def _build_float(shown: str) -> Decoder:
     def decode(value: Any) -> Any:
         if type_(value) in (int, float):
             return value
-        raise Mismatch(json_kind(value), shown)
+        raise Mismatch(name_json_kind(value), shown)
 
     return decode
 
 
-def _integer(expression: str, shown: str) -> Decoder:
+def _build_integer(expression: str, shown: str) -> Decoder:
     low, high = _RANGES[expression]
 
     def decode(value: Any) -> Any:
@@ -173,46 +173,46 @@ def _integer(expression: str, shown: str) -> Decoder:
             raise Mismatch(f"number {value}", shown)
         if type_(value) is float:
             raise Mismatch(f"number {value:g}", shown)
-        raise Mismatch(json_kind(value), shown)
+        raise Mismatch(name_json_kind(value), shown)
 
     return decode
 
 
-def _slice(expression: str) -> Decoder:
-    item = decoder(expression[2:])
-    zero = _zero(expression[2:])
-    shown = go_expression(expression)
+def _build_slice(expression: str) -> Decoder:
+    item = build_decoder(expression[2:])
+    zero = _build_zero_factory(expression[2:])
+    shown = format_go_type(expression)
 
     def decode(value: Any) -> Any:
         if type_(value) is not list:
-            raise Mismatch(json_kind(value), shown)
+            raise Mismatch(name_json_kind(value), shown)
         return [zero() if part is None else item(part) for part in value]
 
     return decode
 
 
-def _map(expression: str) -> Decoder:
-    item = decoder(expression[2:])
-    zero = _zero(expression[2:])
-    shown = go_expression(expression)
+def _build_map(expression: str) -> Decoder:
+    item = build_decoder(expression[2:])
+    zero = _build_zero_factory(expression[2:])
+    shown = format_go_type(expression)
 
     def decode(value: Any) -> Any:
         if type_(value) is not dict:
-            raise Mismatch(json_kind(value), shown)
+            raise Mismatch(name_json_kind(value), shown)
         return {key: zero() if part is None else item(part) for key, part in value.items()}
 
     return decode
 
 
-def _struct(name: str) -> Decoder:
-    shown = table.go_name(name)
+def _build_struct(name: str) -> Decoder:
+    shown = table.to_go_name(name)
     plan: list[tuple[str, Decoder, bool, bool, Callable[[], Any]]] = []
 
     def decode(value: Any) -> Any:
         if type_(value) is not dict:
-            raise Mismatch(json_kind(value), shown)
+            raise Mismatch(name_json_kind(value), shown)
         if not plan:
-            plan.extend(_plan(name))
+            plan.extend(_plan_members(name))
         result: dict[str, Any] = {}
         for key, decode_member, always, keeps_zero, zero in plan:
             part = value.get(key)
@@ -228,11 +228,11 @@ def _struct(name: str) -> Decoder:
     return decode
 
 
-def _plan(name: str) -> Iterator[tuple[str, Decoder, bool, bool, Callable[[], Any]]]:
+def _plan_members(name: str) -> Iterator[tuple[str, Decoder, bool, bool, Callable[[], Any]]]:
     """What decoding a struct does with each member: always written, written even when zero."""
-    for member in members(name):
+    for member in list_members(name):
         always = not member.omit_empty or _is_struct(member.type)
-        yield member.name, decoder(member.type), always, member.pointer, member.zero
+        yield member.name, build_decoder(member.type), always, member.pointer, member.zero
 
 
 @functools.cache
@@ -241,45 +241,45 @@ def _is_struct(expression: str) -> bool:
     if not expression.startswith("#"):
         return False
     name = expression[1:]
-    return name in table.SPECIAL or not table.go_type(name).alias
+    return name in table.SPECIAL or not table.get_type(name).alias
 
 
-def _zero(expression: str) -> Callable[[], Any]:
+def _build_zero_factory(expression: str) -> Callable[[], Any]:
     """A function that makes the zero value of a type as Go writes it."""
     if expression.startswith("#") and _is_struct(expression):
         name = expression[1:]
         if name not in table.SPECIAL:
-            return lambda: zero_struct(name)
+            return lambda: build_zero_struct(name)
         constant = {"Quantity": "0", "IntOrString": 0, "Duration": "0s"}.get(
             name.rpartition(".")[2]
         )
         return lambda: constant
     base = expression
     if base.startswith("#"):
-        base = table.go_type(base[1:]).alias
+        base = table.get_type(base[1:]).alias
     value: Any = {"string": "", "bool": False, "bytes": None}.get(base)
     if base in _RANGES or base == "float64":
         value = 0
     return lambda: value
 
 
-def zero_struct(name: str) -> dict[str, Any]:
+def build_zero_struct(name: str) -> dict[str, Any]:
     """A new struct as Go writes it: only what is never omitted."""
     return {
         member.name: member.zero()
-        for member in members(name)
+        for member in list_members(name)
         if not member.omit_empty or _is_struct(member.type)
     }
 
 
-def go_expression(expression: str) -> str:
+def format_go_type(expression: str) -> str:
     """A type expression as Go prints it."""
     if expression.startswith("*"):
-        return "*" + go_expression(expression[1:])
+        return "*" + format_go_type(expression[1:])
     if expression.startswith("[]"):
-        return "[]" + go_expression(expression[2:])
+        return "[]" + format_go_type(expression[2:])
     if expression.startswith("{}"):
-        return "map[string]" + go_expression(expression[2:])
+        return "map[string]" + format_go_type(expression[2:])
     if expression.startswith("#"):
-        return table.go_name(expression[1:])
+        return table.to_go_name(expression[1:])
     return "[]uint8" if expression == "bytes" else expression

@@ -69,7 +69,7 @@ class _File(msgspec.Struct):
 
 
 @functools.cache
-def _file() -> _File:
+def _load_file() -> _File:
     return msgspec.json.decode(_read("table.json"), type=_File)
 
 
@@ -78,16 +78,16 @@ def _read(name: str) -> bytes:
 
 
 @functools.cache
-def go_type(name: str) -> GoType:
+def get_type(name: str) -> GoType:
     """The type of that short name (`core/v1.Pod`); `KeyError` if the table has none."""
-    described = msgspec.json.decode(_file().types[name])
+    described = msgspec.json.decode(_load_file().types[name])
     if "is" in described:
         return GoType(name=name, alias=described["is"], wrapped="items" in described)
-    fields = tuple(_field(item) for item in described["fields"])
+    fields = tuple(_parse_field(item) for item in described["fields"])
     return GoType(name=name, fields=fields, map_type=described.get("map", ""))
 
 
-def _field(item: list[Any]) -> Field:
+def _parse_field(item: list[Any]) -> Field:
     name, expression, flags, tag, *rest = item
     more = rest[0] if rest else {}
     return Field(
@@ -105,64 +105,64 @@ def _field(item: list[Any]) -> Field:
     )
 
 
-def kind_type(api_version: str, kind: str) -> str | None:
+def find_kind_type(api_version: str, kind: str) -> str | None:
     """The short name of the type behind a kind; kinds of meta/v1 exist in every group."""
-    file = _file()
+    file = _load_file()
     package = file.groups.get(api_version)
     if package is not None and f"{package}.{kind}" in file.types:
-        return _if_kind(f"{package}.{kind}")
+        return _find_kind(f"{package}.{kind}")
     if package is not None and f"meta/v1.{kind}" in file.types:
-        return _if_kind(f"meta/v1.{kind}")
+        return _find_kind(f"meta/v1.{kind}")
     return None
 
 
-def _if_kind(name: str) -> str | None:
-    fields = go_type(name).fields
+def _find_kind(name: str) -> str | None:
+    fields = get_type(name).fields
     return name if any(field.type == "#meta/v1.TypeMeta" for field in fields) else None
 
 
-def kinds(api_version: str) -> tuple[str, ...]:
+def list_kinds(api_version: str) -> tuple[str, ...]:
     """The kinds a group version declares itself, lists included."""
-    package = _file().groups.get(api_version)
+    package = _load_file().groups.get(api_version)
     prefix = f"{package}."
-    names = (name for name in _file().types if name.startswith(prefix))
-    return tuple(name[len(prefix) :] for name in names if _if_kind(name))
+    names = (name for name in _load_file().types if name.startswith(prefix))
+    return tuple(name[len(prefix) :] for name in names if _find_kind(name))
 
 
-def api_versions() -> tuple[str, ...]:
+def list_api_versions() -> tuple[str, ...]:
     """Every group version of the table."""
-    return tuple(_file().groups)
+    return tuple(_load_file().groups)
 
 
-def openapi_name(name: str) -> str:
+def to_openapi_name(name: str) -> str:
     """The name of a type in OpenAPI documents: `io.k8s.api.core.v1.Pod`."""
     package, _, type_name = name.rpartition(".")
-    return f"{_file().packages[package]}.{type_name}"
+    return f"{_load_file().packages[package]}.{type_name}"
 
 
 @functools.cache
-def short_name(openapi: str) -> str:
+def to_short_name(openapi: str) -> str:
     """The table's name for an OpenAPI name; `KeyError` if the package is not in the table."""
     package, _, type_name = openapi.rpartition(".")
-    return f"{_short_packages()[package]}.{type_name}"
+    return f"{_map_packages()[package]}.{type_name}"
 
 
 @functools.cache
-def _short_packages() -> dict[str, str]:
-    return {full: short for short, full in _file().packages.items()}
+def _map_packages() -> dict[str, str]:
+    return {full: short for short, full in _load_file().packages.items()}
 
 
-def go_name(name: str) -> str:
+def to_go_name(name: str) -> str:
     """A type as Go prints it: `v1.LabelSelector`, `resource.Quantity`."""
     return name.rpartition("/")[2]
 
 
-def discovery() -> dict[str, msgspec.Raw]:
+def load_discovery() -> dict[str, msgspec.Raw]:
     """The recorded resources by group version, not yet parsed."""
-    return _file().resources
+    return _load_file().resources
 
 
-def checksum() -> str:
+def get_checksum() -> str:
     """The recorded hash of the table: what documents made from it may be cached by."""
     return _read("table.sha256").decode().strip()
 
@@ -170,7 +170,7 @@ def checksum() -> str:
 def verify() -> list[str]:
     """What is wrong with the committed table: empty when it is the one that was generated."""
     actual = hashlib.sha256(_read("table.json")).hexdigest()
-    recorded = checksum()
+    recorded = get_checksum()
     if actual == recorded:
         return []
     return [

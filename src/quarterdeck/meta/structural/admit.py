@@ -30,10 +30,10 @@ class Task(enum.Flag):
 
 def compile_walk(node: Node, task: Task, *, is_root: bool) -> Walk:
     """The walk of a whole object."""
-    return _compile(node, task, is_root=is_root, keeps=False) or _nothing
+    return _compile(node, task, is_root=is_root, keeps=False) or _do_nothing
 
 
-def _nothing(value: Any) -> list[str] | None:
+def _do_nothing(value: Any) -> list[str] | None:
     return None
 
 
@@ -46,16 +46,16 @@ def _compile(node: Node, task: Task, *, is_root: bool = False, keeps: bool) -> W
     if node.type in _SCALARS or node.int_or_string:
         return None
     if node.items is not None:
-        return _list_walk(node.items, task, keeps=keeps)
-    return _object_walk(node, task, is_root=is_root, keeps=keeps)
+        return _compile_list(node.items, task, keeps=keeps)
+    return _compile_object(node, task, is_root=is_root, keeps=keeps)
 
 
-def _list_walk(items: Node, task: Task, *, keeps: bool) -> Walk | None:
+def _compile_list(items: Node, task: Task, *, keeps: bool) -> Walk | None:
     walk = _compile(items, task, keeps=keeps)
-    null = _null_factory(items) if Task.DEFAULT in task else None
+    null = _compile_null_factory(items) if Task.DEFAULT in task else None
     if walk is None and null is None:
         return None
-    return _ListWalk(walk or _nothing, null).run
+    return _ListWalk(walk or _do_nothing, null).run
 
 
 class _ListWalk:
@@ -125,8 +125,8 @@ class _Members(msgspec.Struct, frozen=True, eq=False):
         return dropped
 
 
-def _object_walk(node: Node, task: Task, *, is_root: bool, keeps: bool) -> Walk | None:
-    members = _members(node, task, is_root=is_root, keeps=keeps)
+def _compile_object(node: Node, task: Task, *, is_root: bool, keeps: bool) -> Walk | None:
+    members = _compile_members(node, task, is_root=is_root, keeps=keeps)
     if members.is_idle():
         return None
     walk_of, other, defaults = members.walks.get, members.other, members.defaults
@@ -153,7 +153,7 @@ def _object_walk(node: Node, task: Task, *, is_root: bool, keeps: bool) -> Walk 
     return walk_object
 
 
-def _members(node: Node, task: Task, *, is_root: bool, keeps: bool) -> _Members:
+def _compile_members(node: Node, task: Task, *, is_root: bool, keeps: bool) -> _Members:
     is_resource = is_root or node.embedded_resource
     prunes, fills = Task.PRUNE in task, Task.DEFAULT in task
     walks: dict[str, Walk | None] = {
@@ -163,26 +163,26 @@ def _members(node: Node, task: Task, *, is_root: bool, keeps: bool) -> _Members:
     if is_resource:
         walks |= dict.fromkeys(META)
     closed = prunes and not keeps and node.additional is None
-    null = _null_factory(node.additional) if isinstance(node.additional, Node) else None
+    null = _compile_null_factory(node.additional) if isinstance(node.additional, Node) else None
     return _Members(
         known=frozenset(walks) if closed else None,
         walks=walks,
-        other=_UNKNOWN if closed else _extra(node, task),
-        defaults=_defaults(node) if fills else (),
-        refuses_null=_null_rule(node) if fills else None,
+        other=_UNKNOWN if closed else _compile_additional(node, task),
+        defaults=_compile_defaults(node) if fills else (),
+        refuses_null=_compile_null_rule(node) if fills else None,
         other_null=null if fills else None,
     )
 
 
-def _extra(node: Node, task: Task) -> Walk | None:
+def _compile_additional(node: Node, task: Task) -> Walk | None:
     if isinstance(node.additional, Node):
         return _compile(node.additional, task, keeps=False)
     if isinstance(node.additional, bool) and Task.PRUNE in task:
-        return _empty_objects
+        return _clear_objects
     return None
 
 
-def _empty_objects(value: Any) -> list[str] | None:
+def _clear_objects(value: Any) -> list[str] | None:
     """Where members have no schema at all, scalars stay and objects lose everything."""
     if type(value) is dict and value:
         dropped = [f".{key}" for key in value]
@@ -192,27 +192,27 @@ def _empty_objects(value: Any) -> list[str] | None:
         dropped = [
             f"[{index}]{path}"
             for index, member in enumerate(value)
-            for path in _empty_objects(member) or ()
+            for path in _clear_objects(member) or ()
         ]
         return dropped or None
     return None
 
 
-def _defaults(node: Node) -> tuple[tuple[str, Factory], ...]:
+def _compile_defaults(node: Node) -> tuple[tuple[str, Factory], ...]:
     return tuple(
-        (key, _factory(_filled(child)))
+        (key, _build_factory(_fill_default(child)))
         for key, child in node.properties.items()
         if child.has_default and child.default is not None
     )
 
 
-def _factory(default: Any) -> Factory:
+def _build_factory(default: Any) -> Factory:
     if isinstance(default, dict | list):
         return lambda: copy_value(default)
     return lambda: default
 
 
-def _filled(child: Node) -> Any:
+def _fill_default(child: Node) -> Any:
     """The default of a node, itself filled in with the defaults below it."""
     default = copy_value(child.default)
     walk = _compile(child, Task.DEFAULT, keeps=False)
@@ -221,7 +221,7 @@ def _filled(child: Node) -> Any:
     return default
 
 
-def _null_rule(node: Node) -> Callable[[str], bool] | None:
+def _compile_null_rule(node: Node) -> Callable[[str], bool] | None:
     """Which members drop a null: the declared ones that do not allow it, and those of a map."""
     declared = frozenset(key for key, child in node.properties.items() if not child.nullable)
     if isinstance(node.additional, Node) and not node.additional.nullable:
@@ -230,8 +230,8 @@ def _null_rule(node: Node) -> Callable[[str], bool] | None:
     return declared.__contains__ if declared else None
 
 
-def _null_factory(node: Node) -> Factory | None:
+def _compile_null_factory(node: Node) -> Factory | None:
     """What takes the place of a null item or map member; None to leave it."""
     if node.nullable or not node.has_default or node.default is None:
         return None
-    return _factory(_filled(node))
+    return _build_factory(_fill_default(node))

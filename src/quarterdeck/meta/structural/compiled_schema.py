@@ -32,16 +32,16 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     prunes: admit.Walk
     fills: admit.Walk
     both: admit.Walk
-    accepts: fast.Test
+    accepts: fast.Predicate
     repeats: duplicates.Finder | None
 
     def admit(self, value: dict[str, Any]) -> Admitted:
         """Drop unknown fields, then fill in defaults: one walk, in place."""
-        return Admitted(value, _paths(self.both(value)))
+        return Admitted(value, _sort_paths(self.both(value)))
 
     def prune(self, value: dict[str, Any]) -> Admitted:
         """Drop what the schema does not know, in place; `null` where none may stand is kept."""
-        return Admitted(value, _paths(self.prunes(value)))
+        return Admitted(value, _sort_paths(self.prunes(value)))
 
     def default(self, value: dict[str, Any]) -> None:
         """Fill in defaults and drop `null` where none may stand, in place."""
@@ -56,9 +56,9 @@ class CompiledSchema(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.accepts(value):
             return []
         errors = explain.explain(self.node, value, "", old=old)
-        return [_placed(error, prefix) for error in errors] if prefix else errors
+        return [_with_prefix(error, prefix) for error in errors] if prefix else errors
 
-    def repeated(self, value: Any, path: str = "") -> list[FieldError]:
+    def find_duplicates(self, value: Any, path: str = "") -> list[FieldError]:
         """Doubled members of sets and of lists that are maps."""
         return self.repeats(value, path) if self.repeats is not None else []
 
@@ -71,15 +71,15 @@ def compile_schema(node: Node, *, is_root: bool = True) -> CompiledSchema:
         prunes=admit.compile_walk(node, admit.Task.PRUNE, is_root=is_root),
         fills=admit.compile_walk(node, admit.Task.DEFAULT, is_root=is_root),
         both=admit.compile_walk(node, admit.Task.PRUNE | admit.Task.DEFAULT, is_root=is_root),
-        accepts=fast.compile_test(node),
+        accepts=fast.compile_predicate(node),
         repeats=duplicates.compile_finder(node),
     )
 
 
-def _placed(error: FieldError, prefix: str) -> FieldError:
+def _with_prefix(error: FieldError, prefix: str) -> FieldError:
     below = "" if error.field in ("", "<nil>") else f".{error.field}"
     return msgspec.structs.replace(error, field=prefix + below)
 
 
-def _paths(found: Sequence[str] | None) -> tuple[str, ...]:
+def _sort_paths(found: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(sorted(path.removeprefix(".") for path in found)) if found else ()

@@ -7,24 +7,24 @@ from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.schema import from_openapi
 from quarterdeck.meta.structural import compiled_schema
 from quarterdeck.meta.structural.json_copy import copy_value
-from quarterdeck.meta.structural.shape import items_of
+from quarterdeck.meta.structural.shape import find_items
 
 
-def errors_of(document: Mapping[str, Any], path: str) -> list[FieldError]:
+def check_defaults(document: Mapping[str, Any], path: str) -> list[FieldError]:
     """What is wrong with the defaults anywhere below a structural schema."""
     return list(_walk(document, path))
 
 
 def _walk(node: Mapping[str, Any], path: str) -> Iterator[FieldError]:
     if node.get("default") is not None:
-        yield from _default_errors(node, node["default"], f"{path}.default")
-    if (items := items_of(node)) is not None:
+        yield from _check_default(node, node["default"], f"{path}.default")
+    if (items := find_items(node)) is not None:
         yield from _walk(items, f"{path}.items")
     for key, child in sorted((node.get("properties") or {}).items()):
         yield from _walk(child, f"{path}.properties[{key}]")
 
 
-def _default_errors(node: Mapping[str, Any], default: Any, path: str) -> Iterator[FieldError]:
+def _check_default(node: Mapping[str, Any], default: Any, path: str) -> Iterator[FieldError]:
     schema = compiled_schema.compile_schema(
         from_openapi(node), is_root=bool(node.get("x-kubernetes-embedded-resource"))
     )

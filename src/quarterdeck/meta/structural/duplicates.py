@@ -18,7 +18,7 @@ Finder = Callable[[Any, str], list[FieldError]]
 def compile_finder(node: Node) -> Finder | None:
     """What finds doubled members below a node; None where there can be none."""
     if node.type == "array" or node.items is not None:
-        return _list_finder(node)
+        return _compile_list_finder(node)
     nested = {
         key: finder
         for key, child in sorted(node.properties.items())
@@ -43,9 +43,9 @@ def compile_finder(node: Node) -> Finder | None:
     return find
 
 
-def _list_finder(node: Node) -> Finder | None:
+def _compile_list_finder(node: Node) -> Finder | None:
     below = compile_finder(node.items) if node.items is not None else None
-    own = _own_finder(node)
+    own = _choose_finder(node)
     if below is None:
         return own
 
@@ -60,7 +60,7 @@ def _list_finder(node: Node) -> Finder | None:
     return find
 
 
-def _own_finder(node: Node) -> Finder | None:
+def _choose_finder(node: Node) -> Finder | None:
     match node.list_type:
         case "set":
             return _find_in_set
@@ -72,13 +72,13 @@ def _own_finder(node: Node) -> Finder | None:
 
 
 def _find_in_set(value: Any, path: str) -> list[FieldError]:
-    if type(value) is not list or _are_different(value):
+    if type(value) is not list or _are_distinct(value):
         return []
-    return [duplicate(f"{path}[{index}]", value[index]) for index in _doubled(value)]
+    return [duplicate(f"{path}[{index}]", value[index]) for index in _find_repeats(value)]
 
 
 def _find_in_map(value: Any, path: str, keys: tuple[str, ...]) -> list[FieldError]:
-    if type(value) is not list or _have_different_keys(value, keys):
+    if type(value) is not list or _have_distinct_keys(value, keys):
         return []
     for index, member in enumerate(value):
         if member is not None and type(member) is not dict:
@@ -89,10 +89,10 @@ def _find_in_map(value: Any, path: str, keys: tuple[str, ...]) -> list[FieldErro
     identities = [
         {key: member[key] for key in keys if key in member} if member else {} for member in value
     ]
-    return [duplicate(f"{path}[{index}]", identities[index]) for index in _doubled(identities)]
+    return [duplicate(f"{path}[{index}]", identities[index]) for index in _find_repeats(identities)]
 
 
-def _are_different(values: list[Any]) -> bool:
+def _are_distinct(values: list[Any]) -> bool:
     """A quick yes; what it denies is looked at closely."""
     try:
         return len(set(values)) == len(values)
@@ -100,14 +100,14 @@ def _are_different(values: list[Any]) -> bool:
         return len(values) < 2
 
 
-def _have_different_keys(values: list[Any], keys: tuple[str, ...]) -> bool:
+def _have_distinct_keys(values: list[Any], keys: tuple[str, ...]) -> bool:
     try:
         return len({tuple([value[key] for key in keys]) for value in values}) == len(values)
     except (TypeError, KeyError):
         return False
 
 
-def _doubled(values: list[Any]) -> list[int]:
+def _find_repeats(values: list[Any]) -> list[int]:
     """Where a value stands for the second time; later repeats are not told again."""
     seen: dict[bytes | tuple[type, Any], int] = {}
     found: list[int] = []

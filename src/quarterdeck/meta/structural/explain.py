@@ -10,7 +10,7 @@ from typing import Any
 
 from quarterdeck.meta.field import (
     FieldError,
-    go_float,
+    format_go_float,
     invalid,
     not_supported,
     quote,
@@ -33,30 +33,30 @@ _TYPE_META = frozenset({"apiVersion", "kind"})
 
 def explain(node: Node, value: Any, path: str, *, old: Any = MISSING) -> list[FieldError]:
     """Everything wrong with a value that stands at `path` (empty for a whole object)."""
-    errors = list(_node_errors(node, value, path, old))
+    errors = list(_check_node(node, value, path, old))
     if errors and old is not MISSING and _is_unchanged(node, value, old):
         return []
     return errors
 
 
-def _node_errors(node: Node, value: Any, path: str, old: Any) -> Iterator[FieldError]:
-    yield from _type_errors(node, value, path)
+def _check_node(node: Node, value: Any, path: str, old: Any) -> Iterator[FieldError]:
+    yield from _check_type(node, value, path)
     if value is None:
-        yield from _enum_errors(node, value, path)
+        yield from _check_enum(node, value, path)
         return
-    yield from _junctor_errors(node, value, path, old)
+    yield from _check_combinators(node, value, path, old)
     if type(value) is str:
-        yield from _string_errors(node, value, path)
+        yield from _check_string(node, value, path)
     elif type(value) in (int, float):
-        yield from _number_errors(node, value, path)
+        yield from _check_number(node, value, path)
     elif type(value) is list:
-        yield from _list_errors(node, value, path, old)
-    yield from _enum_errors(node, value, path)
+        yield from _check_list(node, value, path, old)
+    yield from _check_enum(node, value, path)
     if type(value) is dict:
-        yield from _object_errors(node, value, path, old)
+        yield from _check_object(node, value, path, old)
 
 
-def _type_errors(node: Node, value: Any, path: str) -> Iterator[FieldError]:
+def _check_type(node: Node, value: Any, path: str) -> Iterator[FieldError]:
     expected: str = "integer,string" if node.int_or_string else node.type
     if not expected or (value is None and node.nullable):
         return
@@ -68,11 +68,11 @@ def _type_errors(node: Node, value: Any, path: str) -> Iterator[FieldError]:
         return
     shown = actual
     if value is not None and formats.is_known(node.format) and type(value) not in (str, list):
-        expected, shown = node.format, _go_format(value)
+        expected, shown = node.format, _format_go_kind(value)
     yield type_invalid(path, shown, f"{path} in body must be of type {expected}: {quote(shown)}")
 
 
-def _go_format(value: Any) -> str:
+def _format_go_kind(value: Any) -> str:
     match value:
         case bool():
             return ""
@@ -84,7 +84,7 @@ def _go_format(value: Any) -> str:
             return ""
 
 
-def _string_errors(node: Node, value: str, path: str) -> Iterator[FieldError]:
+def _check_string(node: Node, value: str, path: str) -> Iterator[FieldError]:
     if node.max_length is not None and len(value) > node.max_length:
         yield too_long(path, "", node.max_length)
     elif node.min_length is not None and len(value) < node.min_length:
@@ -92,33 +92,33 @@ def _string_errors(node: Node, value: str, path: str) -> Iterator[FieldError]:
         yield invalid(path, value, f"{path} in body should be at least {least} chars long")
     elif node.pattern and not scalars.matches(node.pattern, value):
         yield invalid(path, value, f"{path} in body should match '{node.pattern}'")
-    test = formats.format_test(node.format)
+    test = formats.find_format_check(node.format)
     if test is not None and not test(value):
         text = f"{path} in body must be of type {node.format}: {quote(value)}"
         yield type_invalid(path, value, text)
 
 
-def _number_errors(node: Node, value: int | float, path: str) -> Iterator[FieldError]:
+def _check_number(node: Node, value: int | float, path: str) -> Iterator[FieldError]:
     factor, low, high = node.multiple_of, node.minimum, node.maximum
     if factor is not None and not scalars.is_multiple(value, factor):
-        shown = _limit(value, factor)
+        shown = _format_limit(value, factor)
         yield invalid(path, value, f"{path} in body should be a multiple of {shown}")
     if low is not None and scalars.is_below(value, low, exclusive=node.exclusive_minimum):
         words = "greater than" if node.exclusive_minimum else "greater than or equal to"
-        yield invalid(path, value, f"{path} in body should be {words} {_limit(value, low)}")
+        yield invalid(path, value, f"{path} in body should be {words} {_format_limit(value, low)}")
     if high is not None and scalars.is_above(value, high, exclusive=node.exclusive_maximum):
         words = "less than" if node.exclusive_maximum else "less than or equal to"
-        yield invalid(path, value, f"{path} in body should be {words} {_limit(value, high)}")
+        yield invalid(path, value, f"{path} in body should be {words} {_format_limit(value, high)}")
 
 
-def _limit(value: int | float, limit: int | float) -> str:
-    return str(int(limit)) if type(value) is int else go_float(float(limit))
+def _format_limit(value: int | float, limit: int | float) -> str:
+    return str(int(limit)) if type(value) is int else format_go_float(float(limit))
 
 
-def _list_errors(node: Node, value: list[Any], path: str, old: Any) -> Iterator[FieldError]:
+def _check_list(node: Node, value: list[Any], path: str, old: Any) -> Iterator[FieldError]:
     if node.items is not None:
         for index, member in enumerate(value):
-            before = _old_item(node, member, old)
+            before = _find_old_item(node, member, old)
             yield from explain(node.items, member, f"{path}[{index}]", old=before)
     if node.min_items is not None and len(value) < node.min_items:
         text = f"{path} in body should have at least {node.min_items} items"
@@ -129,27 +129,29 @@ def _list_errors(node: Node, value: list[Any], path: str, old: Any) -> Iterator[
         yield invalid(path, "", f"{path} in body shouldn't contain duplicates")
 
 
-def _enum_errors(node: Node, value: Any, path: str) -> Iterator[FieldError]:
+def _check_enum(node: Node, value: Any, path: str) -> Iterator[FieldError]:
     if node.enum and not scalars.is_one_of(value, node.enum):
-        choices = [choice if isinstance(choice, str) else _json(choice) for choice in node.enum]
+        choices = [
+            choice if isinstance(choice, str) else _encode_json(choice) for choice in node.enum
+        ]
         yield not_supported(path, value, choices)
 
 
-def _json(value: Any) -> str:
+def _encode_json(value: Any) -> str:
     import msgspec
 
     return msgspec.json.encode(value).decode()
 
 
-def _object_errors(node: Node, value: dict[str, Any], path: str, old: Any) -> Iterator[FieldError]:
+def _check_object(node: Node, value: dict[str, Any], path: str, old: Any) -> Iterator[FieldError]:
     if node.min_properties is not None and len(value) < node.min_properties:
         text = f"{path} in body should have at least {node.min_properties} properties"
         yield invalid(path, len(value), text)
     if node.max_properties is not None and len(value) > node.max_properties:
         yield too_many(path, len(value), node.max_properties)
-    yield from _additional_errors(node, value, path, old)
+    yield from _check_additional(node, value, path, old)
     for key in sorted(node.properties.keys() & value.keys()):
-        before = _old_member(value, old, key)
+        before = _find_old_member(value, old, key)
         if not path and key in _TYPE_META:
             before = MISSING
         child = node.properties[key]
@@ -159,7 +161,7 @@ def _object_errors(node: Node, value: dict[str, Any], path: str, old: Any) -> It
             yield required(_join(path, key))
 
 
-def _additional_errors(
+def _check_additional(
     node: Node, value: dict[str, Any], path: str, old: Any
 ) -> Iterator[FieldError]:
     others = sorted(value.keys() - node.properties.keys())
@@ -168,7 +170,7 @@ def _additional_errors(
             yield invalid(path, key, f"{_join(path, key)} in body is a forbidden property")
     elif isinstance(node.additional, Node):
         for key in others:
-            before = _old_member(value, old, key)
+            before = _find_old_member(value, old, key)
             yield from explain(node.additional, value[key], _join(path, key), old=before)
 
 
@@ -176,36 +178,36 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-# junctors ----------------------------------------------------------------------------------------
+# combinators --------------------------------------------------------------------------------------
 
 
-def _junctor_errors(node: Node, value: Any, path: str, old: Any) -> Iterator[FieldError]:
+def _check_combinators(node: Node, value: Any, path: str, old: Any) -> Iterator[FieldError]:
     shown = quote(path)
     if node.any_of:
-        yield from _any_of_errors(node.any_of, value, path, old)
+        yield from _check_any_of(node.any_of, value, path, old)
     if node.one_of:
-        yield from _one_of_errors(node.one_of, value, path, old)
+        yield from _check_one_of(node.one_of, value, path, old)
     if node.all_of:
-        found = [list(_node_errors(part, value, path, old)) for part in node.all_of]
+        found = [list(_check_node(part, value, path, old)) for part in node.all_of]
         for errors in found:
             yield from errors
         if any(found):
             none = ". None validated" if all(found) else ""
             yield invalid("<nil>", "", f"{shown} must validate all the schemas (allOf){none}")
-    if node.not_ is not None and not list(_node_errors(node.not_, value, path, old)):
+    if node.not_ is not None and not list(_check_node(node.not_, value, path, old)):
         yield invalid("<nil>", "", f"{shown} must not validate the schema (not)")
 
 
-def _any_of_errors(parts: Sequence[Node], value: Any, path: str, old: Any) -> Iterator[FieldError]:
-    found = [list(_node_errors(part, value, path, old)) for part in parts]
+def _check_any_of(parts: Sequence[Node], value: Any, path: str, old: Any) -> Iterator[FieldError]:
+    found = [list(_check_node(part, value, path, old)) for part in parts]
     if all(found):
         text = f"{quote(path)} must validate at least one schema (anyOf)"
         yield invalid("<nil>", "", text)
-        yield from found[_closest(parts, value)]
+        yield from found[_find_closest(parts, value)]
 
 
-def _one_of_errors(parts: Sequence[Node], value: Any, path: str, old: Any) -> Iterator[FieldError]:
-    found = [list(_node_errors(part, value, path, old)) for part in parts]
+def _check_one_of(parts: Sequence[Node], value: Any, path: str, old: Any) -> Iterator[FieldError]:
+    found = [list(_check_node(part, value, path, old)) for part in parts]
     valid = sum(not errors for errors in found)
     if valid == 1:
         return
@@ -213,32 +215,32 @@ def _one_of_errors(parts: Sequence[Node], value: Any, path: str, old: Any) -> It
     text = f"{quote(path)} must validate one and only one schema (oneOf). {why}"
     yield invalid("<nil>", "", text)
     if not valid:
-        yield from found[_closest(parts, value)]
+        yield from found[_find_closest(parts, value)]
 
 
-def _closest(parts: Sequence[Node], value: Any) -> int:
+def _find_closest(parts: Sequence[Node], value: Any) -> int:
     """The alternative that speaks about most of the value, the first of them on a tie."""
-    weights = [_weight(part, value) for part in parts]
+    weights = [_count_mentions(part, value) for part in parts]
     return weights.index(max(weights))
 
 
-def _weight(node: Node, value: Any) -> int:
+def _count_mentions(node: Node, value: Any) -> int:
     if type(value) is dict:
         shared = node.properties.keys() & value.keys()
-        return 1 + sum(_weight(node.properties[key], value[key]) for key in shared)
+        return 1 + sum(_count_mentions(node.properties[key], value[key]) for key in shared)
     if type(value) is list and node.items is not None:
-        return 1 + sum(_weight(node.items, member) for member in value)
+        return 1 + sum(_count_mentions(node.items, member) for member in value)
     return 1
 
 
 # ratcheting --------------------------------------------------------------------------------------
 
 
-def _old_member(value: dict[str, Any], old: Any, key: str) -> Any:
+def _find_old_member(value: dict[str, Any], old: Any, key: str) -> Any:
     return old.get(key, MISSING) if type(old) is dict else MISSING
 
 
-def _old_item(node: Node, member: Any, old: Any) -> Any:
+def _find_old_item(node: Node, member: Any, old: Any) -> Any:
     """The old item of the same keys; only lists that are maps have such a thing."""
     if node.list_type != "map" or type(old) is not list or type(member) is not dict:
         return MISSING
@@ -254,6 +256,6 @@ def _is_unchanged(node: Node, value: Any, old: Any) -> bool:
     """Equality, where the order of a list that is a map does not count."""
     if node.list_type == "map" and type(value) is list and type(old) is list:
         return len(value) == len(old) and all(
-            _old_item(node, member, old) == member for member in value
+            _find_old_item(node, member, old) == member for member in value
         )
     return bool(value == old) and type(value) is type(old)

@@ -11,28 +11,28 @@ from typing import Any
 from quarterdeck.meta.schema import Node
 from quarterdeck.meta.structural import scalars
 
-Test = Callable[[Any], bool]
-_Leaf = tuple[type | None, Test]
+Predicate = Callable[[Any], bool]
+_Leaf = tuple[type | None, Predicate]
 """A type that needs no further look, and the test for everything else."""
 
 
-def compile_test(node: Node) -> Test:
+def compile_predicate(node: Node) -> Predicate:
     """A function that is true for exactly the values the schema allows."""
-    return _leaf(node)[1]
+    return _compile_leaf(node)[1]
 
 
-def _leaf(node: Node) -> _Leaf:
-    tests = [*_value_tests(node)]
-    tests += [test for test in (_enum_test(node), _junctor_test(node)) if test]
+def _compile_leaf(node: Node) -> _Leaf:
+    tests = [*_compile_value(node)]
+    tests += [test for test in (_compile_enum(node), _compile_combinators(node)) if test]
     kind = None if tests or node.int_or_string else _PLAIN.get(node.type)
-    typed = None if scalars.knows_type(node) else _type_test(node)
+    typed = None if scalars.checks_type(node) else _compile_type(node)
     return kind, _with_null(node, typed, tests)
 
 
 _PLAIN: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 
 
-def _with_null(node: Node, typed: Test | None, tests: list[Test]) -> Test:
+def _with_null(node: Node, typed: Predicate | None, tests: list[Predicate]) -> Predicate:
     """Null is settled by type and enumeration alone."""
     null_allowed = scalars.allows_null(node)
     checks = ([typed] if typed else []) + tests
@@ -57,7 +57,7 @@ _REFUSES_NULL = frozenset({"object", "array", "string", "integer", "number", "bo
 """Types whose own test already refuses null."""
 
 
-def _type_test(node: Node) -> Test | None:
+def _compile_type(node: Node) -> Predicate | None:
     if node.int_or_string:
         return lambda value: type(value) in (int, str) or scalars.is_whole(value)
     match node.type:
@@ -73,17 +73,20 @@ def _type_test(node: Node) -> Test | None:
             return None
 
 
-def _value_tests(node: Node) -> Iterator[Test]:
+def _compile_value(node: Node) -> Iterator[Predicate]:
     """What the value's own type brings along; objects and arrays test their type themselves."""
-    if node.type == "object" or (not node.type and _speaks_of_members(node)):
-        yield _object_test(node)
-    if node.type == "array" or (not node.type and _speaks_of_items(node)):
-        yield _array_test(node)
-    if node.type not in ("object", "array") and (test := scalars.compile_test(node)) is not None:
+    if node.type == "object" or (not node.type and _constrains_members(node)):
+        yield _compile_object(node)
+    if node.type == "array" or (not node.type and _constrains_items(node)):
+        yield _compile_array(node)
+    if (
+        node.type not in ("object", "array")
+        and (test := scalars.compile_scalar_predicate(node)) is not None
+    ):
         yield test
 
 
-def _speaks_of_members(node: Node) -> bool:
+def _constrains_members(node: Node) -> bool:
     return bool(
         node.properties
         or node.required
@@ -93,19 +96,19 @@ def _speaks_of_members(node: Node) -> bool:
     )
 
 
-def _speaks_of_items(node: Node) -> bool:
+def _constrains_items(node: Node) -> bool:
     return bool(
         node.items is not None or node.min_items or node.max_items is not None or node.unique_items
     )
 
 
-def _object_test(node: Node) -> Test:
+def _compile_object(node: Node) -> Predicate:
     """Members by one look at their type where that is all there is to them, else by their test."""
-    leaves = {key: _leaf(child) for key, child in node.properties.items()}
+    leaves = {key: _compile_leaf(child) for key, child in node.properties.items()}
     kind_of = {key: kind for key, (kind, _) in leaves.items()}.get
     test_of = {key: test for key, (_, test) in leaves.items()}.get
     required = frozenset(node.required)
-    other_kind, other_test = _other_members(node)
+    other_kind, other_test = _compile_other_members(node)
     must_be_object = node.type == "object"
 
     def test(value: Any) -> bool:
@@ -118,10 +121,14 @@ def _object_test(node: Node) -> Test:
                 return False
         return required <= value.keys()
 
-    return _sized(test, node) if node.min_properties or node.max_properties is not None else test
+    return (
+        _with_size_limits(test, node)
+        if node.min_properties or node.max_properties is not None
+        else test
+    )
 
 
-def _sized(test: Test, node: Node) -> Test:
+def _with_size_limits(test: Predicate, node: Node) -> Predicate:
     low, high = node.min_properties or 0, node.max_properties
 
     def sized(value: Any) -> bool:
@@ -132,23 +139,23 @@ def _sized(test: Test, node: Node) -> Test:
     return sized
 
 
-def _anything(value: Any) -> bool:
+def _accept_all(value: Any) -> bool:
     return True
 
 
-def _nothing(value: Any) -> bool:
+def _reject_all(value: Any) -> bool:
     return False
 
 
-def _other_members(node: Node) -> _Leaf:
+def _compile_other_members(node: Node) -> _Leaf:
     if isinstance(node.additional, Node):
-        return _leaf(node.additional)
-    return None, _nothing if node.additional is False else _anything
+        return _compile_leaf(node.additional)
+    return None, _reject_all if node.additional is False else _accept_all
 
 
-def _array_test(node: Node) -> Test:
+def _compile_array(node: Node) -> Predicate:
     low, high = node.min_items or 0, node.max_items
-    kind, check = _leaf(node.items) if node.items is not None else (None, _anything)
+    kind, check = _compile_leaf(node.items) if node.items is not None else (None, _accept_all)
     must_be_array, unique = node.type == "array", node.unique_items
 
     def test(value: Any) -> bool:
@@ -164,7 +171,7 @@ def _array_test(node: Node) -> Test:
     return test
 
 
-def _enum_test(node: Node) -> Test | None:
+def _compile_enum(node: Node) -> Predicate | None:
     if not node.enum:
         return None
     if all(type(choice) is str for choice in node.enum):
@@ -174,13 +181,13 @@ def _enum_test(node: Node) -> Test | None:
     return lambda value: scalars.is_one_of(value, enum)
 
 
-def _junctor_test(node: Node) -> Test | None:
+def _compile_combinators(node: Node) -> Predicate | None:
     if not (node.all_of or node.any_of or node.one_of or node.not_):
         return None
-    all_of = [compile_test(part) for part in node.all_of]
-    any_of = [compile_test(part) for part in node.any_of]
-    one_of = [compile_test(part) for part in node.one_of]
-    refused = compile_test(node.not_) if node.not_ else None
+    all_of = [compile_predicate(part) for part in node.all_of]
+    any_of = [compile_predicate(part) for part in node.any_of]
+    one_of = [compile_predicate(part) for part in node.one_of]
+    refused = compile_predicate(node.not_) if node.not_ else None
 
     def test(value: Any) -> bool:
         return (

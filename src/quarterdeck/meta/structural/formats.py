@@ -16,22 +16,22 @@ from urllib.parse import urlsplit
 from quarterdeck.kit import duration
 from quarterdeck.kit.patterns import compile_re2
 
-FormatTest = Callable[[str], bool]
+FormatCheck = Callable[[str], bool]
 
 
-def normalised(name: str) -> str:
+def normalize_name(name: str) -> str:
     """`date-time` and `datetime` are one format."""
     return name.replace("-", "")
 
 
 def is_known(name: str) -> bool:
     """Whether values of that format are checked."""
-    return normalised(name) in _TESTS
+    return normalize_name(name) in _TESTS
 
 
-def format_test(name: str) -> FormatTest | None:
+def find_format_check(name: str) -> FormatCheck | None:
     """The test of a format; None for one that is not checked."""
-    return _TESTS.get(normalised(name)) if name else None
+    return _TESTS.get(normalize_name(name)) if name else None
 
 
 def _is_uri(text: str) -> bool:
@@ -65,31 +65,31 @@ _HOSTNAME = (
 )
 
 
-def _without_leading_zeros(text: str) -> str:
+def _strip_leading_zeros(text: str) -> str:
     """Go's lenient address parser reads `010.0.0.1` as `10.0.0.1`."""
     return re.sub(r"(?<![0-9a-fA-F:])0+(?=[0-9]+\.|[0-9]+(/|$))", "", text) if "." in text else text
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(_without_leading_zeros(text))
+        return ipaddress.ip_address(_strip_leading_zeros(text))
     except ValueError:
         return None
 
 
 def _is_ipv4(text: str) -> bool:
-    return "." in text and _address(text) is not None
+    return "." in text and _parse_address(text) is not None
 
 
 def _is_ipv6(text: str) -> bool:
-    return ":" in text and _address(text) is not None
+    return ":" in text and _parse_address(text) is not None
 
 
 def _is_cidr(text: str) -> bool:
     if "/" not in text or not text.rpartition("/")[2].isascii():
         return False
     address, _, bits = text.rpartition("/")
-    found = _address(address)
+    found = _parse_address(address)
     return found is not None and bits.isdigit() and int(bits) <= found.max_prefixlen
 
 
@@ -164,19 +164,19 @@ def _is_duration(text: str) -> bool:
     return True
 
 
-def _pattern(pattern: str, text: str) -> bool:
+def _matches_pattern(pattern: str, text: str) -> bool:
     return re.fullmatch(pattern, text) is not None
 
 
-def _matching(pattern: str) -> FormatTest:
-    return functools.partial(_pattern, pattern)
+def _build_pattern_check(pattern: str) -> FormatCheck:
+    return functools.partial(_matches_pattern, pattern)
 
 
 def _is_anything(text: str) -> bool:
     return True
 
 
-def _hex_groups(version: str, variant: str) -> str:
+def _build_uuid_pattern(version: str, variant: str) -> str:
     return (
         "[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?"
         + version
@@ -189,29 +189,29 @@ def _hex_groups(version: str, variant: str) -> str:
 _HEX = "[0-9a-fA-F]"
 _COLOR_PART = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
 
-_TESTS: dict[str, FormatTest] = {
-    "bsonobjectid": _matching("[0-9a-fA-F]{24}"),
+_TESTS: dict[str, FormatCheck] = {
+    "bsonobjectid": _build_pattern_check("[0-9a-fA-F]{24}"),
     "uri": _is_uri,
     "email": _is_email,
     "hostname": _is_hostname,
     "ipv4": _is_ipv4,
     "ipv6": _is_ipv6,
     "cidr": _is_cidr,
-    "mac": _matching(
+    "mac": _build_pattern_check(
         rf"({_HEX}{{2}}([:-]){_HEX}{{2}}(\2{_HEX}{{2}}){{4}}((\2{_HEX}{{2}}){{2}}|(\2{_HEX}{{2}}){{14}})?"
         rf"|{_HEX}{{4}}(\.{_HEX}{{4}}){{2}}(\.{_HEX}{{4}}|(\.{_HEX}{{4}}){{7}})?)"
     ),
-    "uuid": _matching(_hex_groups(_HEX, _HEX)),
-    "uuid3": _matching(_hex_groups("3", _HEX)),
-    "uuid4": _matching(_hex_groups("4", "[89abAB]")),
-    "uuid5": _matching(_hex_groups("5", "[89abAB]")),
+    "uuid": _build_pattern_check(_build_uuid_pattern(_HEX, _HEX)),
+    "uuid3": _build_pattern_check(_build_uuid_pattern("3", _HEX)),
+    "uuid4": _build_pattern_check(_build_uuid_pattern("4", "[89abAB]")),
+    "uuid5": _build_pattern_check(_build_uuid_pattern("5", "[89abAB]")),
     "isbn": lambda text: _is_isbn10(text) or _is_isbn13(text),
     "isbn10": _is_isbn10,
     "isbn13": _is_isbn13,
     "creditcard": _is_credit_card,
-    "ssn": _matching(r"[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}"),
-    "hexcolor": _matching(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})"),
-    "rgbcolor": _matching(rf"rgb\({_COLOR_PART},{_COLOR_PART},{_COLOR_PART}\)"),
+    "ssn": _build_pattern_check(r"[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}"),
+    "hexcolor": _build_pattern_check(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})"),
+    "rgbcolor": _build_pattern_check(rf"rgb\({_COLOR_PART},{_COLOR_PART},{_COLOR_PART}\)"),
     "byte": _is_base64,
     "password": _is_anything,
     "date": _is_date,

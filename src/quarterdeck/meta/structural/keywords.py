@@ -14,7 +14,7 @@ from quarterdeck.meta.field import (
     quote,
     required,
 )
-from quarterdeck.meta.structural.shape import items_of
+from quarterdeck.meta.structural.shape import find_items
 
 Document = Mapping[str, Any]
 
@@ -30,31 +30,31 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
     in_metadata: bool = False
 
 
-def errors_of(document: Document, path: str) -> list[FieldError]:
+def check_keywords(document: Document, path: str) -> list[FieldError]:
     """Every keyword that is unsupported or in bad company, in document order of the schema."""
     return list(_walk(document, path, _Place(), is_root=True))
 
 
 def _walk(node: Document, path: str, place: _Place, *, is_root: bool) -> Iterator[FieldError]:
-    yield from _standard_errors(node, path, place)
+    yield from _check_standard_keywords(node, path, place)
     if node.get("uniqueItems"):
         text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         yield forbidden(f"{path}.uniqueItems", text)
-    yield from _map_members(node, path, place)
-    yield from _properties(node, path, place, is_root=is_root)
-    for name, part in _junctor_parts(node):
+    yield from _check_additional(node, path, place)
+    yield from _check_properties(node, path, place, is_root=is_root)
+    for name, part in _iterate_combinators(node):
         yield from _walk(part, f"{path}.{name}", place, is_root=False)
-    if (items := items_of(node)) is not None:
+    if (items := find_items(node)) is not None:
         yield from _walk(items, f"{path}.items", place, is_root=False)
     if node.get("x-kubernetes-preserve-unknown-fields") is False:
         text = "must be true or undefined"
         yield invalid(f"{path}.x-kubernetes-preserve-unknown-fields", value=False, detail=text)
-    yield from _map_type_errors(node, path)
-    yield from _list_type_errors(node, path)
-    yield from _list_key_errors(node, path)
+    yield from _check_map_type(node, path)
+    yield from _check_list_type(node, path)
+    yield from _check_list_keys(node, path)
 
 
-def _junctor_parts(node: Document) -> Iterator[tuple[str, Document]]:
+def _iterate_combinators(node: Document) -> Iterator[tuple[str, Document]]:
     if (refused := node.get("not")) is not None:
         yield "not", refused
     for name in ("allOf", "oneOf", "anyOf"):
@@ -62,7 +62,7 @@ def _junctor_parts(node: Document) -> Iterator[tuple[str, Document]]:
             yield f"{name}[{index}]", part
 
 
-def _standard_errors(node: Document, path: str, place: _Place) -> Iterator[FieldError]:
+def _check_standard_keywords(node: Document, path: str, place: _Place) -> Iterator[FieldError]:
     type_name = node.get("type") or ""
     if type_name and type_name not in _TYPES:
         yield not_supported(f"{path}.type", type_name, _TYPES)
@@ -82,7 +82,7 @@ def _standard_errors(node: Document, path: str, place: _Place) -> Iterator[Field
         yield forbidden(f"{path}.x-kubernetes-embedded-resource", text)
 
 
-def _map_members(node: Document, path: str, place: _Place) -> Iterator[FieldError]:
+def _check_additional(node: Document, path: str, place: _Place) -> Iterator[FieldError]:
     additional = node.get("additionalProperties")
     if additional is None:
         return
@@ -96,7 +96,9 @@ def _map_members(node: Document, path: str, place: _Place) -> Iterator[FieldErro
         yield from _walk(additional, f"{path}.additionalProperties", place, is_root=False)
 
 
-def _properties(node: Document, path: str, place: _Place, *, is_root: bool) -> Iterator[FieldError]:
+def _check_properties(
+    node: Document, path: str, place: _Place, *, is_root: bool
+) -> Iterator[FieldError]:
     embedded = bool(node.get("x-kubernetes-embedded-resource"))
     for key, child in sorted((node.get("properties") or {}).items()):
         below = place
@@ -107,16 +109,16 @@ def _properties(node: Document, path: str, place: _Place, *, is_root: bool) -> I
         yield from _walk(child, f"{path}.properties[{key}]", below, is_root=False)
 
 
-def _map_type_errors(node: Document, path: str) -> Iterator[FieldError]:
+def _check_map_type(node: Document, path: str) -> Iterator[FieldError]:
     map_type = node.get("x-kubernetes-map-type")
     if map_type is None:
         return
-    yield from _wants_type(node, path, "object", "x-kubernetes-map-type")
+    yield from _require_type(node, path, "object", "x-kubernetes-map-type")
     if map_type not in ("atomic", "granular"):
         yield not_supported(f"{path}.x-kubernetes-map-type", map_type, ("atomic", "granular"))
 
 
-def _wants_type(node: Document, path: str, wanted: str, because: str) -> Iterator[FieldError]:
+def _require_type(node: Document, path: str, wanted: str, because: str) -> Iterator[FieldError]:
     type_name = node.get("type") or ""
     if type_name == wanted:
         return
@@ -124,21 +126,21 @@ def _wants_type(node: Document, path: str, wanted: str, because: str) -> Iterato
     yield invalid(f"{path}.type", type_name, text) if type_name else required(f"{path}.type", text)
 
 
-def _list_type_errors(node: Document, path: str) -> Iterator[FieldError]:
+def _check_list_type(node: Document, path: str) -> Iterator[FieldError]:
     list_type = node.get("x-kubernetes-list-type")
     if list_type is None:
         return
-    items = items_of(node)
+    items = find_items(node)
     if node.get("type") != "array":
-        yield from _wants_type(node, path, "array", "x-kubernetes-list-type")
+        yield from _require_type(node, path, "array", "x-kubernetes-list-type")
     elif list_type == "set" and items is not None:
-        yield from _set_item_errors(items, f"{path}.items")
+        yield from _check_set_items(items, f"{path}.items")
     if list_type not in ("atomic", "set", "map"):
         choices = ("atomic", "set", "map")
         yield not_supported(f"{path}.x-kubernetes-list-type", list_type, choices)
 
 
-def _set_item_errors(items: Document, path: str) -> Iterator[FieldError]:
+def _check_set_items(items: Document, path: str) -> Iterator[FieldError]:
     text = "must be atomic as item of a list with x-kubernetes-list-type=set"
     own = items.get("x-kubernetes-list-type")
     if items.get("type") == "array" and own not in (None, "atomic"):
@@ -147,7 +149,7 @@ def _set_item_errors(items: Document, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.x-kubernetes-map-type", own, text)
 
 
-def _list_key_errors(node: Document, path: str) -> Iterator[FieldError]:
+def _check_list_keys(node: Document, path: str) -> Iterator[FieldError]:
     list_type, keys = (
         node.get("x-kubernetes-list-type"),
         node.get("x-kubernetes-list-map-keys") or [],
@@ -157,17 +159,17 @@ def _list_key_errors(node: Document, path: str) -> Iterator[FieldError]:
         place = f"{path}.x-kubernetes-list-type"
         yield required(place, text) if list_type is None else invalid(place, list_type, text)
     if list_type == "map":
-        yield from _map_list_errors(node, path, keys)
-    items = items_of(node)
+        yield from _check_map_list(node, path, keys)
+    items = find_items(node)
     if items is not None and list_type in ("set", "map"):
-        yield from _identity_errors(items, path, keys, list_type)
+        yield from _check_key_fields(items, path, keys, list_type)
 
 
-def _map_list_errors(node: Document, path: str, keys: list[str]) -> Iterator[FieldError]:
+def _check_map_list(node: Document, path: str, keys: list[str]) -> Iterator[FieldError]:
     place = f"{path}.x-kubernetes-list-map-keys"
     if not keys:
         yield required(place, "must not be empty if x-kubernetes-list-type is map")
-    items = items_of(node)
+    items = find_items(node)
     if node.get("items") is None:
         yield required(f"{path}.items", "must have a schema if x-kubernetes-list-type is map")
     if items is None:
@@ -180,15 +182,17 @@ def _map_list_errors(node: Document, path: str, keys: list[str]) -> Iterator[Fie
     properties = items.get("properties") or {}
     for index, key in enumerate(keys):
         if key not in properties:
-            yield invalid(place, _go_strings(keys), "entries must all be names of item properties")
+            yield invalid(
+                place, _format_go_strings(keys), "entries must all be names of item properties"
+            )
         elif properties[key].get("type") in ("array", "object"):
             text = "must be a scalar type if parent array's x-kubernetes-list-type is map"
             yield invalid(f"{path}.items.properties[{key}].type", type_name, text)
         if key in keys[:index]:
-            yield invalid(place, _go_strings(keys), "must not contain duplicate entries")
+            yield invalid(place, _format_go_strings(keys), "must not contain duplicate entries")
 
 
-def _identity_errors(
+def _check_key_fields(
     items: Document, path: str, keys: list[str], list_type: str
 ) -> Iterator[FieldError]:
     if items.get("nullable"):
@@ -209,5 +213,5 @@ def _identity_errors(
             yield forbidden(f"{place}.nullable", f"{because} cannot be nullable")
 
 
-def _go_strings(texts: list[str]) -> Bare:
+def _format_go_strings(texts: list[str]) -> Bare:
     return Bare("[]string{" + ", ".join(quote(text) for text in texts) + "}")

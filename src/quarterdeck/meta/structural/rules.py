@@ -41,21 +41,21 @@ _GO_NAMES = {
 }
 
 
-def structural_errors(
+def check_structure(
     document: Mapping[str, Any],
     path: str = "spec.validation.openAPIV3Schema",
     *,
     has_status: bool = False,
 ) -> list[FieldError]:
     """What is wrong with an OpenAPI schema that stands at `path` of a definition."""
-    errors = _root_errors(document, path) if has_status else []
+    errors = _check_root(document, path) if has_status else []
     if document.get("nullable"):
         errors.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
-    errors += shape.errors_of(document, path) or defaults.errors_of(document, path)
-    return errors + keywords.errors_of(document, path)
+    errors += shape.check_shape(document, path) or defaults.check_defaults(document, path)
+    return errors + keywords.check_keywords(document, path)
 
 
-def _root_errors(document: Mapping[str, Any], path: str) -> list[FieldError]:
+def _check_root(document: Mapping[str, Any], path: str) -> list[FieldError]:
     for name, value in document.items():
         if value in (None, "", False, [], {}):
             continue

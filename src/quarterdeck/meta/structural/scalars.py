@@ -6,9 +6,9 @@ from typing import Any
 
 from quarterdeck.kit.patterns import PatternError, compile_re2
 from quarterdeck.meta.schema import Node
-from quarterdeck.meta.structural.formats import format_test
+from quarterdeck.meta.structural.formats import find_format_check
 
-Test = Callable[[Any], bool]
+Predicate = Callable[[Any], bool]
 
 _INT64 = 1 << 63
 _SAFE = (1 << 53) - 1
@@ -49,10 +49,10 @@ def allows_null(node: Node) -> bool:
 
 def is_one_of(value: Any, choices: Sequence[Any]) -> bool:
     """Equality as JSON means it: `true` is not 1, 1.0 is."""
-    return any(value == choice and _same_family(value, choice) for choice in choices)
+    return any(value == choice and _is_comparable(value, choice) for choice in choices)
 
 
-def _same_family(value: Any, choice: Any) -> bool:
+def _is_comparable(value: Any, choice: Any) -> bool:
     return isinstance(value, bool) == isinstance(choice, bool)
 
 
@@ -90,9 +90,9 @@ def is_above(value: int | float, limit: int | float, *, exclusive: bool) -> bool
     return value >= limit if exclusive else value > limit
 
 
-def compile_test(node: Node) -> Test | None:
+def compile_scalar_predicate(node: Node) -> Predicate | None:
     """A test of everything a scalar node demands besides its type; None if it demands nothing."""
-    tests = [test for test in (_string_test(node), _number_test(node)) if test is not None]
+    tests = [test for test in (_compile_string(node), _compile_number(node)) if test is not None]
     if not tests:
         return None
     if len(tests) == 1:
@@ -101,14 +101,14 @@ def compile_test(node: Node) -> Test | None:
     return lambda value: first(value) and second(value)
 
 
-def knows_type(node: Node) -> bool:
+def checks_type(node: Node) -> bool:
     """Whether the test of a string node's limits asks for a string itself."""
-    return node.type == "string" and _string_test(node) is not None
+    return node.type == "string" and _compile_string(node) is not None
 
 
-def _string_test(node: Node) -> Test | None:
+def _compile_string(node: Node) -> Predicate | None:
     low, high, pattern = node.min_length or 0, node.max_length, node.pattern
-    known_format = format_test(node.format)
+    known_format = find_format_check(node.format)
     if not low and high is None and not pattern and known_format is None:
         return None
 
@@ -126,7 +126,7 @@ def _string_test(node: Node) -> Test | None:
     return test
 
 
-def _number_test(node: Node) -> Test | None:
+def _compile_number(node: Node) -> Predicate | None:
     low, high, factor = node.minimum, node.maximum, node.multiple_of
     if low is None and high is None and factor is None:
         return None

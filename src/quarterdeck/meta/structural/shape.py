@@ -1,8 +1,8 @@
 """The rules that make a schema structural: every value has exactly one declared shape.
 
-Types stand outside the junctors (`allOf`, `anyOf`, `oneOf`, `not`), junctors only narrow what is
-declared, and object metadata is never redefined. Works on the document itself, because the rules
-forbid things that a `Node` has no place for.
+Types stand outside the combinators (`allOf`, `anyOf`, `oneOf`, `not`), combinators only narrow
+what is declared, and object metadata is never redefined. Works on the document itself, because the
+rules forbid things that a `Node` has no place for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,43 +22,46 @@ _EMPTY_TYPE = {
 }
 
 
-def errors_of(document: Document, path: str) -> list[FieldError]:
+def check_shape(document: Document, path: str) -> list[FieldError]:
     """Every breach of structure, sorted by its text as Kubernetes sorts them."""
-    found = [*_invariants(document, path, "root"), *_completeness(document, document, path, path)]
+    found = [
+        *_check_invariants(document, path, "root"),
+        *_check_completeness(document, document, path, path),
+    ]
     return sorted(found, key=str)
 
 
-def items_of(document: Document) -> Document | None:
+def find_items(document: Document) -> Document | None:
     """The schema of items; a list of schemas counts as none, it is refused elsewhere."""
     items = document.get("items")
     return items if isinstance(items, Mapping) else None
 
 
-def _invariants(node: Document, path: str, level: Level) -> Iterator[FieldError]:
+def _check_invariants(node: Document, path: str, level: Level) -> Iterator[FieldError]:
     if node.get("type") == "array" and node.get("items") is None:
         yield required(f"{path}.items", "must be specified")
-    if (items := items_of(node)) is not None:
-        yield from _invariants(items, f"{path}.items", "item")
+    if (items := find_items(node)) is not None:
+        yield from _check_invariants(items, f"{path}.items", "item")
     for key, child in (node.get("properties") or {}).items():
-        yield from _invariants(child, f"{path}.properties[{key}]", "field")
-    yield from _additional_errors(node, path, level)
-    yield from _extension_errors(node, path)
-    yield from _value_errors(node, path, level, skip=_int_or_string_pattern(node))
-    yield from _type_errors(node, path, level)
-    yield from _metadata_errors(node, path, level)
+        yield from _check_invariants(child, f"{path}.properties[{key}]", "field")
+    yield from _check_additional(node, path, level)
+    yield from _check_extensions(node, path)
+    yield from _check_value_validation(node, path, level, skip=_find_int_or_string(node))
+    yield from _check_type(node, path, level)
+    yield from _check_metadata(node, path, level)
 
 
-def _additional_errors(node: Document, path: str, level: Level) -> Iterator[FieldError]:
+def _check_additional(node: Document, path: str, level: Level) -> Iterator[FieldError]:
     additional = node.get("additionalProperties")
     if additional is None:
         return
     if level == "root":
         yield forbidden(f"{path}.additionalProperties", "must not be used at the root")
     if isinstance(additional, Mapping):
-        yield from _invariants(additional, f"{path}.additionalProperties", "field")
+        yield from _check_invariants(additional, f"{path}.additionalProperties", "field")
 
 
-def _extension_errors(node: Document, path: str) -> Iterator[FieldError]:
+def _check_extensions(node: Document, path: str) -> Iterator[FieldError]:
     if not node.get("x-kubernetes-int-or-string"):
         return
     for name in ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"):
@@ -67,7 +70,7 @@ def _extension_errors(node: Document, path: str) -> Iterator[FieldError]:
             yield invalid(f"{path}.{name}", value=True, detail=text)
 
 
-def _type_errors(node: Document, path: str, level: Level) -> Iterator[FieldError]:
+def _check_type(node: Document, path: str, level: Level) -> Iterator[FieldError]:
     type_name = node.get("type") or ""
     embedded = bool(node.get("x-kubernetes-embedded-resource"))
     free = node.get("x-kubernetes-int-or-string") or node.get(
@@ -89,7 +92,7 @@ def _type_errors(node: Document, path: str, level: Level) -> Iterator[FieldError
         yield invalid(f"{path}.type", type_name, "must be object at the root")
 
 
-def _metadata_errors(node: Document, path: str, level: Level) -> Iterator[FieldError]:
+def _check_metadata(node: Document, path: str, level: Level) -> Iterator[FieldError]:
     properties = node.get("properties") or {}
     embedded = bool(node.get("x-kubernetes-embedded-resource"))
     checked = level == "root" or embedded
@@ -122,8 +125,8 @@ def _restricts_names_only(metadata: Document) -> bool:
     return properties <= {"name", "generateName"} and said <= {"type", "properties", "default"}
 
 
-def _int_or_string_pattern(node: Document) -> Literal["anyOf", "allOf", ""]:
-    """Where a schema may name the two types although it is inside a junctor."""
+def _find_int_or_string(node: Document) -> Literal["anyOf", "allOf", ""]:
+    """Where a schema may name the two types although it is inside a combinator."""
     if list(node.get("anyOf") or ()) == _INT_OR_STRING:
         return "anyOf"
     all_of: Sequence[Document] = node.get("allOf") or ()
@@ -132,17 +135,19 @@ def _int_or_string_pattern(node: Document) -> Literal["anyOf", "allOf", ""]:
     return ""
 
 
-def _value_errors(node: Document, path: str, level: Level, *, skip: str) -> Iterator[FieldError]:
+def _check_value_validation(
+    node: Document, path: str, level: Level, *, skip: str
+) -> Iterator[FieldError]:
     if skip != "anyOf":
         for index, part in enumerate(node.get("anyOf") or ()):
-            yield from _nested_errors(part, f"{path}.anyOf[{index}]", level)
+            yield from _check_nested(part, f"{path}.anyOf[{index}]", level)
     for index, part in enumerate(node.get("allOf") or ()):
         inner = "anyOf" if skip == "allOf" and index == 0 else ""
-        yield from _nested_errors(part, f"{path}.allOf[{index}]", level, skip=inner)
+        yield from _check_nested(part, f"{path}.allOf[{index}]", level, skip=inner)
     for index, part in enumerate(node.get("oneOf") or ()):
-        yield from _nested_errors(part, f"{path}.oneOf[{index}]", level)
+        yield from _check_nested(part, f"{path}.oneOf[{index}]", level)
     if (refused := node.get("not")) is not None:
-        yield from _nested_errors(refused, f"{path}.not", level)
+        yield from _check_nested(refused, f"{path}.not", level)
     if pattern := node.get("pattern"):
         try:
             compile_re2(pattern)
@@ -169,15 +174,15 @@ _FORBIDDEN_INSIDE = {
 }
 
 
-def _nested_errors(
+def _check_nested(
     node: Document, path: str, level: Level, *, skip: str = ""
 ) -> Iterator[FieldError]:
-    yield from _value_errors(node, path, level, skip=skip)
-    if (items := items_of(node)) is not None:
-        yield from _nested_errors(items, f"{path}.items", level)
+    yield from _check_value_validation(node, path, level, skip=skip)
+    if (items := find_items(node)) is not None:
+        yield from _check_nested(items, f"{path}.items", level)
     properties = node.get("properties") or {}
     for key, child in properties.items():
-        yield from _nested_errors(child, f"{path}.properties[{key}]", "field")
+        yield from _check_nested(child, f"{path}.properties[{key}]", "field")
     for name, wanted in _FORBIDDEN_INSIDE.items():
         value = node.get(name)
         if value is not None and (wanted == "undefined" or value):
@@ -187,30 +192,30 @@ def _nested_errors(
         yield forbidden(f"{path}.properties[metadata]", text)
 
 
-# completeness: what a junctor speaks about must be declared outside of it ----------------------
+# completeness: what a combinator speaks about must be declared outside of it ----------------------
 
 
-def _completeness(
+def _check_completeness(
     node: Document, declared: Document | None, place: str, path: str
 ) -> Iterator[FieldError]:
     if (refused := node.get("not")) is not None:
-        yield from _nested_completeness(refused, declared, place, f"{path}.not")
+        yield from _check_nested_completeness(refused, declared, place, f"{path}.not")
     for name in ("allOf", "anyOf", "oneOf"):
         for index, part in enumerate(node.get(name) or ()):
-            yield from _nested_completeness(part, declared, place, f"{path}.{name}[{index}]")
+            yield from _check_nested_completeness(part, declared, place, f"{path}.{name}[{index}]")
 
 
-def _nested_completeness(
+def _check_nested_completeness(
     node: Document, declared: Document | None, place: str, path: str
 ) -> Iterator[FieldError]:
     if declared is None:
         yield required(place, f"because it is defined in {path}")
         return
-    yield from _completeness(node, declared, place, path)
-    if (items := items_of(node)) is not None:
-        below = items_of(declared)
-        yield from _nested_completeness(items, below, f"{place}.items", f"{path}.items")
+    yield from _check_completeness(node, declared, place, path)
+    if (items := find_items(node)) is not None:
+        below = find_items(declared)
+        yield from _check_nested_completeness(items, below, f"{place}.items", f"{path}.items")
     known = declared.get("properties") or {}
     for key, child in (node.get("properties") or {}).items():
         there, here = f"{place}.properties[{key}]", f"{path}.properties[{key}]"
-        yield from _nested_completeness(child, known.get(key), there, here)
+        yield from _check_nested_completeness(child, known.get(key), there, here)

@@ -10,7 +10,7 @@ from quarterdeck.apis.core.pods import Pod
 from quarterdeck.apis.core.services import Service
 from quarterdeck.meta.conditions import FALSE, TRUE, Status
 from quarterdeck.meta.identity import Key
-from quarterdeck.meta.objects import Object, controller_of
+from quarterdeck.meta.objects import Object, find_controller
 from quarterdeck.operators.applications import plan
 from quarterdeck.operators.applications.conditions import PROGRESSING, READY, TYPES, Reason
 from quarterdeck.operators.applications.observed import (
@@ -79,7 +79,7 @@ async def ensure_ours(child: Object, ctx: Context[Application]) -> None:
             found = await ctx.api.get_live(kind, key)
         except NotFound:
             return
-    owner = controller_of(found)
+    owner = find_controller(found)
     if owner is None or owner.uid != ctx.obj.metadata.uid:
         whose = f"belongs to {owner.kind} {owner.name}" if owner else "was made by somebody else"
         raise Stalled(

@@ -116,7 +116,7 @@ def _check_name(experiment: Experiment) -> Iterator[Problem]:
     name = experiment.metadata.name
     if len(name) > MAX_NAME:
         yield Problem(Reason.NAME_TOO_LONG, field.too_long("metadata.name", name, MAX_NAME))
-    for problem in names.dns1123_label(name):
+    for problem in names.check_dns1123_label(name):
         if len(name) <= MAX_NAME:
             yield _invalid("metadata.name", name, problem)
 

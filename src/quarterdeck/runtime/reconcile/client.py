@@ -14,7 +14,7 @@ import msgspec
 
 from quarterdeck.client.interfaces import Api, PatchType
 from quarterdeck.meta.identity import GVK, Key
-from quarterdeck.meta.objects import Object, decode, document, raw, to_builtins
+from quarterdeck.meta.objects import Object, decode, get_raw, to_builtins, to_document
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.event import Author
 from quarterdeck.runtime.cache.snapshot import Snapshot, parse_version, read_head
@@ -189,10 +189,10 @@ class ReconcileClient:
 
         Fields our types do not know stay as they are. Raises `Conflict` if it moved on.
         """
-        origin = raw(obj)
+        origin = get_raw(obj)
         if origin is None:
             raise ValueError(f"{type(obj).__name__} {obj.key} was not read: create or apply it")
-        patch = merge_patch.create(msgspec.json.decode(origin), document(obj))
+        patch = merge_patch.create(msgspec.json.decode(origin), to_document(obj))
         return await self.merge(type(obj), obj.key, patch, obj.resource_version, subresource)
 
     async def merge(

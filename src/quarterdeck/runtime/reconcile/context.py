@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
-from quarterdeck.meta.objects import Object, owner_reference, with_metadata
+from quarterdeck.meta.objects import Object, build_owner_reference, with_metadata
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.reconcile.client import ReconcileClient, build_apply_configuration
 from quarterdeck.runtime.reconcile.status import StatusDraft
@@ -176,7 +176,7 @@ def _place_child(child: K, owner: Object, *, owned: bool) -> K:
                 f"{child.metadata.name} in {namespace or 'no namespace'}: an owner lives in the "
                 "same namespace or in none; pass owned=False and prune it yourself"
             )
-        reference = owner_reference(owner)
+        reference = build_owner_reference(owner)
         others = [ref for ref in child.metadata.owner_references if ref.uid != reference.uid]
         changes["owner_references"] = (*others, reference)
     return with_metadata(child, **changes) if changes else child

@@ -14,7 +14,7 @@ from quarterdeck.kit import json
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.markers import is_absent
 from quarterdeck.meta.objects import DecodeError, Object, decode, to_builtins
-from quarterdeck.meta.overlay import overlay
+from quarterdeck.meta.overlay import apply_overlay
 from quarterdeck.runtime.webhooks import answers
 from quarterdeck.runtime.webhooks.answers import Answer
 from quarterdeck.runtime.webhooks.review import Denied, Operation, Review
@@ -135,4 +135,4 @@ def _decode(kind: type[T], data: msgspec.Raw, field: str) -> T:
 def _diff(review: Review[T], changed: T) -> Patch:
     original = json.decode(bytes(review.request.object))
     before, after = to_builtins(review.object), to_builtins(changed)
-    return json_patch.create(original, overlay(original, before=before, after=after))
+    return json_patch.create(original, apply_overlay(original, before=before, after=after))

@@ -102,7 +102,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         Raises:
             BadRequest: for values of a wrong type.
         """
-        unknown = builtins.unknown_fields(value, KIND)
+        unknown = builtins.find_unknown_fields(value, KIND)
         decoded = builtins.decode(value, KIND)
         if decoded.error is not None:
             raise BadRequest(
@@ -176,7 +176,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
         """DNS subdomains; that it is plural and group is checked with the spec."""
-        return names.object_name("subdomain", name, is_prefix=is_prefix)
+        return names.check_object_name("subdomain", name, is_prefix=is_prefix)
 
     def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
         """Writers of the object never own its status, writers of the status nothing else."""

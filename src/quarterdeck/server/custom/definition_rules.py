@@ -18,7 +18,7 @@ from quarterdeck.meta.field import (
     quote,
     required,
 )
-from quarterdeck.meta.structural import structural_errors
+from quarterdeck.meta.structural import check_structure
 from quarterdeck.server.custom import accepted_names, version_rules
 from quarterdeck.server.custom.schema_rules import validate_expressions
 from quarterdeck.server.registry.resource import Object
@@ -85,7 +85,7 @@ def find_shared_members(versions: Sequence[Document]) -> frozenset[str]:
 def _group_errors(group: str) -> Iterator[FieldError]:
     if not group:
         yield required("spec.group")
-    elif problems := names.dns1123_subdomain(group):
+    elif problems := names.check_dns1123_subdomain(group):
         yield invalid("spec.group", group, ",".join(problems))
     elif "." not in group:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
@@ -100,7 +100,7 @@ def _validate_choice(path: str, value: str, choices: Sequence[str]) -> Iterator[
 
 def _validate_version(version: Document, path: str, shared: frozenset[str]) -> Iterator[FieldError]:
     name = version.get("name") or ""
-    if problems := names.dns1035_label(name):
+    if problems := names.check_dns1035_label(name):
         yield invalid(f"{path}.name", name, ",".join(problems))
     yield from version_rules.validate_deprecation(version, f"{path}.deprecationWarning")
     if "schema" not in shared:
@@ -136,7 +136,7 @@ def validate_schema(
         (each.get("subresources") or {}).get("status") is not None
         for each in (versions or (version,))
     )
-    errors = structural_errors(document, path, has_status=has_status)
+    errors = check_structure(document, path, has_status=has_status)
     return errors or validate_expressions(document, path)
 
 
@@ -157,11 +157,11 @@ def _validate_names(given: Document, path: str) -> Iterator[FieldError]:
                 yield required(f"{path}.{member}")
     for member in ("plural", "singular"):
         name = given.get(member) or ""
-        if name and (problems := names.dns1035_label(name)):
+        if name and (problems := names.check_dns1035_label(name)):
             yield invalid(f"{path}.{member}", name, ",".join(problems))
     for member in ("kind", "listKind"):
         name = given.get(member) or ""
-        if name and (problems := names.dns1035_label(name.lower())):
+        if name and (problems := names.check_dns1035_label(name.lower())):
             text = "may have mixed case, but should otherwise match: " + ",".join(problems)
             yield invalid(f"{path}.{member}", name, text)
     yield from _validate_name_list(given.get("shortNames") or (), f"{path}.shortNames")
@@ -173,7 +173,7 @@ def _validate_names(given: Document, path: str) -> Iterator[FieldError]:
 
 def _validate_name_list(given: Sequence[str], path: str) -> Iterator[FieldError]:
     for index, name in enumerate(given):
-        if problems := names.dns1035_label(name):
+        if problems := names.check_dns1035_label(name):
             yield invalid(f"{path}[{index}]", name, ",".join(problems))
 
 

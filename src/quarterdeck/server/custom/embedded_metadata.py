@@ -42,7 +42,7 @@ def coerce_metadata(value: Object, path: str = "") -> list[str]:
     if shaped.keys() >= metadata.keys() and not _has_nested(metadata):
         return []
     place = f"{path}.metadata" if path else "metadata"
-    return diagnosis.unknown_fields(metadata, _TYPE, path=place)
+    return diagnosis.find_unknown_fields(metadata, _TYPE, path=place)
 
 
 def _has_nested(metadata: dict[str, Any]) -> bool:
@@ -98,7 +98,7 @@ def _move_error(error: FieldError, path: str) -> FieldError:
 
 
 def _validate_segment(name: str, *, is_prefix: bool) -> list[str]:
-    return names.object_name("path", name, is_prefix=is_prefix)
+    return names.check_object_name("path", name, is_prefix=is_prefix)
 
 
 def _validate_version(value: Any, path: str) -> Iterator[FieldError]:
@@ -118,6 +118,6 @@ def _validate_kind(value: Any, path: str) -> Iterator[FieldError]:
         yield invalid(path, value, "must be a string")
     elif not value:
         yield invalid(path, value, "must not be empty")
-    elif problems := names.dns1035_label(value.lower()):
+    elif problems := names.check_dns1035_label(value.lower()):
         text = "may have mixed case, but should otherwise match: " + ",".join(problems)
         yield invalid(path, value, text)

@@ -160,7 +160,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             return errors
         errors += self.schema.validate(value)
         errors += self._validate_common(value)
-        errors += self.schema.repeated(value)
+        errors += self.schema.find_duplicates(value)
         return errors + self._ask(value, None, [*context.metadata_errors, *errors])
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
@@ -174,8 +174,8 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         else:
             errors += self.schema.validate(value, old)
             errors += self._validate_common(value)
-        repeated = self.schema.repeated(value)
-        if repeated and not self.schema.repeated(old):
+        repeated = self.schema.find_duplicates(value)
+        if repeated and not self.schema.find_duplicates(old):
             errors += repeated
         return errors + self._ask(value, old, [*context.metadata_errors, *errors])
 
@@ -224,7 +224,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
         """DNS subdomains."""
-        return names.object_name("subdomain", name, is_prefix=is_prefix)
+        return names.check_object_name("subdomain", name, is_prefix=is_prefix)
 
     def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
         """Writers of the object never own its status, writers of the status never its spec."""
@@ -291,7 +291,7 @@ def _format_field(value: Any, path: str) -> str:
 
 def _find_finalizer_warnings(name: str) -> Iterator[str]:
     place = f'metadata.finalizers: "{name}"'
-    for problem in names.qualified_name(name):
+    for problem in names.check_qualified_name(name):
         yield f"{place}: {problem}"
     if "/" not in name and name not in KNOWN_FINALIZERS:
         path = " including a path (/)" if "." in name else ""

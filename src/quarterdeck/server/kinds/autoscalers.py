@@ -69,7 +69,7 @@ def _validate_v2(value: Object, context: Context) -> Iterator[FieldError]:
         if not given:
             yield required(path)
         else:
-            yield from (invalid(path, given, each) for each in names.path_segment(given))
+            yield from (invalid(path, given, each) for each in names.check_path_segment(given))
     kinds = ("ContainerResource", "External", "Object", "Pods", "Resource")
     for index, metric in enumerate(get_items(spec, "metrics")):
         place = f"spec.metrics[{index}]"

@@ -77,7 +77,7 @@ _ELSEWHERE = frozenset({"customresourcedefinitions"})
 
 def build_builtin_resources() -> Iterator[Resource]:
     """Every built-in kind that is stored; reviews and bindings are answered elsewhere."""
-    for declared in builtins.resources():
+    for declared in builtins.list_resources():
         name = declared.gvr.resource
         if "list" in declared.verbs and name not in _NOT_STORED | _ELSEWHERE:
             yield _build_resource(declared)

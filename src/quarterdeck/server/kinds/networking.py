@@ -37,7 +37,7 @@ def _validate_ingress(value: Object, context: Context) -> Iterator[FieldError]:
             for problem in _validate_host(host):
                 yield invalid(f"spec.tls[{index}].hosts[{at}]", host, problem)
     if name := spec.get("ingressClassName"):
-        for problem in names.dns1123_subdomain(name):
+        for problem in names.check_dns1123_subdomain(name):
             yield invalid("spec.ingressClassName", name, problem)
 
 
@@ -56,8 +56,8 @@ def _validate_rule(rule: Object, path: str) -> Iterator[FieldError]:
 
 def _validate_host(host: str) -> list[str]:
     if "*" in host:
-        return names.wildcard_subdomain(host)
-    return names.dns1123_subdomain(host)
+        return names.check_wildcard_subdomain(host)
+    return names.check_dns1123_subdomain(host)
 
 
 def _validate_path(entry: Object, path: str) -> Iterator[FieldError]:
@@ -85,7 +85,7 @@ def _validate_backend(backend: Object, path: str) -> Iterator[FieldError]:
     if not name:
         yield required(f"{path}.service.name")
     else:
-        for problem in names.dns1035_label(name):
+        for problem in names.check_dns1035_label(name):
             yield invalid(f"{path}.service.name", name, problem)
     port = service.get("port") or {}
     if port.get("name") and port.get("number"):
@@ -160,7 +160,7 @@ def _validate_class(value: Object, context: Context) -> Iterator[FieldError]:
         text = 'must be a domain-prefixed path (such as "acme.io/foo")'
         yield invalid("spec.controller", controller, text)
     else:
-        for problem in names.dns1123_subdomain(host):
+        for problem in names.check_dns1123_subdomain(host):
             yield invalid("spec.controller", host, problem)
 
 

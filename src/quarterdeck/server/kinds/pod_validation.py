@@ -92,7 +92,7 @@ def _validate_identity(container: Object, path: str, seen: set[Any]) -> Iterator
     if not name:
         yield required(f"{path}.name")
     else:
-        for problem in names.dns1123_label(name):
+        for problem in names.check_dns1123_label(name):
             yield invalid(f"{path}.name", name, problem)
     if name and name in seen:
         yield duplicate(f"{path}.name", name)
@@ -205,7 +205,7 @@ def _validate_limit(amount: Any, limit: Any, path: str, name: str) -> Iterator[F
 
 
 def _validate_resource_name(name: str, path: str) -> Iterator[FieldError]:
-    if problems := names.qualified_name(name):
+    if problems := names.check_qualified_name(name):
         yield from (invalid(path, Bare(name), problem) for problem in problems)
     elif "/" not in name and name not in _NATIVE and not name.startswith("hugepages-"):
         text = "must be a standard resource type or fully qualified"
@@ -257,7 +257,7 @@ def _validate_volume(volumes: Sequence[Any], path: str) -> Iterator[FieldError]:
         if not name:
             yield required(f"{place}.name")
         else:
-            for problem in names.dns1123_label(name):
+            for problem in names.check_dns1123_label(name):
                 yield invalid(f"{place}.name", name, problem)
         if name in seen:
             yield duplicate(f"{place}.name", name)
@@ -278,11 +278,11 @@ def _validate_source(volume: Object, place: str) -> Iterator[FieldError]:
 
 def _validate_name(spec: Object, path: str) -> Iterator[FieldError]:
     rules: tuple[tuple[str, Callable[[str], list[str]]], ...] = (
-        ("serviceAccountName", names.dns1123_subdomain),
-        ("nodeName", names.dns1123_subdomain),
-        ("hostname", names.dns1123_label),
-        ("subdomain", names.dns1123_label),
-        ("priorityClassName", names.dns1123_subdomain),
+        ("serviceAccountName", names.check_dns1123_subdomain),
+        ("nodeName", names.check_dns1123_subdomain),
+        ("hostname", names.check_dns1123_label),
+        ("subdomain", names.check_dns1123_label),
+        ("priorityClassName", names.check_dns1123_subdomain),
     )
     for member, rule in rules:
         if text := spec.get(member):
@@ -302,7 +302,7 @@ def _validate_toleration(tolerations: Sequence[Any], path: str) -> Iterator[Fiel
         place, key = f"{path}[{index}]", each.get("key") or ""
         operator = each.get("operator") or "Equal"
         if key:
-            for problem in names.qualified_name(key):
+            for problem in names.check_qualified_name(key):
                 yield invalid(f"{place}.key", key, problem)
         elif operator != "Exists":
             text = (
@@ -325,7 +325,7 @@ def _validate_toleration(tolerations: Sequence[Any], path: str) -> Iterator[Fiel
 def _validate_alias(aliases: Sequence[Any], path: str) -> Iterator[FieldError]:
     for index, alias in enumerate(aliases):
         for at, host in enumerate(alias.get("hostnames") or ()):
-            for problem in names.dns1123_subdomain(host):
+            for problem in names.check_dns1123_subdomain(host):
                 yield invalid(f"{path}[{index}].hostnames[{at}]", host, problem)
 
 

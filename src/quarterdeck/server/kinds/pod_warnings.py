@@ -54,7 +54,7 @@ def _find_annotation_warnings(value: Object, path: str) -> Iterator[str]:
 
 
 def _find_name_warnings(value: Object, old: Object | None) -> Iterator[str]:
-    if old is None and (problems := names.dns1123_label(value["metadata"].get("name") or "")):
+    if old is None and (problems := names.check_dns1123_label(value["metadata"].get("name") or "")):
         listed = " ".join(problems)
         yield (
             "metadata.name: this is used in the Pod's hostname, which can result in surprising"

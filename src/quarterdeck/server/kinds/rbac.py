@@ -119,7 +119,7 @@ def _validate_reference(value: Object, kinds: Sequence[str]) -> Iterator[FieldEr
     if not name:
         yield required("roleRef.name")
     else:
-        for problem in names.path_segment(name):
+        for problem in names.check_path_segment(name):
             yield invalid("roleRef.name", name, problem)
 
 
@@ -130,7 +130,7 @@ def _validate_subject(subject: Object, path: str, *, namespaced: bool) -> Iterat
     match subject.get("kind"):
         case "ServiceAccount":
             if name:
-                for problem in names.dns1123_subdomain(name):
+                for problem in names.check_dns1123_subdomain(name):
                     yield invalid(f"{path}.name", name, problem)
             if group:
                 yield not_supported(f"{path}.apiGroup", group, ("",))

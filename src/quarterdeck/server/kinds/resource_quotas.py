@@ -52,7 +52,7 @@ def _validate(value: Object, context: Context) -> Iterator[FieldError]:
 
 
 def _validate_name(name: str, path: str) -> Iterator[FieldError]:
-    if found := names.qualified_name(name):
+    if found := names.check_qualified_name(name):
         yield from (invalid(path, Bare(name), problem) for problem in found)
     elif "/" not in name and name not in _AMOUNTS | _COUNTS and not name.startswith(_PAGES):
         for text in (

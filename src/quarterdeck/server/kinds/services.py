@@ -83,7 +83,7 @@ def _validate_type(spec: Object, kind: Any, *, headless: bool) -> Iterator[Field
     if not name:
         yield required("spec.externalName")
     else:
-        for problem in names.dns1123_subdomain(name.removesuffix(".")):
+        for problem in names.check_dns1123_subdomain(name.removesuffix(".")):
             yield invalid("spec.externalName", name, problem)
 
 
@@ -95,7 +95,7 @@ def _validate_port(ports: Sequence[Any], *, is_external_name: bool) -> Iterator[
         if len(ports) > 1 and not name:
             yield required(f"{place}.name")
         elif name:
-            for problem in names.dns1123_label(name):
+            for problem in names.check_dns1123_label(name):
                 yield invalid(f"{place}.name", name, problem)
             if name in names_seen:
                 yield duplicate(f"{place}.name", name)

@@ -159,7 +159,7 @@ class BuiltinStrategy:
             raise BadRequest(
                 f'{kind} in version "{version}" cannot be handled as a {kind}: {decoded.error}'
             )
-        return Normalised(decoded.object, tuple(builtins.unknown_fields(value, self.gvk)))
+        return Normalised(decoded.object, tuple(builtins.find_unknown_fields(value, self.gvk)))
 
     def default(self, value: Object) -> None:
         """Fill in the kind's defaults."""
@@ -178,7 +178,7 @@ class BuiltinStrategy:
     def prepare_create(self, value: Object, context: Context) -> None:
         """Start with an empty status, then let the kind derive what it derives."""
         if self.has_status and not self.rules.keeps_status_on_create:
-            value[STATUS] = builtins.zero(self.gvk).get(STATUS, {})
+            value[STATUS] = builtins.build_zero(self.gvk).get(STATUS, {})
         self.rules.prepare_create(value, context)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
@@ -231,7 +231,7 @@ class BuiltinStrategy:
 
     def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
         """The kind's rule for names."""
-        return names.object_name(self.rules.name, name, is_prefix=is_prefix)
+        return names.check_object_name(self.rules.name, name, is_prefix=is_prefix)
 
     def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
         """Writers of the object never own its status, and the other way around."""

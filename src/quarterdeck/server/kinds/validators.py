@@ -179,10 +179,10 @@ def _validate_requirement(path: str, term: Mapping[str, Any]) -> Iterator[FieldE
     else:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
     key = term.get("key") or ""
-    for problem in names.qualified_name(key):
+    for problem in names.check_qualified_name(key):
         yield invalid(f"{path}.key", key, problem)
     for index, value in enumerate(values):
-        for problem in names.label_value(value):
+        for problem in names.check_label_value(value):
             yield invalid(f"{path}.values[{index}]", value, problem)
 
 

@@ -95,7 +95,7 @@ class OpenApiDocuments:
 
     def _list_etag_parts(self, resources: list[Resource]) -> Iterator[str]:
         """What a document depends on: custom schemas, or the table's checksum."""
-        checksum = table.checksum()
+        checksum = table.get_checksum()
         for resource in resources:
             identity = f"{resource.gvr}{resource.kind}{sorted(resource.subresources)}"
             if resource.is_custom:

@@ -40,7 +40,7 @@ class Components:
 
     def add_builtin(self, gvk: GVK) -> str:
         """The component of a built-in kind that is no resource, such as DeleteOptions."""
-        node = builtins.node(gvk)
+        node = builtins.find_node(gvk)
         if node is None:
             raise LookupError(f"{gvk} is not in the table of built-in kinds")
         self._build_reference(node)
@@ -61,7 +61,7 @@ class Components:
         return body
 
     def _add_object_meta(self) -> None:
-        pod = builtins.node(GVK("", "v1", "ConfigMap"))
+        pod = builtins.find_node(GVK("", "v1", "ConfigMap"))
         if pod is not None:
             self._build_reference(pod.properties["metadata"])
 
@@ -81,7 +81,7 @@ class Components:
         }
 
     def _list_meta(self) -> None:
-        node = builtins.node(GVK("", "v1", "Status"))
+        node = builtins.find_node(GVK("", "v1", "Status"))
         if node is not None:
             self._build_reference(node.properties["metadata"])
 

@@ -92,8 +92,8 @@ def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
     """Keys and values of a label map."""
     errors: list[FieldError] = []
     for key, value in sorted(labels.items()):
-        errors += [invalid(path, key, problem) for problem in names.qualified_name(key)]
-        errors += [invalid(path, value, problem) for problem in names.label_value(value)]
+        errors += [invalid(path, key, problem) for problem in names.check_qualified_name(key)]
+        errors += [invalid(path, value, problem) for problem in names.check_label_value(value)]
     return errors
 
 
@@ -103,7 +103,7 @@ def _check_namespace(namespace: str, *, namespaced: bool) -> list[FieldError]:
         return [forbidden(path, "not allowed on this type")] if namespace else []
     if not namespace:
         return [required(path)]
-    return [invalid(path, namespace, problem) for problem in names.dns1123_label(namespace)]
+    return [invalid(path, namespace, problem) for problem in names.check_dns1123_label(namespace)]
 
 
 def _check_contents(metadata: Mapping[str, Any]) -> list[FieldError]:
@@ -125,7 +125,9 @@ def _check_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
     size = 0
     for key, value in sorted(annotations.items()):
         # the key is checked in lower case, as Kubernetes does, and shown as it came
-        errors += [invalid(path, key, problem) for problem in names.qualified_name(key.lower())]
+        errors += [
+            invalid(path, key, problem) for problem in names.check_qualified_name(key.lower())
+        ]
         size += len(key.encode()) + len(value.encode())
     if size > ANNOTATIONS_LIMIT:
         errors.append(too_long(path, "", ANNOTATIONS_LIMIT))
@@ -177,7 +179,9 @@ def _check_finalizers(finalizers: Sequence[str]) -> list[FieldError]:
     path = "metadata.finalizers"
     errors: list[FieldError] = []
     for finalizer in finalizers:
-        errors += [invalid(path, finalizer, problem) for problem in names.qualified_name(finalizer)]
+        errors += [
+            invalid(path, finalizer, problem) for problem in names.check_qualified_name(finalizer)
+        ]
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         errors.append(
             invalid(

@@ -243,7 +243,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def node(self) -> Node:
         """The schema of its objects."""
-        node = self.schema or builtins.node(self.gvk)
+        node = self.schema or builtins.find_node(self.gvk)
         assert node is not None  # the table has every built-in kind that is served
         return node
 

@@ -263,7 +263,7 @@ class FieldManager:
             return kind
         from quarterdeck.meta import builtins
 
-        return kind | _bare(builtins.zero_of(self._type_name))
+        return kind | _bare(builtins.build_zero_type(self._type_name))
 
     def _normal(self, merged: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
         """A built-in object as its Go type writes it; others without the nulls merging left."""

@@ -206,7 +206,7 @@ def with_object_meta(node: Node) -> Node:
     from quarterdeck.meta.builtins import nodes
 
     text = Node(type="string")
-    metadata = nodes.of_type("meta/v1.ObjectMeta")
+    metadata = nodes.build_node("meta/v1.ObjectMeta")
     return Node(
         type="object",
         properties=node.properties | {"apiVersion": text, "kind": text, "metadata": metadata},

@@ -2,7 +2,7 @@
 
 `apply` merges a patch as the server does; `create` makes the three-way patch `kubectl apply`
 sends, `diff` the two-way one. Strategies and merge keys come from the schema node
-(`meta.builtins.node`). Arguments are never changed; results share what did not change with them.
+(`meta.builtins.find_node`). Arguments are never changed; results share unchanged parts with them.
 """
 
 from collections.abc import Mapping

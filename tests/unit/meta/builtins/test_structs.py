@@ -41,11 +41,11 @@ def test_what_a_server_sent_comes_back_to_the_byte(body: dict[str, Any]) -> None
     decoded = builtins.decode(body, gvk_of(body))
     assert decoded.error is None
     assert json.dumps(decoded.object) == json.dumps(body)
-    assert builtins.unknown_fields(body, gvk_of(body)) == []
+    assert builtins.find_unknown_fields(body, gvk_of(body)) == []
 
 
 def test_zero_object_is_what_go_writes() -> None:
-    assert builtins.zero(DEPLOYMENT) == {
+    assert builtins.build_zero(DEPLOYMENT) == {
         "metadata": {"creationTimestamp": None},
         "spec": {
             "selector": None,
@@ -54,7 +54,7 @@ def test_zero_object_is_what_go_writes() -> None:
         },
         "status": {},
     }
-    assert builtins.zero_of("io.k8s.api.core.v1.ConfigMap") == {
+    assert builtins.build_zero_type("io.k8s.api.core.v1.ConfigMap") == {
         "metadata": {"creationTimestamp": None}
     }
 
@@ -213,7 +213,7 @@ def test_unknown_fields_are_named_by_path_in_order() -> None:
             },
         },
     }
-    assert builtins.unknown_fields(body, DEPLOYMENT) == [
+    assert builtins.find_unknown_fields(body, DEPLOYMENT) == [
         "zzz",
         "spec.replica",
         "spec.template.spec.containers[1].imag",

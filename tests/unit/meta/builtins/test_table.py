@@ -14,7 +14,7 @@ GOLDEN = Path(__file__).parents[3] / "golden"
 
 
 def node(group: str, version: str, kind: str) -> Node:
-    found = builtins.node(GVK(group, version, kind))
+    found = builtins.find_node(GVK(group, version, kind))
     assert found is not None
     return found
 
@@ -23,7 +23,7 @@ def test_table_is_the_one_that_was_generated() -> None:
     assert builtins.verify() == []
 
 
-@pytest.mark.parametrize("resource", builtins.resources(), ids=lambda item: str(item.gvr))
+@pytest.mark.parametrize("resource", builtins.list_resources(), ids=lambda item: str(item.gvr))
 def test_every_served_resource_has_a_schema(resource: builtins.Resource) -> None:
     assert builtins.is_builtin(resource.kind)
     for part in resource.subresources:
@@ -33,7 +33,7 @@ def test_every_served_resource_has_a_schema(resource: builtins.Resource) -> None
 def test_resources_are_those_of_discovery() -> None:
     recorded = json.loads((GOLDEN / "discovery-v1.32.4.json").read_text())["/apis/apps/v1"]
     expected = {item["name"]: item for item in recorded["resources"]}
-    found = {item.gvr: item for item in builtins.resources()}
+    found = {item.gvr: item for item in builtins.list_resources()}
     deployments = found[GVR("apps", "v1", "deployments")]
     assert deployments.short_names == tuple(expected["deployments"]["shortNames"])
     assert deployments.categories == tuple(expected["deployments"]["categories"])
@@ -44,9 +44,9 @@ def test_resources_are_those_of_discovery() -> None:
 
 
 def test_unknown_kind_has_no_schema() -> None:
-    assert builtins.node(GVK("apps", "v1", "Nope")) is None
-    assert builtins.node(GVK("example.com", "v1", "Deployment")) is None
-    assert builtins.node(GVK("", "v1", "PodSpec")) is None
+    assert builtins.find_node(GVK("apps", "v1", "Nope")) is None
+    assert builtins.find_node(GVK("example.com", "v1", "Deployment")) is None
+    assert builtins.find_node(GVK("", "v1", "PodSpec")) is None
 
 
 def test_list_keys_and_strategies_come_from_the_types() -> None:
@@ -83,10 +83,10 @@ def test_schemas_may_be_cyclic() -> None:
 
 def test_type_names_are_those_of_openapi() -> None:
     assert node("apps", "v1", "Deployment").type_name == "io.k8s.api.apps.v1.Deployment"
-    assert table.short_name("io.k8s.api.apps.v1.Deployment") == "apps/v1.Deployment"
+    assert table.to_short_name("io.k8s.api.apps.v1.Deployment") == "apps/v1.Deployment"
 
 
 def test_kinds_of_a_version_are_listed() -> None:
-    assert {"Pod", "PodList", "Secret"} <= set(table.kinds("v1"))
-    assert "PodSpec" not in table.kinds("v1")
-    assert "apps/v1" in table.api_versions()
+    assert {"Pod", "PodList", "Secret"} <= set(table.list_kinds("v1"))
+    assert "PodSpec" not in table.list_kinds("v1")
+    assert "apps/v1" in table.list_api_versions()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.meta.structural.formats import format_test, is_known
+from quarterdeck.meta.structural.formats import find_format_check, is_known
 
 GOOD = {
     "bsonobjectid": ["507f1f77bcf86cd799439011"],
@@ -53,19 +53,19 @@ BAD = {
 
 @pytest.mark.parametrize(("name", "text"), [(n, t) for n, texts in GOOD.items() for t in texts])
 def test_a_good_value_passes(name: str, text: str) -> None:
-    test = format_test(name)
+    test = find_format_check(name)
     assert test is not None
     assert test(text)
 
 
 @pytest.mark.parametrize(("name", "text"), [(n, t) for n, texts in BAD.items() for t in texts])
 def test_a_bad_value_does_not(name: str, text: str) -> None:
-    test = format_test(name)
+    test = find_format_check(name)
     assert test is not None
     assert not test(text)
 
 
 def test_unknown_formats_are_only_documentation() -> None:
-    assert format_test("int32") is None
+    assert find_format_check("int32") is None
     assert not is_known("whatever")
     assert is_known("date-time")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.meta.structural import structural_errors
+from quarterdeck.meta.structural import check_structure
 
 PATH = "spec.validation.openAPIV3Schema."
 TEXT = {"type": "string"}
@@ -16,7 +16,7 @@ EMBEDDED = {
 
 
 def errors(document: dict[str, Any]) -> list[str]:
-    return [str(error).removeprefix(PATH) for error in structural_errors(document)]
+    return [str(error).removeprefix(PATH) for error in check_structure(document)]
 
 
 def field(**schema: Any) -> dict[str, Any]:

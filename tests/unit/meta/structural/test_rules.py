@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.meta.structural import structural_errors
+from quarterdeck.meta.structural import check_structure
 
 PATH = "spec.validation.openAPIV3Schema"
 
@@ -12,7 +12,7 @@ PATH = "spec.validation.openAPIV3Schema"
 def errors(document: dict[str, Any], **options: Any) -> list[str]:
     return [
         str(error).removeprefix(f"{PATH}.").removeprefix(f"{PATH}: ")
-        for error in structural_errors(document, **options)
+        for error in check_structure(document, **options)
     ]
 
 
@@ -53,7 +53,7 @@ def root(**properties: Any) -> dict[str, Any]:
         ),
         pytest.param(
             {**root(a={"type": "integer"}), "oneOf": [{"required": ["a"]}]},
-            id="a junctor at the root",
+            id="a combinator at the root",
         ),
     ],
 )

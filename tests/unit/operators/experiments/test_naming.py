@@ -57,7 +57,7 @@ def test_every_derived_name_is_valid(name: str, space: str, target: str, attempt
         naming.job_name(found),
     )
     for each in derived:
-        assert names.dns1123_label(each) == []
+        assert names.check_dns1123_label(each) == []
     assert len(naming.datasource_uid(found, "x" * 150)) <= 40
 
 

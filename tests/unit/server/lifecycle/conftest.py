@@ -17,7 +17,7 @@ from quarterdeck.storage import Entry, StoreKey
 
 Object = dict[str, Any]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-_BUILTIN = {each.kind: each for each in builtins.resources() if "list" in each.verbs}
+_BUILTIN = {each.kind: each for each in builtins.list_resources() if "list" in each.verbs}
 
 
 def serves(api_version: str, kind: str) -> Served | None:

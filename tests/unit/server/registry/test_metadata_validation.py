@@ -9,7 +9,7 @@ from quarterdeck.server.registry import metadata_validation
 
 
 def _subdomain(name: str, *, is_prefix: bool) -> list[str]:
-    return names.object_name("subdomain", name, is_prefix=is_prefix)
+    return names.check_object_name("subdomain", name, is_prefix=is_prefix)
 
 
 @pytest.mark.parametrize(

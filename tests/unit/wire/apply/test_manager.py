@@ -576,7 +576,7 @@ def deployment(**container: Any) -> dict[str, Any]:
 
 
 def test_built_in_objects_come_back_as_go_writes_them() -> None:
-    node = builtins.node(GVK("apps", "v1", "Deployment"))
+    node = builtins.find_node(GVK("apps", "v1", "Deployment"))
     assert node is not None
     fields = FieldManager(node, "apps/v1", reset=["status"])
     config = deployment(resources={"limits": {"cpu": "1000m"}})
@@ -589,7 +589,7 @@ def test_built_in_objects_come_back_as_go_writes_them() -> None:
 
 
 def test_built_in_values_go_cannot_read_are_refused() -> None:
-    node = builtins.node(GVK("apps", "v1", "Deployment"))
+    node = builtins.find_node(GVK("apps", "v1", "Deployment"))
     assert node is not None
     with pytest.raises(InternalError, match="quantities must match"):
         apply(

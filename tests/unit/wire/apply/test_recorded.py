@@ -72,7 +72,7 @@ WIDGET_VERSION = "stable.example.com/v1"
 
 def node_of(body: dict[str, Any]) -> Node:
     version = GroupVersion.parse(body["apiVersion"])
-    return builtins.node(GVK(version.group, version.version, body["kind"])) or WIDGET
+    return builtins.find_node(GVK(version.group, version.version, body["kind"])) or WIDGET
 
 
 def field_manager(body: dict[str, Any], subresource: str = "") -> FieldManager:

@@ -13,7 +13,7 @@ from quarterdeck.wire import strategic
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 DEPLOYMENT = GVK("apps", "v1", "Deployment")
-NODE = builtins.node(DEPLOYMENT)
+NODE = builtins.find_node(DEPLOYMENT)
 assert NODE is not None
 
 

@@ -14,7 +14,7 @@ from quarterdeck.wire import strategic
 
 
 def node_of(group: str, kind: str) -> Node:
-    node = builtins.node(GVK(group, "v1", kind))
+    node = builtins.find_node(GVK(group, "v1", kind))
     assert node is not None
     return node
 
