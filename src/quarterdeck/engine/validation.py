@@ -1,14 +1,88 @@
 """What `status.fieldValidation` says: every field, computed field and aggregation, judged."""
 
-from quarterdeck.apis.clusterpulse.metric_source import FieldValidation, MetricSourceSpec
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from quarterdeck.apis.clusterpulse.metric_source import (
+    Aggregation,
+    FieldExtraction,
+    FieldValidation,
+    MetricSourceSpec,
+)
+from quarterdeck.engine.builder import Builder
 from quarterdeck.engine.collector import Collector
+from quarterdeck.engine.conversion import is_default_valid
+from quarterdeck.engine.errors import Problem
+from quarterdeck.engine.paths import Nowhere
+from quarterdeck.engine.values import NUMBER
+
+_NUMERIC_FUNCTIONS = frozenset({"sum", "avg", "min", "max", "percentile", "median"})
 
 
 def validate_fields(
-    spec: MetricSourceSpec, collectors: tuple[Collector, ...] = ()
+    spec: MetricSourceSpec, collectors: Sequence[Collector] = ()
 ) -> tuple[FieldValidation, ...]:
     """Judge a spec as far as it goes alone, and by what collections of it have found.
 
-    With collectors, a field that no object had is a warning.
+    With collectors, a field without a default that no object had is a warning.
     """
-    raise NotImplementedError("the engine cannot validate a MetricSource yet")
+    builder = Builder(spec)
+    builder.build()
+    return tuple(_Judge(spec, builder, collectors).judge())
+
+
+class _Judge:
+    def __init__(
+        self, spec: MetricSourceSpec, builder: Builder, collectors: Sequence[Collector]
+    ) -> None:
+        self._spec = spec
+        self._builder = builder
+        self._fed = [collector for collector in collectors if collector.count]
+        self._problems: dict[tuple[str, str], list[Problem]] = defaultdict(list)
+        for problem in builder.problems:
+            self._problems[problem.field.partition("[")[0], problem.name].append(problem)
+
+    def judge(self) -> Iterator[FieldValidation]:
+        for field in self._spec.fields:
+            yield self._verdict("fields", field.name, self._doubt_field(field))
+        for computed in self._spec.computed:
+            yield self._verdict("computed", computed.name, "")
+        for aggregation in self._spec.aggregations:
+            doubt = self._doubt_aggregation(aggregation)
+            yield self._verdict("aggregations", aggregation.name, doubt)
+
+    def _verdict(self, part: str, name: str, doubt: str) -> FieldValidation:
+        if problems := self._problems.get((part, name)):
+            message = "; ".join(str(problem) for problem in problems)
+            return FieldValidation(field=name, status="invalid", message=message)
+        if doubt:
+            return FieldValidation(field=name, status="warning", message=doubt)
+        return FieldValidation(field=name, status="valid")
+
+    def _doubt_field(self, field: FieldExtraction) -> str:
+        path = next((each.path for each in self._builder.fields if each.name == field.name), ())
+        for step in path:
+            if isinstance(step, Nowhere):
+                return (
+                    f"[{step.text}] in {field.path} never finds anything; write a number, *, "
+                    "a quoted key or a condition"
+                )
+        if field.default is not None and not is_default_valid(field.type, field.default):
+            return f"default {field.default!r} cannot be read as {field.type}"
+        if not self._fed:
+            return ""
+        if not any(field.name in collector.found for collector in self._fed):
+            if field.default is not None:
+                return ""
+            return f"no object had anything at {field.path}; check the path"
+        if not any(field.name in collector.converted for collector in self._fed):
+            return f"no value at {field.path} could be read as {field.type}; check the type"
+        return ""
+
+    def _doubt_aggregation(self, aggregation: Aggregation) -> str:
+        if aggregation.function == "percentile" and aggregation.percentile is None:
+            return "percentile is not set, so 0 (the minimum) is computed; set percentile"
+        kinds = self._builder.kinds.get(aggregation.field, NUMBER)
+        if aggregation.function in _NUMERIC_FUNCTIONS and not kinds & NUMBER:
+            return f"{aggregation.field} has no numbers, so there is nothing to compute"
+        return ""

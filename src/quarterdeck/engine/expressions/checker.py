@@ -1,0 +1,209 @@
+"""Finds what cannot work before anything runs: names, functions, arities, kinds, patterns."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from quarterdeck.engine.expressions.errors import ExpressionError
+from quarterdeck.engine.expressions.functions import FUNCTIONS, Function
+from quarterdeck.engine.expressions.tree import (
+    Binary,
+    Call,
+    Chain,
+    Condition,
+    Expression,
+    Literal,
+    Name,
+    Unary,
+)
+from quarterdeck.engine.values import BOOL, LIST, NULL, NUMBER, TEXT, name_kinds
+from quarterdeck.kit.patterns import PatternError, compile_re2
+
+_NUMERIC = NUMBER | BOOL | NULL
+
+
+def check(tree: Expression, kinds: Mapping[str, int]) -> list[ExpressionError]:
+    """Every problem of an expression over fields of these kinds, left to right."""
+    checker = _Checker(kinds)
+    checker.kinds_of(tree)
+    return sorted(checker.problems, key=lambda problem: problem.position)
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A hint with the closest known names."""
+    close = difflib.get_close_matches(name, list(known), n=2, cutoff=0.6)
+    return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+def describe_arity(function: Function) -> str:
+    """How many arguments a function takes, for people."""
+    if function.most is None:
+        return f"{function.least} or more arguments"
+    if function.most == function.least:
+        return f"{function.least} argument{'' if function.least == 1 else 's'}"
+    return f"{function.least} to {function.most} arguments"
+
+
+class _Checker:
+    def __init__(self, kinds: Mapping[str, int]) -> None:
+        self._kinds = kinds
+        self.problems: list[ExpressionError] = []
+
+    def kinds_of(self, node: Expression) -> int:
+        """The kinds a node may give; notes problems on the way."""
+        match node:
+            case Literal(value=value):
+                return _literal_kinds(value)
+            case Name(name=name):
+                return self._name(node, name)
+            case Unary(operator="!", operand=operand):
+                self.kinds_of(operand)
+                return BOOL
+            case Unary(operand=operand):
+                return NUMBER | self._number(operand, "-")
+            case Binary():
+                return self._binary(node)
+            case Chain(operator="??", operands=operands):
+                return self._first(operands)
+            case Chain(operands=operands):
+                for each in operands:
+                    self.kinds_of(each)
+                return BOOL
+            case Condition(test=test, then=then, otherwise=otherwise):
+                self.kinds_of(test)
+                return self.kinds_of(then) | self.kinds_of(otherwise)
+            case Call():
+                return self._call(node)
+
+    def _note(self, message: str, node: Expression, hint: str = "") -> None:
+        self.problems.append(ExpressionError(message, node.position, hint))
+
+    def _name(self, node: Expression, name: str) -> int:
+        if name in self._kinds:
+            return self._kinds[name]
+        hint = suggest(name, self._kinds) or f"add a field called {name}"
+        self._note(f"unknown field {name!r}", node, hint)
+        return NULL | NUMBER | TEXT | BOOL | LIST
+
+    def _number(self, node: Expression, where: str) -> int:
+        """Check that a node can be a number; whether it may be null."""
+        kinds = self.kinds_of(node)
+        if not kinds & _NUMERIC:
+            hint = "convert it with toNumber()" if kinds & TEXT else "use sum() or count()"
+            self._note(f"{where} needs a number, this is {name_kinds(kinds)}", node, hint)
+        return kinds & NULL
+
+    def _binary(self, node: Binary) -> int:
+        operator = node.operator
+        if operator in ("==", "!="):
+            self.kinds_of(node.left)
+            self.kinds_of(node.right)
+            return BOOL
+        if operator in ("<", "<=", ">", ">="):
+            return self._order(node)
+        if operator == "+":
+            return self._plus(node)
+        nulls = self._number(node.left, operator) | self._number(node.right, operator)
+        return NUMBER | nulls | (NULL if operator in "/%" else 0)
+
+    def _plus(self, node: Binary) -> int:
+        left, right = self.kinds_of(node.left), self.kinds_of(node.right)
+        if TEXT in (left, right):
+            return TEXT
+        for kinds, side in ((left, node.left), (right, node.right)):
+            if not kinds & (_NUMERIC | TEXT):
+                self._note(f"+ needs numbers or text, this is {name_kinds(kinds)}", side)
+        text = (left | right) & TEXT
+        return NUMBER | text | ((left | right) & NULL)
+
+    def _order(self, node: Binary) -> int:
+        left, right = self.kinds_of(node.left), self.kinds_of(node.right)
+        for kinds, side in ((left, node.left), (right, node.right)):
+            if kinds == LIST:
+                self._note(f"{node.operator} cannot compare a list", side, "use count() or sum()")
+                return BOOL
+        if not _comparable(left, right):
+            self._note(
+                f"{node.operator} cannot compare {name_kinds(left)} with {name_kinds(right)}",
+                node,
+                "convert one side with toNumber() or toString()",
+            )
+        return BOOL
+
+    def _first(self, operands: tuple[Expression, ...]) -> int:
+        found = [self.kinds_of(each) for each in operands]
+        kinds = 0
+        for each in found:
+            kinds |= each & ~NULL
+            if not each & NULL:
+                return kinds
+        return kinds | NULL
+
+    def _call(self, node: Call) -> int:
+        function = FUNCTIONS.get(node.function)
+        if function is None:
+            self._note(
+                f"unknown function {node.function!r}", node, suggest(node.function, FUNCTIONS)
+            )
+        elif not _fits(function, len(node.arguments)):
+            self._note(
+                f"{function.name} takes {describe_arity(function)}, not {len(node.arguments)}",
+                node,
+                f"write {function.signature}",
+            )
+        else:
+            return self._arguments(function, node)
+        for each in node.arguments:
+            self.kinds_of(each)
+        return NULL | NUMBER | TEXT | BOOL | LIST
+
+    def _arguments(self, function: Function, node: Call) -> int:
+        if function.name == "coalesce":
+            return self._first(node.arguments)
+        if function.name == "if":
+            self.kinds_of(node.arguments[0])
+            return self.kinds_of(node.arguments[1]) | self.kinds_of(node.arguments[2])
+        nulls = 0
+        for index, argument in enumerate(node.arguments):
+            match function.parameter(index):
+                case "number":
+                    nulls |= self._number(argument, function.name)
+                case "list":
+                    nulls |= self._list(argument, function.name)
+                case _:
+                    self.kinds_of(argument)
+        if function.name == "matches":
+            self._pattern(node.arguments[1])
+        return function.result | nulls
+
+    def _list(self, node: Expression, where: str) -> int:
+        kinds = self.kinds_of(node)
+        if not kinds & (LIST | NULL):
+            hint = "lists come from paths with [*] and from split()"
+            self._note(f"{where} needs a list, this is {name_kinds(kinds)}", node, hint)
+        return kinds & NULL
+
+    def _pattern(self, node: Expression) -> None:
+        if isinstance(node, Literal) and isinstance(node.value, str):
+            try:
+                compile_re2(node.value)
+            except PatternError as error:
+                self._note(f"the pattern is not a regular expression (RE2): {error}", node)
+
+
+def _literal_kinds(value: object) -> int:
+    if value is None:
+        return NULL
+    if isinstance(value, bool):
+        return BOOL
+    return TEXT if isinstance(value, str) else NUMBER
+
+
+def _comparable(left: int, right: int) -> bool:
+    """Whether two sides have a kind in common that can be ordered; null goes with everything."""
+    numbers = left & _NUMERIC and right & _NUMERIC
+    texts = left & (TEXT | NULL) and right & (TEXT | NULL)
+    return bool(numbers or texts)
+
+
+def _fits(function: Function, count: int) -> bool:
+    return count >= function.least and (function.most is None or count <= function.most)

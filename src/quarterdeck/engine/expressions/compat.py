@@ -1,0 +1,255 @@
+"""The rules of the original, for sources with `expressionMode: compat`.
+
+Null counts as 0 in arithmetic, text counts as 0 in arithmetic and order, lengths are bytes, `==`
+goes by the left side, and an unknown function gives null when it is reached. What crashed the
+original, and NaN, which no store can keep, is null. Evaluated object by object: existing sources
+must work as they did, not fast.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from quarterdeck.apis.clusterpulse.metric_source import ComputedType
+from quarterdeck.engine.expressions import library
+from quarterdeck.engine.expressions.compiler import Column, Moment
+from quarterdeck.engine.expressions.functions import FUNCTIONS
+from quarterdeck.engine.expressions.tree import (
+    Binary,
+    Call,
+    Chain,
+    Condition,
+    Expression,
+    Literal,
+    Name,
+    Unary,
+    names_of,
+)
+from quarterdeck.engine.values import MAX_INTEGER, to_text
+
+_EXPONENT_FROM = 6
+_EXPONENT_BELOW = -4
+_UNITS = ("B", "Ki", "Mi", "Gi", "Ti", "Pi")
+
+Row: TypeAlias = Mapping[str, Any]
+
+
+class _Fault(Exception):
+    """Raised where the original gives up on a row."""
+
+
+def number(value: Any) -> float:
+    """The number of a value: null and text are 0."""
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def truth(value: Any) -> bool:
+    """Whether a value is true; a list always is."""
+    return bool(value) if value is None or isinstance(value, bool | int | float | str) else True
+
+
+def text(value: Any) -> str:
+    """The text of a value; large and small fractions have an exponent."""
+    if isinstance(value, float) and not value.is_integer() and math.isfinite(value):
+        return _general(value)
+    return to_text(value)
+
+
+def _general(value: float) -> str:
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    power = len(digits) + int(exponent) - 1
+    if _EXPONENT_BELOW <= power < _EXPONENT_FROM:
+        return to_text(value)
+    mantissa = "".join(map(str, digits)).rstrip("0")
+    fraction = f".{mantissa[1:]}" if len(mantissa) > 1 else ""
+    return (
+        f"{'-' if sign else ''}{mantissa[0]}{fraction}e{'-' if power < 0 else '+'}{abs(power):02}"
+    )
+
+
+class CompatExpression:
+    """An expression under the original's rules."""
+
+    def __init__(self, tree: Expression, type_: ComputedType) -> None:
+        self.names = tuple(sorted(names_of(tree)))
+        self._tree = tree
+        self._type = type_
+
+    def evaluate(self, columns: Mapping[str, Column], size: int, moment: Moment) -> list[Any]:
+        """The values for `size` objects."""
+        evaluator = _Evaluator(moment)
+        used = {name: columns[name] for name in self.names}
+        return [
+            _coerce(evaluator.evaluate(self._tree, used, index), self._type)
+            for index in range(size)
+        ]
+
+
+class _Evaluator:
+    def __init__(self, moment: Moment) -> None:
+        self._moment = moment
+
+    def evaluate(self, tree: Expression, columns: Mapping[str, Column], index: int) -> Any:
+        try:
+            return self._value(tree, {name: column[index] for name, column in columns.items()})
+        except _Fault:
+            return None
+
+    def _value(self, node: Expression, row: Row) -> Any:
+        match node:
+            case Literal(value=value):
+                return value
+            case Name(name=name):
+                return row[name]
+            case Unary(operator="!", operand=operand):
+                return not truth(self._value(operand, row))
+            case Unary(operand=operand):
+                return -number(self._value(operand, row))
+            case Binary(operator=symbol, left=left, right=right):
+                return _BINARY[symbol](self._value(left, row), self._value(right, row))
+            case Chain():
+                return self._chain(node, row)
+            case Condition():
+                raise _Fault
+            case Call():
+                return self._call(node, row)
+
+    def _chain(self, node: Chain, row: Row) -> Any:
+        if node.operator == "&&":
+            return all(truth(self._value(each, row)) for each in node.operands)
+        if node.operator == "||":
+            return any(truth(self._value(each, row)) for each in node.operands)
+        value = None
+        for each in node.operands:
+            if (value := self._value(each, row)) is not None:
+                break
+        return value
+
+    def _call(self, node: Call, row: Row) -> Any:
+        function = FUNCTIONS.get(node.function)
+        count = len(node.arguments)
+        if function is None or not function.is_original or count < function.least:
+            raise _Fault
+        if function.most is not None and count > function.most:
+            raise _Fault
+        arguments = [self._value(each, row) for each in node.arguments]
+        if node.function == "now":
+            return self._moment.text
+        if node.function == "age":
+            return library.age(text(arguments[0]), self._moment.seconds)
+        return _CALLS[node.function](arguments)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    """Equality by the left side's type; whole numbers from fields never equal anything."""
+    if left is None or right is None:
+        return left is right
+    if isinstance(left, str):
+        return left == text(right)
+    if isinstance(left, bool):
+        return left == truth(right)
+    return isinstance(left, float) and left == number(right)
+
+
+def _add(left: Any, right: Any) -> Any:
+    if isinstance(left, str) or isinstance(right, str):
+        return text(left) + text(right)
+    return number(left) + number(right)
+
+
+def _divide(left: Any, right: Any) -> float | None:
+    divisor = number(right)
+    return number(left) / divisor if divisor else None
+
+
+def _remainder(left: Any, right: Any) -> float | None:
+    divisor = number(right)
+    return library.remainder(number(left), divisor) if divisor else None
+
+
+def _numeric(apply: Callable[[float, float], Any]) -> Callable[[Any, Any], Any]:
+    return lambda left, right: apply(number(left), number(right))
+
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "==": _equal,
+    "!=": lambda left, right: not _equal(left, right),
+    "<": _numeric(operator.lt),
+    "<=": _numeric(operator.le),
+    ">": _numeric(operator.gt),
+    ">=": _numeric(operator.ge),
+    "+": _add,
+    "-": _numeric(operator.sub),
+    "*": _numeric(operator.mul),
+    "/": _divide,
+    "%": _remainder,
+}
+
+
+def _substr(arguments: Sequence[Any]) -> str:
+    data, start = text(arguments[0]).encode(), int(number(arguments[1]))
+    if not 0 <= start < len(data):
+        return ""
+    end = len(data)
+    if len(arguments) > 2:
+        length = int(number(arguments[2]))
+        if length < 0:
+            raise _Fault
+        end = min(end, start + length)
+    return data[start:end].decode(errors="replace")
+
+
+def _format_bytes(value: float) -> str:
+    power = 0
+    while value >= 1024 and power < len(_UNITS) - 1:
+        value /= 1024
+        power += 1
+    return f"{value:.2f}{_UNITS[power]}"
+
+
+def _on_numbers(apply: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
+    return lambda arguments: apply(*map(number, arguments))
+
+
+def _on_texts(apply: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
+    return lambda arguments: apply(*map(text, arguments))
+
+
+_CALLS: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "concat": lambda arguments: "".join(map(text, arguments)),
+    "lower": _on_texts(str.lower),
+    "upper": _on_texts(str.upper),
+    "len": lambda arguments: float(len(text(arguments[0]).encode())),
+    "substr": _substr,
+    "contains": _on_texts(lambda value, part: part in value),
+    "startsWith": _on_texts(str.startswith),
+    "endsWith": _on_texts(str.endswith),
+    "round": _on_numbers(library.round_to),
+    "floor": _on_numbers(library.floor),
+    "ceil": _on_numbers(library.ceil),
+    "abs": _on_numbers(abs),
+    "min": _on_numbers(min),
+    "max": _on_numbers(max),
+    "coalesce": lambda arguments: next((each for each in arguments if each is not None), None),
+    "formatBytes": _on_numbers(_format_bytes),
+    "toString": _on_texts(str),
+    "toNumber": _on_numbers(float),
+}
+
+
+def _coerce(value: Any, type_: ComputedType) -> Any:
+    if value is None:
+        return None
+    match type_:
+        case "string":
+            return library.bound_text(text(value))
+        case "boolean":
+            return truth(value)
+    found = number(value)
+    if not math.isfinite(found):
+        return None
+    if type_ == "float":
+        return found
+    return int(found) if -MAX_INTEGER <= found < MAX_INTEGER else None

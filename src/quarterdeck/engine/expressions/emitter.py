@@ -1,0 +1,347 @@
+"""Writes Python code for a tree, given the kinds of value that each name has.
+
+What the kinds rule out is not checked at run time: for two columns of numbers without
+nulls, `a * b` becomes just that. Numbers are floats throughout. Every written expression is total:
+it returns a value or null and never raises, so that one strange object cannot spoil a column.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from quarterdeck.engine.expressions import library, operations
+from quarterdeck.engine.expressions.functions import FUNCTIONS, Function
+from quarterdeck.engine.expressions.tree import (
+    Binary,
+    Call,
+    Chain,
+    Condition,
+    Expression,
+    Literal,
+    Name,
+    Unary,
+)
+from quarterdeck.engine.values import (
+    ANY,
+    BOOL,
+    LIST,
+    NULL,
+    NUMBER,
+    TEXT,
+    number_to_text,
+    to_number,
+    to_text,
+)
+
+_NUMERIC = NUMBER | BOOL
+_HELPERS: dict[str, Any] = {
+    "to_number": to_number,
+    "to_text": to_text,
+    "number_to_text": number_to_text,
+    "to_list": operations.to_list,
+    "add": operations.add,
+    "less": operations.less,
+    "less_or_equal": operations.less_or_equal,
+    "remainder": library.remainder,
+    "bound_text": library.bound_text,
+}
+_EMPTY = "''"
+NOW_SECONDS = "now_seconds"
+NOW_TEXT = "now_text"
+
+
+class Code(NamedTuple):
+    """Written code, the kinds of its result, and whether writing it twice costs nothing."""
+
+    text: str
+    kinds: int
+    is_atom: bool = False
+
+    @property
+    def is_nullable(self) -> bool:
+        """Whether it may give null."""
+        return bool(self.kinds & NULL)
+
+
+NOTHING = Code("None", NULL, is_atom=True)
+
+
+class Emitter:
+    """Writes one expression. `helpers` are the globals that the code needs."""
+
+    def __init__(self, kinds: Mapping[str, int], variables: Mapping[str, str]) -> None:
+        self._kinds = kinds
+        self._variables = variables
+        self._temporaries = 0
+        self.helpers: dict[str, Any] = dict(_HELPERS)
+
+    def value(self, node: Expression) -> Code:
+        """Code for a value of any kind."""
+        match node:
+            case Literal(value=value):
+                return _literal(value)
+            case Name(name=name):
+                return Code(self._variables[name], self._kinds[name], is_atom=True)
+            case Unary(operator="!", operand=operand):
+                return Code(f"(not {self.truth(operand).text})", BOOL)
+            case Unary(operand=operand):
+                return self._guard([self.number(operand)], lambda refs: f"-{refs[0]}", NUMBER)
+            case Binary():
+                return self._binary(node)
+            case Chain(operator="??", operands=operands):
+                return self._first([self.value(each) for each in operands])
+            case Chain():
+                code = self.truth(node)
+                return (
+                    code if code.kinds == BOOL else Code(f"(True if {code.text} else False)", BOOL)
+                )
+            case Condition(test=test, then=then, otherwise=otherwise):
+                return self._choice(test, then, otherwise)
+            case Call():
+                return self._call(node)
+
+    def truth(self, node: Expression) -> Code:
+        """Code whose Python truth is the truth of the node."""
+        if not isinstance(node, Chain) or node.operator == "??":
+            return self.value(node)
+        codes = [self.truth(each) for each in node.operands]
+        word = " and " if node.operator == "&&" else " or "
+        kinds = BOOL if all(code.kinds == BOOL for code in codes) else ANY
+        return Code(f"({word.join(code.text for code in codes)})", kinds)
+
+    def number(self, node: Expression) -> Code:
+        """Code for a number or null."""
+        return _to_number(self.value(node))
+
+    def text(self, code: Code) -> str:
+        """Code for the text form."""
+        if code.kinds == TEXT:
+            return code.text
+        if code.kinds == TEXT | NULL:
+            return f'({code.text} or "")'
+        if code.kinds == NUMBER:
+            return f"number_to_text({code.text})"
+        if code.kinds == BOOL:
+            return f'("true" if {code.text} else "false")'
+        return f"to_text({code.text})"
+
+    def _bind(self, code: Code) -> tuple[str, str]:
+        """Code that computes and names a value, and its name from then on."""
+        if code.is_atom:
+            return code.text, code.text
+        self._temporaries += 1
+        name = f"t{self._temporaries}"
+        return f"({name} := {code.text})", name
+
+    def _guard(self, arguments: list[Code], write: Callable[[list[str]], str], kinds: int) -> Code:
+        """Code that is null if one of the arguments is."""
+        if any(argument.kinds == NULL for argument in arguments):
+            return NOTHING
+        tests, references = [], []
+        for argument in arguments:
+            if argument.is_nullable:
+                definition, name = self._bind(argument)
+                tests.append(f"{definition} is None")
+                references.append(name)
+            else:
+                references.append(argument.text)
+        if not tests:
+            return Code(f"({write(references)})", kinds)
+        return Code(f"(None if {' or '.join(tests)} else {write(references)})", kinds | NULL)
+
+    def _binary(self, node: Binary) -> Code:
+        operator = node.operator
+        if operator in ("==", "!="):
+            left, right = self.value(node.left), self.value(node.right)
+            return Code(f"({left.text} {operator} {right.text})", BOOL)
+        if operator in ("<", "<=", ">", ">="):
+            return self._order(operator, self.value(node.left), self.value(node.right))
+        if operator == "+":
+            left, right = self.value(node.left), self.value(node.right)
+            if TEXT in (left.kinds, right.kinds):
+                return Code(f"({self.text(left)} + {self.text(right)})", TEXT)
+            if (left.kinds | right.kinds) & TEXT:
+                return Code(f"add({left.text}, {right.text})", NUMBER | TEXT | NULL)
+        if operator in ("/", "%"):
+            return self._divide(operator, self.number(node.left), self.number(node.right))
+        pair = [self.number(node.left), self.number(node.right)]
+        return self._guard(pair, lambda refs: f"{refs[0]} {operator} {refs[1]}", NUMBER)
+
+    def _order(self, operator: str, left: Code, right: Code) -> Code:
+        kinds = left.kinds | right.kinds
+        if not kinds & ~(_NUMERIC | NULL):
+            return Code(f"({_or(left, '0.0')} {operator} {_or(right, '0.0')})", BOOL)
+        if not kinds & ~(TEXT | NULL):
+            return Code(f"({_or(left, _EMPTY)} {operator} {_or(right, _EMPTY)})", BOOL)
+        if operator in (">", ">="):
+            left, right = right, left
+        helper = "less" if operator in ("<", ">") else "less_or_equal"
+        return Code(f"{helper}({left.text}, {right.text})", BOOL)
+
+    def _divide(self, operator: str, left: Code, right: Code) -> Code:
+        """A division; null if the divisor is zero or null, which Python finds in one test."""
+        if NULL in (left.kinds, right.kinds):
+            return NOTHING
+        definition, divisor = self._bind(right)
+        tests = [definition]
+        dividend = left.text
+        if left.is_nullable:
+            defined, dividend = self._bind(left)
+            tests.append(f"{defined} is not None")
+        text = f"{dividend} / {divisor}"
+        if operator == "%":
+            text = f"remainder({dividend}, {divisor})"
+        if right.is_atom and _is_nonzero(right.text) and not left.is_nullable:
+            return Code(f"({text})", NUMBER)
+        return Code(f"({text} if {' and '.join(tests)} else None)", NUMBER | NULL)
+
+    def _first(self, candidates: list[Code]) -> Code:
+        """The first value that is not null."""
+        parts, kinds = [], 0
+        for index, code in enumerate(candidates):
+            is_last = index == len(candidates) - 1
+            if code.kinds == NULL and not is_last:
+                continue
+            if is_last or not code.is_nullable:
+                parts.append(code.text)
+                kinds |= code.kinds
+                break
+            definition, name = self._bind(code)
+            parts.append(f"{name} if {definition} is not None else ")
+            kinds |= code.kinds & ~NULL
+        if len(parts) == 1:
+            return Code(parts[0], kinds)
+        return Code(f"({''.join(parts)})", kinds)
+
+    def _choice(self, test: Expression, then: Expression, otherwise: Expression) -> Code:
+        first, second = self.value(then), self.value(otherwise)
+        text = f"({first.text} if {self.truth(test).text} else {second.text})"
+        return Code(text, first.kinds | second.kinds)
+
+    def _call(self, node: Call) -> Code:
+        name, arguments = node.function, node.arguments
+        match name:
+            case "if":
+                return self._choice(*arguments)
+            case "coalesce":
+                return self._first([self.value(each) for each in arguments])
+            case "now":
+                return Code(NOW_TEXT, TEXT, is_atom=True)
+            case "min" | "max":
+                return self._extreme("<" if name == "min" else ">", node)
+            case "toString":
+                return Code(self.text(self.value(arguments[0])), TEXT)
+            case "concat":
+                return Code(f"({' + '.join(map(self._text_of, arguments))})", TEXT)
+            case "round" if len(arguments) == 1 or isinstance(arguments[1], Literal):
+                return self._round(node)
+            case _:
+                return self._generic(FUNCTIONS[name], arguments)
+
+    def _text_of(self, node: Expression) -> str:
+        return self.text(self.value(node))
+
+    def _extreme(self, operator: str, node: Call) -> Code:
+        """The smaller or larger of two numbers; both are named, as each is written twice."""
+        left, right = (self.number(each) for each in node.arguments)
+        if NULL in (left.kinds, right.kinds):
+            return NOTHING
+        (define_left, first), (define_right, second) = self._bind(left), self._bind(right)
+        tests = [
+            f"{define} is None"
+            for code, define in ((left, define_left), (right, define_right))
+            if code.is_nullable
+        ]
+        if not tests:
+            text = f"({first} if {define_left} {operator} {define_right} else {second})"
+            return Code(text, NUMBER)
+        first_test = first if left.is_nullable else define_left
+        second_test = second if right.is_nullable else define_right
+        chosen = f"{first} if {first_test} {operator} {second_test} else {second}"
+        return Code(f"(None if {' or '.join(tests)} else {chosen})", NUMBER | NULL)
+
+    def _round(self, node: Call) -> Code:
+        """Rounding to a number of decimals that is known, by a function made for it."""
+        decimals: object = 0.0
+        if len(node.arguments) > 1:
+            literal = node.arguments[1]
+            decimals = literal.value if isinstance(literal, Literal) else 0.0
+        known = to_number(decimals)
+        if known is None:
+            return NOTHING
+        name = f"round_{len(self.helpers)}"
+        self.helpers[name] = library.rounder(known)
+        return self._guard(
+            [self.number(node.arguments[0])], lambda refs: f"{name}({refs[0]})", NUMBER
+        )
+
+    def _generic(self, function: Function, arguments: tuple[Expression, ...]) -> Code:
+        """A call of the function's implementation with converted arguments."""
+        name = f"f_{function.name}"
+        self.helpers[name] = function.apply
+        codes = [self._argument(function, index, each) for index, each in enumerate(arguments)]
+        guarded = [code for code, is_guarded in codes if is_guarded]
+
+        def write(references: list[str]) -> str:
+            given = iter(references)
+            texts = [next(given) if is_guarded else code.text for code, is_guarded in codes]
+            if "time" in function.parameters:
+                texts.append(NOW_SECONDS)
+            return f"{name}({', '.join(texts)})"
+
+        return self._guard(guarded, write, function.result)
+
+    def _argument(self, function: Function, index: int, node: Expression) -> tuple[Code, bool]:
+        """An argument as the parameter wants it, and whether null in it makes the result null."""
+        code = self.value(node)
+        match function.parameter(index):
+            case "number":
+                return _to_number(code), True
+            case "list":
+                return _to_list(code), True
+            case "text" | "time":
+                return Code(self.text(code), TEXT), False
+            case _:
+                return code, False
+
+
+def _literal(value: object) -> Code:
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return Code(repr(value), BOOL, is_atom=True)
+    if isinstance(value, str):
+        return Code(repr(value), TEXT, is_atom=True)
+    return Code(repr(value), NUMBER, is_atom=True)
+
+
+def _to_number(code: Code) -> Code:
+    if not code.kinds & ~(NUMBER | NULL):
+        return code
+    if code.kinds == BOOL:
+        return Code(f"(1.0 if {code.text} else 0.0)", NUMBER)
+    if not code.kinds & _NUMERIC:
+        return NOTHING
+    return Code(f"to_number({code.text})", NUMBER | NULL)
+
+
+def _to_list(code: Code) -> Code:
+    if not code.kinds & ~(LIST | NULL):
+        return code
+    if not code.kinds & LIST:
+        return NOTHING
+    return Code(f"to_list({code.text})", LIST | NULL)
+
+
+def _or(code: Code, empty: str) -> str:
+    """Code in which null is replaced by an empty value of the other side's kind."""
+    if code.kinds == NULL:
+        return empty
+    return f"({code.text} or {empty})" if code.is_nullable else code.text
+
+
+def _is_nonzero(text: str) -> bool:
+    """Whether code is a literal number other than zero."""
+    try:
+        return float(text) != 0
+    except ValueError:
+        return False

@@ -1,0 +1,11 @@
+"""What can be wrong with one expression."""
+
+
+class ExpressionError(ValueError):
+    """Raised when an expression cannot be compiled; knows where and what to do."""
+
+    def __init__(self, message: str, position: int, hint: str = "") -> None:
+        self.message = message
+        self.position = position
+        self.hint = hint
+        super().__init__(f"{message} at column {position + 1}" + (f"; {hint}" if hint else ""))

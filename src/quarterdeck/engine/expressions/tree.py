@@ -1,0 +1,92 @@
+"""The tree of an expression. Every node knows where it stands in the text."""
+
+from typing import TypeAlias
+
+import msgspec
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """What all nodes have."""
+
+    position: int
+
+
+class Literal(Node, frozen=True):
+    """A number, a text, true, false or null."""
+
+    value: float | str | bool | None
+
+
+class Name(Node, frozen=True):
+    """A field or computed field."""
+
+    name: str
+
+
+class Unary(Node, frozen=True):
+    """`!x` or `-x`."""
+
+    operator: str
+    operand: "Expression"
+
+
+class Binary(Node, frozen=True):
+    """Arithmetic or a comparison."""
+
+    operator: str
+    left: "Expression"
+    right: "Expression"
+
+
+class Chain(Node, frozen=True):
+    """`a && b && c`, `a || b`, `a ?? b`: flat, so that long lists are not deep."""
+
+    operator: str
+    operands: tuple["Expression", ...]
+
+
+class Condition(Node, frozen=True):
+    """`test ? then : otherwise`."""
+
+    test: "Expression"
+    then: "Expression"
+    otherwise: "Expression"
+
+
+class Call(Node, frozen=True):
+    """A function with its arguments."""
+
+    function: str
+    arguments: tuple["Expression", ...]
+
+
+Expression: TypeAlias = Literal | Name | Unary | Binary | Chain | Condition | Call
+
+
+def children(node: Expression) -> tuple[Expression, ...]:
+    """The nodes right below."""
+    match node:
+        case Unary(operand=operand):
+            return (operand,)
+        case Binary(left=left, right=right):
+            return (left, right)
+        case Chain(operands=operands):
+            return operands
+        case Condition(test=test, then=then, otherwise=otherwise):
+            return (test, then, otherwise)
+        case Call(arguments=arguments):
+            return arguments
+        case _:
+            return ()
+
+
+def names_of(node: Expression) -> dict[str, int]:
+    """Every name with the position where it is first used."""
+    found: dict[str, int] = {}
+    stack: list[Expression] = [node]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, Name):
+            found[at.name] = min(at.position, found.get(at.name, at.position))
+        stack.extend(children(at))
+    return found

@@ -1,0 +1,39 @@
+"""In which order computed fields can be computed, and which of them wait for each other."""
+
+from collections.abc import Mapping
+
+
+class Cycle(ValueError):
+    """Raised when fields need each other; `path` begins and ends with the same name."""
+
+    def __init__(self, path: tuple[str, ...]) -> None:
+        self.path = path
+        super().__init__(" → ".join(path))
+
+
+def sort_by_need(needs: Mapping[str, frozenset[str]]) -> list[str]:
+    """Every name behind the names that it needs; otherwise in the given order.
+
+    Raises:
+        Cycle: naming one.
+    """
+    waiting = {name: needed & needs.keys() for name, needed in needs.items()}
+    order: list[str] = []
+    while waiting:
+        ready = [name for name, needed in waiting.items() if not needed]
+        if not ready:
+            raise Cycle(_find_cycle(waiting))
+        order += ready
+        done = frozenset(ready)
+        waiting = {name: needed - done for name, needed in waiting.items() if name not in done}
+    return order
+
+
+def _find_cycle(waiting: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    """Follow needs until a name comes again; every name here needs another one here."""
+    path = [next(iter(waiting))]
+    while True:
+        following = min(waiting[path[-1]])
+        if following in path:
+            return (*path[path.index(following) :], following)
+        path.append(following)
