@@ -1,7 +1,101 @@
-"""A timer for deadlines that move: cheap to push back, which is what happens to most of them."""
+"""Callbacks at a time, by the event loop or by a clock that a test owns, and moving deadlines."""
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+from quarterdeck.kit.clock import Clock, SystemClock
+
+
+class Handle(Protocol):
+    """A callback that is to come."""
+
+    def cancel(self) -> None:
+        """Do not call it."""
+        ...
+
+    def when(self) -> float:
+        """The time it is called at."""
+        ...
+
+
+class Timers(Protocol):
+    """What time it is, and callbacks; an event loop is one."""
+
+    def time(self) -> float:
+        """Seconds since some fixed point."""
+        ...
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> Handle:
+        """Call back at a time."""
+        ...
+
+
+class ClockTimers:
+    """Callbacks by a clock. Each is a task that sleeps: for tests, not for speed."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def time(self) -> float:
+        """The clock's time."""
+        return self._clock.monotonic()
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> Handle:
+        """Call back when the clock has reached a time."""
+
+        async def run() -> None:
+            await self._clock.sleep(when - self._clock.monotonic())
+            callback()
+
+        task = asyncio.get_running_loop().create_task(run(), name="http-timer")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return _ClockHandle(task, when)
+
+    async def close(self) -> None:
+        """Cancel every callback."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _ClockHandle:
+    def __init__(self, task: asyncio.Task[None], when: float) -> None:
+        self._task = task
+        self._when = when
+
+    def cancel(self) -> None:
+        if self._task is not asyncio.current_task():  # it may be this callback that cancels
+            self._task.cancel()
+
+    def when(self) -> float:
+        return self._when
+
+
+def choose_timers(clock: Clock | None) -> Timers:
+    """The running loop's own timers, unless a clock other than the system's is given."""
+    if clock is None or isinstance(clock, SystemClock):
+        return asyncio.get_running_loop()
+    return ClockTimers(clock)
+
+
+@contextlib.asynccontextmanager
+async def timeout_at(timers: Timers, when: float) -> AsyncIterator[None]:
+    """Cancel the block at a time.
+
+    Raises:
+        TimeoutError: if it was cancelled.
+    """
+    async with asyncio.timeout(None) as limit:
+        handle = timers.call_at(when, lambda: limit.reschedule(0.0))
+        try:
+            yield
+        finally:
+            handle.cancel()
 
 
 class LazyTimer:
@@ -11,21 +105,21 @@ class LazyTimer:
     finds the new deadline and arms it again. So most requests never touch the event loop's heap.
     """
 
-    __slots__ = ("_call", "_handle", "_loop")
+    __slots__ = ("_call", "_handle", "_timers")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-        self._loop = loop
+    def __init__(self, timers: Timers, call: Callable[[], None]) -> None:
+        self._timers = timers
         self._call = call
-        self._handle: asyncio.TimerHandle | None = None
+        self._handle: Handle | None = None
 
     def arm(self, due: float) -> None:
-        """See to it that the owner is called by this time of the loop; never for infinity."""
+        """See to it that the owner is called by this time; never for infinity."""
         handle = self._handle
         if due == float("inf") or (handle is not None and handle.when() <= due):
             return
         if handle is not None:
             handle.cancel()
-        self._handle = self._loop.call_at(due, self._fire)
+        self._handle = self._timers.call_at(due, self._fire)
 
     def disarm(self) -> None:
         """Forget the deadline."""

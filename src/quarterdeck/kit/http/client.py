@@ -1,11 +1,11 @@
 """The client: requests over pooled connections."""
 
-import asyncio
 import ssl
 from collections.abc import AsyncIterator, Iterable
 from types import TracebackType
 from typing import Final, Self
 
+from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http.client_connection import ClientConnection
 from quarterdeck.kit.http.dialer import Dialer, SocketDialer
 from quarterdeck.kit.http.encode import header_lines
@@ -15,6 +15,7 @@ from quarterdeck.kit.http.origin import Origin, parse_origin, split_url
 from quarterdeck.kit.http.pool import Pool
 from quarterdeck.kit.http.response import ClientResponse
 from quarterdeck.kit.http.statistics import ClientStatistics
+from quarterdeck.kit.timer import ClockTimers, Timers, choose_timers
 
 Body = bytes | AsyncIterator[bytes] | None
 
@@ -44,9 +45,13 @@ class Client:
         connect_timeout_s: float = 10.0,
         read_timeout_s: float | None = 30.0,
         dialer: Dialer | None = None,
+        clock: Clock | None = None,
     ) -> None:
+        """`clock` measures every time-out; by default it is the event loop's."""
+        self._clock = clock
+        self._timers: Timers | None = None
         self._dialer = dialer or SocketDialer(
-            tls=tls, proxy=proxy, server_name=server_name, timeout_s=connect_timeout_s
+            tls=tls, proxy=proxy, server_name=server_name, timeout_s=connect_timeout_s, clock=clock
         )
         self._size = pool
         self._limits = limits or ClientLimits()
@@ -118,6 +123,8 @@ class Client:
         self._by_origin.clear()
         for pool in pools:
             await pool.close()
+        if isinstance(self._timers, ClockTimers):
+            await self._timers.close()
 
     def statistics(self) -> ClientStatistics:
         """What is open now, and what happened since the start."""
@@ -150,12 +157,15 @@ class Client:
         origin = parse_origin(prefix)
         pool = self._by_origin.get(origin)
         if pool is None:
+            if self._timers is None:
+                self._timers = choose_timers(self._clock)
             pool = self._by_origin[origin] = Pool(
                 origin,
                 self._dialer,
                 size=self._size,
                 limits=self._limits,
                 wait_s=self._connect_timeout_s,
+                timers=self._timers,
             )
         self._pools[prefix] = pool
         return pool
@@ -166,7 +176,7 @@ class Client:
         if total_at == _NEVER:
             return await pool.acquire(fresh=fresh)
         try:
-            async with asyncio.timeout_at(total_at):
+            async with pool.timeout_at(total_at):
                 return await pool.acquire(fresh=fresh)
         except TimeoutError:
             raise ConnectTimeout(

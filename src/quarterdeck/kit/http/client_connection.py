@@ -13,7 +13,7 @@ from quarterdeck.kit.http.errors import HttpError, PeerGone, ProtocolError, Read
 from quarterdeck.kit.http.headers import Headers
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.response import ClientResponse
-from quarterdeck.kit.timer import LazyTimer
+from quarterdeck.kit.timer import LazyTimer, Timers
 
 _NEVER = float("inf")
 _NAMES_KEPT = 64
@@ -42,6 +42,7 @@ class ClientConnection(asyncio.Protocol):
         "_pump",
         "_read_timeout_s",
         "_response",
+        "_time",
         "_timer",
         "_total_at",
         "_transport",
@@ -61,6 +62,7 @@ class ClientConnection(asyncio.Protocol):
         *,
         on_free: "Callable[[ClientConnection], None]",
         on_gone: "Callable[[ClientConnection], None]",
+        timers: Timers | None = None,
     ) -> None:
         self._limits = limits
         self._on_free = on_free
@@ -74,7 +76,9 @@ class ClientConnection(asyncio.Protocol):
         self._response: ClientResponse | None = None
         self._body_buffer: BodyBuffer | None = None
         self._pump: asyncio.Task[None] | None = None
-        self._timer = LazyTimer(self._loop, self._on_timer)
+        timers = timers or self._loop
+        self._time = timers.time
+        self._timer = LazyTimer(timers, self._on_timer)
         self._heard_at = 0.0
         self._total_at = _NEVER
         self._read_timeout_s: float | None = None
@@ -112,7 +116,7 @@ class ClientConnection(asyncio.Protocol):
         self.has_answered = False
         self._read_timeout_s = read_timeout_s
         self._total_at = total_at
-        self._heard_at = self._loop.time()
+        self._heard_at = self._time()
         waiter: asyncio.Future[ClientResponse] = self._loop.create_future()
         self._waiter = waiter
         self._transport.write(data)
@@ -169,7 +173,7 @@ class ClientConnection(asyncio.Protocol):
         if self._waiter is None and self._response is None:
             self.abort()  # a server has nothing to say between two requests
             return
-        self._heard_at = self._loop.time()
+        self._heard_at = self._time()
         self._unparsed += len(data)
         try:
             self._parser.feed_data(data)
@@ -311,7 +315,7 @@ class ClientConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _resume(self) -> None:
-        self._heard_at = self._loop.time()
+        self._heard_at = self._time()
         if self._transport is not None and not self.is_gone:
             self._transport.resume_reading()
 
@@ -325,7 +329,7 @@ class ClientConnection(asyncio.Protocol):
     def _on_timer(self) -> None:
         if self._waiter is None and self._response is None:
             return
-        now = self._loop.time()
+        now = self._time()
         if self._body_buffer is not None and self._body_buffer.full:
             self._heard_at = now  # it is our side that is slow
         if (due := self._due()) > now:

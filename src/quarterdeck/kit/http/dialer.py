@@ -6,6 +6,7 @@ import ssl
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
+from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http.errors import (
     ConnectError,
     ConnectTimeout,
@@ -14,6 +15,7 @@ from quarterdeck.kit.http.errors import (
     TlsError,
 )
 from quarterdeck.kit.http.origin import Origin
+from quarterdeck.kit.timer import choose_timers, timeout_at
 
 _REPLY_LIMIT = 16 * 1024
 _SHUTDOWN_S = 2.0
@@ -67,11 +69,13 @@ class SocketDialer:
         proxy: str | None,
         server_name: str | None,
         timeout_s: float,
+        clock: Clock | None = None,
     ) -> None:
         self._tls = tls
         self._proxy = None if proxy is None else Proxy(proxy)
         self._server_name = server_name
         self._timeout_s = timeout_s
+        self._clock = clock
 
     async def dial(self, origin: Origin, protocol: asyncio.Protocol) -> None:
         """Connect, through the proxy if there is one.
@@ -80,7 +84,8 @@ class SocketDialer:
             ConnectError: no connection came about.
         """
         try:
-            async with asyncio.timeout(self._timeout_s):
+            timers = choose_timers(self._clock)
+            async with timeout_at(timers, timers.time() + self._timeout_s):
                 await self._dial(origin, protocol)
         except TimeoutError:
             raise ConnectTimeout(

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections import deque
+from contextlib import AbstractAsyncContextManager
 
 from quarterdeck.kit.http.client_connection import ClientConnection
 from quarterdeck.kit.http.dialer import Dialer
 from quarterdeck.kit.http.errors import PeerGone, PoolTimeout
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.origin import Origin
+from quarterdeck.kit.timer import Handle, Timers, timeout_at
 
 
 class Pool:
@@ -17,7 +19,14 @@ class Pool:
     """
 
     def __init__(
-        self, origin: Origin, dialer: Dialer, *, size: int, limits: ClientLimits, wait_s: float
+        self,
+        origin: Origin,
+        dialer: Dialer,
+        *,
+        size: int,
+        limits: ClientLimits,
+        wait_s: float,
+        timers: Timers,
     ) -> None:
         self.origin = origin
         self.dialed = 0
@@ -29,8 +38,13 @@ class Pool:
         self._open: set[ClientConnection] = set()
         self._waiting: deque[asyncio.Future[ClientConnection | None]] = deque()
         self._loop = asyncio.get_running_loop()
-        self.time = self._loop.time
-        self._sweeper: asyncio.TimerHandle | None = None
+        self._timers = timers
+        self.time = timers.time
+        self._sweeper: Handle | None = None
+
+    def timeout_at(self, when: float) -> AbstractAsyncContextManager[None]:
+        """Cancel a block at a time of this pool's timers."""
+        return timeout_at(self._timers, when)
 
     def take_idle(self) -> ClientConnection | None:
         """A connection that is open and unused."""
@@ -60,7 +74,9 @@ class Pool:
                 return handed
 
     async def _dial(self) -> ClientConnection:
-        connection = ClientConnection(self._limits, on_free=self._on_free, on_gone=self._on_gone)
+        connection = ClientConnection(
+            self._limits, on_free=self._on_free, on_gone=self._on_gone, timers=self._timers
+        )
         self._open.add(connection)
         try:
             await self._dialer.dial(self.origin, connection)
@@ -75,7 +91,7 @@ class Pool:
         turn: asyncio.Future[ClientConnection | None] = self._loop.create_future()
         self._waiting.append(turn)
         try:
-            async with asyncio.timeout(self._wait_s):
+            async with timeout_at(self._timers, self.time() + self._wait_s):
                 return await turn
         except TimeoutError:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
@@ -100,7 +116,9 @@ class Pool:
         if not self._hand_on(connection):
             self._idle.append(connection)
             if self._sweeper is None:
-                self._sweeper = self._loop.call_later(self._limits.idle_timeout_s, self._sweep)
+                self._sweeper = self._timers.call_at(
+                    self.time() + self._limits.idle_timeout_s, self._sweep
+                )
 
     def _on_gone(self, connection: ClientConnection) -> None:
         if connection in self._open:
@@ -119,14 +137,14 @@ class Pool:
     def _sweep(self) -> None:
         """Close what has been idle for too long."""
         self._sweeper = None
-        oldest = self._loop.time() - self._limits.idle_timeout_s
+        oldest = self.time() - self._limits.idle_timeout_s
         expired = [each for each in self._idle if each.idle_since <= oldest]
         self._idle = [each for each in self._idle if each.idle_since > oldest]
         for connection in expired:
             connection.close()
         if self._idle:
             due = min(each.idle_since for each in self._idle) + self._limits.idle_timeout_s
-            self._sweeper = self._loop.call_at(due, self._sweep)
+            self._sweeper = self._timers.call_at(due, self._sweep)
 
     def _drop_idle(self) -> None:
         idle, self._idle = self._idle, []

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from quarterdeck.kit import http
+from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.http import ClientLimits, Request, Response, StreamResponse
 from quarterdeck.testing.waiting import eventually
 
@@ -27,12 +28,16 @@ async def echo(request: Request) -> Answer:
 async def scripted(script: Script) -> AsyncIterator[str]:
     """A server that does what the script says, for each connection."""
 
+    running: set[asyncio.StreamWriter] = set()
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        running.add(writer)
         try:
             with suppress(OSError, asyncio.IncompleteReadError):
                 await script(reader, writer)
         finally:
             writer.close()
+            running.discard(writer)
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
@@ -41,7 +46,7 @@ async def scripted(script: Script) -> AsyncIterator[str]:
     finally:
         server.close()
         await server.wait_closed()
-        await asyncio.sleep(0.01)
+        await eventually(lambda: not running)
 
 
 @asynccontextmanager
@@ -164,8 +169,7 @@ async def test_a_bad_head_fails_the_request(answer: bytes, error: type[Exception
     async with scripted(script) as url, http.Client() as client:
         with pytest.raises(error):
             await client.request("GET", url)
-        await asyncio.sleep(0.01)
-        assert client.statistics().connections == 0
+        await eventually(lambda: client.statistics().connections == 0)
 
 
 async def test_a_body_cut_short_is_a_gone_peer() -> None:
@@ -208,46 +212,70 @@ async def test_an_answer_nobody_asked_for_ends_the_connection() -> None:
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(OK)
-        await asyncio.sleep(0.01)
+        await answered.wait()
         writer.write(OK.replace(b"ok", b"no"))
         await reader.read()
 
+    answered = asyncio.Event()
     async with scripted(script) as url, http.Client() as client:
         assert await (await client.request("GET", url)).read() == b"ok"
-        await asyncio.sleep(0.03)
-        assert client.statistics().connections == 0
+        answered.set()
+        await eventually(lambda: client.statistics().connections == 0)
+        answered.clear()
         assert await (await client.request("GET", url)).read() == b"ok"
+        answered.set()
 
 
 async def test_silence_and_slowness_are_timeouts() -> None:
-    release = asyncio.Event()
+    release, clock = asyncio.Event(), VirtualClock()
 
     async def handler(request: Request) -> Answer:
         async def run(writer: http.BodyWriter) -> None:
-            while not writer.closing.is_set():
-                await writer.write(b"tick\n")
-                await asyncio.sleep(0.02 if request.path == "/ticks" else 60)
+            await writer.write(b"tick\n")
+            await writer.closing.wait()
 
         if request.path == "/nothing":
             await release.wait()
         return StreamResponse(200, [], run)
 
-    async with pair(handler, client=http.Client(read_timeout_s=0.1)) as (client, url, _):
-        with pytest.raises(http.ReadTimeout, match="silent"):
-            await client.request("GET", f"{url}/nothing")
-        quiet = await client.request("GET", f"{url}/quiet")
-        with pytest.raises(http.ReadTimeout, match="silent"):
-            await quiet.read()
-        ticks = await client.request("GET", f"{url}/ticks", timeout_s=0.2)
+    client = http.Client(read_timeout_s=10, clock=clock)
+    async with pair(handler, client=client) as (_, url, server):
+        nothing = asyncio.ensure_future(client.request("GET", f"{url}/nothing"))
+        await eventually(lambda: server.statistics().requests_running)
+        await clock.advance(9)
+        assert not nothing.done()
+        await clock.advance(1)
+        with pytest.raises(http.ReadTimeout, match="silent for 10 s"):
+            await nothing
+        quiet = await _after_a_tick(await client.request("GET", f"{url}/quiet"))
+        await clock.advance(10)
+        with pytest.raises(http.ReadTimeout, match="silent for 10 s"):
+            await quiet
+        slow = await client.request("GET", f"{url}/slow", timeout_s=20, read_timeout_s=30)
+        late = await _after_a_tick(slow)
+        await clock.advance(20)
         with pytest.raises(http.ReadTimeout, match="whole request"):
-            await ticks.read()
+            await late
         patient = await client.request("GET", f"{url}/quiet", read_timeout_s=None)
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await patient.read()
-        await asyncio.sleep(0)
-        assert client.statistics().connections == 0
+        stream = await _after_a_tick(patient)
+        await clock.advance(3600)
+        assert not stream.done()
+        stream.cancel()
+        with suppress(asyncio.CancelledError):
+            await stream
+        await eventually(lambda: client.statistics().connections == 0)
         release.set()
+
+
+async def _after_a_tick(response: http.ClientResponse) -> "asyncio.Future[bytes]":
+    """What reads on, once the first line has arrived."""
+    lines = response.lines()
+    assert await anext(lines) == b"tick"
+
+    async def read() -> bytes:
+        return await anext(lines)
+
+    return asyncio.ensure_future(read())
 
 
 async def test_cancellation_closes_the_connection() -> None:
@@ -261,8 +289,7 @@ async def test_cancellation_closes_the_connection() -> None:
         request.cancel()
         with suppress(asyncio.CancelledError):
             await request
-        await asyncio.sleep(0.01)
-        assert client.statistics().connections == 0
+        await eventually(lambda: client.statistics().connections == 0)
 
 
 async def test_leaving_a_body_closes_its_connection() -> None:
@@ -279,8 +306,7 @@ async def test_leaving_a_body_closes_its_connection() -> None:
             async for line in response.lines():
                 assert line == b"line"
                 break
-        await asyncio.sleep(0.01)
-        assert client.statistics().connections == 0
+        await eventually(lambda: client.statistics().connections == 0)
         await eventually(lambda: not server.statistics().requests_running)
 
 
@@ -289,11 +315,12 @@ async def test_a_consumer_that_does_not_read_holds_the_server_back() -> None:
         return Response(200, [], bytes(16 << 20))
 
     limits = ClientLimits(buffer_bytes=1000)
-    async with pair(handler, client=http.Client(limits=limits, read_timeout_s=0.05)) as (
-        client, url, _,
-    ):  # fmt: skip
+    clock = VirtualClock()
+    client = http.Client(limits=limits, read_timeout_s=10, clock=clock)
+    async with pair(handler, client=client) as (_, url, _server):
         response = await client.request("GET", url)
-        await asyncio.sleep(0.15)  # a full buffer is our slowness, not the server's
+        await eventually(lambda: response._body_buffer.full)
+        await clock.advance(100)  # a full buffer is our slowness, not the server's
         assert not response.is_complete
         assert len(await response.read()) == 16 << 20
 
@@ -331,17 +358,20 @@ async def test_a_full_pool_makes_callers_wait_in_order() -> None:
 
 async def test_a_pool_that_stays_busy_is_a_timeout() -> None:
     async def handler(request: Request) -> Answer:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
         return Response(200, [])
 
-    client = http.Client(pool=1, connect_timeout_s=0.05)
+    clock = VirtualClock()
+    client = http.Client(pool=1, connect_timeout_s=10, read_timeout_s=None, clock=clock)
     async with pair(handler, client=client) as (_, url, server):
         first = asyncio.ensure_future(client.request("GET", url))
         await eventually(lambda: server.statistics().requests_running)
-        with pytest.raises(http.PoolTimeout):
-            await client.request("GET", url)
-        with pytest.raises(http.ConnectTimeout):
-            await client.request("GET", url, timeout_s=0.01)
+        for timeout_s, error in ((None, http.PoolTimeout), (5, http.ConnectTimeout)):
+            second = asyncio.ensure_future(client.request("GET", url, timeout_s=timeout_s))
+            await eventually(lambda: client.statistics().waiting)
+            await clock.advance(timeout_s or 10)
+            with pytest.raises(error):
+                await second
         first.cancel()
         with suppress(asyncio.CancelledError):
             await first
@@ -366,21 +396,28 @@ async def test_a_connection_that_does_not_come_about_times_out() -> None:
         for filler in fillers:
             filler.setblocking(False)
             filler.connect_ex(address)
-        async with http.Client(connect_timeout_s=0.1) as client:
-            with pytest.raises(http.ConnectTimeout):
-                await client.request("GET", f"http://127.0.0.1:{address[1]}")
+        clock = VirtualClock()
+        async with http.Client(connect_timeout_s=10, clock=clock) as client:
+            url = f"http://127.0.0.1:{address[1]}"
+            request = asyncio.ensure_future(client.request("GET", url))
+            await eventually(lambda: clock.next_deadline is not None)
+            await clock.advance(10)
+            with pytest.raises(http.ConnectTimeout, match="within 10 s"):
+                await request
         for filler in fillers:
             filler.close()
 
 
 async def test_idle_connections_are_closed_after_a_while() -> None:
-    client = http.Client(limits=ClientLimits(idle_timeout_s=0.05))
+    clock = VirtualClock()
+    client = http.Client(limits=ClientLimits(idle_timeout_s=10), clock=clock)
     async with pair(client=client) as (_, url, server):
         await (await client.request("GET", url)).read()
+        await clock.advance(9)
         assert client.statistics().idle == 1
-        async with asyncio.timeout(60):
-            await eventually(lambda: not server.statistics().connections)
-        assert client.statistics().connections == 0
+        await clock.advance(1)
+        await eventually(lambda: not server.statistics().connections)
+        await eventually(lambda: not client.statistics().connections)
 
 
 async def test_closing_the_client_ends_what_is_under_way() -> None:
@@ -495,6 +532,16 @@ async def test_callers_that_give_up_hand_their_connection_on() -> None:
         assert client.statistics().waiting == 0 and server.statistics().connections <= 2
 
 
+async def _rests(read: Callable[[], int]) -> int:
+    """The figure, once it stays the same for a while."""
+    for _ in range(5):
+        before = read()
+        await asyncio.sleep(0.1)
+        if read() == before:
+            break
+    return before
+
+
 async def test_a_large_streamed_body_waits_for_a_slow_server() -> None:
     started = asyncio.Event()
     release = asyncio.Event()
@@ -514,8 +561,7 @@ async def test_a_large_streamed_body_waits_for_a_slow_server() -> None:
     async with pair(handler) as (client, url, _):
         asked = asyncio.ensure_future(client.request("POST", url, body=large()))
         await started.wait()
-        await asyncio.sleep(0.05)
-        assert sent < 400
+        assert await _rests(lambda: sent) < 400
         release.set()
         assert await (await asked).read() == b"40000000"
 

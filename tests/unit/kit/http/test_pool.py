@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.kit import http
+from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.http import ClientLimits, Request, Response
 from quarterdeck.testing.waiting import eventually
 
@@ -70,25 +71,35 @@ async def test_a_caller_that_gives_up_costs_nobody_the_connection() -> None:
 
 
 async def test_waiting_for_a_connection_ends_after_its_time() -> None:
-    async with served(pool=1, connect_timeout_s=0.02) as (gate, client, _):
+    clock = VirtualClock()
+    async with served(pool=1, connect_timeout_s=10, clock=clock) as (gate, client, _):
         first = asyncio.ensure_future(get(client))
         await eventually(lambda: gate.seen)
+        second = asyncio.ensure_future(get(client))
+        await eventually(lambda: client.statistics().waiting)
+        await clock.advance(10)
         with pytest.raises(http.PoolTimeout, match="all 1 connections to server stayed busy"):
-            await get(client)
+            await second
         gate.open.set()
         assert await first == b"hello"
         assert client.statistics().waiting == 0
 
 
 async def test_idle_connections_are_closed_after_their_time() -> None:
-    limits = ClientLimits(idle_timeout_s=0.03)
-    async with served(limits=limits) as (gate, client, server):
+    clock = VirtualClock()
+    async with served(limits=ClientLimits(idle_timeout_s=30), clock=clock) as (
+        gate,
+        client,
+        server,
+    ):
         gate.open.set()
         await asyncio.gather(get(client), get(client))
         assert client.statistics().idle == 2
-        await asyncio.sleep(0.02)
+        await clock.advance(20)
         await get(client)
+        await clock.advance(10)
         await eventually(lambda: client.statistics().connections == 1)
+        await clock.advance(20)
         await eventually(lambda: client.statistics().connections == 0)
         await eventually(lambda: server.statistics().connections == 0)
 
