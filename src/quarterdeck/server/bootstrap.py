@@ -16,8 +16,9 @@ from quarterdeck.server.custom.establishment import FIELD_MANAGER, EstablishingC
 from quarterdeck.server.custom.finalizer import DefinitionFinalizer
 from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.kinds.reviews import build_review_resources
+from quarterdeck.server.registry.codec import build_encoder
+from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.resource import STATUS, Object
-from quarterdeck.server.write import generate_uid
 from quarterdeck.storage import Entry, RevisionConflict, StoreEvent, StoreKey
 
 BUILTIN = "built-in"
@@ -107,7 +108,7 @@ def _build_namespace(core: Core, name: str) -> Callable[[int], bytes]:
         "apiVersion": "v1",
         "metadata": {
             "name": name,
-            "uid": generate_uid(core),
+            "uid": generate_uid(core.random),
             "resourceVersion": "",
             "creationTimestamp": format_time(core.clock.now()),
             "labels": {"kubernetes.io/metadata.name": name},
@@ -115,9 +116,4 @@ def _build_namespace(core: Core, name: str) -> Callable[[int], bytes]:
         "spec": {"finalizers": ["kubernetes"]},
         "status": {"phase": "Active"},
     }
-
-    def encode(revision: int) -> bytes:
-        value["metadata"] = value["metadata"] | {"resourceVersion": str(revision)}
-        return kit_json.encode(value)
-
-    return encode
+    return build_encoder(value)

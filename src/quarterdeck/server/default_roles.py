@@ -12,9 +12,9 @@ from quarterdeck.server.authorization.rbac.policy import (
     merge_role,
 )
 from quarterdeck.server.core import Core
-from quarterdeck.server.write import generate_uid
+from quarterdeck.server.registry.codec import build_encoder
+from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.storage import Entry, StoreKey, Ticket
-from quarterdeck.storage.types import Encode
 
 _ROLES = ("Role", "ClusterRole")
 
@@ -33,9 +33,9 @@ def _reconcile_one(core: Core, default: dict[str, Any]) -> Ticket | None:
     key = StoreKey(resource, metadata.get("namespace", ""), metadata["name"])
     entry = core.store.get(key)
     if entry is None:
-        metadata["uid"] = generate_uid(core)
+        metadata["uid"] = generate_uid(core.random)
         metadata["creationTimestamp"] = format_time(core.clock.now())
-        return core.store.put(key, _encoder(default), expected=0)
+        return core.store.put(key, build_encoder(default), expected=0)
     return _complete(core, entry, default)
 
 
@@ -45,12 +45,4 @@ def _complete(core: Core, entry: Entry, default: dict[str, Any]) -> Ticket | Non
     merged = merge(existing, default)
     if merged is None:
         return None
-    return core.store.put(entry.key, _encoder(merged), expected=entry.revision)
-
-
-def _encoder(value: dict[str, Any]) -> Encode:
-    def encode(revision: int) -> bytes:
-        value["metadata"]["resourceVersion"] = str(revision)
-        return kit_json.encode(value)
-
-    return encode
+    return core.store.put(entry.key, build_encoder(merged), expected=entry.revision)

@@ -22,7 +22,7 @@ class Admission:
         self._async_plugins = tuple(async_plugins)
 
     @property
-    def waits(self) -> bool:
+    def has_async_plugins(self) -> bool:
         """Whether any plugin has to ask somebody."""
         return bool(self._async_plugins)
 

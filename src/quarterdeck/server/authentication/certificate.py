@@ -5,6 +5,7 @@ tags here spares the start of every server the load of a whole cryptography libr
 """
 
 import functools
+from typing import NamedTuple
 
 _COMMON_NAME = bytes.fromhex("550403")
 _ORGANIZATION = bytes.fromhex("55040a")
@@ -16,20 +17,13 @@ class CertificateError(ValueError):
     """Raised when bytes are not a certificate."""
 
 
-class Subject(tuple[str, tuple[str, ...]]):
-    """The common name and the organizations of a certificate."""
+class Subject(NamedTuple):
+    """The names in the subject of a certificate."""
 
-    __slots__ = ()
-
-    @property
-    def common_name(self) -> str:
-        """The user's name."""
-        return self[0]
-
-    @property
-    def organizations(self) -> tuple[str, ...]:
-        """The user's groups."""
-        return self[1]
+    common_name: str
+    """The user's name."""
+    organizations: tuple[str, ...]
+    """The user's groups."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -73,7 +67,7 @@ def _parse_names(sequence: bytes) -> Subject:
                 common_name = text
             elif oid == _ORGANIZATION:
                 organizations.append(text)
-    return Subject((common_name, tuple(organizations)))
+    return Subject(common_name, tuple(organizations))
 
 
 def _read_element(data: bytes, at: int) -> tuple[int, bytes, int]:

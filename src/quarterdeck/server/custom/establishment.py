@@ -15,6 +15,7 @@ from typing import Any
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.custom import accepted_names
 from quarterdeck.server.custom.finalizer import DEFINITIONS
+from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Entry, Store, StoreEvent
@@ -76,13 +77,8 @@ class EstablishingController:
         if after["status"] == before.get("status"):
             return
         value = self._track(before, after)
-
-        def encode(revision: int) -> bytes:
-            value["metadata"]["resourceVersion"] = str(revision)
-            return kit_json.encode(value)
-
         try:
-            self._store.put(entry.key, encode, expected=entry.revision)
+            self._store.put(entry.key, build_encoder(value), expected=entry.revision)
         except StorageError:
             return  # the store is closing or full; the next start finishes this
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.custom.definition import CLEANUP, KIND, build_bundle_name
 from quarterdeck.server.registry import deletion
+from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Context, Object, Resource
 from quarterdeck.storage import Entry, Store, StoreEvent, StoreKey
@@ -88,9 +89,9 @@ class DefinitionFinalizer:
         value: Object = kit_json.decode(present.value)
         is_kept, is_changed = self._begin(resource, value)
         if not is_kept:
-            self._store.delete(entry.key, _build_encoder(value), expected=present.revision)
+            self._store.delete(entry.key, build_encoder(value), expected=present.revision)
         elif is_changed:
-            self._store.put(entry.key, _build_encoder(value), expected=present.revision)
+            self._store.put(entry.key, build_encoder(value), expected=present.revision)
         return not is_kept or is_changed
 
     def _begin(self, resource: Resource | None, value: Object) -> tuple[bool, bool]:
@@ -110,15 +111,7 @@ class DefinitionFinalizer:
             return
         if others:
             metadata["finalizers"] = others
-            self._store.put(key, _build_encoder(definition), expected=entry.revision)
+            self._store.put(key, build_encoder(definition), expected=entry.revision)
         else:
             metadata.pop("finalizers", None)
-            self._store.delete(key, _build_encoder(definition), expected=entry.revision)
-
-
-def _build_encoder(value: Object) -> Callable[[int], bytes]:
-    def encode(revision: int) -> bytes:
-        value["metadata"]["resourceVersion"] = str(revision)
-        return kit_json.encode(value)
-
-    return encode
+            self._store.delete(key, build_encoder(definition), expected=entry.revision)

@@ -7,7 +7,7 @@ from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.kinds import eviction_budget
-from quarterdeck.server.registry.codec import decode_stored
+from quarterdeck.server.registry.codec import build_encoder, decode_stored
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
@@ -64,13 +64,9 @@ def _spend(core: Core, call: Call, pod: Object, *, is_dry_run: bool) -> Awaitabl
     if is_dry_run:
         return None
 
-    def encode(revision: int) -> bytes:
-        budget["metadata"]["resourceVersion"] = str(revision)
-        return kit_json.encode(budget)
-
     key = StoreKey(BUDGETS, call.path.namespace, budget["metadata"]["name"])
     revision = int(budget["metadata"]["resourceVersion"])
     try:
-        return core.store.put(key, encode, expected=revision)
+        return core.store.put(key, build_encoder(budget), expected=revision)
     except RevisionConflict as error:  # the state just read is the newest decided one
         raise write.build_conflict(call, write.MODIFIED) from error

@@ -1,5 +1,7 @@
 """The codec of stored objects: from stored bytes to an object in the version of a resource."""
 
+from collections.abc import Callable
+
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.registry.resource import Object, Resource
 
@@ -16,3 +18,17 @@ def encode_served(resource: Resource, value: bytes) -> bytes:
     if resource.strategy.stored_as_served:
         return value
     return kit_json.encode(resource.strategy.to_served(kit_json.decode(value)))
+
+
+def build_encoder(value: Object, resource: Resource | None = None) -> Callable[[int], bytes]:
+    """Build the function that encodes an object for storage once its revision is known.
+
+    The resourceVersion is written into `value`. Without a resource it is stored as it is.
+    """
+    metadata = value["metadata"]
+
+    def encode(revision: int) -> bytes:
+        metadata["resourceVersion"] = str(revision)
+        return kit_json.encode(value if resource is None else resource.strategy.to_stored(value))
+
+    return encode

@@ -17,9 +17,6 @@ KNOWN_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _EVENT = ("v1", "Event")
 
 
-_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
-
-
 def validate_metadata(
     metadata: Mapping[str, Any], name_problems: NameProblems, *, namespaced: bool
 ) -> list[FieldError]:
@@ -71,7 +68,7 @@ def validate_finalizers(metadata: Mapping[str, Any]) -> list[FieldError]:
     return [
         invalid(f"metadata.finalizers[{index}]", each, text)
         for index, each in enumerate(metadata.get("finalizers") or ())
-        if "/" not in each and each not in _STANDARD_FINALIZERS
+        if "/" not in each and each not in KNOWN_FINALIZERS
     ]
 
 

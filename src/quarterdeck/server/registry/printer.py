@@ -43,13 +43,6 @@ def format_age(timestamp: object, now: datetime) -> str:
     return format_duration((now - then).total_seconds())
 
 
-def format_time_left(timestamp: object, now: datetime) -> str:
-    """How long until a timestamp; `<unknown>` without one."""
-    if not isinstance(timestamp, str) or not timestamp:
-        return UNKNOWN
-    return format_duration((rfc3339.parse(timestamp) - now).total_seconds())
-
-
 def format_duration(seconds: float) -> str:
     """A duration the way `kubectl get` prints ages."""
     if seconds < -1:

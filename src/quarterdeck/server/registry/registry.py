@@ -4,13 +4,10 @@ Built-in kinds are registered once; the resources of a CustomResourceDefinition 
 that is replaced as a whole, so that a request sees either all of its versions or none.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from quarterdeck.meta.identity import GVK, GVR, GroupVersion
 from quarterdeck.server.registry.resource import Resource
-
-Listener = Callable[[], None]
-"""Called after every change, on the loop's thread; must not fail."""
 
 
 class Registry:
@@ -26,7 +23,6 @@ class Registry:
         self._by_gvr: dict[GVR, Resource] = {}
         self._by_kind: dict[GVK, Resource] = {}
         self._versions: dict[GroupVersion, None] = {}
-        self._listeners: list[Listener] = []
 
     def put(self, bundle: str, resources: Iterable[Resource]) -> None:
         """Register a bundle, or replace the one of that name."""
@@ -64,11 +60,6 @@ class Registry:
     def __len__(self) -> int:
         return len(self._by_gvr)
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` after every change; the answer ends that."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
-
     def _rebuild(self) -> None:
         resources = [resource for bundle in self._bundles.values() for resource in bundle]
         self._by_gvr = {resource.gvr: resource for resource in resources}
@@ -77,5 +68,3 @@ class Registry:
             GroupVersion(resource.gvr.group, resource.gvr.version): None for resource in resources
         }
         self.generation += 1
-        for listener in tuple(self._listeners):
-            listener()

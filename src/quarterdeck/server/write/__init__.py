@@ -7,7 +7,7 @@ is made again. The answer is given after the commit. `creation` and `change` are
 """
 
 from quarterdeck.server.write.change import update
-from quarterdeck.server.write.creation import create, generate_uid
+from quarterdeck.server.write.creation import create
 from quarterdeck.server.write.deletion import delete
 from quarterdeck.server.write.result import (
     MODIFIED,
@@ -15,7 +15,6 @@ from quarterdeck.server.write.result import (
     Intent,
     Written,
     build_conflict,
-    build_encoder,
     build_not_found,
     get_current,
 )
@@ -26,11 +25,9 @@ __all__ = [
     "Intent",
     "Written",
     "build_conflict",
-    "build_encoder",
     "build_not_found",
     "create",
     "delete",
-    "generate_uid",
     "get_current",
     "update",
 ]

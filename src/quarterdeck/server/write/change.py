@@ -4,7 +4,7 @@ from quarterdeck.meta.field import Bare, invalid
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry import metadata_validation as rules
-from quarterdeck.server.registry.codec import decode_stored
+from quarterdeck.server.registry.codec import build_encoder, decode_stored
 from quarterdeck.server.registry.deletion import is_finished
 from quarterdeck.server.registry.resource import Context, Object
 from quarterdeck.server.request.call import Call
@@ -16,7 +16,6 @@ from quarterdeck.server.write.result import (
     Written,
     build_attributes,
     build_conflict,
-    build_encoder,
     build_written,
     get_current,
     validate_finalizers_of,
@@ -59,12 +58,12 @@ async def update(
             value = field_managers.track_fields(core, call, value, old, manager=intent.manager)
         attempt = build_attributes(call, "update", intent, value=value, old=old)
         core.admission.admit(attempt)
-        if core.admission.waits:
+        if core.admission.has_async_plugins:
             await core.admission.admit_async(attempt)
         call.resource.strategy.prepare_update(value, old, context)
         if call.resource.strategy.bumps_generation(value, old, context):
             value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-        if core.admission.waits:
+        if core.admission.has_async_plugins:
             await core.admission.validate_async(attempt)
         _validate_changed(call, value, old, context)
         core.admission.validate(attempt)
@@ -146,7 +145,7 @@ async def _store_changed(
         if not intent.is_dry_run:
             version = value["metadata"].get("resourceVersion")
             ticket = core.store.delete(
-                entry.key, build_encoder(call, value), expected=entry.revision
+                entry.key, build_encoder(value, call.resource), expected=entry.revision
             )
             await ticket
             value["metadata"]["resourceVersion"] = version
@@ -156,7 +155,7 @@ async def _store_changed(
         return build_written(call, old, entry)
     if intent.is_dry_run:
         return Written(value, None)
-    ticket = core.store.put(entry.key, build_encoder(call, value), expected=entry.revision)
+    ticket = core.store.put(entry.key, build_encoder(value, call.resource), expected=entry.revision)
     stored = await ticket
     await wait_for_completion(core, call, stored)
     return build_written(call, value, stored)

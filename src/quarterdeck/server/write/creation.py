@@ -1,11 +1,11 @@
 """New objects: from a shaped body to a durable object."""
 
-import uuid
-
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry import metadata_validation as rules
+from quarterdeck.server.registry.codec import build_encoder
+from quarterdeck.server.registry.name_generator import generate_name, generate_uid
 from quarterdeck.server.registry.resource import Context, Object, Strategy
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_namespace
@@ -14,7 +14,6 @@ from quarterdeck.server.write.result import (
     Intent,
     Written,
     build_attributes,
-    build_encoder,
     build_written,
     validate_finalizers_of,
     wait_for_completion,
@@ -23,9 +22,6 @@ from quarterdeck.server.write.result import (
 from quarterdeck.storage import RevisionConflict, StoreKey
 from quarterdeck.wire.status import AlreadyExists, ApiError, Invalid
 
-_NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_NAME_BASE_LIMIT = 58
-_NAME_SUFFIX = 5
 _NAME_ATTEMPTS = 8
 
 
@@ -48,12 +44,12 @@ async def create(
         metadata = value["metadata"]
     attributes = build_attributes(call, "create", intent, value=value)
     core.admission.admit(attributes)
-    if core.admission.waits:
+    if core.admission.has_async_plugins:
         await core.admission.admit_async(attributes)
     _fill_metadata(core, strategy, metadata, context)
     strategy.prepare_create(value, context)
-    if core.admission.waits:
-        _generate_name(core, metadata)
+    if core.admission.has_async_plugins:
+        _name_object(core, metadata)
         await core.admission.validate_async(attributes)
     return await _store_new(core, call, attributes, context=context)
 
@@ -67,7 +63,7 @@ async def _store_new(
     for _ in range(_NAME_ATTEMPTS if generated else 1):
         if generated:
             metadata.pop("name", None)
-        _generate_name(core, metadata)
+        _name_object(core, metadata)
         _validate_new(core, call, value, context)
         core.admission.validate(attributes)
         key = StoreKey(call.resource.stored_name, call.path.namespace, metadata["name"])
@@ -76,7 +72,7 @@ async def _store_new(
                 return Written(value, None, created=True)
             continue
         try:
-            ticket = core.store.put(key, build_encoder(call, value), expected=0)
+            ticket = core.store.put(key, build_encoder(value, call.resource), expected=0)
         except RevisionConflict:
             continue
         entry = await ticket
@@ -107,21 +103,15 @@ def _fill_metadata(core: Core, strategy: Strategy, metadata: Object, context: Co
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
         metadata.pop(name, None)
     metadata.pop("resourceVersion", None)
-    metadata["uid"] = generate_uid(core)
+    metadata["uid"] = generate_uid(core.random)
     metadata["creationTimestamp"] = format_time(context.now)
     if strategy.has_generation:
         metadata["generation"] = 1
 
 
-def generate_uid(core: Core) -> str:
-    """A fresh identity."""
-    return str(uuid.UUID(int=core.random.getrandbits(128), version=4))
-
-
-def _generate_name(core: Core, metadata: Object) -> None:
+def _name_object(core: Core, metadata: Object) -> None:
     """Make up a name from `generateName`, if there is no name."""
     base = metadata.get("generateName")
     if metadata.get("name") or not base:
         return
-    suffix = "".join(core.random.choices(_NAME_ALPHABET, k=_NAME_SUFFIX))
-    metadata["name"] = base[:_NAME_BASE_LIMIT] + suffix
+    metadata["name"] = generate_name(base, core.random)

@@ -3,7 +3,7 @@
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
-from quarterdeck.server.registry.codec import decode_stored
+from quarterdeck.server.registry.codec import build_encoder, decode_stored
 from quarterdeck.server.registry.deletion import begin_deletion
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
@@ -11,7 +11,6 @@ from quarterdeck.server.write.result import (
     MODIFIED,
     Written,
     build_conflict,
-    build_encoder,
     get_current,
 )
 from quarterdeck.storage import Entry, RevisionConflict
@@ -43,7 +42,7 @@ async def delete(core: Core, call: Call, options: DeleteOptions) -> Written:
         )
         core.admission.admit(attributes)
         core.admission.validate(attributes)
-        if core.admission.waits:
+        if core.admission.has_async_plugins:
             await core.admission.admit_async(attributes)
             await core.admission.validate_async(attributes)
         try:
@@ -87,12 +86,12 @@ async def _begin_or_delete(
     is_kept, is_changed = begin_deletion(call.resource, value, options, context=context)
     if not is_kept:
         if not options.dry_run:
-            encode = build_encoder(call, value)
+            encode = build_encoder(value, call.resource)
             await core.store.delete(entry.key, encode, expected=entry.revision)
             value["metadata"]["resourceVersion"] = old["metadata"].get("resourceVersion")
         return Written(value, None, deleted=True)
     if is_changed and not options.dry_run:
-        encode = build_encoder(call, value)
+        encode = build_encoder(value, call.resource)
         await core.store.put(entry.key, encode, expected=entry.revision)
     else:
         await wait_until_durable(core, entry)

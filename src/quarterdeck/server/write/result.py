@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import FieldError
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
@@ -62,17 +61,6 @@ def build_conflict(call: Call, why: str) -> Conflict:
     """The 409 for the object a call names."""
     gvr = call.resource.gvr
     return Conflict.of(gvr.resource, call.path.name, why, group=gvr.group)
-
-
-def build_encoder(call: Call, value: Object) -> Callable[[int], bytes]:
-    """Makes the stored bytes of an object once its revision is known."""
-    strategy, metadata = call.resource.strategy, value["metadata"]
-
-    def encode(revision: int) -> bytes:
-        metadata["resourceVersion"] = str(revision)
-        return kit_json.encode(strategy.to_stored(value))
-
-    return encode
 
 
 async def wait_for_completion(core: Core, call: Call, entry: Entry | None) -> None:

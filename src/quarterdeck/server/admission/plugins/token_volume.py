@@ -4,11 +4,11 @@ import random
 from typing import Any
 
 from quarterdeck.server.kinds.fields import get_items
+from quarterdeck.server.registry.name_generator import generate_suffix
 from quarterdeck.server.registry.resource import Object
 
 _PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 _PREFIX = "kube-api-access-"
-_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SECONDS = 3607
 """An hour and a bit, so that a token that lasts exactly an hour can be told apart."""
 
@@ -16,7 +16,7 @@ _SECONDS = 3607
 def mount_token(spec: Object, rng: random.Random) -> None:
     """Add the volume, and mount it in every container that mounts nothing there."""
     existing = [each for each in get_items(spec, "volumes") if each["name"].startswith(_PREFIX)]
-    name = existing[0]["name"] if existing else _PREFIX + "".join(rng.choices(_ALPHABET, k=5))
+    name = existing[0]["name"] if existing else _PREFIX + generate_suffix(rng)
     mounted = False
     for member in ("initContainers", "containers"):
         for container in get_items(spec, member):

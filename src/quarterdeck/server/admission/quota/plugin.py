@@ -6,12 +6,12 @@ the change of the quota makes its controller count again.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.quota.check import Charge, QuotaExceeded, compute_charges
 from quarterdeck.server.admission.quota.usage import is_charged
+from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreEvent, StoreKey
 from quarterdeck.wire.status import Forbidden
@@ -63,14 +63,9 @@ class ResourceQuota:
     def _put(self, charge: Charge) -> None:
         metadata = charge.quota["metadata"]
         status = {**(charge.quota.get("status") or {}), "used": charge.used}
-        value: dict[str, Any] = {**charge.quota, "status": status}
-
-        def encode(revision: int) -> bytes:
-            value["metadata"] = {**metadata, "resourceVersion": str(revision)}
-            return kit_json.encode(value)
-
+        value = {**charge.quota, "metadata": dict(metadata), "status": status}
         key = StoreKey(QUOTAS, metadata.get("namespace", ""), metadata["name"])
-        self._store.put(key, encode, expected=int(metadata["resourceVersion"]))
+        self._store.put(key, build_encoder(value), expected=int(metadata["resourceVersion"]))
 
     def _follow(self, events: Sequence[StoreEvent]) -> None:
         for event in events:

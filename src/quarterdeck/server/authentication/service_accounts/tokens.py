@@ -4,7 +4,6 @@ A signature alone is not enough: the account, and what the token is bound to, mu
 with the same uid. Deleting either ends every token of it at once.
 """
 
-import uuid
 from collections.abc import Sequence
 from datetime import timedelta
 from random import Random
@@ -19,6 +18,7 @@ from quarterdeck.server.authentication.service_accounts.claims import (
 )
 from quarterdeck.server.authentication.service_accounts.signing_key import BadToken, SigningKey
 from quarterdeck.server.authentication.user import AUTHENTICATED, SERVICE_ACCOUNTS, User
+from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.storage import Store, StoreKey
 from quarterdeck.wire.status import Unauthorized
@@ -57,7 +57,7 @@ class ServiceAccountTokens:
             audiences=tuple(audiences),
             issued=now,
             expires=now + seconds,
-            identifier=str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
+            identifier=generate_uid(self._random),
             bound=bound,
         )
         return self.key.sign(claims.to_json())

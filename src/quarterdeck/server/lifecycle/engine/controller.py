@@ -43,12 +43,6 @@ class Controller(Protocol):
         ...
 
 
-def get_newest_meta(event: StoreEvent) -> ObjectMeta | None:
-    """What is known of the object a write is about; of a deleted one, what it last was."""
-    entry = event.after or event.before
-    return None if entry is None else get_object_meta(entry)
-
-
 def list_metas(event: StoreEvent) -> Iterator[ObjectMeta]:
     """The facts after and before a write, where they differ in who may be concerned."""
     after = get_object_meta(event.after) if event.after is not None else None

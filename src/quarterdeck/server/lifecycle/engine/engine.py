@@ -225,7 +225,7 @@ class Engine:
 
     async def _create(self, action: Create, manager: str) -> Ticket | None:
         try:
-            if self._core.admission.waits:
+            if self._core.admission.has_async_plugins:
                 return await self._writer.create_async(action, manager)
             return self._writer.create(action, manager)
         except ApiError as error:

@@ -11,12 +11,6 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreKey
 
 
-def get_metadata(value: Object) -> Object:
-    """The metadata of an object."""
-    found: Object = value["metadata"]
-    return found
-
-
 def get_name(value: Object) -> str:
     """The name of an object; empty for a template that has none."""
     return str((value.get("metadata") or {}).get("name", ""))

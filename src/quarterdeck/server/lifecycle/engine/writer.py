@@ -6,7 +6,6 @@ action is decided at once, without waiting, and is durable when its ticket is.
 """
 
 import hashlib
-from collections.abc import Callable
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
@@ -15,14 +14,14 @@ from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
 from quarterdeck.server.core import Core
 from quarterdeck.server.lifecycle.engine.actions import Create, Delete, Record, Remove, Update
+from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.deletion import begin_deletion, is_finished
+from quarterdeck.server.registry.name_generator import generate_name, generate_uid
 from quarterdeck.server.registry.resource import Object, Resource
-from quarterdeck.server.write import generate_uid
 from quarterdeck.server.write.field_managers import differs_in_times_only
 from quarterdeck.storage import Entry, RevisionConflict, StoreKey, Ticket
 from quarterdeck.wire.query import DeleteOptions
 
-_NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _NAME_ATTEMPTS = 8
 _EVENTS = "events"
 SYSTEM = User(name="system:kube-controller-manager", groups=(MASTERS, AUTHENTICATED))
@@ -76,7 +75,7 @@ class Writer:
         attributes = self._build_attributes(resource, value, namespace=namespace)
         core.admission.admit(attributes)
         metadata = value["metadata"]
-        metadata["uid"] = generate_uid(core)
+        metadata["uid"] = generate_uid(core.random)
         metadata["creationTimestamp"] = format_time(context.now)
         if resource.strategy.has_generation:
             metadata["generation"] = 1
@@ -99,14 +98,12 @@ class Writer:
         value = {**action.value, "metadata": {**action.value["metadata"]}}
         resource = self._find_resource_of(old)
         if resource is None:
-            return self._core.store.put(
-                entry.key, _build_encoder(None, value), expected=entry.revision
-            )
+            return self._core.store.put(entry.key, build_encoder(value), expected=entry.revision)
         context = self._core.build_context(SYSTEM.name, action.key.namespace, action.subresource)
         if resource.strategy.bumps_generation(value, old, context):
             value["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
         value = self._track(resource, value, old, manager=manager, subresource=action.subresource)
-        encode = _build_encoder(resource, value)
+        encode = build_encoder(value, resource)
         if is_finished(resource, value):
             return self._core.store.delete(entry.key, encode, expected=entry.revision)
         if differs_in_times_only(value, old):
@@ -128,7 +125,7 @@ class Writer:
         )
         context = self._core.build_context(SYSTEM.name, action.key.namespace)
         is_kept, is_changed = begin_deletion(resource, value, options, context=context)
-        encode = _build_encoder(resource, value)
+        encode = build_encoder(value, resource)
         if not is_kept:
             return store.delete(entry.key, encode, expected=entry.revision)
         return store.put(entry.key, encode, expected=entry.revision) if is_changed else None
@@ -141,7 +138,7 @@ class Writer:
         """
         entry = self._get_current(action.key, action.revision)
         value: Object = kit_json.decode(entry.value)
-        encode = _build_encoder(self._find_resource_of(value), value)
+        encode = build_encoder(value, self._find_resource_of(value))
         return self._core.store.delete(entry.key, encode, expected=entry.revision)
 
     def record(self, action: Record, manager: str) -> Ticket | None:
@@ -194,7 +191,7 @@ class Writer:
         now = format_time(self._core.clock.now())
         attributes = self._build_attributes(resource, event, namespace=metadata["namespace"])
         self._core.admission.admit(attributes)
-        metadata["uid"] = generate_uid(self._core)
+        metadata["uid"] = generate_uid(self._core.random)
         metadata["creationTimestamp"] = now
         metadata["managedFields"] = [{**entry, "time": now}]
         return self._put_new(resource, event, metadata["namespace"])
@@ -204,17 +201,14 @@ class Writer:
         base = "" if metadata.get("name") else metadata.get("generateName") or ""
         for _ in range(_NAME_ATTEMPTS):
             if base:
-                metadata["name"] = base[:58] + self._generate_suffix()
+                metadata["name"] = generate_name(base, self._core.random)
             key = StoreKey(resource.stored_name, namespace, metadata["name"])
             try:
-                return store.put(key, _build_encoder(resource, value), expected=0)
+                return store.put(key, build_encoder(value, resource), expected=0)
             except RevisionConflict:
                 if not base:
                     return None
         return None
-
-    def _generate_suffix(self) -> str:
-        return "".join(self._core.random.choices(_NAME_ALPHABET, k=5))
 
     def _get_current(self, key: StoreKey, revision: int) -> Entry:
         entry = self._core.store.get_pending(key)
@@ -264,16 +258,6 @@ class Writer:
         """The resource that serves an object in the version it is stored in."""
         group, version = GroupVersion.parse(value.get("apiVersion") or "")
         return self._core.registry.find_by_kind(GVK(group, version, value.get("kind") or ""))
-
-
-def _build_encoder(resource: Resource | None, value: Object) -> Callable[[int], bytes]:
-    """Makes the stored bytes of an object once its revision is known."""
-
-    def encode(revision: int) -> bytes:
-        value["metadata"]["resourceVersion"] = str(revision)
-        return kit_json.encode(value if resource is None else resource.strategy.to_stored(value))
-
-    return encode
 
 
 def _build_reference(about: Object, field_path: str) -> Object:

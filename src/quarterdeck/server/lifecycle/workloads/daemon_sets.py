@@ -23,7 +23,6 @@ from quarterdeck.server.lifecycle.workloads.pods import (
     compute_time_to_available,
     create_pod,
     delete_pod,
-    generate_suffix,
     is_finished,
     is_ready,
     parse_selector,
@@ -36,6 +35,7 @@ from quarterdeck.server.lifecycle.workloads.revisions import (
 )
 from quarterdeck.server.lifecycle.workloads.rollout import compute_bounds
 from quarterdeck.server.lifecycle.workloads.scheduler import explain_misfit
+from quarterdeck.server.registry.name_generator import generate_name
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
@@ -142,7 +142,7 @@ class _Step:
     def _make(self, node: str) -> Iterator[Action]:
         template = get_spec(self.daemons).get("template") or {}
         prefix = f"{get_name(self.daemons)}-"
-        pod_name = prefix[:58] + generate_suffix(self.view.random)
+        pod_name = generate_name(prefix, self.view.random)
         pod = _add_tolerations(build_pod(self.daemons, template, pod_name, generateName=prefix))
         number = self.daemons["metadata"].get("generation") or 1
         pod["metadata"]["labels"] = {

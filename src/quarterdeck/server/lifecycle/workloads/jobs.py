@@ -27,11 +27,11 @@ from quarterdeck.server.lifecycle.workloads.pods import (
     claim,
     create_pod,
     delete_pod,
-    generate_suffix,
     is_active,
     is_ready,
     parse_selector,
 )
+from quarterdeck.server.registry.name_generator import generate_name
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
@@ -222,7 +222,7 @@ class _Step:
     def _build_pod(self, index: int | None) -> Object:
         template = get_spec(self.job).get("template") or {}
         prefix = f"{get_name(self.job)}-" if index is None else f"{get_name(self.job)}-{index}-"
-        pod_name = prefix[:58] + generate_suffix(self.view.random)
+        pod_name = generate_name(prefix, self.view.random)
         pod = build_pod(self.job, template, pod_name, generateName=prefix)
         if index is not None:
             for member in ("annotations", "labels"):

@@ -1,7 +1,6 @@
 """What the workloads ask of pods, and how they make them."""
 
 import functools
-import random
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
@@ -28,7 +27,6 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.wire.label_selector import Selector, SelectorError
 
 PODS = "pods"
-_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def is_finished(pod: Object) -> bool:
@@ -62,11 +60,6 @@ def compute_time_to_available(pod: Object, seconds: int, now: datetime) -> float
     if not seconds or since is None:
         return 0.0
     return max(0.0, (since + timedelta(seconds=seconds) - now).total_seconds())
-
-
-def generate_suffix(rng: random.Random) -> str:
-    """The end of a made-up name."""
-    return "".join(rng.choices(_ALPHABET, k=5))
 
 
 def build_pod(owner: Object, template: Object, pod_name: str, **members: object) -> Object:

@@ -29,13 +29,13 @@ from quarterdeck.server.lifecycle.workloads.pods import (
     compute_time_to_available,
     create_pod,
     delete_pod,
-    generate_suffix,
     get_ready_time,
     is_active,
     is_ready,
     parse_selector,
 )
 from quarterdeck.server.lifecycle.workloads.resource_quotas import Room, compute_room_for_pods
+from quarterdeck.server.registry.name_generator import generate_name
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 from quarterdeck.wire.label_selector import Selector
@@ -133,7 +133,7 @@ def _create_pods(view: View, flavour: Flavour, owner: Object, *, number: int) ->
     template = get_spec(owner).get("template") or {}
     prefix = f"{get_name(owner)}-"
     for _ in range(number):
-        pod_name = prefix[:58] + generate_suffix(view.random)
+        pod_name = generate_name(prefix, view.random)
         yield from create_pod(
             owner, build_pod(owner, template, pod_name, generateName=prefix), flavour.component
         )
