@@ -9,7 +9,7 @@ from quarterdeck.client import Client
 from quarterdeck.kit import yaml
 from quarterdeck.meta.identity import GVR
 from quarterdeck.runtime import Manager
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 
 HERE = Path(__file__).parent
 CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from quarterdeck.testing.background import BackgroundCluster
     from quarterdeck.testing.clocks import SkewedClock, VirtualClock
     from quarterdeck.testing.convergence import assert_converges
+    from quarterdeck.testing.poll import eventually
     from quarterdeck.testing.server_faults import ServerFaults, ServerRule
-    from quarterdeck.testing.waiting import eventually
 
 __all__ = [
     "BackgroundCluster",
@@ -31,7 +31,7 @@ _HOMES = {
     "convergence": ("assert_converges",),
     "faults": (),
     "server_faults": ("ServerFaults", "ServerRule"),
-    "waiting": ("eventually",),
+    "poll": ("eventually",),
 }
 
 if not TYPE_CHECKING:

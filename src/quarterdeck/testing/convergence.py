@@ -25,8 +25,8 @@ from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.objects import Object, get_raw
 from quarterdeck.runtime import Controller, Manager, WatchSettings
 from quarterdeck.testing import server_faults
+from quarterdeck.testing.poll import eventually
 from quarterdeck.testing.server_faults import Answer, ServerFaults
-from quarterdeck.testing.waiting import eventually
 
 Scenario = Callable[[Client], Awaitable[None]]
 Controllers = Callable[[], Iterable[Controller[Any]]]

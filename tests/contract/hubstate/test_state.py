@@ -20,7 +20,7 @@ from quarterdeck.hubstate.writes import (
     SetValue,
     Write,
 )
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 
 Open = Callable[[], StateStore]
 

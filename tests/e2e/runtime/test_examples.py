@@ -16,7 +16,7 @@ from quarterdeck.client import Client, load_config
 from quarterdeck.kit import yaml
 from quarterdeck.meta.identity import GVR
 from quarterdeck.testing.background import BackgroundCluster
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")

@@ -14,7 +14,7 @@ from quarterdeck.apis.core import ConfigMap
 from quarterdeck.client import Client
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.testing.background import BackgroundCluster
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 
 OPERATOR = """
 import asyncio, sys

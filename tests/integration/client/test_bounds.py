@@ -11,8 +11,8 @@ from quarterdeck.app.cluster import Cluster
 from quarterdeck.client import Client, ClientError, ClusterConfig, RequestTimeout
 from quarterdeck.kit import http
 from quarterdeck.testing import server_faults as faults
+from quarterdeck.testing.poll import eventually
 from quarterdeck.testing.server_faults import ServerFaults
-from quarterdeck.testing.waiting import eventually
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import ApiError, NotFound
 

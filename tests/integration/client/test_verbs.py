@@ -13,7 +13,7 @@ from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct, replace
 from quarterdeck.runtime import Context, Controller, Manager
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import NotFound
 

@@ -30,7 +30,7 @@ from quarterdeck.runtime import (
     Waiting,
     Watch,
 )
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import PatchOptions
 from quarterdeck.wire.status import Conflict, NotFound

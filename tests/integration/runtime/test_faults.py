@@ -29,8 +29,8 @@ from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
 from quarterdeck.testing import server_faults as faults
+from quarterdeck.testing.poll import eventually
 from quarterdeck.testing.server_faults import ServerFaults, ServerRule
-from quarterdeck.testing.waiting import eventually
 from quarterdeck.wire.status import NotFound
 
 CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")

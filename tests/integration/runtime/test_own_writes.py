@@ -18,7 +18,7 @@ from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.objects import ObjectMeta, replace
 from quarterdeck.runtime import Context, Controller, Manager, WatchSettings
 from quarterdeck.testing import faults
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 from quarterdeck.wire.status import AlreadyExists, Conflict, NotFound
 
 NAMES = ("x", "y", "z")

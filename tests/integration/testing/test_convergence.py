@@ -8,7 +8,7 @@ from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct, replace
 from quarterdeck.runtime import Context, Controller
 from quarterdeck.testing.convergence import assert_converges
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 
 
 class CrateSpec(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ import pytest
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.http import ClientLimits, Request, Response, StreamResponse
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 
 Answer = Response | StreamResponse
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

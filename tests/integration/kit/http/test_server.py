@@ -8,7 +8,7 @@ import pytest
 
 from quarterdeck.kit import http
 from quarterdeck.kit.http import Limits, Request, Response, StreamResponse
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 
 Answer = Response | StreamResponse
 

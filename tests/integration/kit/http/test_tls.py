@@ -12,7 +12,7 @@ from cryptography import x509
 
 from quarterdeck.kit import http
 from quarterdeck.kit.http import Limits, Request, Response, StreamResponse
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 
 Answer = Response | StreamResponse
 

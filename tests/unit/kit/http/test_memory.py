@@ -7,7 +7,7 @@ import pytest
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock, settle
 from quarterdeck.kit.http import Limits, Link, MemoryNetwork, Request, Response, StreamResponse
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 
 Answer = Response | StreamResponse
 

@@ -10,7 +10,7 @@ import pytest
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.http import ClientLimits, Request, Response
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.poll import eventually
 
 URL = "http://server/"
 

@@ -1,4 +1,4 @@
-"""Waiting in tests: until something holds, with a bound, and with a useful failure."""
+"""Polls a condition in tests, with a time limit and a useful failure."""
 
 import asyncio
 from collections.abc import Callable
