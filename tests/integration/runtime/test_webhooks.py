@@ -72,7 +72,7 @@ async def test_a_manager_answers_over_a_certificate_made_here() -> None:
             assert answer.status == 200
         value = manager.metrics.registry.get_value
         assert value("controller_runtime_webhook_requests_total", PATH, "200") == 2
-        with pytest.raises(ValueError, match="before they are served"):
+        with pytest.raises(ValueError, match="cannot add a webhook while webhooks are served"):
             webhooks.mutate(ConfigMap, lambda review: review.object)
     assert webhooks.check()
 

@@ -200,7 +200,7 @@ class Cache(Indexer[T]):
         return tuple(key for key in keys if not namespace or key.namespace == namespace)
 
     def _remove_missing(self, key: Key, floor: int) -> None:
-        """An object is missing from a full list: it was deleted while nobody watched."""
+        """Remove an object that is missing from a full list: its deletion was not received."""
         stored = self._entries.get(key)
         notified = self._notified.get(key, stored)
         if stored is not None and stored.version > floor:

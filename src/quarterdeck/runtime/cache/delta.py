@@ -1,4 +1,4 @@
-"""What a reflector learnt from the server, for the cache."""
+"""What a reflector received from the server, for the cache."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,32 +7,32 @@ from quarterdeck.runtime.cache.snapshot import Metadata, Snapshot
 
 
 class Upsert(NamedTuple):
-    """An object is as the snapshot says."""
+    """An object was added or changed; the snapshot is its new state."""
 
     snapshot: Snapshot
     metadata: Metadata
 
 
 class Remove(NamedTuple):
-    """An object is gone; the snapshot is its last state."""
+    """An object was deleted; the snapshot is its last state."""
 
     snapshot: Snapshot
     metadata: Metadata
 
 
 class Progress(NamedTuple):
-    """Everything up to a version has been told."""
+    """All events up to a version have been received."""
 
     version: int
 
 
 class Replace(NamedTuple):
-    """The whole truth at a version: what is not in it does not exist (R2)."""
+    """All objects at a version: an object that is not listed does not exist (R2)."""
 
     snapshots: Sequence[Snapshot]
     version: int
     is_reset: bool = False
-    """The server's history went back: older versions than ours are the truth now."""
+    """The server went back to an earlier version: older states than ours are right now."""
 
 
 Delta = Upsert | Remove | Progress | Replace

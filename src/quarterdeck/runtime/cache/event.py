@@ -1,4 +1,4 @@
-"""What the cache tells: one change of one object, and who made it."""
+"""An event of the cache: one change of one object, and its author."""
 
 import enum
 from collections.abc import Callable
@@ -18,17 +18,17 @@ class Change(enum.Enum):
 
 
 class Author(NamedTuple):
-    """Who wrote: a controller, while it reconciled a key."""
+    """The author of a write: a controller, while it reconciled a key."""
 
     controller: str
     key: Key
 
 
 class Event:
-    """One change, told to handlers after the cache has it.
+    """One change; handlers are notified after the cache has stored it.
 
-    `old` is what was told before; for a deletion `new` is the last state known. The metadata is
-    decoded when somebody asks for it: most handlers want the key.
+    `old` is the state of the last notification; for a deletion `new` is the last state
+    known. The metadata is decoded on first use: most handlers need only the key.
     """
 
     __slots__ = ("_metadata", "author", "change", "is_initial", "key", "kind", "new", "old")
@@ -65,4 +65,4 @@ class Event:
 
 
 Handler = Callable[[Event], None]
-"""Told each change, on the watch path: decide quickly, and never block."""
+"""Called with each event, on the watch path: it must return quickly and never block."""

@@ -22,7 +22,7 @@ class Index(Generic[T]):
         self._values: dict[Key, tuple[str, ...]] = {}
 
     def update(self, key: Key, obj: T) -> None:
-        """Index an object anew."""
+        """Index the current values of an object."""
         values = tuple(dict.fromkeys(self.function(obj)))
         if self._values.get(key, ()) == values:
             return

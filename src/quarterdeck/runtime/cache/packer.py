@@ -1,4 +1,4 @@
-"""Objects of one kind are alike, so a cache keeps only what tells them apart.
+"""Objects of one kind are alike, so a cache keeps only the differences between them.
 
 Each object is compressed against a sample of its kind: a Pod of two kilobytes becomes three
 hundred bytes, in about fifteen microseconds, and is itself again in four. Memory is what limits

@@ -1,4 +1,4 @@
-"""Our own writes whose events have not come yet: what they hide, and which events are theirs."""
+"""Own writes whose events have not come yet: which states they hide, which events they cause."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class _Write(NamedTuple):
 
 
 class PendingWrites:
-    """The last writes by key, until the watch has told them."""
+    """The last writes by key, until the watch has reported them."""
 
     __slots__ = ("_writes",)
 
@@ -34,11 +34,11 @@ class PendingWrites:
         return bool(self._writes)
 
     def add_write(self, snapshot: Snapshot, author: Author | None) -> None:
-        """We wrote this state."""
+        """Add a written state."""
         self._add(snapshot.key, _Write(author, snapshot.version, snapshot.uid))
 
     def add_deletion(self, snapshot: Snapshot, author: Author | None) -> None:
-        """We deleted the object whose last state this is."""
+        """Add the deletion of an object; the snapshot is its last state."""
         write = _Write(author, UNORDERED, snapshot.uid, floor=snapshot.version)
         self._add(snapshot.key, write)
 
@@ -47,20 +47,20 @@ class PendingWrites:
         self._writes[key] = (write,) if known is None else (*known, write)[-_MAX_WRITES:]
 
     def remove(self, key: Key) -> None:
-        """The watch is as far as our writes."""
+        """Remove the writes of a key: the watch has reported them."""
         self._writes.pop(key, None)
 
     def clear(self) -> None:
-        """The history our writes were made in is no more."""
+        """Remove all writes: the server has lost the history they belong to."""
         self._writes.clear()
 
     def mark_unprovable(self) -> None:
-        """Something may lie between our writes that no event told."""
+        """Mark all writes: writes of others may lie between them, of which no event came."""
         for key, writes in self._writes.items():
             self._writes[key] = tuple(write._replace(is_provable=False) for write in writes)
 
     def may_be_overdue(self, version: int) -> bool:
-        """Whether a watch that is at `version` should have told the first of them. Cheap."""
+        """Whether a watch at `version` should have reported the first of them. Cheap."""
         for writes in self._writes.values():
             return writes[-1].version < version
         return False
@@ -71,21 +71,21 @@ class PendingWrites:
             yield key, writes[-1].version
 
     def find_proven(self, snapshot: Snapshot) -> _Write | None:
-        """The write this event is, if nothing foreign lies before it."""
+        """The write that caused this event, if no write of others lies before it."""
         for write in self._writes.get(snapshot.key, ()):
             if write.is_provable and write.version == snapshot.version:
                 return write
         return None
 
     def find_deleter(self, snapshot: Snapshot) -> Author | None:
-        """Who of us deleted this object."""
+        """The author that deleted this object."""
         for write in self._writes.get(snapshot.key, ()):
             if write.is_deletion_of(snapshot):
                 return write.author
         return None
 
     def hides(self, snapshot: Snapshot) -> bool:
-        """Whether readers know that this state is over: we deleted it, or what came after it."""
+        """Whether readers must not see this state: we deleted it, or a later state."""
         writes = self._writes.get(snapshot.key)
         if writes is None:
             return False

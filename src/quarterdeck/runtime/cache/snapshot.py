@@ -91,7 +91,7 @@ class Unpacker:
 
 
 class Snapshot(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """An object as bytes with its identity. `metadata` and `typed` decode anew at each use.
+    """An object as bytes with its identity. `metadata` and `typed` decode at each use.
 
     Caches hold very many of them, so they are small, and the garbage collector does not see them.
     """

@@ -1,4 +1,4 @@
-"""The declaration of a controller: what is reconciled, what wakes it, and how hard it works.
+"""The declaration of a controller: what is reconciled, what starts a reconcile, and its limits.
 
 A `Controller` is data; `runner.Runner` executes it inside a manager, so the same declaration can
 run against several clusters at once.
@@ -42,15 +42,15 @@ class Controller(Generic[T]):
     watches: Sequence[Watch] = ()
     """Other kinds whose changes concern this one, with a mapping to keys."""
     reads: Sequence[type[Object]] = ()
-    """Kinds that are cached for reading but wake nobody."""
+    """Kinds that are cached for reading; their changes start no reconcile."""
     predicates: Sequence[Predicate] = (desired_state_changed,)
     """Which events of the reconciled kind matter; all must hold."""
     finalizers: Sequence[Finalizer] = ()
-    """Clean-up steps, in order. Without any, deletion is none of the controller's business."""
+    """Clean-up steps, in order. Without any, the controller does nothing on deletion."""
     on_deleted: Callable[[Key], Awaitable[None]] | None = None
-    """Called when an object has vanished, to drop what was remembered of it."""
+    """Called when an object has been deleted, to drop state kept in memory for it."""
     on_error: Callable[[Context[T], Exception], None] | None = None
-    """Called before a failure is reported, to set conditions of one's own for it."""
+    """Called before a failure is written to the status, to set further conditions."""
     indexes: Mapping[type[Object], Mapping[str, Callable[[Any], Sequence[str]]]] = field(
         default_factory=dict
     )
@@ -62,9 +62,9 @@ class Controller(Generic[T]):
     time_limit_s: float = 300.0
     """A reconcile that takes longer is cancelled and tried again."""
     ready: str | None = "Ready"
-    """The summary condition the runtime keeps; None leaves all conditions to the reconciler."""
+    """The summary condition that the runtime sets; None leaves all conditions to the reconciler."""
     conditions: Sequence[str] = ()
-    """Further condition types this controller answers for."""
+    """Further condition types that this controller owns."""
     limiter: Callable[[], RateLimiter] | None = None
     """Delays after failures; default 5 ms doubling to 1000 s per object."""
     resync_s: float | None = None
@@ -74,9 +74,13 @@ class Controller(Generic[T]):
 
     def __post_init__(self) -> None:
         if self.workers < 1:
-            raise ValueError(f"controller {self.label}: workers must be at least 1")
+            raise ValueError(
+                f"controller {self.label}: workers must be at least 1, got {self.workers}"
+            )
         if self.time_limit_s <= 0:
-            raise ValueError(f"controller {self.label}: time_limit_s must be positive")
+            raise ValueError(
+                f"controller {self.label}: time_limit_s must be positive, got {self.time_limit_s}"
+            )
 
     @property
     def label(self) -> str:

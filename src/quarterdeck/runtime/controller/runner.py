@@ -1,6 +1,6 @@
-"""Runs one controller: events to queue, queue to workers, outcome to status and next visit.
+"""Runs one controller: events to queue, queue to workers, outcome to status and next run.
 
-Workers are long-lived; no task is made per event. A failing reconciler hurts only its own object:
+Workers are long-lived; no task is made per event. A failing reconciler affects only its own object:
 every exception becomes an outcome, and only cancellation ends a worker.
 """
 
@@ -63,7 +63,7 @@ class Environment(NamedTuple):
     field_manager: str
     tracer: Tracer | None = None
     may_work: Callable[[], bool] | None = None
-    """Asked before each visit: whether we still lead, also right after a pause of the process."""
+    """Called before each reconcile: whether we still lead, also after a pause of the process."""
 
 
 class Runner(Generic[T]):
@@ -142,8 +142,8 @@ class Runner(Generic[T]):
         """Wait, after `close`, until the reconciles under way have ended."""
         await self._dispatcher.wait_drained()
 
-    def enqueue(self, key: Key, cause: object = "woken") -> None:
-        """Reconcile an object soon, for a reason of one's own."""
+    def enqueue(self, key: Key, cause: object = "enqueued") -> None:
+        """Reconcile an object soon, for a reason other than an event."""
         self._dispatcher.add(key, cause=cause)
 
     def next_work_s(self) -> float | None:
@@ -180,7 +180,10 @@ class Runner(Generic[T]):
                 keys = mapping(event)
             except Exception as error:
                 self._log.error(
-                    "a predicate or mapping failed", error=error, kind=kind.__name__, mapping=label
+                    "predicate or mapping failed; event ignored",
+                    error=error,
+                    kind=kind.__name__,
+                    mapping=label,
                 )
                 return
             priority = LOW_PRIORITY if event.is_initial else 0
@@ -289,7 +292,7 @@ class Runner(Generic[T]):
         return outcome
 
     async def _run_steps(self, ctx: Context[T]) -> tuple[Result | None, bool]:
-        """Finalize or reconcile; True with the result when the object may be gone now."""
+        """Finalize or reconcile; True with the result when the object may be deleted now."""
         if ctx.obj.is_deleting:
             return await self._finalize(ctx)
         if self._finalizers:
@@ -307,14 +310,14 @@ class Runner(Generic[T]):
         return None, True
 
     async def _handle_deleted(self, item: QueueItem[Key]) -> None:
-        """The object does not exist: forget what we know of it."""
+        """Drop all state of an object that does not exist."""
         self.queue.forget(item.key)
         self._wait_list.remove(item.key)
         self._uids.pop(item.key, None)
         await self._call_on_deleted(item)
 
     async def _detect_replacement(self, item: QueueItem[Key], obj: T) -> None:
-        """An object that replaced another of its name: the other one is gone first."""
+        """Call `on_deleted` first for an object that was replaced by another of its name."""
         known, uid = self._uids.get(item.key), obj.metadata.uid
         self._uids[item.key] = uid
         if known is not None and known != uid:
@@ -327,10 +330,10 @@ class Runner(Generic[T]):
         try:
             await self.controller.on_deleted(item.key)
         except Exception as error:
-            self._log.error("forgetting an object failed", error=error, object=str(item.key))
+            self._log.error("on_deleted failed; trying again", error=error, object=str(item.key))
             self._dispatcher.add(item.key, rate_limited=True, cause="retry")
 
-    # --- outcome to next visit
+    # --- outcome to next run
 
     def _call_on_error(self, ctx: Context[T], error: Exception) -> None:
         if self.controller.on_error is not None:

@@ -1,4 +1,4 @@
-"""Who may read the metrics: the caller's token and rights are checked by the API server.
+"""Authorization of the metrics page: the API server checks token and rights of the caller.
 
 TokenReview says who it is (remembered for a minute), SubjectAccessReview whether they may `get`
 the path (yes for five minutes, no for thirty seconds). Tokens are kept only as digests. A server
@@ -42,7 +42,7 @@ class _User(NamedTuple):
 
 
 class MetricsAuthorizer:
-    """Lets a page be read only by callers the API server vouches for."""
+    """Serves a page only to callers that the API server has authorized."""
 
     def __init__(self, api: Writer, clock: Clock, rng: random.Random) -> None:
         self._api = api
@@ -52,7 +52,7 @@ class MetricsAuthorizer:
         self._rights: OrderedDict[tuple[_User, str, str], tuple[float, bool]] = OrderedDict()
 
     def protect(self, page: Page) -> Page:
-        """The page behind the guard."""
+        """The page with authorization."""
 
         async def authorized(request: Request) -> Response:
             refusal = await self._authorize(request)
@@ -71,9 +71,10 @@ class MetricsAuthorizer:
             if await self._is_allowed(user, request.method.lower(), request.path):
                 return None
         except (ApiError, ClientError, OSError, TimeoutError):
-            return _respond(500, "the API server could not be asked who you are")
+            return _respond(500, "cannot check the token: the API server does not answer")
         return _respond(
-            403, f"Forbidden: {user.name} may not {request.method.lower()} {request.path}"
+            403,
+            f"Forbidden: user {user.name!r} cannot {request.method.lower()} path {request.path!r}",
         )
 
     async def _authenticate(self, token: str) -> _User | None:
@@ -122,7 +123,7 @@ class MetricsAuthorizer:
         return allowed
 
     async def _review(self, path: ResourcePath, review: dict[str, Any]) -> dict[str, Any]:
-        """Ask, and ask again while the server is only busy or away."""
+        """Create a review; try again while the server is overloaded or unreachable."""
         body, backoff = msgspec.json.encode(review), self._backoff()
         while True:
             try:

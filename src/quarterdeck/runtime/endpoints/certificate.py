@@ -1,4 +1,4 @@
-"""The certificate of a page: files that are read anew when they change, or one made here.
+"""The certificate of an endpoint: files that are reloaded when they change, or self-signed.
 
 Whoever mounts a certificate replaces its files some day; connections from then on get the new one,
 and a pair that does not fit together leaves the old one in force. Without files a certificate is
@@ -55,21 +55,23 @@ class PageCertificate:
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.context.set_alpn_protocols(["http/1.1"])
         self.made = b""
-        """The certificate in PEM, if it was made here: whoever calls may trust it."""
+        """The self-signed certificate in PEM, for clients that want to trust it."""
         self.refresh()
 
     async def run(self) -> None:
-        """Look for a newer certificate from time to time, until cancelled."""
+        """Reload the certificate when it has changed, until cancelled."""
         while True:
             await self._clock.sleep(POLL_S)
             try:
                 if self.refresh():
                     self._log.info("serving a new certificate")
             except CertificateError as problem:
-                self._log.warning("the new certificate cannot be used", reason=str(problem))
+                self._log.warning(
+                    "cannot load the new certificate; serving the old one", reason=str(problem)
+                )
 
     def refresh(self) -> bool:
-        """Take a newer certificate if there is one.
+        """Load a newer certificate if there is one.
 
         Raises:
             CertificateProblem: if it cannot be used; the old one stays in force.
@@ -92,7 +94,8 @@ class PageCertificate:
             self.context.load_cert_chain(*files)
         except ssl.SSLError as error:
             raise CertificateError(
-                f"{files.certificate} and {files.key} are no certificate and its key, in PEM"
+                f"cannot load {files.certificate} and {files.key}: "
+                "expected a certificate and its private key in PEM"
             ) from error
         except OSError as error:
             name = error.filename or files.certificate

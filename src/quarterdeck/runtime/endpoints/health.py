@@ -1,9 +1,9 @@
 """Health, readiness and explain over HTTP: plain functions from a request to a response.
 
 `/healthz` and `/readyz` list their checks with `?verbose`, leave some out with `?exclude=`, and
-each check has a path of its own. Readiness fails while a watch is stale: an operator that is
-blind says so. What shows objects (`/explain`, `/debug`) or changes anything is for this machine
-only, which includes `kubectl port-forward`; probes may come from anywhere.
+each check has a path of its own. Readiness fails while a watch is stale, because the operator
+does not see changes then. Pages that show objects (`/explain`, `/debug`) or change anything are
+for callers on this machine, which includes `kubectl port-forward`; probes may come from anywhere.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ from quarterdeck.runtime.observability import logging
 from quarterdeck.runtime.reconcile.journal import Journal, explain, to_json
 
 Check = Callable[[], str]
-"""Returns what is wrong, or nothing."""
+"""Returns a problem, or an empty string."""
 
 _TEXT = [("content-type", "text/plain; charset=utf-8"), ("x-content-type-options", "nosniff")]
 _LOCAL = frozenset({"127.0.0.1", "::1", "::ffff:127.0.0.1", ""})
@@ -30,7 +30,9 @@ def run_checks(name: str, checks: Mapping[str, Check], path: str, query: str) ->
     wanted = path.removeprefix(f"/{name}").strip("/")
     if wanted:
         if wanted not in checks:
-            return _text(404, f"{name} has no check {wanted}; it has: {', '.join(checks)}\n")
+            return _text(
+                404, f"check {wanted!r} not found; checks of {name}: {', '.join(checks)}\n"
+            )
         checks = {wanted: checks[wanted]}
     excluded = set(options.get("exclude", ()))
     lines, failed = [], False
@@ -86,7 +88,7 @@ class HealthPages:
             case "readyz":
                 return run_checks(head, self._ready, path, request.query)
             case "explain" | "debug" | "loglevel" if request.peer.host not in _LOCAL:
-                return _text(403, "this page is for callers on this machine only\n")
+                return _text(403, "Forbidden: only callers on this machine may read this page\n")
             case "explain":
                 return self._explain(path)
             case "debug" if path == "/debug/state":
@@ -95,7 +97,7 @@ class HealthPages:
                 return self._level(request)
             case _:
                 pages = "/healthz /readyz /explain/KIND/NAMESPACE/NAME /debug/state /loglevel"
-                return _text(404, f"no such page; there are: {pages}\n")
+                return _text(404, f"not found; pages: {pages}\n")
 
     def _explain(self, path: str) -> Response:
         match path.split("/")[2:]:
@@ -113,10 +115,12 @@ class HealthPages:
                     for journal in self._journals()
                 ]
             case _:
-                return _text(404, "ask for /explain/KIND/NAMESPACE/NAME or /explain/KIND/NAME\n")
+                return _text(
+                    404, "not found: use /explain/KIND/NAMESPACE/NAME or /explain/KIND/NAME\n"
+                )
         if not found:
             kinds = ", ".join(sorted({journal.kind for journal in self._journals()})) or "none"
-            return _json({"error": f"no controller reconciles this kind; there are: {kinds}"}, 404)
+            return _json({"error": f"no controller reconciles this kind; kinds: {kinds}"}, 404)
         return _json({"controllers": found})
 
     def _level(self, request: Request) -> Response:
@@ -124,7 +128,7 @@ class HealthPages:
         if request.method == "GET":
             return _text(200, logging.get_level() + "\n")
         if request.method != "PUT":
-            return _text(405, "GET or PUT\n")
+            return _text(405, "method not allowed: use GET or PUT\n")
         level = parse_qs(request.query).get("level", [""])[0]
         try:
             logging.set_level(level)

@@ -55,7 +55,7 @@ class Endpoints:
         self._registry = registry
         self._servers: list[http.Server] = []
         self.certificate: PageCertificate | None = None
-        """The one of the metrics page, if it is ours to keep."""
+        """The certificate of the metrics page, if this object renews it."""
 
     async def open(self, api: Api, *, clock: Clock, rng: random.Random, log: Logger) -> None:
         """Listen; `api` is asked who may read metrics."""
@@ -85,7 +85,7 @@ class Endpoints:
             tasks.spawn(self.certificate.run(), name="metrics-certificate")
 
     async def close(self) -> None:
-        """Answer what was asked, and stop."""
+        """Finish requests under way, and stop."""
         for server in self._servers:
             await server.drain(1.0)
             await server.close()
@@ -100,7 +100,9 @@ class Endpoints:
 
     async def _show_metrics(self, request: http.Request) -> http.Response:
         if request.path.rstrip("/") != "/metrics":
-            return http.Response(404, [("content-type", "text/plain")], b"ask for /metrics\n")
+            return http.Response(
+                404, [("content-type", "text/plain")], b"not found: use /metrics\n"
+            )
         headers = [("content-type", CONTENT_TYPE)]
         return http.Response(200, headers, self._registry.render())
 
@@ -108,5 +110,6 @@ class Endpoints:
     def _require_loopback(bind: BindAddress) -> None:
         if bind.host not in _LOOPBACK:
             raise ValueError(
-                f"metrics without access control may listen on loopback only, not {bind.host}"
+                f"cannot serve metrics without access control on {bind.host}: "
+                "only loopback is allowed; remove is_insecure, or bind 127.0.0.1"
             )

@@ -1,4 +1,4 @@
-"""The caches of one manager: one informer per kind, shared by everybody who asks."""
+"""The caches of one manager: one shared informer per kind."""
 
 import asyncio
 import random
@@ -17,7 +17,7 @@ T = TypeVar("T", bound=Object)
 
 
 class NotWatched(LookupError):
-    """Raised when a cache is asked for a kind that nobody declared to watch."""
+    """Raised when a cache is read of a kind that no controller declares to watch."""
 
 
 class InformerFactory:
@@ -48,11 +48,13 @@ class InformerFactory:
         return iter(tuple(self._informers.values()))
 
     def set_scope(self, kind: type[Object], scope: Scope) -> None:
-        """Say which objects of a kind to watch, before anybody asks for it."""
+        """Set which objects of a kind are watched, before its informer is made."""
         if kind in self._informers:
-            raise ValueError(f"{kind.__name__} is already watched: set its scope earlier")
+            raise ValueError(
+                f"{kind.__name__} is already watched: set its scope before adding a controller"
+            )
         if scope.namespaces and not kind.KIND.is_namespaced:
-            raise ValueError(f"{kind.__name__} is cluster-scoped: it has no namespaces to choose")
+            raise ValueError(f"{kind.__name__} is cluster-scoped: its scope cannot name namespaces")
         self._scopes[kind] = scope
 
     def ensure(self, kind: type[T]) -> Informer[T]:
@@ -75,7 +77,7 @@ class InformerFactory:
         return cast("Informer[T]", informer)
 
     def find(self, kind: type[T]) -> Informer[T] | None:
-        """The informer of a kind, if somebody watches it."""
+        """The informer of a kind; None if the kind is not watched."""
         return cast("Informer[T] | None", self._informers.get(kind))
 
     def start(self, tasks: Supervisor) -> None:
@@ -115,7 +117,7 @@ class InformerFactory:
         if informer is None:
             known = ", ".join(sorted(each.__name__ for each in self._informers)) or "none"
             raise NotWatched(
-                f"{kind.__name__} is not watched, so there is no cache to read; watched: {known}. "
-                "Add it to a controller's owns, watches or reads"
+                f"cannot read {kind.__name__} from a cache: no controller watches it "
+                f"(watched: {known}); add it to `owns`, `watches` or `reads` of a controller"
             )
         return informer

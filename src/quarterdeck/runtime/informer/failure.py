@@ -27,7 +27,7 @@ class Failure(NamedTuple):
 
 
 class StreamBroken(Exception):
-    """Raised when a line says that the stream is over; hand `failure` to `failed`."""
+    """Raised when a line ends the stream; pass `failure` to `Reflector.on_failure`."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -45,7 +45,7 @@ _status: "msgspec.json.Decoder[_Status]" = msgspec.json.Decoder(_Status)
 
 
 def parse_failure(raw: bytes) -> Failure:
-    """The failure a Status in a stream speaks of."""
+    """Decode the Status of an ERROR event."""
     status = _status.decode(raw)
     retry_after = (status.details or {}).get("retryAfterSeconds", 0)
     return Failure(
@@ -57,7 +57,7 @@ def parse_failure(raw: bytes) -> Failure:
 
 
 def classify_failure(error: BaseException) -> Failure:
-    """What the reflector needs to know of an exception; connection failures have code 0."""
+    """Convert an exception; connection failures have code 0."""
     if isinstance(error, StreamBroken):
         return error.failure
     if isinstance(error, ApiError):

@@ -1,7 +1,7 @@
 """The I/O shell of the reflector: performs its requests and feeds the cache.
 
 One informer per kind and scope, shared by every controller; with several namespaces there is one
-reflector for each. Nothing here decides, and nothing here is fatal.
+reflector for each. The reflector decides what to do; no failure is fatal.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class Scope(NamedTuple):
     """A field selector, applied by the server."""
     form: Form = Form.FULL
     managed_fields: bool = False
-    """Keep `metadata.managedFields` of everybody, not only what we applied."""
+    """Keep all of `metadata.managedFields`, not only the fields that we applied."""
     transform: Callable[[bytes], bytes] | None = None
     """Shrinks what is kept of an object further, given its JSON; metadata must survive."""
 
@@ -110,7 +110,7 @@ class Informer(Generic[T]):
                 group.create_task(self._run_reflector(namespace), name=name)
 
     async def wait_for_cache_sync(self) -> None:
-        """Wait until the cache is complete, or the server has said that the kind is absent."""
+        """Wait until the cache is complete, or the server does not serve the kind."""
         await self._synced_event.wait()
 
     @property

@@ -280,10 +280,12 @@ class Reflector:
         return None
 
     def _require_progress(self, resource_version: str) -> None:
-        """R1 for the stream: a version before ours means the server's history went back."""
+        """R1 for the stream: a version before ours means that the server lost history."""
         if UNORDERED < parse_version(resource_version) < self.version:
             self._ask_newest = True
-            raise StreamBroken(Failure(410, "HistoryWentBack", f"version {resource_version}"))
+            raise StreamBroken(
+                Failure(410, "HistoryWentBack", f"server went back to version {resource_version}")
+            )
 
     def on_closed(self, now: float) -> None:
         """The server ended the stream, which is normal: reopen at once where we are."""
@@ -291,7 +293,10 @@ class Reflector:
         if self._initial is not None:
             self._fall_back(now)
         elif self._lines == 0 and now - self._opened_at < self._settings.short_stream_s:
-            self._schedule_resync(Failure(0, "ShortWatch", "closed at once without an event"), now)
+            self._schedule_resync(
+                Failure(0, "ShortWatch", "the server closed the watch at once, without an event"),
+                now,
+            )
 
     def on_silence(self, now: float) -> None:
         """No line for `silence_s`: the stream is dead although it looks open (R10)."""

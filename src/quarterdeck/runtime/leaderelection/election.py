@@ -1,10 +1,10 @@
-"""Leader election by a Lease: a pure machine that decides, and a shell that asks.
+"""Leader election by a Lease: a pure state machine, and the I/O that performs its decisions.
 
 The rule that makes clocks harmless: times in the record are never compared with ours. A candidate
 only looks whether the record *changed*, and measures by its own clock how long it has not. That
 tolerates any offset, and clock rates that differ by up to lease / renew deadline (1.5 by default).
-There is no fencing: a process paused for longer than the rest of its lease can still finish the
-request it had begun, which is why a lost lease ends the process at once.
+There is no fencing: a process that was paused for longer than the rest of its lease can still
+finish the request it had begun, which is why a lost lease ends the process at once.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class LeaseTiming(NamedTuple):
 
 
 class LeaderElectionRecord(NamedTuple):
-    """What a lease says; times are texts, because nobody computes with them."""
+    """The content of a lease; times are strings, because no code computes with them."""
 
     holder: str
     duration_s: int
@@ -57,12 +57,12 @@ class LeaderElectionRecord(NamedTuple):
 
 
 class ElectionState:
-    """The decisions of one candidate."""
+    """The decisions of one candidate, pure."""
 
     def __init__(self, identity: str, timing: LeaseTiming) -> None:
         timing.check()
         if not identity:
-            raise ValueError("a candidate needs an identity")
+            raise ValueError("leader election needs an identity that is not empty")
         self.identity = identity
         self.timing = timing
         self._seen: LeaderElectionRecord | None = None
@@ -71,14 +71,14 @@ class ElectionState:
         self._is_leading = False
 
     def observe(self, record: LeaderElectionRecord, now: float) -> None:
-        """Note a claim that was read; only a change starts the waiting anew."""
+        """Note a record that was read; only a change restarts the waiting time."""
         if record != self._seen:
             self._seen, self._seen_at = record, now
 
     def plan(
         self, record: LeaderElectionRecord | None, now: float, wall: datetime
     ) -> LeaderElectionRecord | None:
-        """The claim to write over the one that was read; None means: not now."""
+        """The record to write over the one that was read; None while another candidate leads."""
         stamp = rfc3339.format_micro(wall)
         length = max(1, round(self.timing.lease_s))
         if record is None:
@@ -91,7 +91,7 @@ class ElectionState:
         return LeaderElectionRecord(self.identity, length, stamp, stamp, record.transitions + 1)
 
     def record_write(self, record: LeaderElectionRecord, asked_at: float) -> None:
-        """Our claim was stored; `asked_at` is when we began to ask, the safe end of doubt."""
+        """Our record was stored, at `asked_at` (when the request began) or later."""
         self._seen, self._seen_at = record, asked_at
         self._renewed_at = asked_at
         self._is_leading = True
@@ -107,7 +107,7 @@ class ElectionState:
     def build_release(
         self, record: LeaderElectionRecord, wall: datetime
     ) -> LeaderElectionRecord | None:
-        """The claim that frees the lease at once; None if it is not ours."""
+        """The record that frees the lease at once; None if another candidate holds it."""
         if record.holder != self.identity:
             return None
         stamp = rfc3339.format_micro(wall)
@@ -175,7 +175,10 @@ class LeaderElector:
             if not await self._try_acquire_or_renew() and not self.is_leader:
                 self._state.resign()
                 self._notify(is_leading=False)
-                raise LostLeadership("the lease was not renewed in time")
+                raise LostLeadership(
+                    f"lease {self._path.namespace}/{self._path.name} was not renewed within "
+                    f"{self._timing.renew_s:g} s: another replica may lead now"
+                )
 
     async def release(self) -> None:
         """Free the lease, so that a successor need not wait for it to lapse."""
@@ -192,7 +195,7 @@ class LeaderElector:
                         self._log.info("released the lease")
                     break
             except (ApiError, ClientError, OSError, TimeoutError) as error:
-                self._log.debug("releasing the lease failed", reason=str(error))
+                self._log.debug("cannot release the lease", reason=str(error))
         self._notify(is_leading=False)
 
     async def _try_acquire_or_renew(self) -> bool:
@@ -202,8 +205,8 @@ class LeaderElector:
             async with asyncio.timeout(max(1.0, self._timing.renew_s / 2)):
                 return await self._attempt(asked_at)
         except (ApiError, ClientError, OSError, TimeoutError) as error:
-            self._lease = None  # what we remember may be stale: read before the next write
-            self._log.debug("the lease was not taken or renewed", reason=str(error))
+            self._lease = None  # our copy may be stale: read the lease before the next write
+            self._log.debug("lease not acquired or renewed; trying again", reason=str(error))
             return False
 
     async def _attempt(self, asked_at: float) -> bool:
@@ -250,7 +253,7 @@ class LeaderElector:
 
 
 def parse_record(lease: Lease) -> LeaderElectionRecord:
-    """What a lease says, with Go's reading of what is missing."""
+    """Parse a lease; missing fields are zero values, as in Go."""
     spec = lease.spec
     return LeaderElectionRecord(
         spec.holder_identity or "",

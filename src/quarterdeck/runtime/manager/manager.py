@@ -159,7 +159,7 @@ class Manager:
         """
         if controller.label in self._runners:
             raise ValueError(
-                f"a controller named {controller.label!r} exists already: give one of them a name"
+                f"controller name {controller.label!r} is used twice: set `name` of one of them"
             )
         runner = Runner(controller, self._environment)
         self._runners[controller.label] = runner
@@ -264,7 +264,7 @@ class Manager:
                     await self._wait_caches()
                     if self._election is None:
                         await self._elected.wait()
-                    self._log.info("running", controllers=sorted(self._runners))
+                    self._log.info("manager started", controllers=sorted(self._runners))
                     yield self
             finally:
                 await self._drain(lead)
@@ -272,14 +272,14 @@ class Manager:
                 await asyncio.gather(lead, return_exceptions=True)
 
     async def _wait_caches(self) -> None:
-        """Wait for the first state of every cache, and say whom we wait for."""
+        """Wait for the first state of every cache; log which caches are late."""
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_SLOW_CACHES_S):
                     await self.informers.wait_for_cache_sync()
                     return
             self._log.warning(
-                "still waiting for caches", reason=summary.describe_stale_caches(self.informers)
+                "waiting for caches to sync", reason=summary.describe_stale_caches(self.informers)
             )
 
     async def _run_leading(self, working: Supervisor) -> None:
@@ -316,7 +316,7 @@ class Manager:
             await asyncio.wait({draining}, timeout=self._grace_s)
         busy = sum(len(runner.queue.processing) for runner in self._runners.values())
         if busy:
-            self._log.warning("reconciles were cut short", count=busy)
+            self._log.warning("reconciles cancelled after the grace period", count=busy)
 
     async def _drain_runners(self) -> None:
         for runner in self._runners.values():

@@ -1,4 +1,4 @@
-"""What a manager watches and works on, as numbers for machines and as a page for people."""
+"""The state of the caches and controllers of a manager, as metrics and as JSON."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ from quarterdeck.runtime.observability.metrics import Metrics
 
 
 def describe_stale_caches(informers: InformerFactory) -> str:
-    """Which caches cannot be trusted to be fresh, and why; empty if all can."""
+    """The caches that may be out of date, and why; empty if there are none."""
     troubles = [informer.stale_reason() for informer in informers]
     return "; ".join(trouble for trouble in troubles if trouble)
 
@@ -17,7 +17,7 @@ def describe_stale_caches(informers: InformerFactory) -> str:
 def update_gauges(
     metrics: Metrics, informers: InformerFactory, runners: Iterable[Runner[Any]]
 ) -> None:
-    """Set the gauges that are computed when somebody reads them."""
+    """Set the gauges that are computed when metrics are read."""
     for runner in runners:
         runner.refresh_metrics()
     for informer in informers:

@@ -181,7 +181,9 @@ class Metrics:
         self.cache_objects = r.gauge("quarterdeck_cache_objects", "Objects in a cache", kind)
         self.cache_bytes = r.gauge("quarterdeck_cache_bytes", "Bytes of objects in a cache", kind)
         self.watch_age = r.gauge(
-            "quarterdeck_watch_silent_seconds", "Time since a watch last heard anything", kind
+            "quarterdeck_watch_silent_seconds",
+            "Time since a watch last received an event or a bookmark",
+            kind,
         )
         self.relists = r.gauge("quarterdeck_watch_lists_total", "Full lists of a watch", kind)
         self.skipped_writes = r.counter(
@@ -194,7 +196,7 @@ class Metrics:
         )
         self.own_events = r.counter(
             "quarterdeck_own_events_total",
-            "Events of a reconcile's own writes that did not wake it",
+            "Events of own writes that started no reconcile",
             ("controller",),
         )
         self.loop_lag = r.histogram(

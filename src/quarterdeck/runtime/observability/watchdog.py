@@ -1,7 +1,7 @@
 """Watches the event loop: measures how late it is, and names the code that holds it.
 
 A task measures the lag. When the loop is stuck only another thread can look: it dumps the stack
-of the loop's thread, which is the guilty one, once per incident.
+of the loop's thread, which is the code that blocks, once per incident.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class LoopWatchdog:
             await asyncio.to_thread(thread.join)
 
     def check(self) -> str:
-        """For health: whether the loop is stuck now."""
+        """A health check: whether the loop is blocked now."""
         late_s = self._clock.monotonic() - self._beat_at
         return f"the event loop is {late_s:.1f} s late" if late_s > 10 * self._limit_s else ""
 

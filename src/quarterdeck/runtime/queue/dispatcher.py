@@ -36,7 +36,7 @@ class Dispatcher(Generic[K]):
         rate_limited: bool = False,
         cause: object = None,
     ) -> bool:
-        """`WorkQueue.add`, waking whoever has to know."""
+        """Add to the queue, and wake a worker or the delay timer as needed."""
         ready = len(self.queue) if self._sleepers else 0
         added = self.queue.add(
             key, priority=priority, after_s=after_s, rate_limited=rate_limited, cause=cause
@@ -58,7 +58,7 @@ class Dispatcher(Generic[K]):
             await self._sleep()
 
     def done(self, key: K) -> None:
-        """`WorkQueue.done`; tells `wait_drained` when nothing is being processed."""
+        """Finish a key in the queue; ends `wait_drained` when no key is being processed."""
         self.queue.done(key)
         if len(self.queue):
             self._wake_one()
@@ -93,7 +93,7 @@ class Dispatcher(Generic[K]):
                 self._release_due()
 
     def _release_due(self) -> None:
-        """Move keys whose time has come, and wake as many workers."""
+        """Make due keys ready, and wake one worker for each."""
         before = len(self.queue)
         self.queue.release()
         for _ in range(len(self.queue) - before):
@@ -110,7 +110,7 @@ class Dispatcher(Generic[K]):
             await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled():
-                self._wake_one()  # the wake-up was ours: pass it on, or a key is forgotten
+                self._wake_one()  # pass the wake-up on, or a key stays unprocessed
             else:
                 self._sleepers.remove(future)
             raise

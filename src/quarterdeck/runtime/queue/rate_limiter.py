@@ -11,10 +11,10 @@ _MAX_DOUBLINGS = 64
 
 
 class RateLimiter(Protocol):
-    """Decides delays, and remembers failures until told to forget."""
+    """Decides delays, and counts failures until `forget`."""
 
     def when(self, key: Hashable, now: float) -> float:
-        """Count one more failure of `key` and say how many seconds it waits."""
+        """Count one more failure of `key`; returns its delay in seconds."""
         ...
 
     def forget(self, key: Hashable) -> None:
@@ -93,10 +93,10 @@ class BucketRateLimiter:
         return max(0.0, -self._tokens / self._per_second)
 
     def forget(self, key: Hashable) -> None:
-        """A bucket knows no keys."""
+        """Do nothing: a bucket has no state per key."""
 
     def retries(self, key: Hashable) -> int:
-        """A bucket counts no failures."""
+        """Always 0: a bucket counts no failures."""
         return 0
 
 

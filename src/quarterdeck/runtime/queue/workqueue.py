@@ -2,10 +2,10 @@
 
 One entry per key, however often it is added. A key handed out is *processing* until `done`;
 adding it meanwhile makes it due once more, never to a second worker at the same time. Delayed
-keys wait in a heap, where the earliest wish wins and an immediate one absorbs the delay.
+keys wait in a heap; the earliest deadline wins, and an add without a delay cancels the delay.
 
 Order among ready keys: higher priority first; inside one priority the tenants (namespaces) take
-turns, so that ten thousand objects of a noisy neighbour cost a quiet one a single turn; inside
+turns, so that ten thousand objects of one tenant delay another tenant by one turn; inside
 one tenant first come, first served. What waits long enough rises to the next priority in use
 (*aging*), so nothing starves under a steady stream of more urgent work.
 """
@@ -145,7 +145,7 @@ class _Rank(Generic[K]):
 
 
 class WorkQueue(Generic[K]):
-    """The queue's decisions; `dispatcher.Dispatcher` lets coroutines wait on it."""
+    """The decisions of the queue; `dispatcher.Dispatcher` lets coroutines wait on it."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class WorkQueue(Generic[K]):
         aging_s: float = 0.1,
         max_aging_s: float = 10.0,
     ) -> None:
-        """`tenant` says whose turn a key takes; without it all keys share one line.
+        """`tenant` maps a key to its tenant; without it all keys share one line.
 
         A key rises by one point of priority for each `aging_s` it is ready, and to the next
         priority in use after `max_aging_s` at the latest.
@@ -334,7 +334,7 @@ class WorkQueue(Generic[K]):
         )
 
     def release(self) -> None:
-        """Make delayed keys ready whose time has come; `pop` does it by itself."""
+        """Make delayed keys ready that are due; `pop` does it, too."""
         now = self._clock.monotonic()
         while self._delayed and self._delayed[0][0] <= now:
             ready_at, _, item = heapq.heappop(self._delayed)

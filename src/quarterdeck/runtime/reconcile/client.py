@@ -43,7 +43,7 @@ _SERVER_METADATA = (
 )
 _PAGE = 500
 _UID_DIFFERS = re.compile(r"UID in (the )?precondition")
-"""What API servers say when the object of a name is another one by now."""
+"""The message of API servers when an object was replaced by another of its name."""
 
 
 Objects = list[T]
@@ -109,7 +109,9 @@ class ReconcileClient:
             self.reads.append(Read(kind.__name__, None, version, "cache"))
             return informer.cache.list(namespace=namespace, selector=selector, index=index)
         if index is not None:
-            raise LookupError(f"{kind.__name__} is not watched, so it has no index {index[0]!r}")
+            raise LookupError(
+                f"{kind.__name__} has no index {index[0]!r}: no controller watches it"
+            )
         return await self._list_live(kind, namespace or "", labels)
 
     async def list_owned(self, kind: type[T], owner: Object) -> Objects[T]:
@@ -187,11 +189,14 @@ class ReconcileClient:
     async def update(self, obj: T, *, subresource: str = "") -> T:
         """Send what changed since `obj` was read, with its version as precondition.
 
-        Fields our types do not know stay as they are. Raises `Conflict` if it moved on.
+        Fields our types do not know stay as they are. Raises `Conflict` if the object was
+        changed by others.
         """
         origin = get_raw(obj)
         if origin is None:
-            raise ValueError(f"{type(obj).__name__} {obj.key} was not read: create or apply it")
+            raise ValueError(
+                f"{type(obj).__name__} {obj.key} was not read from the server: use create or apply"
+            )
         patch = merge_patch.create(msgspec.json.decode(origin), to_document(obj))
         return await self.merge(type(obj), obj.key, patch, obj.resource_version, subresource)
 
@@ -227,7 +232,7 @@ class ReconcileClient:
     async def delete(
         self, obj: Object, *, propagation: str | None = None, grace_s: int | None = None
     ) -> None:
-        """Delete exactly this object, not a later one of the same name; gone already is fine."""
+        """Delete this object, not a later one of its name; an absent object is no error."""
         kind, key = type(obj), obj.key
         options = DeleteOptions(
             preconditions=Preconditions(uid=obj.metadata.uid) if obj.metadata.uid else None,
@@ -252,7 +257,7 @@ class ReconcileClient:
         self.writes.append(Write("delete", kind.__name__, key, version, b""))
 
     def _record_absence(self, cache: Cache[Any] | None, key: Key, uid: str) -> None:
-        """Somebody else was faster: readers must not see it any more either."""
+        """Hide an object from readers that another client has deleted."""
         if cache is not None and uid:
             cache.record_deletion(key, uid)
 

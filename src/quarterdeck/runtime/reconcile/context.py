@@ -20,17 +20,17 @@ K = TypeVar("K", bound=Object)
 
 
 class EventSink(Protocol):
-    """Takes events for people; never blocks and never fails."""
+    """Records Kubernetes events; never blocks and never fails."""
 
     def record(
         self, regarding: Object, *, type_: str, reason: str, message: str, action: str = ""
     ) -> None:
-        """Note that something happened to an object."""
+        """Record that something happened to an object."""
         ...
 
 
 class Context(Generic[T]):
-    """The world as one reconcile of one object sees it."""
+    """What one reconcile of one object reads, writes and reports with."""
 
     def __init__(
         self,
@@ -140,11 +140,11 @@ class Context(Generic[T]):
         return await self.api.create(_place_child(child, self.obj, owned=owned))
 
     async def update(self, changed: K) -> K:
-        """Send what changed since the object was read; raises `Conflict` if it moved on."""
+        """Send what changed since the object was read; raises `Conflict` if others changed it."""
         return await self.api.update(changed)
 
     async def delete(self, obj: Object, *, propagation: str | None = None) -> None:
-        """Delete an object; gone already is fine."""
+        """Delete an object; an absent object is no error."""
         await self.api.delete(obj, propagation=propagation)
 
     def _desired(self, child: Object, *, owned: bool) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Context(Generic[T]):
     # --- events
 
     def event(self, reason: str, message: str, *, warning: bool = False, action: str = "") -> None:
-        """Tell people what happened; repeated ones are counted, floods are cut."""
+        """Record a Kubernetes event; repeated events are counted, and their rate is limited."""
         self._events.record(
             self.obj,
             type_="Warning" if warning else "Normal",
@@ -173,8 +173,8 @@ def _place_child(child: K, owner: Object, *, owned: bool) -> K:
         if owner.KIND.is_namespaced and namespace != owner.metadata.namespace:
             raise ValueError(
                 f"{owner.KIND.kind} {owner.key} cannot own {child.KIND.kind} "
-                f"{child.metadata.name} in {namespace or 'no namespace'}: an owner lives in the "
-                "same namespace or in none; pass owned=False and prune it yourself"
+                f"{child.metadata.name} in {namespace or 'no namespace'}: an owner must be in the "
+                "same namespace or cluster-scoped; pass owned=False and delete it in a finalizer"
             )
         reference = build_owner_reference(owner)
         others = [ref for ref in child.metadata.owner_references if ref.uid != reference.uid]

@@ -1,4 +1,4 @@
-"""Finalizers as steps: what has to be done before an object may go.
+"""Finalizers as steps: what has to be done before an object is deleted.
 
 Each step runs while its name stands in the object; when it returns, the name is taken out and
 the next one runs. A step that is not finished raises `Waiting` and is called again.
@@ -26,7 +26,7 @@ class Finalizer(NamedTuple):
 
 
 async def ensure(obj: T, api: ReconcileClient, names: Sequence[str]) -> T:
-    """Put our names into the object before anything is done that would need cleaning up."""
+    """Add our finalizers before anything is done that needs a clean-up."""
     missing = [name for name in names if name not in obj.metadata.finalizers]
     if not missing:
         return obj
@@ -34,7 +34,7 @@ async def ensure(obj: T, api: ReconcileClient, names: Sequence[str]) -> T:
 
 
 async def remove(obj: T, api: ReconcileClient, name: str) -> T | None:
-    """Take a name out; None when the object is gone with it."""
+    """Remove a finalizer; None when that deleted the object."""
     try:
         return await _write(obj, api, lambda finalizers: [f for f in finalizers if f != name])
     except NotFound:
@@ -44,7 +44,7 @@ async def remove(obj: T, api: ReconcileClient, name: str) -> T | None:
 async def _write(
     obj: T, api: ReconcileClient, change: Callable[[Sequence[str]], Sequence[str]]
 ) -> T:
-    """Change the list under a version precondition, reading anew when it moved on."""
+    """Change the list under a version precondition; read the object again on a conflict."""
     kind, key, uid = type(obj), obj.key, obj.metadata.uid
     for _ in range(_TRIES - 1):
         try:

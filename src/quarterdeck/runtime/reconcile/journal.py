@@ -1,6 +1,6 @@
 """Why did this object reconcile? The last reconciles of a controller, with cause and effect.
 
-Each reconcile leaves one record: which events woke it and through which mapping, how long it
+Each reconcile leaves one record: which events started it and through which mapping, how long it
 waited, what it read at which version, what it wrote, how it ended and when it runs again. The
 records stand in one bounded ring per controller; nothing is indexed, because questions are rare
 and reconciles are not.
@@ -22,7 +22,7 @@ _SECRET_KINDS = frozenset({"Secret"})
 
 
 class Cause(NamedTuple):
-    """One event that woke a reconcile. Formatted only when somebody asks."""
+    """One event that started a reconcile; formatted only when it is shown."""
 
     change: Change | None
     """None for the initial list, which names no object: very many wait at that moment."""
@@ -102,7 +102,7 @@ class Journal:
         self.controller = controller
         self.kind = kind
         self.names = frozenset({kind.lower(), plural.lower()})
-        """How people call the kind."""
+        """The names of the kind that explain accepts."""
         self._records: deque[Record] = deque(maxlen=size)
         self.add = self._records.append
 
@@ -170,7 +170,7 @@ def _cause(cause: object) -> dict[str, Any]:
 
 
 def explain(journals: Iterable[Journal], kind: str, key: Key) -> list[dict[str, Any]]:
-    """What every controller of a kind, or of its plural, has to say about an object."""
+    """The last reconciles of an object, by each controller of its kind (or plural)."""
     return [
         {"controller": journal.controller, "reconciles": [to_json(r) for r in journal.of(key)]}
         for journal in journals

@@ -1,4 +1,4 @@
-"""What a reconcile says to the runtime: a result when it ran, an exception when it could not.
+"""The result of a reconcile that ran, and the exceptions of one that could not.
 
 Results and exceptions are named by consequence, not by cause: whoever reads a reconciler sees
 when it will run again.
@@ -12,19 +12,19 @@ from quarterdeck.meta.objects import Object
 
 
 class Done(NamedTuple):
-    """The object is as desired; come back when something changes."""
+    """The object is as desired; runs again when something changes."""
 
 
 class RequeueAfter(NamedTuple):
-    """All went well; come back in `seconds`, or earlier when something changes."""
+    """No failure; runs again in `seconds`, or earlier when something changes."""
 
     seconds: float
     priority: int | None = None
-    """The priority of that visit; None keeps the one this visit had."""
+    """The priority of that run; None keeps the priority of this one."""
 
 
 class WaitFor(NamedTuple):
-    """Come back when another object meets a condition: woken by its event, not by polling.
+    """Run again when another object meets a condition: by its event, not by polling.
 
     The kind must be among what the controller watches or owns. `until` gets the object, or None
     while it is absent; without it any change of that object wakes. After `timeout_s` the
@@ -43,7 +43,7 @@ DONE = Done()
 
 
 class Stalled(Exception):
-    """Raised when only the user can help: reported as not ready, and not tried again by itself.
+    """Raised when the user has to act: reported as not ready, and not tried again by itself.
 
     A change of the object, or of anything watched, runs the reconcile anew.
     """
@@ -55,7 +55,7 @@ class Stalled(Exception):
 
 
 class Waiting(Exception):
-    """Raised when something outside is not there yet: come back in `after_s`, without backoff."""
+    """Raised when something outside is not ready yet: runs again in `after_s`, without backoff."""
 
     def __init__(self, reason: str, message: str = "", *, after_s: float = 30.0) -> None:
         super().__init__(message or reason)

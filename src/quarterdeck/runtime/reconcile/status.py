@@ -1,4 +1,4 @@
-"""Status in one place: conditions, observed generation, and the single write at the end.
+"""The status of one object: conditions, observed generation, and one write at the end.
 
 A reconcile fills a draft; the runtime adds what every object has (the ready condition, the
 observed generation) and applies it to `/status` only if something of ours changed. Conditions
@@ -26,7 +26,7 @@ class StatusDraft(Generic[T]):
     """What the status of one object will be."""
 
     def __init__(self, obj: T, *, now: datetime, owned: Iterable[str]) -> None:
-        """`owned` are the condition types this controller answers for, set or not."""
+        """`owned` are the condition types of this controller, set or not."""
         self._obj = obj
         self._now = now
         self._type = status_type(type(obj))
@@ -68,7 +68,7 @@ class StatusDraft(Generic[T]):
         self._set_conditions(conditions.set_condition(self.conditions, condition, now=self._now))
 
     def remove_condition(self, type_: str) -> None:
-        """Take back a condition of ours."""
+        """Remove a condition that this controller owns."""
         self._owned.add(type_)
         self._touched.add(type_)
         self._set_conditions(conditions.remove_condition(self.conditions, type_))
@@ -98,7 +98,7 @@ class StatusDraft(Generic[T]):
         return conditions.find(before, type_), conditions.find(self.conditions, type_)
 
     def build_apply_configuration(self) -> bytes | None:
-        """The encoded apply configuration of `/status`; None when nothing of ours changed."""
+        """The encoded apply configuration of `/status`; None when none of our fields changed."""
         if self._type is None:
             return None
         before, after = self._ours(self._before), self._ours(self.current)
@@ -128,7 +128,9 @@ class StatusDraft(Generic[T]):
 
     def _required(self) -> Any:
         if self._type is None:
-            raise TypeError(f"{type(self._obj).__name__} has no status")
+            raise TypeError(
+                f"{type(self._obj).__name__} has no status: its type has no `status` field"
+            )
         return self.current
 
 

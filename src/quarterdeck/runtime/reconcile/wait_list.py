@@ -1,4 +1,4 @@
-"""Objects that reconciles wait for: `WaitFor` wakes by event, not by polling."""
+"""Objects that reconciles wait for: `WaitFor` ends by an event, not by polling."""
 
 from collections.abc import Callable
 
@@ -11,11 +11,11 @@ from quarterdeck.runtime.reconcile.journal import Cause
 from quarterdeck.runtime.reconcile.result import WaitFor
 
 Enqueue = Callable[[Key, object], object]
-"""Takes the key of who waited, and why it may go on."""
+"""Takes the key that waited, and the cause to run it again."""
 
 
 class WaitList:
-    """Who of one controller waits for what."""
+    """The keys of one controller that wait, and the objects they wait for."""
 
     def __init__(self, informers: InformerFactory, enqueue: Enqueue, log: Logger) -> None:
         self._informers = informers
@@ -29,13 +29,13 @@ class WaitList:
         informer = self._informers.find(wait.kind)
         if informer is None:
             self._log.error(
-                "WaitFor names a kind the controller does not watch; only its time-out will wake",
+                "WaitFor of a kind that is not watched ends only by its time-out",
                 kind=wait.kind.__name__,
                 object=str(key),
             )
             return
         if wait.until is not None and wait.until(informer.cache.get(wait.key)):
-            self._enqueue(key, "met already")
+            self._enqueue(key, "condition is met already")
             return
         self._waits.setdefault((wait.kind, wait.key), {})[key] = wait
         if wait.kind not in self._kinds:
@@ -43,7 +43,7 @@ class WaitList:
             informer.cache.add_handler(self._on_event)
 
     def remove(self, key: Key) -> None:
-        """It runs again, or is gone: what it waited for does not matter any more."""
+        """Forget what a key waits for: it runs again, or its object was deleted."""
         if not self._waits:
             return
         for target in [t for t, waiting in self._waits.items() if key in waiting]:

@@ -114,7 +114,7 @@ class Correlator:
         self._tokens: _Lru[_Tokens] = _Lru(limits.cache_size)
 
     def correlate(self, note: Note, now: float) -> Send | None:
-        """What to send; None if the object has said enough."""
+        """What to send; None if the object exceeds its rate of events."""
         group = (*note.object, note.type, note.reason, note.action)
         message, key = self._aggregate(note, group, now)
         seen = self._seen.touch(key, _Seen)
@@ -127,7 +127,7 @@ class Correlator:
         return Send(message, seen.count, seen.first_at, seen.name, is_update)
 
     def forget(self, note: Note, name: str) -> None:
-        """The event of that name is gone on the server: create the next one anew."""
+        """Forget an event that the server has deleted: the next one is created again."""
         for key, seen in tuple(self._seen.items()):
             if seen.name == name:
                 del self._seen[key]
@@ -209,7 +209,7 @@ class SeriesTracker:
         return self._sent(series, now) if series.count == 2 else None
 
     def tick(self, now: float) -> list[SeriesSend]:
-        """What is due by time: refreshed series, and the last word of those that ended."""
+        """Updates due by time: series to refresh, and the final counts of ended series."""
         due = []
         for key, series in tuple(self._series.items()):
             is_over = now - series.last_at > self._idle_s

@@ -1,4 +1,4 @@
-"""The event recorder: takes notes without waiting, correlates them, and writes them in order.
+"""The event recorder: queues events without waiting, correlates them, writes them in order.
 
 A bounded queue and one writer: when the API server is slow, new events are dropped and counted,
 and no reconcile ever waits for an event.
@@ -74,7 +74,7 @@ class EventRecorder:
     ) -> None:
         """Note that something happened; dropped when the queue is full."""
         if type_ not in ("Normal", "Warning"):
-            raise ValueError(f"an event's type is Normal or Warning, not {type_!r}")
+            raise ValueError(f"event type must be Normal or Warning, got {type_!r}")
         if len(self._queue) >= _QUEUE:
             self.dropped += 1
             return
@@ -103,7 +103,7 @@ class EventRecorder:
             await self.flush()
 
     async def run_series(self) -> None:
-        """Finish series whose time has come, until cancelled."""
+        """Write updates of series that are due, until cancelled."""
         while True:
             await self._clock.sleep(_TICK_S)
             for send in self._series.tick(self._clock.monotonic()):
@@ -131,10 +131,10 @@ class EventRecorder:
                 self.sent += 1
                 return
             except ApiError as error:
-                self._log.debug("the server refused an event", reason=error.message)
+                self._log.debug("event rejected by the server", reason=error.message)
                 return
             except (ClientError, OSError) as error:
-                self._log.debug("an event was not delivered", reason=str(error))
+                self._log.debug("event not delivered; trying again", reason=str(error))
                 first = attempt == 0
                 pause_s = _TRY_EVERY_S * (self._random.random() if first else 1.0)
                 await self._clock.sleep(pause_s)

@@ -1,6 +1,6 @@
-"""Whose work an event is: from an event to the keys that have to be reconciled.
+"""Event handlers: they map an event to the keys that have to be reconciled.
 
-A mapping sees the old and the new state, so that an object that changed hands wakes both. All
+A mapping sees the old and the new state, so that an object with a new owner wakes both owners. All
 are synchronous: they run on the watch path.
 """
 
@@ -83,7 +83,7 @@ def enqueue_owner(owner: GroupKind, *, is_namespaced: bool, only_controller: boo
 def enqueue_mapped(
     function: Callable[[Any, Lookup], Iterable[Key]], kind: type[Object], lookup: Lookup
 ) -> MapEvent:
-    """What a function says of the new and the old state."""
+    """The keys that a function returns for the new and the old state."""
 
     def mapping(event: Event) -> Iterable[Key]:
         keys = dict.fromkeys(function(event.new.typed(kind), lookup))

@@ -1,4 +1,4 @@
-"""Admission webhooks: an API server asks before it writes, typed handlers answer.
+"""Admission webhooks: an API server sends each write for review, typed handlers answer.
 
 Start reading at `review` (what a handler sees), then `hooks` (from a question to an answer) and
 `service` (over HTTPS). Paths, answers and metrics are those of controller-runtime, since manifests

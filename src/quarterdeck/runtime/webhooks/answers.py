@@ -12,7 +12,7 @@ Answer = dict[str, Any]
 
 
 def allow(uid: str, *, warnings: Sequence[str] = (), patch: Sequence[Operation] = ()) -> Answer:
-    """Yes, and what is to be changed on the way."""
+    """Allow a write, with changes to the object."""
     answer: Answer = {"uid": uid, "allowed": True, "status": {"metadata": {}, "code": 200}}
     if patch:
         document = json.encode([operation.to_json() for operation in patch])
@@ -24,20 +24,20 @@ def allow(uid: str, *, warnings: Sequence[str] = (), patch: Sequence[Operation] 
 
 
 def deny(uid: str, message: str, *, warnings: Sequence[str] = ()) -> Answer:
-    """No, by the word of a handler."""
+    """Deny a write with the message of a handler."""
     status = {"metadata": {}, "message": message, "reason": "Forbidden", "code": 403}
     return _build_refusal(uid, status, warnings)
 
 
 def refuse(uid: str, error: ApiError, *, warnings: Sequence[str] = ()) -> Answer:
-    """No, by an error that has a status of its own."""
+    """Deny a write with the status of an API error."""
     status = error.to_status()
     del status["kind"], status["apiVersion"]
     return _build_refusal(uid, status, warnings)
 
 
 def fail(uid: str, code: int, message: str) -> Answer:
-    """No, because the question cannot be answered."""
+    """Deny a write, because the request cannot be handled."""
     return _build_refusal(uid, {"metadata": {}, "message": message, "code": code}, ())
 
 

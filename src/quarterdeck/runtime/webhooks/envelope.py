@@ -1,6 +1,6 @@
-"""AdmissionReview on the wire: bytes to a question, an answer to bytes.
+"""AdmissionReview on the wire: bytes to a request, a response to bytes.
 
-`v1` and `v1beta1` are the same but for their name; a question is answered in its own.
+`v1` and `v1beta1` differ only in their name; a response has the version of its request.
 """
 
 from typing import NamedTuple
@@ -19,11 +19,11 @@ _KIND = "AdmissionReview"
 
 
 class MalformedReviewError(ValueError):
-    """Raised when bytes are not a question; says what is wrong with them."""
+    """Raised when a body is not an AdmissionReview; the message names the problem."""
 
 
 class DecodedReview(NamedTuple):
-    """What is asked, and in which version."""
+    """A request, and the version of its AdmissionReview."""
 
     request: AdmissionRequest
     version: str
@@ -39,10 +39,10 @@ _DECODER = msgspec.json.Decoder(_Envelope)
 
 
 def decode(body: bytes) -> DecodedReview:
-    """Read a question.
+    """Decode an AdmissionReview.
 
     Raises:
-        MalformedReview: if it is none.
+        MalformedReviewError: if the body is not one.
     """
     if not body:
         raise MalformedReviewError("request body is empty")
@@ -61,5 +61,5 @@ def decode(body: bytes) -> DecodedReview:
 
 
 def encode(answer: Answer, version: str = _LATEST) -> bytes:
-    """An answer, ready to be sent."""
+    """Encode a response."""
     return json.encode({"kind": _KIND, "apiVersion": version, "response": answer})

@@ -1,4 +1,4 @@
-"""From a question to an answer: one hook for each kind and purpose.
+"""From a request to a response: one hook for each kind and purpose.
 
 Handlers are plain functions or coroutines; they are called with a `Review` and never see JSON.
 """
@@ -24,9 +24,9 @@ from quarterdeck.wire.status import ApiError
 T = TypeVar("T", bound=Object)
 
 Validator = Callable[[Review[T]], Awaitable[None] | None]
-"""Returns if a write may pass; raises `Denied` or an API error if not."""
+"""Returns to allow a write; raises `Denied` or an API error to deny it."""
 Mutator = Callable[[Review[T]], Awaitable[T] | T]
-"""Returns the object as it shall be stored."""
+"""Returns the object to store."""
 Patch = Sequence[json_patch.Operation]
 
 
@@ -37,16 +37,16 @@ def path_for(purpose: str, kind: KindInfo) -> str:
 
 
 class Hook(abc.ABC, Generic[T]):
-    """Answers the questions about one kind."""
+    """Answers the admission requests of one kind."""
 
     passes: ClassVar[frozenset[str]]
-    """Operations that are let through unseen."""
+    """Operations that are allowed without a call of the handler."""
 
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
 
     async def answer(self, request: AdmissionRequest) -> Answer:
-        """Ask the handler; an exception means that the handler is broken."""
+        """Call the handler; an exception is a bug of the handler."""
         if request.operation in self.passes:
             return answers.allow(request.uid)
         try:
@@ -63,11 +63,11 @@ class Hook(abc.ABC, Generic[T]):
 
     @abc.abstractmethod
     async def _decide(self, review: Review[T]) -> Patch:
-        """What is to be changed; raises what refuses the write."""
+        """The changes of the object; raises to deny the write."""
 
 
 class Validation(Hook[T]):
-    """Lets writes of one kind pass, or not."""
+    """Allows or denies writes of one kind."""
 
     passes = frozenset({Operation.CONNECT})
 
@@ -109,7 +109,7 @@ def _decode_review(request: AdmissionRequest, kind: type[T]) -> Review[T]:
 
     Raises:
         DecodeError: if an object does not fit the kind.
-        ValueError: if the operation is none.
+        ValueError: if the operation is unknown.
     """
     try:
         operation = Operation(request.operation)

@@ -1,4 +1,4 @@
-"""What a handler sees of a write that waits for its word, and how it says no."""
+"""What a handler receives for a write under review, and how it denies the write."""
 
 import enum
 from typing import Generic, TypeVar
@@ -20,14 +20,14 @@ class Operation(enum.StrEnum):
 
 
 class Denied(Exception):
-    """Raised by a handler to refuse a write; whoever wrote reads the message.
+    """Raised by a handler to deny a write; the client that writes receives the message.
 
     An error of `wire.status` does it too, and keeps its code, reason and causes.
     """
 
 
 class Review(Generic[T]):
-    """One write: the object as it shall be, and what else the API server tells."""
+    """One write: the object as it would be stored, and the rest of the request."""
 
     __slots__ = ("object", "old", "operation", "request", "warnings")
 
@@ -82,5 +82,5 @@ class Review(Generic[T]):
         return self.request.sub_resource
 
     def warn(self, text: str) -> None:
-        """Let the write pass, and tell whoever wrote."""
+        """Add a warning for the client that writes; the write is not denied."""
         self.warnings.append(text)

@@ -32,7 +32,7 @@ T = TypeVar("T", bound=Object)
 _JSON = [("content-type", "application/json")]
 _TEXT = [("content-type", "text/plain; charset=utf-8")]
 _DRAIN_S = 10.0
-"""As long as an API server waits for an answer, unless it is told otherwise."""
+"""The default time-out of an API server for webhooks."""
 _CODES = ("200", "500")
 """There from the start, so that a rate over them has a beginning."""
 
@@ -76,11 +76,15 @@ class Webhooks:
 
     def _add(self, path: str, hook: Hook[Any]) -> str:
         if not path.startswith("/"):
-            raise ValueError(f"webhook path {path!r}: it must start with /")
+            raise ValueError(f"webhook path {path!r}: a path must start with /")
         if path in self._hooks:
-            raise ValueError(f"webhook path {path!r}: another webhook has it; give one a path")
+            raise ValueError(
+                f"webhook path {path!r}: used by two webhooks: pass another `path` to one of them"
+            )
         if self._server is not None:
-            raise ValueError(f"webhook path {path!r}: webhooks are added before they are served")
+            raise ValueError(
+                f"webhook path {path!r}: cannot add a webhook while webhooks are served"
+            )
         self._hooks[path] = hook
         return path
 
@@ -179,7 +183,11 @@ class _Route:
             answer = await self._hook.answer(question)
         except Exception as error:  # a broken handler must not look like an unreachable one
             self._panics.inc()
-            self._log.error("a webhook failed", error=error, uid=question.uid, name=question.name)
-            what = f"the webhook failed ({type(error).__name__}); its log says why"
+            self._log.error(
+                "webhook handler failed", error=error, uid=question.uid, name=question.name
+            )
+            what = (
+                f"webhook handler failed with {type(error).__name__}: see the log of the operator"
+            )
             answer = answers.fail(question.uid, 500, what)
         return envelope.encode(answer, version)

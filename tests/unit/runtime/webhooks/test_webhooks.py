@@ -327,7 +327,7 @@ def test_paths_are_those_of_controller_runtime_and_unique() -> None:
     assert webhooks.validate(Box, small_only) == VALIDATE
     assert webhooks.mutate(Box, paint) == MUTATE
     assert webhooks.paths == (VALIDATE, MUTATE)
-    with pytest.raises(ValueError, match="another webhook has it"):
+    with pytest.raises(ValueError, match="used by two webhooks"):
         webhooks.validate(Box, small_only)
     with pytest.raises(ValueError, match="must start with /"):
         webhooks.validate(Box, small_only, path="x")
