@@ -4,13 +4,24 @@ import asyncio
 import inspect
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
 import pytest
 
+from quarterdeck.testing.blocking import BlockingCallDetector
+from quarterdeck.testing.descriptors import find_leaked_descriptors, list_descriptors
+
 SLOW_TIMEOUT_S = 600
+_blocking = BlockingCallDetector(
+    packages=("quarterdeck",),
+    allowed=(
+        "quarterdeck.storage.sqlite.open_sqlite",  # before anything is served
+        "quarterdeck.storage.sqlite.log.SqliteLog.close",  # after everything was served
+    ),
+)
 
 
 def pytest_configure() -> None:
@@ -58,6 +69,45 @@ async def _without_leaks(test: Any, arguments: dict[str, Any]) -> None:
     leaked = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     if leaked:
         pytest.fail(f"tasks outlived the test: {sorted(task.get_name() for task in leaked)}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _blocking_call_detector() -> Iterator[None]:
+    """Watch for calls that block an event loop; `_blocking_calls` asks after each test."""
+    with _blocking.installed():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _opened_once() -> None:
+    """Open what libraries open once in a process, so that no test is blamed for it.
+
+    libuv makes a pipe for signals with its first loop, and keeps it.
+    """
+    if (uvloop := sys.modules.get("uvloop")) is not None:
+        uvloop.new_event_loop().close()
+
+
+@pytest.fixture(autouse=True)
+def _blocking_calls(_blocking_call_detector: None) -> Iterator[None]:
+    """A call of ours that blocks an event loop fails the test that made it."""
+    _blocking.calls.clear()
+    yield
+    if _blocking.calls:
+        pytest.fail("\n".join(map(str, _blocking.calls)))
+
+
+@pytest.fixture(autouse=True)
+def _leaked_descriptors(_opened_once: None) -> Iterator[None]:
+    """A file descriptor left open fails the test that opened it.
+
+    Fixtures of a wider scope are set up before and torn down later, so theirs do not count.
+    """
+    before = list_descriptors()
+    yield
+    leaked = find_leaked_descriptors(before)
+    if leaked:
+        pytest.fail(f"file descriptors outlived the test: {leaked}")
 
 
 def required_tools() -> set[str]:

@@ -182,8 +182,11 @@ def _is_stale(path: str) -> bool:
     if not stat.S_ISSOCK(os.stat(path).st_mode):
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(0)  # a listener with a full backlog would block the event loop
         try:
             probe.connect(path)
         except ConnectionRefusedError:
             return True
+        except BlockingIOError:
+            return False
         return False
