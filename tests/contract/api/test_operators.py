@@ -18,12 +18,12 @@ from quarterdeck.runtime import (
     Controller,
     Finalizer,
     LeaderElection,
-    LeaseTiming,
     Manager,
     Stalled,
     WatchSettings,
 )
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.clocks import VirtualClock
+from quarterdeck.testing.poll import eventually
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import ApiError, NotFound
 
@@ -183,10 +183,10 @@ def _version(plan: Plan | None) -> str:
 
 async def test_a_lease_passes_from_one_to_the_next(place: Places) -> None:
     async with place() as at:
-        timing = LeaseTiming(lease_s=2.0, renew_s=1.2, retry_s=0.2)
         for identity, transitions in (("one", 0), ("two", 1)):
-            election = LeaderElection("lock", at.namespace, identity=identity, timing=timing)
-            candidate = Manager(at.client, election=election, events="off", grace_s=1)
+            election = LeaderElection("lock", at.namespace, identity=identity)
+            clock = VirtualClock()  # no lease runs out, however slow the machine is
+            candidate = Manager(at.client, election=election, clock=clock, events="off")
             async with candidate.running():
                 await candidate.wait_elected()
                 lease = await at.client.get(Lease, "lock", at.namespace)

@@ -31,7 +31,8 @@ from quarterdeck.runtime.controller.rbac import (
     find_uncovered,
 )
 from quarterdeck.testing import faults
-from quarterdeck.testing.waiting import eventually
+from quarterdeck.testing.clocks import VirtualClock
+from quarterdeck.testing.poll import eventually
 
 QUICK = WatchSettings(
     backoff_initial_s=0.01,
@@ -40,7 +41,8 @@ QUICK = WatchSettings(
     silence_s=0.5,
     initial_events_s=0.5,
 )
-BRISK = LeaseTiming(lease_s=1.0, renew_s=0.6, retry_s=0.1)
+ENDLESS = LeaseTiming(lease_s=3e6, renew_s=2e6, retry_s=1.0)
+"""A lease that only its release ends, however far a test advances the clock."""
 
 
 async def mirror(config: ConfigMap, ctx: Context[ConfigMap]) -> None:
@@ -111,33 +113,26 @@ async def test_pages_tell_health_readiness_and_why() -> None:
 
 async def test_a_standby_takes_over_at_once_when_the_leader_leaves() -> None:
     async with clients(2) as [one, two]:
-        election = LeaderElection("mirror", "default", timing=BRISK)
-        first = Manager(one, name="m", election=election)
-        second = Manager(two, name="m", election=election)
+        election, clock = LeaderElection("mirror", "default", timing=ENDLESS), VirtualClock()
+        first = Manager(one, name="m", election=election, clock=VirtualClock())
+        second = Manager(two, name="m", election=election, clock=clock)
         for manager in (first, second):
             manager.add(mirroring())
-        async with contextlib.AsyncExitStack() as stack:
-            await stack.enter_async_context(second_after(second, first, stack))
-            assert not second.is_leader
-            await source(one, "a", "before")
-            await copied(one, "a", "before")
-        assert not first.is_leader
 
+        async def took_over() -> bool:
+            await clock.advance(ENDLESS.retry_s)
+            return second.is_leader
 
-@contextlib.asynccontextmanager
-async def second_after(
-    second: Manager, first: Manager, stack: contextlib.AsyncExitStack
-) -> AsyncIterator[None]:
-    """Run `first`, then `second` beside it; when the block ends, `second` must lead."""
-    ending = contextlib.AsyncExitStack()
-    await ending.enter_async_context(first.running())
-    await first.wait_elected()
-    async with second.running():
-        yield
-        await ending.aclose()
-        async with asyncio.timeout(60):
-            await second.wait_elected()
-        assert second.is_leader
+        async with contextlib.AsyncExitStack() as leading:
+            await leading.enter_async_context(first.running())
+            await first.wait_elected()
+            async with second.running():
+                await source(one, "a", "before")
+                await copied(one, "a", "before")
+                assert not await took_over()
+                await leading.aclose()
+                assert not first.is_leader
+                await eventually(took_over)
 
 
 async def test_a_leader_that_cannot_renew_ends() -> None:
@@ -152,15 +147,17 @@ async def test_a_leader_that_cannot_renew_ends() -> None:
         api = InterceptingApi(
             client.raw, [Intercept(verb, refuse, resource="leases") for verb in ("get", "update")]
         )
+        clock = VirtualClock()
         manager = Manager(
-            Client.over(api, client.config), election=LeaderElection("x", "default", timing=BRISK)
+            Client.over(api, client.config), election=LeaderElection("x", "default"), clock=clock
         )
         manager.add(mirroring())
         with pytest.raises(LostLeadership):
             async with manager.running():
                 await manager.wait_elected()
                 cut.append(True)
-                await asyncio.Event().wait()
+                while True:  # until the manager cancels this block
+                    await clock.advance(1.0)
 
 
 async def test_reconciles_under_way_finish_before_the_end() -> None:
@@ -195,7 +192,8 @@ async def test_the_declared_permissions_cover_what_was_used() -> None:
     async with clients() as [client]:
         recorder = UsageRecorder()
         client.raw.observe(recorder)
-        manager = Manager(client, election=LeaderElection("x", "default", timing=BRISK))
+        election = LeaderElection("x", "default")
+        manager = Manager(client, election=election, clock=VirtualClock())
         manager.add(mirroring())
         async with manager.running():
             await manager.wait_elected()
