@@ -4,3 +4,15 @@ Imports `runtime`, `apis`, `meta`, `kit`. Start at `ports` (what is asked of a h
 `plan` (what decides) and the reconcilers, one module per kind. `drivers` is the only code that
 talks to a hypervisor.
 """
+
+from typing import TYPE_CHECKING
+
+from quarterdeck.kit import lazy
+
+if TYPE_CHECKING:
+    from quarterdeck.operators.machines.registration import Machines, controllers, register
+
+__all__ = ["Machines", "controllers", "register"]
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy.attach(__name__, {"registration": ("Machines", "controllers", "register")})

@@ -1,0 +1,295 @@
+"""The reconciler of MachineClaim: one step of a machine's life at a time.
+
+Every step ends with one write of the status, so that a crash at any point repeats one step.
+What a step is about to do is written down before, by the step before it.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
+from quarterdeck.apis.hypervisor.names import PAUSED as PAUSED_ANNOTATION
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import replace
+from quarterdeck.operators.machines import claim_steps, claim_watching
+from quarterdeck.operators.machines.claim_failures import Failed, Retry
+from quarterdeck.operators.machines.claim_placing import place
+from quarterdeck.operators.machines.claim_steps import Recipe, needs_service
+from quarterdeck.operators.machines.cluster import is_ready
+from quarterdeck.operators.machines.conditions import (
+    HEALTHY,
+    PAUSED,
+    PROVISIONING,
+    READY,
+    TEMPLATE_RESOLVED,
+    Reason,
+)
+from quarterdeck.operators.machines.connections import Connections
+from quarterdeck.operators.machines.errors import (
+    ConfigurationError,
+    HypervisorError,
+    PermanentError,
+    ResourceError,
+)
+from quarterdeck.operators.machines.machine_context import Machine
+from quarterdeck.operators.machines.machinespec import request_of
+from quarterdeck.operators.machines.metrics import MachineMetrics
+from quarterdeck.operators.machines.plan.claim import (
+    MOST_ATTEMPTS,
+    Overdue,
+    Step,
+    backoff_s,
+    find_overdue,
+    next_step,
+)
+from quarterdeck.operators.machines.references import cluster_key_of, parse_key, template_key_of
+from quarterdeck.operators.machines.report import report_unsupported, set_condition, tell
+from quarterdeck.operators.machines.roster import Roster
+from quarterdeck.operators.machines.sizes import parse_time, seconds_since
+from quarterdeck.operators.machines.support import unsupported_of_claim
+from quarterdeck.runtime import DONE, Context, RequeueAfter, Result, Waiting
+
+_WAIT_S = 30.0
+_OPENING_S = 1.0
+_CONFIGURATION_S = 300.0
+
+
+class Shared(NamedTuple):
+    """What every claim is reconciled with."""
+
+    connections: Connections
+    operator_uid: Callable[[], str]
+    claims: Callable[[], Sequence[MachineClaim]]
+    """Every claim that is known."""
+    metrics: MachineMetrics
+    rng: random.Random
+    roster: Roster
+
+
+class Claims:
+    """Reconciles MachineClaims that are not being deleted."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._loaded: set[Key] = set()
+
+    async def reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
+        """Do the step that is due, and let the sweep know what to expect."""
+        try:
+            return await self._reconcile(claim, ctx)
+        finally:
+            self._shared.roster.put(replace(claim, status=ctx.status.current))
+
+    async def _reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
+        report_unsupported(ctx, unsupported_of_claim(claim))
+        if _is_paused(claim, ctx):
+            return None
+        step = next_step(claim)
+        if step is Step.REST:
+            return None
+        if (left := _wait_s(claim, ctx)) > 0:
+            return RequeueAfter(left)
+        machine, recipe = await self._resolve(claim, ctx, step)
+        overdue = find_overdue(claim, ctx.now())
+        if overdue is not None and not _waits_for_service(step, recipe):
+            return self._fail(machine, _timed_out(overdue))
+        try:
+            return await self._run(step, machine, recipe)
+        except Failed as error:
+            return self._fail(machine, error)
+        except Retry as error:
+            return self._retry(machine, error.reason, error.message)
+        except HypervisorError as error:
+            return self._judge(machine, recipe, error)
+
+    async def _run(self, step: Step, machine: Machine, recipe: Recipe) -> Result | None:
+        if machine.claim.status.phase == "Ready":
+            match step:
+                case Step.START:
+                    return await claim_watching.switch_on(machine)
+                case Step.STOP:
+                    return await claim_watching.switch_off(machine)
+                case _:
+                    return await claim_watching.watch(machine)
+        match step:
+            case Step.PLACE:
+                return await place(machine, recipe.template, recipe.cluster, recipe.ledger)
+            case Step.CLONE:
+                return await claim_steps.clone(machine, recipe)
+            case Step.DISCARD:
+                return await claim_steps.discard(machine, recipe)
+            case Step.CONFIGURE:
+                return await claim_steps.configure(machine, recipe)
+            case Step.SEED:
+                return await claim_steps.seed(machine, recipe)
+            case Step.START:
+                return await claim_steps.start(machine, recipe)
+            case _:
+                result = await claim_steps.await_boot(machine, recipe)
+                self._count_ready(machine)
+                return result
+
+    # --- what a claim needs
+
+    async def _resolve(
+        self, claim: MachineClaim, ctx: Context[MachineClaim], step: Step
+    ) -> tuple[Machine, Recipe]:
+        """The template, the cluster and the connection; waits for what is not there."""
+        template = await self._template(claim, ctx, step)
+        ref = claim.status.vm_ref
+        key = parse_key(ref.hypervisor_cluster) if ref is not None else cluster_key_of(template)
+        cluster = await ctx.find(HypervisorCluster, key.name, key.namespace)
+        if cluster is None or (step is Step.PLACE and not is_ready(cluster)):
+            raise _hold(ctx, Reason.CLUSTER_NOT_READY, f"HypervisorCluster {key} is not ready")
+        connection = self._shared.connections.find(key)
+        if connection is None:
+            text = f"HypervisorCluster {key} is being connected"
+            raise Waiting(Reason.CLUSTER_NOT_READY, text, after_s=_OPENING_S)
+        ledger = self._shared.connections.ledger(key)
+        if key not in self._loaded:
+            self._loaded.add(key)
+            ledger.load(self._shared.claims(), str(key), request_of(claim, template))
+        machine = Machine(
+            claim, ctx, connection=connection, operator_uid=self._shared.operator_uid()
+        )
+        return machine, Recipe(template, cluster, ledger)
+
+    async def _template(
+        self, claim: MachineClaim, ctx: Context[MachineClaim], step: Step
+    ) -> HypervisorMachineTemplate:
+        key = template_key_of(claim)
+        template = await ctx.find(HypervisorMachineTemplate, key.name, key.namespace)
+        if template is None:
+            text = f"there is no HypervisorMachineTemplate {key}"
+            set_condition(ctx, TEMPLATE_RESOLVED, FALSE, Reason.TEMPLATE_NOT_FOUND, text)
+            raise _hold(ctx, Reason.TEMPLATE_NOT_FOUND, text)
+        if step is Step.PLACE:
+            if not template.status.template_available:
+                text = f"HypervisorMachineTemplate {key} is not available"
+                set_condition(ctx, TEMPLATE_RESOLVED, FALSE, Reason.TEMPLATE_INVALID, text)
+                raise _hold(ctx, Reason.TEMPLATE_INVALID, text)
+            set_condition(ctx, TEMPLATE_RESOLVED, TRUE, Reason.RESOLVED, f"template {key}")
+        return template
+
+    # --- what follows from a failure
+
+    def _judge(self, machine: Machine, recipe: Recipe, error: HypervisorError) -> Result:
+        """By the class of the error: fail, wait for a change, look for room, or try again."""
+        match error:
+            case ResourceError() if machine.claim.status.phase in (None, "Pending"):
+                raise Waiting(Reason.INSUFFICIENT_CAPACITY, str(error), after_s=_WAIT_S)
+            case ResourceError():
+                return self._place_elsewhere(machine, recipe, error)
+            case PermanentError():
+                return self._retry(machine, Reason.CALL_FAILED, str(error))
+            case ConfigurationError():
+                set_condition(machine.ctx, PROVISIONING, FALSE, Reason.CALL_FAILED, str(error))
+                raise Waiting(Reason.CALL_FAILED, str(error), after_s=_CONFIGURATION_S)
+            case _:
+                return self._postpone(machine, error)
+
+    def _place_elsewhere(self, machine: Machine, recipe: Recipe, error: HypervisorError) -> Result:
+        """The node is full after all: remove what may exist and choose again."""
+        if machine.claim.status.step == Step.CLONE:
+            recipe.ledger.drop(machine.claim.metadata.uid)
+            machine.ctx.status.set(vm_ref=None, task_ref=None)
+            machine.enter("Pending")
+            text = str(error)
+            set_condition(machine.ctx, PROVISIONING, FALSE, Reason.INSUFFICIENT_CAPACITY, text)
+            return RequeueAfter(_WAIT_S * self._shared.rng.uniform(0.1, 1.0))
+        return self._retry(machine, Reason.INSUFFICIENT_CAPACITY, str(error))
+
+    def _postpone(self, machine: Machine, error: HypervisorError) -> Result:
+        """The hypervisor is not well: the machine waits and nothing counts against it."""
+        status = machine.ctx.status
+        waits = min(30, int(machine.ctx.attempt) + _failures(machine))
+        delay = error.retry_after_s or backoff_s(waits, self._shared.rng, cap_s=60.0)
+        later = rfc3339.format_micro(_later(machine.ctx, delay))
+        status.set(retry_after=later)
+        machine.ctx.log.warning("hypervisor call failed", detail=str(error), retry_s=delay)
+        if status.current.phase != "Ready":
+            set_condition(machine.ctx, PROVISIONING, FALSE, Reason.CALL_FAILED, str(error))
+        return RequeueAfter(delay)
+
+    def _retry(self, machine: Machine, reason: Reason, message: str) -> Result:
+        """Count a failed try; too many of them fail the claim."""
+        attempts = machine.ctx.status.current.attempts + 1
+        if attempts >= MOST_ATTEMPTS:
+            text = f"{attempts} tries failed, the last one: {message}"
+            return self._fail(machine, Failed(Reason.PROVISION_FAILED, text))
+        delay = backoff_s(attempts, self._shared.rng)
+        machine.ctx.status.set(
+            attempts=attempts,
+            task_ref=None,
+            retry_after=rfc3339.format_micro(_later(machine.ctx, delay)),
+        )
+        set_condition(machine.ctx, PROVISIONING, FALSE, reason, message)
+        machine.ctx.event(reason, message, warning=True)
+        return RequeueAfter(delay)
+
+    def _fail(self, machine: Machine, error: Failed) -> Result:
+        ctx = machine.ctx
+        machine.enter("Failed")
+        ctx.status.set(failure_reason=str(error.reason), failure_message=error.message)
+        set_condition(ctx, HEALTHY, FALSE, error.reason, error.message)
+        tell(ctx, READY, FALSE, error.reason, error.message)
+        self._shared.metrics.failed(machine.connection.cluster, str(error.reason))
+        return DONE
+
+    def _count_ready(self, machine: Machine) -> None:
+        before, after = machine.ctx.status.get_transition(READY)
+        is_first = after is not None and after.status == TRUE
+        if is_first and (before is None or before.status != TRUE):
+            made = machine.claim.metadata.creation_timestamp
+            took_s = seconds_since(made, machine.ctx.now()) or 0.0
+            self._shared.metrics.became_ready(machine.connection.cluster, took_s)
+
+
+def _is_paused(claim: MachineClaim, ctx: Context[MachineClaim]) -> bool:
+    is_paused = claim.metadata.annotations.get(PAUSED_ANNOTATION) == "true"
+    if is_paused:
+        set_condition(ctx, PAUSED, TRUE, Reason.PAUSED, f"annotation {PAUSED_ANNOTATION} is set")
+    elif ctx.status.get_transition(PAUSED)[0] is not None:
+        ctx.status.remove_condition(PAUSED)
+    return is_paused
+
+
+def _wait_s(claim: MachineClaim, ctx: Context[MachineClaim]) -> float:
+    due = parse_time(claim.status.retry_after)
+    return (due - ctx.now()).total_seconds() if due is not None else 0.0
+
+
+def _waits_for_service(step: Step, recipe: Recipe) -> bool:
+    """A machine that waits for the bootstrap service stays; nobody could report its progress."""
+    return step is Step.AWAIT_BOOT and needs_service(recipe.template)
+
+
+def _timed_out(overdue: Overdue) -> Failed:
+    is_boot = overdue.phase == "Bootstrapping"
+    reason = Reason.BOOTSTRAP_TIMEOUT if is_boot else Reason.PROVISION_TIMEOUT
+    return Failed(reason, f"{overdue.phase} took longer than {overdue.limit_s:.0f} s")
+
+
+def _hold(ctx: Context[MachineClaim], reason: Reason, message: str) -> Waiting:
+    """Stay where we are; a change of what is missing wakes the claim."""
+    if ctx.status.current.phase is None:
+        ctx.status.set(phase="Pending")
+    set_condition(ctx, READY, FALSE, reason, message)
+    return Waiting(reason, message, after_s=_WAIT_S)
+
+
+def _failures(machine: Machine) -> int:
+    """How often in a row a call was postponed: read off the age of the phase."""
+    since = machine.claim.status.phase_transitions
+    age_s = seconds_since(since[-1].time, machine.ctx.now()) if since else 0.0
+    return max(0, int(age_s or 0.0).bit_length() - 1)
+
+
+def _later(ctx: Context[MachineClaim], seconds: float) -> datetime:
+    return ctx.now() + timedelta(seconds=seconds)

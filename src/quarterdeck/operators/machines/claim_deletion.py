@@ -1,0 +1,230 @@
+"""The deletion of a MachineClaim: drain, stop, destroy, verify. The VM goes first, then the claim.
+
+A VM that is not ours stays. A VM that is gone counts as removed. A failure keeps the finalizer,
+and the annotation `hyperfleet.io/force-delete` is the way out.
+"""
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.apis.hypervisor.names import FORCE_DELETE, PRE_DRAIN_PREFIX, PREFIX
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.machines import ownership
+from quarterdeck.operators.machines.claim import Shared
+from quarterdeck.operators.machines.conditions import DRAINED, READY, VM_CLEANED_UP, Reason
+from quarterdeck.operators.machines.errors import Code, HypervisorError
+from quarterdeck.operators.machines.jobs import find_job
+from quarterdeck.operators.machines.machine import PowerAction, TaskRef, VMInfo
+from quarterdeck.operators.machines.machine_context import Machine, is_running
+from quarterdeck.operators.machines.machinespec import runner_name
+from quarterdeck.operators.machines.plan.claim import (
+    CLEANUP_BACKOFF_S,
+    DeleteAction,
+    Step,
+    Verdict,
+    backoff_s,
+    entered_at,
+    judge_vm,
+    left_s,
+    plan_deletion,
+    plan_drain,
+)
+from quarterdeck.operators.machines.records import ConfigRecord
+from quarterdeck.operators.machines.references import parse_key
+from quarterdeck.operators.machines.report import set_condition, tell
+from quarterdeck.operators.machines.sizes import parse_seconds
+from quarterdeck.runtime import Context, Waiting
+
+KILL_JOB = f"{PREFIX}/kill-job"
+"""Annotation that a pool sets on a runner whose job took too long."""
+GRACE_S = 60.0
+"""How long a guest may take to shut down."""
+_SOON_S = 0.001
+_LOCK_S = 2.0
+
+
+class Deletion:
+    """The step of the claim's finalizer."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+
+    async def run(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
+        """Return when the VM is gone or was never there; else raise `Waiting` after one step."""
+        ref = claim.status.vm_ref
+        self._shared.roster.put(claim)
+        if ref is None:
+            return
+        if claim.metadata.annotations.get(FORCE_DELETE) == "true":
+            text = f"VM {ref.vm_id} on {ref.hypervisor_cluster} was not looked at"
+            ctx.event(Reason.FORCE_DELETED, text, warning=True)
+            self._forget(claim)
+            return
+        connection = self._shared.connections.find(parse_key(ref.hypervisor_cluster))
+        if connection is None:
+            text = (
+                f"HypervisorCluster {ref.hypervisor_cluster} is not connected; "
+                f"annotation {FORCE_DELETE} removes the claim without its VM"
+            )
+            set_condition(ctx, VM_CLEANED_UP, FALSE, Reason.CLUSTER_NOT_READY, text)
+            raise Waiting(Reason.CLUSTER_NOT_READY, text, after_s=_LOCK_S)
+        machine = Machine(
+            claim, ctx, connection=connection, operator_uid=self._shared.operator_uid()
+        )
+        try:
+            await self._step(machine)
+        except HypervisorError as error:
+            raise self._postpone(machine, error) from error
+        self._forget(claim)
+
+    def _forget(self, claim: MachineClaim) -> None:
+        ref = claim.status.vm_ref
+        if ref is not None:
+            key = parse_key(ref.hypervisor_cluster)
+            self._shared.connections.ledger(key).drop(claim.metadata.uid)
+
+    async def _step(self, machine: Machine) -> None:
+        claim = machine.claim
+        if claim.status.phase not in ("Draining", "Terminating"):
+            machine.enter("Draining", Step.DRAIN)
+            tell(machine.ctx, DRAINED, FALSE, Reason.DRAINING, "no new work", warning=False)
+            set_condition(machine.ctx, READY, FALSE, Reason.DRAINING, "the claim is deleted")
+            raise Waiting(Reason.DRAINING, "draining", after_s=_SOON_S)
+        if claim.status.phase == "Draining":
+            await self._drain(machine)
+        await self._terminate(machine)
+
+    async def _drain(self, machine: Machine) -> None:
+        claim, ctx = machine.claim, machine.ctx
+        hooks = tuple(
+            name for name in sorted(claim.metadata.annotations) if name.startswith(PRE_DRAIN_PREFIX)
+        )
+        job = await find_job(ctx.list, ConfigRecord, claim, runner_name(claim))
+        may_kill = claim.metadata.annotations.get(KILL_JOB) == "true"
+        drain = plan_drain(claim, ctx.now(), hooks=hooks, busy=job, may_kill=may_kill)
+        if drain.reason:
+            set_condition(ctx, DRAINED, FALSE, Reason.DRAINING, drain.reason)
+            wait_s = left_s(claim, claim.spec.timeouts.drain, ctx.now())
+            raise Waiting(Reason.DRAINING, drain.reason, after_s=min(30.0, max(1.0, wait_s)))
+        reason = Reason.DRAIN_TIMEOUT if drain.is_forced else Reason.DRAINED
+        tell(ctx, DRAINED, TRUE, reason, "", warning=drain.is_forced)
+        machine.enter("Terminating", Step.INSPECT)
+        raise Waiting(Reason.TERMINATING, "terminating", after_s=_SOON_S)
+
+    async def _terminate(self, machine: Machine) -> None:
+        """One step; returns when the VM is gone."""
+        if machine.claim.status.task_ref is not None:
+            await self._await_task(machine)
+        step = machine.claim.status.step
+        if step == Step.DESTROY:
+            await self._destroy(machine)
+        vm = await machine.find_vm()
+        verdict = judge_vm(vm, machine.owner)
+        was_asked = step in (Step.SHUTDOWN, Step.STOP)
+        may_ask = machine.claim.status.ready_since != "" and not self._is_late(machine)
+        if machine.claim.spec.deletion_policy == "Retain" and vm is not None:
+            if verdict not in (Verdict.MISSING, Verdict.FOREIGN):
+                await self._release(machine, vm)
+            return
+        action = plan_deletion(verdict, was_asked=was_asked, may_ask=may_ask)
+        match action:
+            case DeleteAction.DONE:
+                self._finish(machine)
+            case DeleteAction.LEAVE:
+                self._leave(machine, vm)
+            case DeleteAction.WAIT:
+                raise Waiting(Reason.TERMINATING, f"the VM is {verdict}", after_s=_LOCK_S)
+            case DeleteAction.SHUTDOWN:
+                await self._power(machine, PowerAction.SHUTDOWN, Step.SHUTDOWN)
+            case DeleteAction.STOP:
+                await self._power(machine, PowerAction.OFF, Step.STOP)
+            case DeleteAction.DESTROY:
+                await self._destroy(machine)
+
+    async def _await_task(self, machine: Machine) -> None:
+        """Wait for what is under way; a shutdown that takes too long becomes a stop."""
+        info = await machine.poll()
+        step = machine.claim.status.step
+        if is_running(info):
+            if step == Step.SHUTDOWN and self._is_late(machine):
+                await self._power(machine, PowerAction.OFF, Step.STOP)
+            raise Waiting(Reason.TERMINATING, "a task runs", after_s=machine.poll_again_s())
+        machine.ctx.status.set(task_ref=None)
+        is_ok = info is not None and info.state == "ok"
+        if is_ok and step in (Step.SHUTDOWN, Step.STOP):
+            machine.ctx.status.set(step=str(Step.DESTROY))
+        else:
+            machine.ctx.status.set(step=str(Step.INSPECT))
+        if step == Step.DESTROY and not is_ok:
+            text = info.message if info is not None else "the task was forgotten"
+            raise Waiting(Reason.CLEANUP_FAILED, text, after_s=self._delay(machine))
+        raise Waiting(Reason.TERMINATING, "the task has ended", after_s=_SOON_S)
+
+    def _is_late(self, machine: Machine) -> bool:
+        since = entered_at(machine.claim)
+        return since is not None and (machine.ctx.now() - since).total_seconds() > GRACE_S
+
+    async def _power(self, machine: Machine, action: PowerAction, step: Step) -> None:
+        ref, owner = machine.ref, machine.owner
+        task = await machine.call(
+            "power", lambda each: each.power(ref.vm_id, action, owner=owner), node=ref.node
+        )
+        self._started(machine, task, step)
+
+    async def _destroy(self, machine: Machine) -> None:
+        ref, owner = machine.ref, machine.owner
+        try:
+            task = await machine.call(
+                "delete_vm", lambda each: each.delete_vm(ref.vm_id, owner=owner), node=ref.node
+            )
+        except HypervisorError as error:
+            if error.code not in (Code.RUNNING, Code.OWNERSHIP_MISMATCH, Code.LOCKED):
+                raise
+            machine.ctx.status.set(step=str(Step.INSPECT))
+            raise Waiting(Reason.TERMINATING, str(error), after_s=_LOCK_S) from error
+        if task is None:
+            machine.ctx.status.set(step=str(Step.VERIFY))
+            raise Waiting(Reason.TERMINATING, "the VM is gone", after_s=_SOON_S)
+        self._started(machine, task, Step.DESTROY)
+
+    def _started(self, machine: Machine, task: TaskRef | None, step: Step) -> None:
+        machine.ctx.status.set(step=str(step))
+        if task is not None:
+            machine.track(task)
+        raise Waiting(Reason.TERMINATING, str(step), after_s=_SOON_S)
+
+    async def _release(self, machine: Machine, vm: VMInfo) -> None:
+        """Take our marks off a VM that stays, so that nobody collects it later."""
+        ref, owner = machine.ref, machine.owner
+        ours = set(ownership.tags_of(owner))
+        tags = [tag for tag in vm.tags if tag not in ours]
+        await machine.call(
+            "tag_vm",
+            lambda each: each.tag_vm(ref.vm_id, tags=tags, description="", owner=owner),
+            node=ref.node,
+        )
+        machine.ctx.event(Reason.RELEASED, f"VM {ref.vm_id} stays, as spec.deletionPolicy says")
+
+    def _finish(self, machine: Machine) -> None:
+        text = f"VM {machine.ref.vm_id} is gone"
+        machine.ctx.event(Reason.CLEANED_UP, text)
+        self._shared.metrics.deleted(machine.connection.cluster, "claim")
+
+    def _leave(self, machine: Machine, vm: VMInfo | None) -> None:
+        name = vm.name if vm is not None else ""
+        text = f"VM {machine.ref.vm_id} ({name}) is not ours any more; it is left alone"
+        machine.ctx.event(Reason.VM_NOT_OWNED, text, warning=True)
+
+    def _postpone(self, machine: Machine, error: HypervisorError) -> Waiting:
+        delay = error.retry_after_s or self._delay(machine)
+        since = entered_at(machine.claim)
+        late_s = (machine.ctx.now() - since).total_seconds() if since is not None else 0.0
+        is_late = late_s > parse_seconds(machine.claim.spec.timeouts.delete)
+        text = str(error)
+        if is_late:
+            text = f"{text}; annotation {FORCE_DELETE} removes the claim without its VM"
+        tell(machine.ctx, VM_CLEANED_UP, FALSE, Reason.CLEANUP_FAILED, text)
+        return Waiting(Reason.CLEANUP_FAILED, text, after_s=delay)
+
+    def _delay(self, machine: Machine) -> float:
+        attempts = machine.ctx.status.current.attempts + 1
+        machine.ctx.status.set(attempts=attempts)
+        return backoff_s(attempts, self._shared.rng, cap_s=CLEANUP_BACKOFF_S)

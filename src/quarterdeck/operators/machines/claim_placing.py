@@ -1,0 +1,141 @@
+"""The first step of a machine: choose node, id and address, and write them down."""
+
+from quarterdeck.apis.hypervisor.claim import NetworkInfo, VmReference
+from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
+from quarterdeck.apis.hypervisor.names import ADOPT
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.machines import ownership
+from quarterdeck.operators.machines.claim_failures import Failed
+from quarterdeck.operators.machines.conditions import PROVISIONING, Reason
+from quarterdeck.operators.machines.errors import Code, HypervisorError
+from quarterdeck.operators.machines.ledger import Entry, Ledger, fleet_of
+from quarterdeck.operators.machines.machine_context import SOON, Machine
+from quarterdeck.operators.machines.machinespec import network_of, request_of
+from quarterdeck.operators.machines.plan.addresses import BadPool, choose_address
+from quarterdeck.operators.machines.plan.claim import Step
+from quarterdeck.operators.machines.plan.placement import Wish, choose_node, rooms
+from quarterdeck.operators.machines.report import set_condition
+from quarterdeck.operators.machines.template import identity_of, read_template
+from quarterdeck.runtime import RequeueAfter, Stalled, Waiting
+
+FIRST_ID, LAST_ID = 100, 999_999_999
+_CAPACITY_S = 30.0
+
+
+async def place(
+    machine: Machine,
+    template: HypervisorMachineTemplate,
+    cluster: HypervisorCluster,
+    ledger: Ledger,
+) -> RequeueAfter:
+    """Give the machine a node and an id. Nothing has been made yet when this is written."""
+    if ADOPT in machine.claim.metadata.annotations:
+        return await adopt(machine, cluster)
+    async with machine.connection.choosing:
+        address = _choose_address(machine, template, ledger)
+        node = await _choose_node(machine, template, cluster, ledger)
+        vmid = await _reserve_id(machine, cluster, ledger)
+        claim = machine.claim
+        request = request_of(claim, template)
+        entry = Entry(vmid, node, fleet_of(claim), address, request, None)
+        ledger.put(claim.metadata.uid, entry)
+    reference = VmReference(
+        hypervisor_cluster=str(cluster.key), vm_id=vmid, node=node, name=claim.metadata.name
+    )
+    machine.ctx.status.set(vm_ref=reference)
+    if address:
+        machine.ctx.status.set(network_info=NetworkInfo(ip_address=address))
+    machine.enter("Provisioning", Step.CLONE)
+    set_condition(machine.ctx, PROVISIONING, TRUE, Reason.CLONING, f"VM {vmid} on node {node}")
+    machine.ctx.event(Reason.NODE_CHOSEN, f"VM {vmid} will be made on node {node}")
+    return SOON
+
+
+async def _choose_node(
+    machine: Machine,
+    template: HypervisorMachineTemplate,
+    cluster: HypervisorCluster,
+    ledger: Ledger,
+) -> str:
+    claim, connection = machine.claim, machine.connection
+    info = connection.known_template(identity_of(template))
+    if info is None:
+        info = await read_template(connection, template)
+        connection.remember_template(identity_of(template), info)
+    read_at, nodes = await connection.nodes()
+    hints = cluster.spec.scheduler_hints
+    fleet = fleet_of(claim)
+    wish = Wish(
+        allowed=frozenset(cluster.spec.nodes) & frozenset(info.nodes),
+        pinned=claim.spec.node_name,
+        siblings=ledger.siblings(fleet) if fleet else {},
+        memory_adjustment=hints.memory_adjustment if hints is not None else 100,
+    )
+    left = rooms(nodes, ledger.reserved(read_at))
+    choice = choose_node(left, request_of(claim, template), wish)
+    if choice.problem:
+        set_condition(
+            machine.ctx, PROVISIONING, FALSE, Reason.INSUFFICIENT_CAPACITY, choice.problem
+        )
+        raise Waiting(Reason.INSUFFICIENT_CAPACITY, choice.problem, after_s=_CAPACITY_S)
+    return choice.node
+
+
+async def _reserve_id(machine: Machine, cluster: HypervisorCluster, ledger: Ledger) -> int:
+    limits = cluster.spec.vmid_range
+    start = limits.start if limits is not None else FIRST_ID
+    end = limits.end if limits is not None else LAST_ID
+    taken = ledger.ids
+    return await machine.call(
+        "reserve_id", lambda each: each.reserve_id(start=start, end=end, taken=taken)
+    )
+
+
+def _choose_address(machine: Machine, template: HypervisorMachineTemplate, ledger: Ledger) -> str:
+    network = network_of(machine.claim, template)
+    if network.mode != "static" or network.static_config is None:
+        return ""
+    try:
+        address = choose_address(network.static_config, ledger.addresses)
+    except BadPool as error:
+        raise Stalled(Reason.TEMPLATE_INVALID, str(error)) from error
+    if not address:
+        raise Waiting(
+            Reason.NO_FREE_ADDRESS,
+            "every address of network.staticConfig is taken: extend the pool",
+            after_s=_CAPACITY_S,
+        )
+    return address
+
+
+async def adopt(machine: Machine, cluster: HypervisorCluster) -> RequeueAfter:
+    """Take over a VM that exists and that nobody owns."""
+    text = machine.claim.metadata.annotations[ADOPT]
+    if not text.isdigit():
+        raise Stalled(Reason.ADOPTION_REFUSED, f"annotation {ADOPT} is {text!r}, not an id")
+    vmid = int(text)
+    try:
+        vm = await machine.call("get_vm", lambda each: each.get_vm(vmid))
+    except HypervisorError as error:
+        if error.code is not Code.NOT_FOUND:
+            raise
+        raise Failed(Reason.ADOPTION_REFUSED, f"there is no VM {vmid}") from error
+    owner = ownership.read_owner(vm)
+    is_ours = owner is not None and (
+        (owner.operator_uid, owner.claim_uid) == (machine.operator_uid, machine.claim.metadata.uid)
+    )
+    if vm.is_template or (owner is not None and not is_ours):
+        whose = "it is a template" if owner is None else f"it belongs to claim {owner.claim}"
+        raise Failed(Reason.ADOPTION_REFUSED, f"VM {vmid} cannot be adopted: {whose}")
+    reference = VmReference(
+        hypervisor_cluster=str(cluster.key),
+        vm_id=vmid,
+        node=vm.node,
+        name=vm.name,
+        adopted=True,
+    )
+    machine.ctx.status.set(vm_ref=reference)
+    machine.enter("Provisioning", Step.CONFIGURE)
+    machine.ctx.event(Reason.ADOPTED, f"VM {vmid} ({vm.name}) is taken over")
+    return SOON

@@ -1,0 +1,320 @@
+"""The steps from an intent to a machine that is ready; each is one call and safe to repeat."""
+
+from quarterdeck.apis.hypervisor.claim import NetworkInfo
+from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.machines import ownership
+from quarterdeck.operators.machines.claim_failures import Failed, Retry
+from quarterdeck.operators.machines.cloudinit import BadCloudInit, build_seed, needs_seed
+from quarterdeck.operators.machines.conditions import (
+    BOOTSTRAPPED,
+    HEALTHY,
+    POWERED_ON,
+    PROVISIONING,
+    READY,
+    VM_CREATED,
+    Reason,
+)
+from quarterdeck.operators.machines.errors import Code, HypervisorError, PermanentError
+from quarterdeck.operators.machines.ledger import Ledger
+from quarterdeck.operators.machines.machine import PowerAction, TaskRef, VMInfo
+from quarterdeck.operators.machines.machine_context import SOON, Machine, is_failed, is_running
+from quarterdeck.operators.machines.machinespec import spec_of
+from quarterdeck.operators.machines.plan.claim import Step, Verdict, judge_vm
+from quarterdeck.operators.machines.report import set_condition, tell
+from quarterdeck.operators.machines.template import identity_of, is_linked, read_template
+from quarterdeck.runtime import RequeueAfter
+
+BOOT_POLL_S = 1.0
+_LOCK_S = 1.0
+
+
+class Recipe:
+    """What a machine is made by."""
+
+    def __init__(
+        self, template: HypervisorMachineTemplate, cluster: HypervisorCluster, ledger: Ledger
+    ) -> None:
+        self.template = template
+        self.cluster = cluster
+        self.ledger = ledger
+
+
+async def clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
+    """Copy the template, or find the copy that an earlier try has made."""
+    if machine.claim.status.task_ref is not None:
+        return await _await_clone(machine, recipe)
+    ref, template = machine.ref, recipe.template
+    info = machine.connection.known_template(identity_of(template))
+    if info is None:
+        info = await read_template(machine.connection, template)
+        machine.connection.remember_template(identity_of(template), info)
+    spec = spec_of(machine.claim, template, recipe.cluster)
+    found = info
+    try:
+        task = await machine.call(
+            "clone_vm",
+            lambda each: each.clone_vm(
+                found,
+                spec,
+                vmid=ref.vm_id,
+                node=ref.node,
+                linked=is_linked(template),
+                owner=machine.untagged_owner,
+            ),
+            node=ref.node,
+        )
+    except PermanentError as error:
+        if error.code is not Code.ALREADY_EXISTS:
+            raise
+        return await _find_earlier_clone(machine, recipe)
+    return machine.track(task) if task is not None else _cloned(machine, recipe)
+
+
+async def _await_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
+    info = await machine.poll()
+    if is_running(info):
+        return RequeueAfter(machine.poll_again_s())
+    if info is None:
+        machine.ctx.status.set(task_ref=None)
+        return await _find_earlier_clone(machine, recipe)
+    if is_failed(info):
+        machine.proceed(Step.DISCARD)
+        raise Retry(Reason.CLONE_FAILED, f"cloning failed: {info.message}")
+    return _cloned(machine, recipe)
+
+
+async def _find_earlier_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
+    """The id is taken, or the task forgotten: is the VM ours from an earlier try?"""
+    vm = await machine.find_vm()
+    match judge_vm(vm, machine.untagged_owner):
+        case Verdict.MISSING:
+            return machine.proceed(Step.CLONE)
+        case Verdict.LOCKED | Verdict.UNKNOWN:
+            return RequeueAfter(_LOCK_S)
+        case Verdict.FOREIGN:
+            return give_up_id(machine, recipe.ledger)
+        case _:
+            return _cloned(machine, recipe)
+
+
+def give_up_id(machine: Machine, ledger: Ledger) -> RequeueAfter:
+    """Somebody else has the id: choose another one."""
+    text = f"VM {machine.ref.vm_id} is somebody else's; another id is chosen"
+    machine.ctx.event(Reason.ID_TAKEN, text, warning=True)
+    ledger.drop(machine.claim.metadata.uid)
+    machine.ctx.status.set(vm_ref=None, task_ref=None)
+    machine.enter("Pending")
+    return SOON
+
+
+def _cloned(machine: Machine, recipe: Recipe) -> RequeueAfter:
+    recipe.ledger.mark_seen(machine.claim.metadata.uid, machine.ctx.clock.monotonic())
+    text = f"VM {machine.ref.vm_id} exists on node {machine.ref.node}"
+    set_condition(machine.ctx, VM_CREATED, TRUE, Reason.PROVISIONED, text)
+    set_condition(machine.ctx, PROVISIONING, TRUE, Reason.CONFIGURING, text)
+    return machine.proceed(Step.CONFIGURE)
+
+
+async def discard(machine: Machine, recipe: Recipe) -> RequeueAfter:
+    """Remove what a failed clone left behind; a VM of somebody else stays."""
+    if machine.claim.status.task_ref is not None:
+        if is_running(await machine.poll()):
+            return RequeueAfter(machine.poll_again_s())
+        machine.ctx.status.set(task_ref=None)
+    vm = await machine.find_vm()
+    match judge_vm(vm, machine.untagged_owner):
+        case Verdict.MISSING:
+            return machine.proceed(Step.CLONE)
+        case Verdict.FOREIGN:
+            return give_up_id(machine, recipe.ledger)
+        case Verdict.LOCKED | Verdict.UNKNOWN:
+            return RequeueAfter(_LOCK_S)
+        case Verdict.RUNNING:
+            task = await _power(machine, PowerAction.OFF)
+        case _:
+            vmid, owner = machine.ref.vm_id, machine.untagged_owner
+            task = await machine.call(
+                "delete_vm",
+                lambda each: each.delete_vm(vmid, owner=owner),
+                node=machine.ref.node,
+            )
+    return machine.track(task) if task is not None else SOON
+
+
+async def configure(machine: Machine, recipe: Recipe) -> RequeueAfter:
+    """Set sizes and network, and write the tags that prove whose VM it is."""
+    if machine.claim.status.task_ref is not None:
+        info = await machine.poll()
+        if is_running(info):
+            return RequeueAfter(machine.poll_again_s())
+        machine.ctx.status.set(task_ref=None)
+        if is_failed(info):
+            raise Retry(Reason.CALL_FAILED, f"configuring failed: {info.message if info else ''}")
+        if info is not None:
+            return _configured(machine, recipe)
+    ref, owner = machine.ref, machine.untagged_owner
+    if ref.adopted:
+        tags, text = ownership.tags_of(owner), ownership.describe(owner)
+        await machine.call(
+            "tag_vm",
+            lambda each: each.tag_vm(ref.vm_id, tags=tags, description=text, owner=None),
+            node=ref.node,
+        )
+        return _configured(machine, recipe)
+    spec = spec_of(machine.claim, recipe.template, recipe.cluster)
+    try:
+        task = await machine.call(
+            "configure_vm",
+            lambda each: each.configure_vm(ref.vm_id, spec, owner=owner),
+            node=ref.node,
+        )
+    except HypervisorError as error:
+        return _without_vm(machine, recipe, error)
+    return machine.track(task) if task is not None else _configured(machine, recipe)
+
+
+def _configured(machine: Machine, recipe: Recipe) -> RequeueAfter:
+    machine.set_ref(configured=True)
+    has_seed = needs_seed(recipe.template, machine.claim) and not machine.ref.adopted
+    step, reason = (Step.SEED, Reason.SEEDING) if has_seed else (Step.START, Reason.STARTING)
+    set_condition(machine.ctx, PROVISIONING, TRUE, reason, f"VM {machine.ref.vm_id}")
+    return machine.proceed(step)
+
+
+def _without_vm(machine: Machine, recipe: Recipe, error: HypervisorError) -> RequeueAfter:
+    """A VM that vanished, or became another one, while it was made: start over."""
+    if error.code is Code.NOT_FOUND:
+        machine.ctx.status.set(task_ref=None, step=str(Step.CLONE))
+        raise Retry(Reason.VM_MISSING, f"VM {machine.ref.vm_id} vanished") from error
+    if error.code is Code.OWNERSHIP_MISMATCH:
+        return give_up_id(machine, recipe.ledger)
+    raise error
+
+
+async def seed(machine: Machine, recipe: Recipe) -> RequeueAfter:
+    """Attach the documents that the machine reads at its first start."""
+    try:
+        data = build_seed(machine.claim, recipe.template, recipe.cluster)
+    except BadCloudInit as error:
+        raise Failed(Reason.TEMPLATE_INVALID, str(error)) from error
+    ref, owner = machine.ref, machine.owner
+    try:
+        await machine.call(
+            "inject_cloud_init",
+            lambda each: each.inject_cloud_init(ref.vm_id, data, owner=owner),
+            node=ref.node,
+        )
+    except HypervisorError as error:
+        return _without_vm(machine, recipe, error)
+    set_condition(machine.ctx, PROVISIONING, TRUE, Reason.STARTING, f"VM {ref.vm_id}")
+    return machine.proceed(Step.START)
+
+
+async def start(machine: Machine, recipe: Recipe) -> RequeueAfter:
+    """Start the VM; what counts is whether it runs, not what the task says."""
+    if machine.claim.spec.power_state == "Off":
+        return become_ready(machine, None)
+    if machine.claim.status.task_ref is not None:
+        info = await machine.poll()
+        if is_running(info):
+            return RequeueAfter(machine.poll_again_s())
+        machine.ctx.status.set(task_ref=None)
+        if info is not None and not is_failed(info):
+            return _started(machine)
+        verdict = judge_vm(await machine.find_vm(), machine.owner)
+        if verdict is Verdict.RUNNING:
+            return _started(machine)
+        raise Retry(Reason.STARTING, f"the VM is {verdict} after its start")
+    try:
+        task = await _power(machine, PowerAction.ON)
+    except HypervisorError as error:
+        return _without_vm(machine, recipe, error)
+    return machine.track(task) if task is not None else _started(machine)
+
+
+async def _power(machine: Machine, action: PowerAction) -> TaskRef | None:
+    ref, owner = machine.ref, machine.owner
+    return await machine.call(
+        "power", lambda each: each.power(ref.vm_id, action, owner=owner), node=ref.node
+    )
+
+
+def _started(machine: Machine) -> RequeueAfter:
+    ref = machine.ref
+    text = f"VM {ref.vm_id} runs on node {ref.node}"
+    tell(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, text)
+    set_condition(machine.ctx, PROVISIONING, FALSE, Reason.PROVISIONED, text)
+    machine.ctx.status.set(task_ref=None)
+    machine.enter("Bootstrapping", Step.AWAIT_BOOT)
+    return SOON
+
+
+def needs_service(template: HypervisorMachineTemplate) -> bool:
+    """Whether a machine is ready only when the bootstrap service says so."""
+    return template.spec.attestation is not None or template.spec.bootstrap.method != "none"
+
+
+async def await_boot(machine: Machine, recipe: Recipe) -> RequeueAfter | None:
+    """Ready when the VM runs and its address is seen; attestation needs the bootstrap service."""
+    if needs_service(recipe.template) and not machine.ref.adopted:
+        text = "the template asks for a bootstrap that needs the bootstrap service"
+        tell(machine.ctx, BOOTSTRAPPED, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text, warning=True)
+        set_condition(machine.ctx, READY, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text)
+        return None
+    view = await machine.connection.view(max_age_s=BOOT_POLL_S)
+    vm = view.vms.get(machine.ref.vm_id)
+    verdict = judge_vm(vm, machine.owner)
+    if verdict is Verdict.RUNNING and vm is not None and vm.ips:
+        return become_ready(machine, vm)
+    if verdict in (Verdict.MISSING, Verdict.FOREIGN, Verdict.STOPPED):
+        return await _confirm_loss(machine)
+    set_condition(machine.ctx, READY, FALSE, Reason.BOOTING, "the VM boots")
+    return RequeueAfter(BOOT_POLL_S)
+
+
+async def _confirm_loss(machine: Machine) -> RequeueAfter:
+    """A shared list may be older than the VM: ask for this one before giving it up."""
+    vm = await machine.find_vm()
+    match judge_vm(vm, machine.owner):
+        case Verdict.MISSING:
+            raise Failed(Reason.VM_MISSING, f"VM {machine.ref.vm_id} vanished while it booted")
+        case Verdict.FOREIGN:
+            raise Failed(Reason.VM_NOT_OWNED, f"VM {machine.ref.vm_id} is no longer ours")
+        case Verdict.STOPPED:
+            raise Failed(Reason.VM_STOPPED, f"VM {machine.ref.vm_id} stopped while it booted")
+        case _:
+            return RequeueAfter(BOOT_POLL_S)
+
+
+def become_ready(machine: Machine, vm: VMInfo | None) -> RequeueAfter:
+    """The machine is as it should be."""
+    ctx, ref = machine.ctx, machine.ref
+    now = rfc3339.format_time(ctx.now())
+    machine.enter("Ready")
+    ctx.status.set(task_ref=None, ready_since=ctx.status.current.ready_since or now)
+    text = f"VM {ref.vm_id} on node {ref.node}"
+    if vm is None:
+        set_condition(ctx, POWERED_ON, FALSE, Reason.STOPPED, "spec.powerState is Off")
+        set_condition(ctx, PROVISIONING, FALSE, Reason.PROVISIONED, text)
+    else:
+        observe(machine, vm)
+    set_condition(ctx, BOOTSTRAPPED, TRUE, Reason.MACHINE_READY, "no bootstrap was asked for")
+    set_condition(ctx, HEALTHY, TRUE, Reason.MACHINE_READY, text)
+    tell(ctx, READY, TRUE, Reason.MACHINE_READY, text)
+    return SOON
+
+
+def observe(machine: Machine, vm: VMInfo) -> None:
+    """Take over what the hypervisor shows of the VM."""
+    ctx = machine.ctx
+    before = ctx.status.current.network_info
+    address = vm.ips[0] if vm.ips else (before.ip_address if before is not None else "")
+    ctx.status.set(
+        network_info=NetworkInfo(ip_address=address, mac_address=vm.mac),
+        provider_id=f"{machine.connection.hypervisor.name}://{vm.uuid}",
+    )
+    if vm.node and vm.node != machine.ref.node:
+        machine.set_ref(node=vm.node)

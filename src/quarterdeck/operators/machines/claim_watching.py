@@ -1,0 +1,125 @@
+"""A machine that is ready: compared with what the hypervisor shows, and switched as wished."""
+
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.machines.claim_failures import Failed, Retry
+from quarterdeck.operators.machines.claim_steps import become_ready, observe
+from quarterdeck.operators.machines.conditions import (
+    HEALTHY,
+    POWERED_ON,
+    VM_CLEANED_UP,
+    Reason,
+)
+from quarterdeck.operators.machines.machine import Power, PowerAction, VMInfo
+from quarterdeck.operators.machines.machine_context import Machine, is_running
+from quarterdeck.operators.machines.plan.claim import Step, Verdict, judge_vm
+from quarterdeck.operators.machines.report import set_condition, tell
+from quarterdeck.runtime import DONE, Done, RequeueAfter, Result
+
+POWER_CHECK_S = 30.0
+
+
+async def watch(machine: Machine) -> Result:
+    """Look at the VM in the list that all machines of the hypervisor share."""
+    view = await machine.connection.view(max_age_s=POWER_CHECK_S)
+    vm = view.vms.get(machine.ref.vm_id)
+    verdict = judge_vm(vm, machine.owner)
+    is_expected = verdict is expected(machine)
+    if not is_expected and verdict is not Verdict.UNKNOWN:
+        vm = await machine.find_vm()
+        verdict = judge_vm(vm, machine.owner)
+    return await _act(machine, vm, verdict)
+
+
+def expected(machine: Machine) -> Verdict:
+    """What the VM of a machine at rest is."""
+    is_on = machine.claim.spec.power_state == "On"
+    return Verdict.RUNNING if is_on else Verdict.STOPPED
+
+
+async def _act(machine: Machine, vm: VMInfo | None, verdict: Verdict) -> Result:
+    vmid = machine.ref.vm_id
+    match verdict:
+        case Verdict.MISSING:
+            raise Failed(Reason.VM_MISSING, f"VM {vmid} was removed behind our back")
+        case Verdict.FOREIGN:
+            raise Failed(
+                Reason.VM_NOT_OWNED,
+                f"VM {vmid} was renamed, re-tagged or replaced behind our back; it is left alone",
+            )
+        case Verdict.UNKNOWN:
+            text = f"node {machine.ref.node} does not answer"
+            tell(machine.ctx, HEALTHY, FALSE, Reason.NODE_OFFLINE, text)
+            return DONE
+        case Verdict.LOCKED:
+            return RequeueAfter(POWER_CHECK_S)
+        case Verdict.STOPPED if machine.claim.spec.power_state == "On":
+            return await _found_stopped(machine)
+        case Verdict.RUNNING if machine.claim.spec.power_state == "Off":
+            return machine.proceed(Step.STOP)
+        case _:
+            assert vm is not None
+            return _at_rest(machine, vm)
+
+
+def _at_rest(machine: Machine, vm: VMInfo) -> Done:
+    observe(machine, vm)
+    if vm.power is Power.RUNNING:
+        set_condition(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, "the VM runs")
+    else:
+        set_condition(machine.ctx, POWERED_ON, FALSE, Reason.STOPPED, "spec.powerState is Off")
+    text = f"VM {vm.id} on node {vm.node}"
+    set_condition(machine.ctx, HEALTHY, TRUE, Reason.MACHINE_READY, text)
+    return DONE
+
+
+async def _found_stopped(machine: Machine) -> Result:
+    """A runner that stopped itself is done; a machine of a fleet is repaired; others restart."""
+    claim, ctx = machine.claim, machine.ctx
+    text = f"VM {machine.ref.vm_id} has stopped"
+    if claim.spec.runner_pool_ref is not None:
+        tell(ctx, VM_CLEANED_UP, FALSE, Reason.VM_SHUTDOWN_DETECTED, text, warning=False)
+        await ctx.delete(claim)
+        return DONE
+    if claim.spec.fleet_ref is not None:
+        raise Failed(Reason.VM_STOPPED, text)
+    tell(ctx, POWERED_ON, FALSE, Reason.VM_STOPPED, f"{text}; it is started again")
+    return machine.proceed(Step.START)
+
+
+async def switch_off(machine: Machine) -> RequeueAfter:
+    """Bring a ready machine down because the spec says so."""
+    if machine.claim.spec.power_state == "On":
+        return machine.proceed(Step.WATCH)
+    if machine.claim.status.task_ref is not None:
+        if is_running(await machine.poll()):
+            return RequeueAfter(machine.poll_again_s())
+        machine.ctx.status.set(task_ref=None)
+        if judge_vm(await machine.find_vm(), machine.owner) is not Verdict.STOPPED:
+            raise Retry(Reason.STOPPING, "the VM still runs after its shutdown")
+        return become_ready(machine, None)
+    ref, owner = machine.ref, machine.owner
+    task = await machine.call(
+        "power",
+        lambda each: each.power(ref.vm_id, PowerAction.SHUTDOWN, owner=owner),
+        node=ref.node,
+    )
+    return machine.track(task) if task is not None else become_ready(machine, None)
+
+
+async def switch_on(machine: Machine) -> RequeueAfter:
+    """Start a ready machine again."""
+    if machine.claim.spec.power_state == "Off":
+        return machine.proceed(Step.WATCH)
+    if machine.claim.status.task_ref is not None:
+        if is_running(await machine.poll()):
+            return RequeueAfter(machine.poll_again_s())
+        machine.ctx.status.set(task_ref=None)
+        vm = await machine.find_vm()
+        if vm is None or judge_vm(vm, machine.owner) is not Verdict.RUNNING:
+            raise Retry(Reason.STARTING, "the VM does not run after its start")
+        return become_ready(machine, vm)
+    ref, owner = machine.ref, machine.owner
+    task = await machine.call(
+        "power", lambda each: each.power(ref.vm_id, PowerAction.ON, owner=owner), node=ref.node
+    )
+    return machine.track(task) if task is not None else machine.proceed(Step.WATCH)

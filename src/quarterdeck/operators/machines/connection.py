@@ -1,0 +1,164 @@
+"""One hypervisor as the operator uses it: calls are guarded, counted, traced and limited.
+
+The breaker is shared by all machines of the hypervisor: when it stops answering, nobody keeps
+asking. Reads of the whole inventory are shared too: however many machines wait, one `list_vms`
+serves them all.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple, TypeVar
+
+from quarterdeck.kit.breaker import CircuitBreaker, CircuitOpen, State
+from quarterdeck.kit.clock import Clock
+from quarterdeck.operators.machines.errors import (
+    Code,
+    ConfigurationError,
+    HypervisorError,
+    TransientError,
+    make_error,
+)
+from quarterdeck.operators.machines.machine import Node, TemplateInfo, VMInfo
+from quarterdeck.operators.machines.metrics import MachineMetrics
+from quarterdeck.operators.machines.ports import Hypervisor
+from quarterdeck.runtime.observability.tracing import span
+
+R = TypeVar("R")
+BREAKER_FAILURES = 5
+BREAKER_RECOVERY_S = 30.0
+CALL_TIMEOUT_S = 120.0
+_NODES_MAX_AGE_S = 30.0
+_COUNTED = (Code.UNAVAILABLE, Code.TIMEOUT, Code.RATE_LIMITED)
+"""Failures that say that the hypervisor itself is not well."""
+
+
+class View(NamedTuple):
+    """Every VM at one moment."""
+
+    at: float
+    """On the scale of the clock's `monotonic`: when the read began."""
+    vms: Mapping[int, VMInfo]
+
+
+class Connection:
+    """A hypervisor with everything that is shared between its machines."""
+
+    def __init__(
+        self,
+        hypervisor: Hypervisor,
+        *,
+        cluster: str,
+        clock: Clock,
+        metrics: MachineMetrics,
+        max_concurrent_operations: int = 2,
+    ) -> None:
+        self.hypervisor = hypervisor
+        self.cluster = cluster
+        self._clock = clock
+        self._metrics = metrics
+        self._breaker = CircuitBreaker(
+            clock=clock, threshold=BREAKER_FAILURES, recovery_s=BREAKER_RECOVERY_S
+        )
+        self._limit = max_concurrent_operations
+        self._nodes_busy: dict[str, asyncio.Semaphore] = {}
+        self._view = View(float("-inf"), {})
+        self._reading = asyncio.Lock()
+        self._nodes: tuple[float, tuple[Node, ...]] = (float("-inf"), ())
+        self._templates: dict[object, TemplateInfo] = {}
+        self.choosing = asyncio.Lock()
+        """Held while a node and an id are chosen."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls are held back."""
+        return self._breaker.state is State.OPEN
+
+    async def call(
+        self, operation: str, work: Callable[[Hypervisor], Awaitable[R]], *, node: str = ""
+    ) -> R:
+        """Make one call; a `node` limits how many run there at once.
+
+        Raises:
+            HypervisorError: also when the breaker is open, as UNAVAILABLE with a time to retry.
+        """
+        if not node:
+            return await self._guarded(operation, work)
+        limit = self._nodes_busy.setdefault(node, asyncio.Semaphore(self._limit))
+        async with limit:
+            return await self._guarded(operation, work)
+
+    async def _guarded(self, operation: str, work: Callable[[Hypervisor], Awaitable[R]]) -> R:
+        try:
+            self._breaker.acquire()
+        except CircuitOpen as error:
+            raise make_error(
+                Code.UNAVAILABLE,
+                f"the hypervisor {self.cluster} failed repeatedly and is not called",
+                operation=operation,
+                retry_after_s=max(1.0, error.retry_after_s),
+            ) from error
+        started, result, is_judged = self._clock.monotonic(), "ok", False
+        try:
+            with span(f"hypervisor.{operation}", {"hypervisor.cluster": self.cluster}):
+                answer = await self._timed(operation, work)
+            self._breaker.succeed()
+            is_judged = True
+            return answer
+        except HypervisorError as error:
+            result, is_judged = error.code.value, True
+            self._judge(error)
+            raise
+        finally:
+            if not is_judged:
+                self._breaker.release()
+            took_s = self._clock.monotonic() - started
+            self._metrics.called(self.cluster, operation, result, took_s)
+            self._metrics.set_breaker(self.cluster, is_open=self.is_open)
+
+    async def _timed(self, operation: str, work: Callable[[Hypervisor], Awaitable[R]]) -> R:
+        try:
+            async with asyncio.timeout(CALL_TIMEOUT_S):
+                return await work(self.hypervisor)
+        except TimeoutError as error:
+            text = f"no answer came within {CALL_TIMEOUT_S:.0f} s"
+            raise make_error(Code.TIMEOUT, text, operation=operation) from error
+        except OSError as error:
+            raise make_error(Code.UNAVAILABLE, str(error), operation=operation) from error
+
+    def _judge(self, error: HypervisorError) -> None:
+        is_sick = isinstance(error, TransientError) and error.code in _COUNTED
+        if is_sick or (isinstance(error, ConfigurationError) and error.code is Code.UNAUTHORIZED):
+            self._breaker.fail()
+        else:
+            self._breaker.succeed()
+
+    # --- reads that are shared
+
+    async def view(self, *, max_age_s: float) -> View:
+        """Every VM, from a read that is not older; those who ask at once share one."""
+        asked = self._clock.monotonic()
+        if self._view.at >= asked - max_age_s:
+            return self._view
+        async with self._reading:
+            if self._view.at >= asked - max_age_s:
+                return self._view
+            began = self._clock.monotonic()
+            listed = await self.call("list_vms", lambda hypervisor: hypervisor.list_vms())
+            self._view = View(began, {vm.id: vm for vm in listed})
+            return self._view
+
+    async def nodes(self, *, max_age_s: float = _NODES_MAX_AGE_S) -> tuple[float, tuple[Node, ...]]:
+        """Every node, and when they were read."""
+        if self._nodes[0] < self._clock.monotonic() - max_age_s:
+            began = self._clock.monotonic()
+            listed = await self.call("list_nodes", lambda hypervisor: hypervisor.list_nodes())
+            self._nodes = (began, tuple(listed))
+        return self._nodes
+
+    def remember_template(self, key: object, info: TemplateInfo) -> None:
+        """Keep what a template was found to be."""
+        self._templates[key] = info
+
+    def known_template(self, key: object) -> TemplateInfo | None:
+        """What a template was found to be."""
+        return self._templates.get(key)

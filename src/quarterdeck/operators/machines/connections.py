@@ -1,0 +1,224 @@
+"""The hypervisors that are connected, by the key of their HypervisorCluster."""
+
+import hashlib
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from quarterdeck.apis.core.config import Secret as KubeSecret
+from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
+from quarterdeck.apis.hypervisor.references import SecretKeySelector
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.machines.connection import Connection
+from quarterdeck.operators.machines.ledger import Ledger
+from quarterdeck.operators.machines.machine import AccessData
+from quarterdeck.operators.machines.metrics import MachineMetrics
+from quarterdeck.operators.machines.ports import ProviderSettings
+from quarterdeck.operators.machines.providers import Providers, canonical_name
+from quarterdeck.runtime import Context
+from quarterdeck.wire.status import NotFound
+
+NO_CREDENTIALS = frozenset({"mock", "qemu"})
+"""Providers that need none."""
+
+
+class CredentialsMissing(Exception):
+    """Raised when no complete pair of credentials is there; says which Secret or key is not."""
+
+
+class Opened(NamedTuple):
+    """A connection and what it was opened with."""
+
+    connection: Connection
+    digest: str
+    credentials_hash: str
+    provider: str
+
+
+class Connections:
+    """Opens hypervisors, keeps them, and opens them anew when what they were opened with changes.
+
+    What has been given out is kept per cluster and outlives a connection.
+    """
+
+    def __init__(
+        self,
+        *,
+        providers: Providers,
+        clock: Clock,
+        metrics: MachineMetrics,
+        folder: Path | None = None,
+    ) -> None:
+        self._providers = providers
+        self._clock = clock
+        self._metrics = metrics
+        self._folder = folder
+        self._opened: dict[Key, Opened] = {}
+        self._ledgers: dict[Key, Ledger] = {}
+
+    def find(self, key: Key) -> Connection | None:
+        """The connection of a cluster, if it is open."""
+        opened = self._opened.get(key)
+        return opened.connection if opened is not None else None
+
+    def ledger(self, key: Key) -> Ledger:
+        """What has been given out on a cluster."""
+        return self._ledgers.setdefault(key, Ledger())
+
+    @property
+    def all(self) -> dict[Key, Connection]:
+        """Every open connection."""
+        return {key: opened.connection for key, opened in self._opened.items()}
+
+    async def open(
+        self, cluster: HypervisorCluster, ctx: Context[HypervisorCluster]
+    ) -> tuple[Opened, Opened | None]:
+        """The connection of a cluster, and the one it replaces if something has changed.
+
+        Raises:
+            ProviderUnknown: if there is no such provider.
+            CredentialsMissing: if no complete pair is there.
+        """
+        open_provider = self._providers.find(cluster.spec.provider)
+        secrets = SecretReader(cluster.metadata.namespace, ctx)
+        access = await read_access(cluster, secrets)
+        authorities = await _read_authorities(cluster, secrets)
+        digest = _digest((cluster.spec, _revealed(access), authorities))
+        before = self._opened.get(cluster.key)
+        if before is not None and before.digest == digest:
+            return before._replace(credentials_hash=secrets.fingerprint), None
+        tls = cluster.spec.tls
+        hypervisor = await open_provider(
+            ProviderSettings(
+                cluster=str(cluster.key),
+                endpoint=normalise_endpoint(cluster.spec.endpoint),
+                access=access,
+                nodes=cluster.spec.nodes,
+                storage=cluster.spec.default_storage,
+                network=cluster.spec.default_network,
+                clock=self._clock,
+                is_insecure=tls is not None and tls.insecure_skip_verify,
+                ca_certificates=authorities,
+                max_concurrent_operations=cluster.spec.max_concurrent_operations,
+                folder=self._folder,
+            )
+        )
+        connection = Connection(
+            hypervisor,
+            cluster=str(cluster.key),
+            clock=self._clock,
+            metrics=self._metrics,
+            max_concurrent_operations=cluster.spec.max_concurrent_operations,
+        )
+        opened = Opened(
+            connection, digest, secrets.fingerprint, canonical_name(cluster.spec.provider)
+        )
+        self._opened[cluster.key] = opened
+        if before is not None:
+            await before.connection.hypervisor.aclose()
+        return opened, before
+
+    async def close(self, key: Key) -> None:
+        """Close the connection of a cluster that is gone."""
+        opened = self._opened.pop(key, None)
+        self._ledgers.pop(key, None)
+        if opened is not None:
+            await opened.connection.hypervisor.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        for key in list(self._opened):
+            await self.close(key)
+
+
+def normalise_endpoint(endpoint: str) -> str:
+    """The address without the path of the API, which manifests write or leave out."""
+    return endpoint.rstrip("/").removesuffix("/api2/json")
+
+
+class SecretReader:
+    """Reads values of Secrets, and remembers which versions of which Secrets they came from."""
+
+    def __init__(self, namespace: str, ctx: Context[HypervisorCluster]) -> None:
+        self._namespace = namespace
+        self._ctx = ctx
+        self._versions: dict[str, str] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the Secrets, and says nothing about what is in them."""
+        return _digest(sorted(self._versions.items())) if self._versions else ""
+
+    async def read(self, selector: SecretKeySelector) -> str:
+        """One value; empty if it is missing and optional.
+
+        Raises:
+            CredentialsMissing: naming what is not there.
+        """
+        namespace = self._namespace
+        if selector.namespace not in ("", namespace):
+            raise CredentialsMissing(
+                f"Secret {selector.namespace}/{selector.name} is in another namespace; "
+                f"copy it to {namespace}"
+            )
+        try:
+            secret = await self._ctx.api.get_live(KubeSecret, Key(namespace, selector.name))
+        except NotFound:
+            if selector.optional:
+                return ""
+            raise CredentialsMissing(f"there is no Secret {namespace}/{selector.name}") from None
+        version = f"{secret.metadata.uid}/{secret.metadata.resource_version}"
+        self._versions[selector.name] = version
+        value = secret.read(selector.key)
+        if value is None and not selector.optional:
+            raise CredentialsMissing(
+                f"Secret {namespace}/{selector.name} has no key {selector.key!r}"
+            )
+        return (value or b"").decode().strip()
+
+
+async def read_access(cluster: HypervisorCluster, secrets: SecretReader) -> AccessData:
+    """The credentials of a cluster, the token pair first.
+
+    Raises:
+        CredentialsMissing: if no pair is complete and the provider needs one.
+    """
+    given = cluster.spec.credentials
+    if given is None:
+        if canonical_name(cluster.spec.provider) in NO_CREDENTIALS:
+            return AccessData()
+        raise CredentialsMissing(
+            "no valid credential configuration: set spec.credentials.tokenId and tokenSecret, "
+            "or username and password"
+        )
+    if given.token_id is not None and given.token_secret is not None:
+        token = await secrets.read(given.token_secret)
+        return AccessData(token_id=await secrets.read(given.token_id), token_secret=Secret(token))
+    if given.username is not None and given.password is not None:
+        password = await secrets.read(given.password)
+        return AccessData(username=await secrets.read(given.username), password=Secret(password))
+    if given.client_cert is not None and given.client_key is not None:
+        key = await secrets.read(given.client_key)
+        return AccessData(client_cert=await secrets.read(given.client_cert), client_key=Secret(key))
+    raise CredentialsMissing(
+        "no valid credential configuration: neither tokenId and tokenSecret nor username and "
+        "password are complete in spec.credentials"
+    )
+
+
+async def _read_authorities(cluster: HypervisorCluster, secrets: SecretReader) -> str:
+    tls = cluster.spec.tls
+    if tls is None or tls.ca_certificate is None:
+        return ""
+    return await secrets.read(tls.ca_certificate)
+
+
+def _revealed(access: AccessData) -> tuple[str, ...]:
+    return tuple(each.reveal() if isinstance(each, Secret) else each for each in access)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:16]

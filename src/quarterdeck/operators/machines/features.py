@@ -1,0 +1,50 @@
+"""Feature flags: read from a ConfigMap, in force at once when it changes."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from quarterdeck.operators.machines.records import FEATURES, ConfigRecord
+
+_TRUE, _FALSE = ("true", "on", "1", "yes"), ("false", "off", "0", "no")
+
+
+class Flags(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What can be switched off."""
+
+    repair: bool = True
+    """Replace unhealthy machines of fleets."""
+    orphan_collection: bool = True
+    """Remove VMs whose claim is gone."""
+    runner_scaling: bool = True
+    """Make and remove runners of pools."""
+    expiry: bool = True
+    """Replace machines that are older than spec.maxLifetime."""
+
+
+class Features:
+    """The flags in force."""
+
+    def __init__(self, flags: Flags | None = None) -> None:
+        self.flags = flags if flags is not None else Flags()
+
+    def load(self, records: Iterable[ConfigRecord]) -> bool:
+        """Take over what ConfigMaps of ours say, later names over earlier ones; True if changed."""
+        before, values = self.flags, {}
+        names = {field.encode_name: field.name for field in msgspec.structs.fields(Flags)}
+        for record in sorted(records, key=lambda each: each.key):
+            if record.purpose != FEATURES:
+                continue
+            for key, text in record.data.items():
+                value = _parse(text)
+                if key in names and value is not None:
+                    values[names[key]] = value
+        self.flags = msgspec.structs.replace(Flags(), **values)
+        return self.flags != before
+
+
+def _parse(text: str) -> bool | None:
+    word = text.strip().lower()
+    if word in _TRUE:
+        return True
+    return False if word in _FALSE else None

@@ -1,0 +1,98 @@
+"""Which node a machine goes to. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from quarterdeck.operators.machines.machine import Node
+
+
+class Request(NamedTuple):
+    """What a machine needs."""
+
+    cpu: int
+    memory_bytes: int
+    disk_bytes: int
+
+
+class Room(NamedTuple):
+    """What is left on a node after reservations that the hypervisor does not know of yet."""
+
+    node: Node
+    cpu: int
+    memory_bytes: int
+    storage_bytes: int
+
+
+class Choice(NamedTuple):
+    """The node, or why there is none."""
+
+    node: str = ""
+    problem: str = ""
+
+
+class Wish(NamedTuple):
+    """Which nodes are acceptable, and which preferred."""
+
+    allowed: frozenset[str]
+    """Nodes of the cluster that have the template."""
+    pinned: str = ""
+    siblings: Mapping[str, int] = {}
+    """Machines of the same fleet by node: fewer are better. Empty switches spreading off."""
+    memory_adjustment: int = 100
+    """Percentage of memory that may be given out; 0 switches the check off."""
+
+
+def rooms(nodes: Iterable[Node], reserved: Mapping[str, Sequence[Request]]) -> list[Room]:
+    """What is left on each node."""
+    found = []
+    for node in nodes:
+        cpu, memory, storage = node.cpu_free, node.memory_free, node.storage_free
+        for each in reserved.get(node.name, ()):
+            cpu -= each.cpu
+            memory -= each.memory_bytes
+            storage -= each.disk_bytes
+        found.append(Room(node, cpu, memory, storage))
+    return found
+
+
+def choose_node(candidates: Sequence[Room], request: Request, wish: Wish) -> Choice:
+    """The node with the fewest siblings, then the most free memory; ties go by name."""
+    usable = [
+        room
+        for room in candidates
+        if room.node.is_online
+        and room.node.name in wish.allowed
+        and wish.pinned in ("", room.node.name)
+    ]
+    if not usable:
+        names = wish.pinned or ", ".join(sorted(wish.allowed)) or "none"
+        return Choice(problem=f"no node of {names} is online")
+    fitting = [room for room in usable if fits(room, request, wish.memory_adjustment)]
+    if not fitting:
+        return Choice(
+            problem=(
+                f"none of {len(usable)} nodes has {request.cpu} processors, "
+                f"{request.memory_bytes >> 20} MiB memory and "
+                f"{request.disk_bytes >> 30} GiB storage left"
+            )
+        )
+    best = min(
+        fitting,
+        key=lambda room: (
+            wish.siblings.get(room.node.name, 0),
+            -room.memory_bytes,
+            room.node.name,
+        ),
+    )
+    return Choice(best.node.name)
+
+
+def fits(room: Room, request: Request, memory_adjustment: int = 100) -> bool:
+    """Whether a machine has room, with the memory that may be overcommitted."""
+    if request.disk_bytes > room.storage_bytes:
+        return False
+    if memory_adjustment == 0:
+        return True
+    extra = room.node.memory_total * (memory_adjustment - 100) // 100
+    has_memory = request.memory_bytes <= room.memory_bytes + extra
+    return has_memory and (request.cpu <= room.cpu or memory_adjustment > 100)

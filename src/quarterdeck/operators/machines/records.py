@@ -1,0 +1,41 @@
+"""Secrets and ConfigMaps that the operator watches.
+
+Secrets by their metadata only: values are read at the moment of use and never cached. ConfigMaps
+only if they carry our label: feature flags, controls of the simulator, and jobs of runner pools.
+"""
+
+from collections.abc import Mapping
+
+from quarterdeck.apis.core.config import ConfigMap, Secret
+from quarterdeck.apis.hypervisor.names import PREFIX
+from quarterdeck.client.interfaces import Form
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime import Scope
+
+CONFIG_LABEL = f"{PREFIX}/config"
+"""What a ConfigMap is for: `features`, `simulator` or `jobs`."""
+FEATURES, SIMULATOR, JOBS = "features", "simulator", "jobs"
+HEADS_ONLY = Scope(form=Form.METADATA)
+OURS_ONLY = Scope(labels=CONFIG_LABEL)
+
+
+class SecretHead(Object, frozen=True, kw_only=True):
+    """The metadata of a Secret."""
+
+    KIND = Secret.KIND
+
+    def __post_init__(self) -> None:
+        """Metadata alone comes under the name of another kind."""
+
+
+class ConfigRecord(Object, frozen=True, kw_only=True):
+    """A ConfigMap with our label."""
+
+    KIND = ConfigMap.KIND
+    data: Mapping[str, str] = {}
+    """The contents."""
+
+    @property
+    def purpose(self) -> str:
+        """What it is for."""
+        return self.metadata.labels.get(CONFIG_LABEL, "")

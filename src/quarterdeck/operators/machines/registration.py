@@ -1,0 +1,276 @@
+"""Puts the operator into a manager: its controllers, what wakes them, and the sweep."""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
+from quarterdeck.apis.hypervisor.names import (
+    CLAIM_FINALIZER,
+    CLUSTER_FINALIZER,
+    POOL_LABEL,
+    TEMPLATE_FINALIZER,
+)
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import decode
+from quarterdeck.operators.machines.claim import Claims, Shared
+from quarterdeck.operators.machines.claim_deletion import Deletion
+from quarterdeck.operators.machines.cluster import Clusters
+from quarterdeck.operators.machines.conditions import CLAIM_TYPES, CLUSTER_TYPES, TEMPLATE_TYPES
+from quarterdeck.operators.machines.connections import Connections
+from quarterdeck.operators.machines.features import Features
+from quarterdeck.operators.machines.metrics import MachineMetrics
+from quarterdeck.operators.machines.ports import OpenProvider
+from quarterdeck.operators.machines.providers import Providers
+from quarterdeck.operators.machines.records import (
+    HEADS_ONLY,
+    JOBS,
+    OURS_ONLY,
+    ConfigRecord,
+    SecretHead,
+)
+from quarterdeck.operators.machines.references import (
+    cluster_key_of,
+    secrets_of,
+    template_key_of,
+)
+from quarterdeck.operators.machines.roster import Roster
+from quarterdeck.operators.machines.sweep import Sweep
+from quarterdeck.operators.machines.template import Templates
+from quarterdeck.runtime import Controller, Finalizer, Lookup, Manager, Watch, get_logger
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
+from quarterdeck.runtime.reconcile.client import build_path
+from quarterdeck.wire.status import NotFound
+
+BY_TEMPLATE = "machine-template"
+BY_CLUSTER = "hypervisor-cluster"
+BY_POOL = "runner-pool"
+FIRST_RETRY_S = 0.5
+LAST_RETRY_S = 300.0
+CLAIM_WORKERS = 32
+FIELD_MANAGER = "hyperfleet-controller"
+"""Who applies what the operator writes."""
+
+
+class Machines:
+    """The parts of the operator that its controllers share."""
+
+    def __init__(
+        self,
+        *,
+        operator_uid: str,
+        clock: Clock,
+        providers: Mapping[str, OpenProvider] | None = None,
+        metrics: MachineMetrics | None = None,
+        rng: random.Random | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.operator_uid = operator_uid
+        self.clock = clock
+        self.metrics = metrics if metrics is not None else MachineMetrics()
+        self.random = rng if rng is not None else random.Random()
+        self.roster = Roster()
+        self.features = Features()
+        self.connections = Connections(
+            providers=Providers(providers), clock=clock, metrics=self.metrics, folder=folder
+        )
+
+
+def register(
+    manager: Manager,
+    *,
+    operator_uid: str,
+    providers: Mapping[str, OpenProvider] | None = None,
+    namespaces: Sequence[str] = (),
+    rng: random.Random | None = None,
+    folder: Path | None = None,
+) -> Machines:
+    """Run the operator in a manager. `operator_uid` tells its VMs from those of others."""
+    machines = Machines(
+        operator_uid=operator_uid,
+        clock=manager.clock,
+        providers=providers,
+        metrics=MachineMetrics(manager.metrics.registry),
+        rng=rng,
+        folder=folder,
+    )
+    manager.set_scope(SecretHead, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
+    manager.set_scope(ConfigRecord, OURS_ONLY._replace(namespaces=tuple(namespaces)))
+
+    def wake_users(key: Key) -> None:
+        for template in manager.informers.list(
+            HypervisorMachineTemplate, index=(BY_CLUSTER, str(key))
+        ):
+            manager.enqueue("hypervisormachinetemplate", template.key)
+            for claim in manager.informers.list(
+                MachineClaim, index=(BY_TEMPLATE, str(template.key))
+            ):
+                manager.enqueue("machineclaim", claim.key)
+
+    for controller in _controllers(
+        machines, claims=lambda: manager.informers.list(MachineClaim), wake_users=wake_users
+    ):
+        manager.add(controller)
+    sweep = _make_sweep(manager, machines)
+
+    async def run() -> None:
+        try:
+            await sweep.run()
+        finally:
+            await machines.connections.aclose()
+
+    manager.add_runnable("machines-sweep", run)
+    return machines
+
+
+def controllers() -> tuple[Controller[Any], ...]:
+    """The declarations alone, for the permissions they need."""
+    machines = Machines(operator_uid="", clock=SystemClock())
+    return _controllers(machines, claims=list, wake_users=lambda key: None)
+
+
+def _make_sweep(manager: Manager, machines: Machines) -> Sweep:
+    async def find_claim(key: Key) -> str:
+        try:
+            return decode(MachineClaim, await manager.api.get(build_path(MachineClaim, key))).uid
+        except NotFound:
+            return ""
+
+    return Sweep(
+        machines.connections,
+        machines.roster,
+        operator_uid=lambda: machines.operator_uid,
+        find_claim=find_claim,
+        wake=lambda key: manager.enqueue("machineclaim", key),
+        clock=manager.clock,
+        metrics=machines.metrics,
+        log=get_logger("machines"),
+        may_collect=lambda: machines.features.flags.orphan_collection,
+    )
+
+
+def _controllers(
+    machines: Machines, *, claims: Any, wake_users: Any
+) -> tuple[Controller[Any], ...]:
+    return (
+        cluster_controller(Clusters(machines.connections, wake_users=wake_users)),
+        template_controller(Templates(machines.connections)),
+        claim_controller(machines, claims=claims),
+    )
+
+
+def cluster_controller(clusters: Clusters) -> Controller[HypervisorCluster]:
+    """The declaration of the HypervisorCluster controller."""
+    return Controller(
+        reconcile=clusters.reconcile,
+        for_=HypervisorCluster,
+        watches=(Watch(SecretHead, clusters_of_secret),),
+        reads=(HypervisorMachineTemplate, MachineClaim),
+        finalizers=(Finalizer(CLUSTER_FINALIZER, clusters.protect),),
+        on_deleted=clusters.forget,
+        ready=None,
+        conditions=CLUSTER_TYPES,
+        workers=4,
+        limiter=_limiter,
+    )
+
+
+def template_controller(templates: Templates) -> Controller[HypervisorMachineTemplate]:
+    """The declaration of the HypervisorMachineTemplate controller."""
+    return Controller(
+        reconcile=templates.reconcile,
+        for_=HypervisorMachineTemplate,
+        watches=(Watch(HypervisorCluster, templates_of_cluster),),
+        reads=(MachineClaim,),
+        indexes={
+            HypervisorMachineTemplate: {BY_CLUSTER: lambda each: (str(cluster_key_of(each)),)}
+        },
+        finalizers=(Finalizer(TEMPLATE_FINALIZER, templates.protect),),
+        ready=None,
+        conditions=TEMPLATE_TYPES,
+        workers=4,
+        limiter=_limiter,
+    )
+
+
+def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineClaim]:
+    """The declaration of the MachineClaim controller."""
+    shared = Shared(
+        connections=machines.connections,
+        operator_uid=lambda: machines.operator_uid,
+        claims=claims,
+        metrics=machines.metrics,
+        rng=machines.random,
+        roster=machines.roster,
+    )
+
+    async def forget(key: Key) -> None:
+        machines.roster.drop(key)
+
+    def users_of_record(record: ConfigRecord, lookup: Lookup) -> Iterable[Key]:
+        """Take over feature flags, and wake claims that wait for a job to end."""
+        machines.features.load(lookup.list(ConfigRecord))
+        pool = record.metadata.labels.get(POOL_LABEL, "")
+        if record.purpose == JOBS and pool:
+            value = f"{record.metadata.namespace}/{pool}"
+            for claim in lookup.list(MachineClaim, index=(BY_POOL, value)):
+                if claim.is_deleting:
+                    yield claim.key
+
+    return Controller(
+        reconcile=Claims(shared).reconcile,
+        for_=MachineClaim,
+        watches=(
+            Watch(HypervisorMachineTemplate, claims_of_template),
+            Watch(ConfigRecord, users_of_record),
+        ),
+        reads=(HypervisorCluster,),
+        indexes={
+            MachineClaim: {
+                BY_TEMPLATE: lambda each: (str(template_key_of(each)),),
+                BY_POOL: _pool_values,
+            }
+        },
+        finalizers=(Finalizer(CLAIM_FINALIZER, Deletion(shared).run),),
+        on_deleted=forget,
+        ready=None,
+        conditions=CLAIM_TYPES,
+        workers=CLAIM_WORKERS,
+        limiter=_limiter,
+    )
+
+
+def _limiter() -> ItemExponentialRateLimiter:
+    return ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S)
+
+
+# --- what wakes whom
+
+
+def clusters_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """The clusters whose credentials are in a Secret."""
+    for cluster in lookup.list(HypervisorCluster, namespace=head.metadata.namespace):
+        if head.metadata.name in secrets_of(cluster):
+            yield cluster.key
+
+
+def templates_of_cluster(cluster: HypervisorCluster, lookup: Lookup) -> Iterable[Key]:
+    """The templates of a cluster."""
+    index = (BY_CLUSTER, str(cluster.key))
+    return [each.key for each in lookup.list(HypervisorMachineTemplate, index=index)]
+
+
+def claims_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
+    """The claims that wait for a template."""
+    for claim in lookup.list(MachineClaim, index=(BY_TEMPLATE, str(template.key))):
+        if claim.status.phase in (None, "Pending"):
+            yield claim.key
+
+
+def _pool_values(claim: MachineClaim) -> Sequence[str]:
+    pool = claim.spec.runner_pool_ref
+    return (f"{claim.metadata.namespace}/{pool.name}",) if pool is not None else ()

@@ -1,0 +1,79 @@
+"""Fields that nothing acts on: named in a condition, never ignored in silence. Pure."""
+
+from collections.abc import Iterator
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
+from quarterdeck.apis.hypervisor.fleet import Fleet
+from quarterdeck.apis.hypervisor.pool import RunnerPool
+from quarterdeck.apis.hypervisor.shape import MachineNetwork
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+
+
+def unsupported_of_cluster(cluster: HypervisorCluster) -> list[str]:
+    """Fields of a HypervisorCluster that nothing acts on."""
+    spec, found = cluster.spec, []
+    if spec.dns is not None:
+        if spec.dns.register_vms:
+            found.append("spec.dns.registerVMs")
+        if spec.dns.dns_provider is not None:
+            found.append("spec.dns.dnsProvider")
+        if spec.dns.validation is not None and spec.dns.validation.enabled:
+            found.append("spec.dns.validation")
+    validation = spec.network.validation if spec.network is not None else None
+    if validation is not None and validation.enabled:
+        found.append("spec.network.validation")
+    return found
+
+
+def unsupported_of_template(template: HypervisorMachineTemplate) -> list[str]:
+    """Fields of a template that nothing acts on."""
+    spec, found = template.spec, []
+    mock = spec.template.mock
+    if mock is not None and mock.failure_profile != "none":
+        found.append("spec.template.mock.failureProfile")
+    found += [f"spec.{field}" for field in _network(spec.network)]
+    return found
+
+
+def unsupported_of_claim(claim: MachineClaim) -> list[str]:
+    """Fields of a claim that nothing acts on."""
+    found = [f"spec.{field}" for field in _network(claim.spec.network)]
+    if claim.spec.provider_id:
+        found.append("spec.providerID")
+    workload = claim.spec.workload_config
+    if workload is not None and workload.type in ("gitlab-ci", "buildkite"):
+        found.append("spec.workloadConfig.type")
+    return found
+
+
+def unsupported_of_fleet(fleet: Fleet) -> list[str]:
+    """Fields of a fleet that nothing acts on."""
+    found, placement = [], fleet.spec.placement
+    if placement is not None:
+        if placement.clusters:
+            found.append("spec.placement.clusters")
+        if placement.spread == "cluster":
+            found.append("spec.placement.spread")
+        if placement.node_selector:
+            found.append("spec.placement.nodeSelector")
+    overrides = fleet.spec.template.spec if fleet.spec.template is not None else None
+    if overrides is not None:
+        found += [f"spec.template.spec.{field}" for field in _network(overrides.network)]
+    return found
+
+
+def unsupported_of_pool(pool: RunnerPool) -> list[str]:
+    """Fields of a pool that nothing acts on."""
+    found = []
+    if pool.spec.workload.type in ("gitlab-ci", "buildkite"):
+        found.append("spec.workload.type")
+    return found
+
+
+def _network(network: MachineNetwork | None) -> Iterator[str]:
+    if network is None:
+        return
+    dhcp = network.dhcp
+    if dhcp is not None and (dhcp.request_static_lease or dhcp.lease_time):
+        yield "network.dhcp"

@@ -1,0 +1,102 @@
+"""The sweep: every 30 s one list of VMs per hypervisor shows what changed behind our back.
+
+Machines that are not as they were left are reconciled, and no others. VMs of ours whose claim is
+gone are removed after a grace; VMs that are not ours are counted and left alone.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.machines.connection import Connection
+from quarterdeck.operators.machines.connections import Connections
+from quarterdeck.operators.machines.errors import HypervisorError
+from quarterdeck.operators.machines.machine import Power, PowerAction
+from quarterdeck.operators.machines.metrics import MachineMetrics
+from quarterdeck.operators.machines.plan.orphans import Orphan, find_orphans
+from quarterdeck.operators.machines.references import parse_key
+from quarterdeck.operators.machines.roster import Roster
+from quarterdeck.runtime import Logger
+
+SWEEP_S = 30.0
+
+
+class Sweep:
+    """Looks at every connected hypervisor."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        roster: Roster,
+        *,
+        operator_uid: Callable[[], str],
+        find_claim: Callable[[Key], Awaitable[str]],
+        wake: Callable[[Key], None],
+        clock: Clock,
+        metrics: MachineMetrics,
+        log: Logger,
+        may_collect: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`find_claim` reads the UID of a claim from the server, empty if there is none."""
+        self._connections = connections
+        self._roster = roster
+        self._operator_uid = operator_uid
+        self._find_claim = find_claim
+        self._wake = wake
+        self._clock = clock
+        self._metrics = metrics
+        self._log = log
+        self._may_collect = may_collect
+        self._first_seen: dict[Key, Mapping[int, float]] = {}
+
+    async def run(self) -> None:
+        """Sweep for ever; a hypervisor that fails is logged and tried again."""
+        while True:
+            await self._clock.sleep(SWEEP_S)
+            for key, connection in self._connections.all.items():
+                try:
+                    await self.sweep(key, connection)
+                except HypervisorError as error:
+                    self._log.warning(
+                        "hypervisor cannot be read", cluster=str(key), detail=str(error)
+                    )
+
+    async def sweep(self, key: Key, connection: Connection) -> None:
+        """Look at one hypervisor.
+
+        Raises:
+            HypervisorError: if it cannot be read.
+        """
+        view = await connection.view(max_age_s=0.0)
+        operator_uid, roster = self._operator_uid(), self._roster
+        for expected in list(roster.list_cluster(str(key))):
+            if not roster.is_as_expected(expected, view.vms.get(expected.vmid), operator_uid):
+                self._wake(expected.key)
+        found = find_orphans(
+            view.vms.values(),
+            operator_uid=operator_uid,
+            has_claim=roster.__contains__,
+            first_seen=self._first_seen.get(key, {}),
+            now=self._clock.monotonic(),
+        )
+        self._first_seen[key] = found.first_seen
+        self._metrics.set_inventory(str(key), orphans=len(found.orphans), foreign=found.foreign)
+        if self._may_collect():
+            for orphan in found.due:
+                await self._collect(connection, orphan)
+
+    async def _collect(self, connection: Connection, orphan: Orphan) -> None:
+        """Stop or remove a VM whose claim is gone; the next sweep does the rest."""
+        vm, owner = orphan
+        if await self._find_claim(parse_key(owner.claim)) == owner.claim_uid:
+            return  # the claim exists after all; its reconcile will tell the roster
+        self._log.warning("removing a VM without a claim", vm=vm.id, name=vm.name, node=vm.node)
+        if vm.power is Power.RUNNING:
+            await connection.call(
+                "power", lambda each: each.power(vm.id, PowerAction.OFF, owner=owner), node=vm.node
+            )
+        elif not vm.lock:
+            await connection.call(
+                "delete_vm", lambda each: each.delete_vm(vm.id, owner=owner), node=vm.node
+            )
+            self._metrics.deleted(connection.cluster, "orphan")

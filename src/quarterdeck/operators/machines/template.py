@@ -1,0 +1,173 @@
+"""The reconciler of HypervisorMachineTemplate: does it exist, and would a machine fit."""
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
+from quarterdeck.apis.hypervisor.fleet import Fleet
+from quarterdeck.apis.hypervisor.pool import RunnerPool
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.machines.cluster import is_ready
+from quarterdeck.operators.machines.conditions import DELETING, TEMPLATE_VALID, Reason
+from quarterdeck.operators.machines.connection import Connection
+from quarterdeck.operators.machines.connections import Connections
+from quarterdeck.operators.machines.errors import HypervisorError
+from quarterdeck.operators.machines.machine import TemplateInfo, TemplateRef
+from quarterdeck.operators.machines.plan.placement import Request, fits, rooms
+from quarterdeck.operators.machines.references import cluster_key_of, resolve, template_key_of
+from quarterdeck.operators.machines.report import report_unsupported, set_condition, tell
+from quarterdeck.operators.machines.sizes import parse_bytes
+from quarterdeck.operators.machines.support import unsupported_of_template
+from quarterdeck.runtime import Context, RequeueAfter, Waiting
+
+CHECK_S = 300.0
+RETRY_S = 30.0
+_BUSY_S = 10.0
+VALID, INVALID = "Valid", "Invalid"
+
+
+class Templates:
+    """Reconciles HypervisorMachineTemplates."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    async def reconcile(
+        self, template: HypervisorMachineTemplate, ctx: Context[HypervisorMachineTemplate]
+    ) -> RequeueAfter:
+        """Ask the hypervisor for the template, and compare sizes with what it has."""
+        report_unsupported(ctx, unsupported_of_template(template))
+        key = cluster_key_of(template)
+        cluster = await ctx.find(HypervisorCluster, key.name, key.namespace)
+        if cluster is None:
+            return _reject(ctx, Reason.CLUSTER_NOT_FOUND, f"there is no HypervisorCluster {key}")
+        connection = self._connections.find(key)
+        if not is_ready(cluster) or connection is None:
+            return _reject(ctx, Reason.CLUSTER_NOT_READY, f"HypervisorCluster {key} is not ready")
+        try:
+            info = await read_template(connection, template)
+            problem = await _find_problem(template, cluster, connection, info)
+        except HypervisorError as error:
+            return _reject(ctx, Reason.VALIDATION_FAILED, str(error))
+        if problem:
+            return _reject(ctx, Reason.VALIDATION_FAILED, problem)
+        connection.remember_template(identity_of(template), info)
+        claims = [each for each in await ctx.list(MachineClaim) if _uses(each, template)]
+        ctx.status.set(
+            template_available=True,
+            validation_status=VALID,
+            last_validated=rfc3339.format_time(ctx.now()),
+            template_id=info.id,
+            claims=len(claims),
+        )
+        text = f"template {info.id} ({info.name}) exists and a machine fits"
+        tell(ctx, TEMPLATE_VALID, TRUE, Reason.VALIDATION_SUCCEEDED, text)
+        return RequeueAfter(CHECK_S)
+
+    async def protect(
+        self, template: HypervisorMachineTemplate, ctx: Context[HypervisorMachineTemplate]
+    ) -> None:
+        """Keep the template while something uses it; the step of its finalizer."""
+        claims = sum(_uses(each, template) for each in await ctx.list(MachineClaim))
+        namespace = template.metadata.namespace
+        fleets = sum(
+            each.spec.image == template.metadata.name
+            for each in await ctx.list(Fleet, namespace=namespace)
+        )
+        pools = sum(
+            resolve(each.spec.template_ref, each.metadata.namespace) == template.key
+            for each in await ctx.list(RunnerPool)
+        )
+        if claims or fleets or pools:
+            text = f"{claims} claims, {fleets} fleets and {pools} runner pools use the template"
+            set_condition(ctx, DELETING, TRUE, Reason.IN_USE, text)
+            raise Waiting(Reason.IN_USE, text, after_s=_BUSY_S)
+
+
+def _reject(ctx: Context[HypervisorMachineTemplate], reason: Reason, message: str) -> RequeueAfter:
+    ctx.status.set(template_available=False, validation_status=INVALID)
+    tell(ctx, TEMPLATE_VALID, FALSE, reason, message)
+    return RequeueAfter(RETRY_S)
+
+
+def _uses(claim: MachineClaim, template: HypervisorMachineTemplate) -> bool:
+    return template_key_of(claim) == template.key
+
+
+async def read_template(
+    connection: Connection, template: HypervisorMachineTemplate
+) -> TemplateInfo:
+    """The template as the hypervisor has it."""
+    reference = reference_of(template)
+    return await connection.call(
+        "validate_template", lambda each: each.validate_template(reference)
+    )
+
+
+async def _find_problem(
+    template: HypervisorMachineTemplate,
+    cluster: HypervisorCluster,
+    connection: Connection,
+    info: TemplateInfo,
+) -> str:
+    """Why no machine could be made; empty if one could, also if all nodes are full just now."""
+    request = request_of(template)
+    if info.disk_bytes > request.disk_bytes:
+        return (
+            f"spec.resources.disk is {template.spec.resources.disk}, but the template has "
+            f"{info.disk_bytes >> 30} GiB and disks cannot shrink"
+        )
+    _, nodes = await connection.nodes()
+    hints = cluster.spec.scheduler_hints
+    adjustment = hints.memory_adjustment if hints is not None else 100
+    empty = [
+        node._replace(cpu_free=node.cpu_total, memory_free=node.memory_total)
+        for node in nodes
+        if node.name in cluster.spec.nodes and node.name in info.nodes
+    ]
+    if not empty:
+        return f"none of spec.nodes has template {info.name}: it is on {', '.join(info.nodes)}"
+    if not any(fits(room, request, adjustment) for room in rooms(empty, {})):
+        return "no node is large enough for spec.resources, even when it is empty"
+    return ""
+
+
+def request_of(template: HypervisorMachineTemplate) -> Request:
+    """What a machine of a template needs."""
+    resources = template.spec.resources
+    return Request(resources.cpu, parse_bytes(resources.memory), parse_bytes(resources.disk))
+
+
+def identity_of(template: HypervisorMachineTemplate) -> tuple[str, int]:
+    """The recipe, and which state of it."""
+    return (template.metadata.uid, template.metadata.generation)
+
+
+def reference_of(template: HypervisorMachineTemplate) -> TemplateRef:
+    """The template as a hypervisor is asked for it."""
+    source = template.spec.template
+    if source.proxmox is not None:
+        proxmox = source.proxmox
+        return TemplateRef(proxmox.template_id or 0, proxmox.template_name, proxmox.template_tags)
+    if source.libvirt is not None:
+        image = source.libvirt
+        options = {
+            "kernel": image.kernel,
+            "initrd": image.initrd,
+            "command_line": image.command_line,
+        }
+        return TemplateRef(
+            name=template.metadata.name,
+            image=image.image,
+            options={key: value for key, value in options.items() if value},
+        )
+    mock = source.mock
+    return TemplateRef(name=mock.template_name if mock is not None else "")
+
+
+def is_linked(template: HypervisorMachineTemplate) -> bool:
+    """Whether machines share the template's disk."""
+    source = template.spec.template
+    if source.proxmox is not None:
+        return source.proxmox.linked_clone
+    return source.libvirt is not None or (source.mock is not None and source.mock.linked_clone)

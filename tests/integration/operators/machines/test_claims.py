@@ -1,0 +1,284 @@
+"""The life of a machine, from claim to gone, on the simulator."""
+
+from tests.integration.operators.machines.world import (
+    HypervisorCluster,
+    HypervisorMachineTemplate,
+    MachineClaim,
+    World,
+    condition,
+    open_world,
+)
+
+from quarterdeck.operators.machines.drivers.simulator import FailureRule, FaultKind
+from quarterdeck.operators.machines.errors import Code
+from quarterdeck.operators.machines.machine import Power
+
+
+async def test_claim_becomes_a_running_machine() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        claim = await world.phase("Ready")
+        vm = world.vms["m1"]
+        assert vm.power is Power.RUNNING
+        assert claim.status.vm_ref is not None
+        assert claim.status.vm_ref.vm_id == vm.id
+        assert claim.status.network_info is not None
+        assert claim.status.network_info.ip_address == vm.ips[0]
+        assert claim.status.provider_id == f"mock://{vm.uuid}"
+        assert condition(claim).status == "True"
+        assert [each.phase for each in claim.status.phase_transitions] == [
+            "Provisioning",
+            "Bootstrapping",
+            "Ready",
+        ]
+
+
+async def test_deleted_claim_takes_its_vm_along() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        await world.delete(MachineClaim, "m1")
+        await world.gone(MachineClaim, "m1")
+        assert world.vms == {}
+        assert "CleanedUp" in await world.events()
+
+
+async def test_claim_without_a_vm_goes_at_once() -> None:
+    async with open_world() as world, world.operator():
+        await world.claim()
+        await world.phase("Pending")
+        await world.delete(MachineClaim, "m1")
+        await world.gone(MachineClaim, "m1", within_s=1.0)
+
+
+async def test_attestation_waits_for_the_bootstrap_service() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up(attestation="tpm")
+        await world.claim()
+        await world.phase("Bootstrapping")
+        await world.advance(3600)
+        claim = await world.get(MachineClaim, "m1")
+        assert claim.status.phase == "Bootstrapping"
+        assert condition(claim, "Bootstrapped").reason == "BootstrapServiceMissing"
+
+
+async def test_vm_removed_behind_our_back_is_noticed_within_a_sweep() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        world.lab.remove(world.vms["m1"].id)
+        claim = await world.phase("Failed", within_s=61.0)
+        assert claim.status.failure_reason == "VMMissing"
+
+
+async def test_stopped_machine_without_owner_is_started_again() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        vm = world.lab.vms[world.vms["m1"].id]
+        world.lab.set_power(vm, Power.STOPPED, 0.0)
+        await world.advance(65)
+        assert world.vms["m1"].power is Power.RUNNING
+
+
+async def test_power_state_off_shuts_the_machine_down_and_on_starts_it() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        await world.patch(MachineClaim, "m1", {"spec": {"powerState": "Off"}})
+        await world.until(lambda: world.vms["m1"].power is Power.STOPPED)
+        await world.advance(100)
+        assert world.vms["m1"].power is Power.STOPPED
+        await world.patch(MachineClaim, "m1", {"spec": {"powerState": "On"}})
+        await world.until(lambda: world.vms["m1"].power is Power.RUNNING)
+        await world.until(lambda: _has_reason(world, "PoweredOn", "Started"))
+
+
+async def test_renamed_vm_is_left_alone() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        world.lab.vms[world.vms["m1"].id].name = "database"
+        claim = await world.phase("Failed", within_s=61.0)
+        assert claim.status.failure_reason == "VMNotOwned"
+        await world.delete(MachineClaim, "m1")
+        await world.gone(MachineClaim, "m1")
+        assert list(world.vms) == ["database"]
+
+
+async def test_retain_leaves_the_vm_without_our_marks() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim(deletionPolicy="Retain")
+        await world.phase("Ready")
+        await world.delete(MachineClaim, "m1")
+        await world.gone(MachineClaim, "m1")
+        assert world.vms["m1"].power is Power.RUNNING
+        assert world.ours() == []
+        await world.advance(1300)
+        assert "m1" in world.vms
+
+
+async def test_existing_vm_is_adopted_by_annotation() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim("donor", deletionPolicy="Retain")
+        await world.phase("Ready", "donor")
+        await world.delete(MachineClaim, "donor")
+        await world.gone(MachineClaim, "donor")
+        vmid = world.vms["donor"].id
+        await world.claim("m1", annotations={"hyperfleet.io/adopt-vm": str(vmid)})
+        claim = await world.phase("Ready")
+        assert claim.status.vm_ref is not None
+        assert (claim.status.vm_ref.vm_id, claim.status.vm_ref.name) == (vmid, "donor")
+        assert world.ours() == ["donor"]
+
+
+async def test_vm_of_another_claim_is_not_adopted() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim("m1")
+        vmid = (await world.phase("Ready", "m1")).status.vm_ref
+        assert vmid is not None
+        await world.claim("m2", annotations={"hyperfleet.io/adopt-vm": str(vmid.vm_id)})
+        claim = await world.phase("Failed", "m2")
+        assert claim.status.failure_reason == "AdoptionRefused"
+
+
+async def test_full_hypervisor_keeps_the_claim_pending_until_there_is_room() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        for node in world.lab.nodes.values():
+            node.memory_used = node.memory_bytes
+        await world.claim()
+        await world.until(
+            lambda: _has_reason(world, "Provisioning", "InsufficientCapacity"), within_s=60.0
+        )
+        for node in world.lab.nodes.values():
+            node.memory_used = 0
+        await world.phase("Ready", within_s=120.0)
+
+
+async def _has_reason(world: World, type_: str, reason: str) -> bool:
+    claim = await world.get(MachineClaim, "m1")
+    return condition(claim, type_).reason == reason
+
+
+async def test_failed_clone_is_removed_and_tried_again() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        world.lab.faults.add(FailureRule(op="clone_vm", kind=FaultKind.PARTIAL, times=2))
+        await world.claim()
+        claim = await world.phase("Ready")
+        assert claim.status.attempts == 0
+        assert world.ours() == ["m1"]
+
+
+async def test_claim_fails_after_five_tries() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        world.lab.faults.add(FailureRule(op="clone_vm", kind=FaultKind.PARTIAL, times=0))
+        await world.claim()
+        claim = await world.phase("Failed")
+        assert claim.status.failure_reason == "ProvisionFailed"
+        await world.delete(MachineClaim, "m1")
+        await world.gone(MachineClaim, "m1")
+        assert world.ours() == []
+
+
+async def test_start_that_reports_failure_but_runs_is_accepted() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        world.lab.faults.add(FailureRule(op="power", kind=FaultKind.PARTIAL))
+        await world.claim()
+        claim = await world.phase("Ready")
+        assert claim.status.attempts == 0
+
+
+async def test_force_delete_goes_without_the_hypervisor() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        world.lab.is_partitioned = True
+        await world.delete(MachineClaim, "m1")
+        await world.advance(30)
+        await world.get(MachineClaim, "m1")
+        force = {"metadata": {"annotations": {"hyperfleet.io/force-delete": "true"}}}
+        await world.patch(MachineClaim, "m1", force)
+        await world.gone(MachineClaim, "m1")
+        assert "m1" in world.vms
+
+
+async def test_vm_whose_claim_is_gone_is_collected_after_its_grace() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        world.lab.is_partitioned = True
+        await world.delete(MachineClaim, "m1")
+        force = {"metadata": {"annotations": {"hyperfleet.io/force-delete": "true"}}}
+        await world.patch(MachineClaim, "m1", force)
+        await world.gone(MachineClaim, "m1")
+        world.lab.is_partitioned = False
+        await world.advance(500)
+        assert world.ours() == ["m1"]
+        await world.until(lambda: world.ours() == [], within_s=400.0)
+
+
+async def test_pre_drain_hook_holds_the_deletion_until_its_timeout() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim(
+            annotations={"pre-drain.hyperfleet.io/backup": "true"}, timeouts={"drain": "2m"}
+        )
+        await world.phase("Ready")
+        await world.delete(MachineClaim, "m1")
+        await world.advance(100)
+        claim = await world.get(MachineClaim, "m1")
+        assert claim.status.phase == "Draining"
+        await world.gone(MachineClaim, "m1", within_s=60.0)
+
+
+async def test_slow_provisioning_times_out() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        world.lab.faults.add(FailureRule(op="clone_vm", times=0, code=Code.LOCKED))
+        await world.claim(timeouts={"provision": "3m"})
+        claim = await world.phase("Failed", within_s=400.0)
+        assert claim.status.failure_reason == "ProvisionTimeout"
+
+
+async def test_cluster_and_template_are_protected_while_in_use() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        await world.delete(HypervisorMachineTemplate, "small")
+        await world.delete(HypervisorCluster, "lab")
+        await world.advance(60)
+        cluster = await world.get(HypervisorCluster, "lab")
+        template = await world.get(HypervisorMachineTemplate, "small")
+        assert condition(cluster, "Deleting").reason == "InUse"
+        assert condition(template, "Deleting").reason == "InUse"
+        await world.delete(MachineClaim, "m1")
+        await world.gone(MachineClaim, "m1")
+        await world.gone(HypervisorMachineTemplate, "small")
+        await world.gone(HypervisorCluster, "lab")
+
+
+async def test_fields_that_nothing_acts_on_are_named() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up(dns={"domain": "lab.local", "registerVMs": True})
+
+        async def names_field() -> bool:
+            cluster = await world.get(HypervisorCluster, "lab")
+            return "spec.dns.registerVMs" in condition(cluster, "Unsupported").message
+
+        await world.until(names_field)
