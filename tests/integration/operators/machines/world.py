@@ -32,7 +32,7 @@ from quarterdeck.operators.machines.drivers.simulator import (
 )
 from quarterdeck.runtime import Manager
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.registry.object_meta import derive
+from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import open_memory
 from quarterdeck.wire.status import ApiError, NotFound
 
@@ -243,7 +243,7 @@ async def open_world(settings: SimulatorSettings = FAST) -> AsyncIterator[World]
     """A world with an API server that knows the kinds."""
     clock = VirtualClock()
     network = http.MemoryNetwork(clock=clock)
-    store = open_memory(derive=derive)
+    store = open_memory(derive=decode_object_meta)
     api = ApiServer(store, clock=clock, rng=random.Random(3))
     await api.start()
     server = http.Server(api.handle, clock=clock)
