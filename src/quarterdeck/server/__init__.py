@@ -1,8 +1,8 @@
 """The API server: requests in, stored objects out.
 
-May import `storage`, `cel`, `apis`, `wire`, `meta` and `kit`; never `client`, `runtime` or `app`.
-Start at `api.ApiServer.handle`, follow it to `routes`, one of `handlers` and `registry.resource`.
-The face is lazy, so that importing the package costs nothing.
+Start at `api.ApiServer.handle`, follow it to `router`, one of `handlers`, `write` and
+`registry.resource`. The packages are layers in the order of a request; the import contracts in
+`pyproject.toml` list them. The face is lazy, so that importing the package costs nothing.
 """
 
 from typing import TYPE_CHECKING

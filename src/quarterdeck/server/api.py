@@ -121,7 +121,7 @@ class ApiServer:
         )
         self._roles = roles
         self.lifecycle: Lifecycle | None = None
-        """What happens by itself; there once the server has started, unless switched off."""
+        """The controllers of the server; set by `start` unless `options.lifecycle` is off."""
         self._is_ready = False
         self._is_stopping = False
         health = Health(
@@ -131,7 +131,7 @@ class ApiServer:
         self._nonresource = NonResourceRouter(self.core, health)
 
     async def start(self) -> None:
-        """Register what is served and make the objects every cluster has."""
+        """Register the resources and create the objects every cluster has."""
         await bootstrap(self.core)
         self._roles.start()
         if self.core.options.lifecycle:
@@ -141,14 +141,14 @@ class ApiServer:
         self._is_ready = True
 
     async def run(self) -> None:
-        """Keep deadlines, and do what a cluster does by itself, until cancelled."""
+        """Run the timers and the life cycle until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.core.timers.run(), name="server-timers")
             if self.lifecycle is not None:
                 group.create_task(self.lifecycle.run(), name="server-lifecycle")
 
     def stop(self) -> None:
-        """End all watches cleanly and refuse new ones; requests that run are not touched."""
+        """End all watches cleanly and report not ready; running requests continue."""
         self._is_stopping = True
         self._is_ready = False
         for stream in tuple(self.core.streams):
@@ -201,7 +201,7 @@ class ApiServer:
         return None if self._is_ready else "the server is starting"
 
     def _report(self, request: http.Request, error: Exception) -> None:
-        """Tell the owner of the loop; the client gets no more than that it happened."""
+        """Report an unexpected error to the exception handler of the loop."""
         message = f"{request.method} {request.path} failed"
         context = {"message": message, "exception": error}
         asyncio.get_running_loop().call_exception_handler(context)

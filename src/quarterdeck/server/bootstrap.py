@@ -1,5 +1,5 @@
-"""What is there before the first request: the built-in resources, the definitions that were stored,
-and the namespaces every cluster has.
+"""The start of a server: registers built-in resources and stored definitions, creates the system
+namespaces, and follows changes of definitions.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,7 +77,9 @@ def _install(core: Core, entry: Entry) -> None:
 
 
 def _get_served_state(entry: Entry) -> tuple[object, ...]:
-    """What of a definition decides what is served; compiling schemas for less would be waste."""
+    """Return what of a definition decides what is served; compiling schemas for less would be
+    waste.
+    """
     definition: Object = kit_json.decode(entry.value)
     metadata, status = definition["metadata"], definition.get("status") or {}
     conditions = {each.get("type"): each.get("status") for each in status.get("conditions") or ()}

@@ -1,4 +1,4 @@
-"""What can be set about an API server; every member says its unit and when to change it."""
+"""The options of an API server. Every field documents its unit and when to change it."""
 
 from pathlib import Path
 

@@ -1,7 +1,4 @@
-"""From a request to what answers it: the verb of a resource, or one of the other paths.
-
-The order of the pipeline is here to read: guard -> authn -> authz -> negotiate -> verb.
-"""
+"""Routes requests to resources: finds resource and verb, authorizes, calls the handler."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -72,7 +69,7 @@ _COLLECTION_METHODS = {
 
 
 def find_resource(core: Core, path: paths.ResourcePath) -> Resource | None:
-    """The resource a path names; None if the whole group version is not served.
+    """Find the resource a path names; None if the whole group version is not served.
 
     Raises:
         NotFound: if the group version is served and has no such resource there.
@@ -88,7 +85,7 @@ def find_resource(core: Core, path: paths.ResourcePath) -> Resource | None:
 
 
 def get_verb(method: str, path: paths.ResourcePath, options: ListOptions | None) -> str:
-    """What a request wants; empty if the method makes no sense there."""
+    """Return what a request wants; empty if the method makes no sense there."""
     if path.subresource and method == "POST":
         return "create"
     if path.name and not path.legacy_watch:
@@ -110,7 +107,7 @@ class Route(NamedTuple):
     """The query of a list or watch."""
 
     def get_labels(self) -> RequestLabels:
-        """The labels of the request in metrics."""
+        """Return the labels of the request in metrics."""
         path, gvr = self.path, self.resource.gvr
         if path.name or self.verb == "create":
             scope = "resource"
@@ -192,7 +189,7 @@ def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Ve
 
 
 def _build_not_served(path: paths.ResourcePath) -> NotFound:
-    """What needs a kubelet; said plainly, so that nobody searches for long."""
+    """Build what needs a kubelet; said plainly, so that nobody searches for long."""
     full = f"{path.resource}/{path.subresource}"
     return NotFound(f"{full} is not served here: no container runs behind this API")
 
@@ -200,7 +197,7 @@ def _build_not_served(path: paths.ResourcePath) -> NotFound:
 def _build_attributes(
     verb: str, path: paths.ResourcePath, options: ListOptions | None
 ) -> Attributes:
-    """What is asked for; a request about one namespace is one inside of it."""
+    """Build what is asked for; a request about one namespace is one inside of it."""
     name, namespace = path.name, path.namespace
     if not path.group and path.resource == "namespaces":
         namespace = name

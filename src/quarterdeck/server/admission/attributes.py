@@ -1,4 +1,4 @@
-"""What an admission plugin is told about a write."""
+"""The attributes of a write, as admission plugins get them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from quarterdeck.wire.status import Forbidden
 
 
 class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False):
-    """A write that is about to happen."""
+    """The attributes of a write that admission decides on."""
 
     verb: str
     resource: Resource
@@ -26,7 +26,7 @@ class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False):
 
 
 def is_creation(attributes: AdmissionAttributes, resource: str) -> bool:
-    """Whether an attempt creates an object of a built-in resource."""
+    """Whether a write creates an object of a built-in resource."""
     return (
         attributes.verb == "create"
         and not attributes.subresource
@@ -36,6 +36,6 @@ def is_creation(attributes: AdmissionAttributes, resource: str) -> bool:
 
 
 def build_refusal(attributes: AdmissionAttributes, why: str) -> Forbidden:
-    """A 403 for the object that was to be written."""
+    """Build a 403 for the object that was to be written."""
     gvr = attributes.resource.gvr
     return Forbidden.of(gvr.resource, attributes.name, why, group=gvr.group)

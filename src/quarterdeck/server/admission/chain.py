@@ -1,9 +1,9 @@
-"""Is it allowed now: the third seam of the pipeline, between decoding and storing.
+"""The chain of admission plugins of one server.
 
-Plugins are asked in order, first all `admit` (which may change the object), later all `validate`.
-The built-in one is the life cycle of namespaces: nothing is created where no namespace is.
-Plugins that must wait (webhooks) implement `AsyncPlugin`; without any, a write never leaves the
-loop between reading and writing an object, and so never meets a conflict of its own making.
+Plugins are called in order: first every `admit`, which may change the object, later every
+`validate`, which sees the final object. Plugins that wait for others (webhooks) are `AsyncPlugin`s.
+Without any, no other write happens between reading and writing an object, so a write without a
+resourceVersion never meets a conflict.
 """
 
 from collections.abc import Sequence
@@ -23,25 +23,25 @@ class Admission:
 
     @property
     def has_async_plugins(self) -> bool:
-        """Whether any plugin has to ask somebody."""
+        """Whether there are asynchronous plugins."""
         return bool(self._async_plugins)
 
     def admit(self, attributes: AdmissionAttributes) -> None:
-        """Ask everybody who can decide at once."""
+        """Call `admit` of all synchronous plugins."""
         for plugin in self._plugins:
             plugin.admit(attributes)
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Ask everybody who can decide at once, with the final object."""
+        """Call `validate` of all synchronous plugins, with the final object."""
         for plugin in self._plugins:
             plugin.validate(attributes)
 
     async def admit_async(self, attributes: AdmissionAttributes) -> None:
-        """Ask those who have to ask somebody."""
+        """Call `admit` of all asynchronous plugins."""
         for plugin in self._async_plugins:
             await plugin.admit(attributes)
 
     async def validate_async(self, attributes: AdmissionAttributes) -> None:
-        """Ask those who have to ask somebody, with the final object."""
+        """Call `validate` of all asynchronous plugins, with the final object."""
         for plugin in self._async_plugins:
             await plugin.validate(attributes)

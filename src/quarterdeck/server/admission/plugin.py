@@ -6,7 +6,7 @@ from quarterdeck.server.admission.attributes import AdmissionAttributes
 
 
 class Plugin(Protocol):
-    """One rule about writes that can decide at once."""
+    """An admission plugin that decides without waiting."""
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Change or refuse the write.
@@ -26,7 +26,7 @@ class Plugin(Protocol):
 
 
 class AsyncPlugin(Protocol):
-    """One rule about writes that has to ask somebody."""
+    """An admission plugin that waits for others, such as a webhook."""
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """As `Plugin.admit`."""
@@ -38,7 +38,7 @@ class AsyncPlugin(Protocol):
 
 
 class MutatingPlugin:
-    """A plugin with nothing to say about the final object."""
+    """A plugin that may change objects and accepts every final object."""
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Nothing more to say."""
+        """Accept every object."""

@@ -1,4 +1,4 @@
-"""Who sends a request."""
+"""The user of a request."""
 
 from collections.abc import Mapping
 

@@ -44,7 +44,7 @@ def check_authorized(authorizer: Authorizer, user: User, attributes: Attributes)
 
 
 def build_refusal(user: User, attributes: Attributes) -> Forbidden:
-    """The 403 for a user and what they wanted."""
+    """Build the 403 for a user and what they wanted."""
     if attributes.path:
         return Forbidden(
             f'forbidden: User "{user.name}" cannot {attributes.verb} path "{attributes.path}"',

@@ -36,7 +36,7 @@ class PolicyRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_rules(rules: Iterable[Mapping[str, Any]] | None) -> tuple[PolicyRule, ...]:
-    """The rules of a Role or ClusterRole, from its JSON form."""
+    """Parse the rules of a Role or ClusterRole, from its JSON form."""
     return tuple(
         PolicyRule(
             verbs=tuple(rule.get("verbs") or ()),

@@ -1,4 +1,4 @@
-"""What all verbs share: the store, the registry, the clock and the rules around them."""
+"""The parts of one server that all verbs share: store, registry, clock, admission, authorizer."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Stream(Protocol):
-    """Something that lasts, and can be asked to end."""
+    """A long-running response that can be closed."""
 
     def close(self) -> None:
-        """End well and soon."""
+        """End the response cleanly."""
         ...
 
 
@@ -35,7 +35,7 @@ class FrameCache(Protocol):
     """Encoded watch events; see `server.frames`."""
 
     def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
-        """The frame, made now if nobody has asked for it yet."""
+        """Return the frame, made now if nobody has asked for it yet."""
         ...
 
 
@@ -43,12 +43,12 @@ class FieldManagers(Protocol):
     """The field managers of all endpoints; see `server.managed`."""
 
     def get(self, core: "Core", resource: Resource, subresource: str) -> "FieldManager":
-        """The field manager of an endpoint."""
+        """Return the field manager of an endpoint."""
         ...
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The parts of one API server, made once by `ApiServer`."""
+    """The parts of one API server, built once by `ApiServer`."""
 
     store: Store
     registry: Registry
@@ -67,7 +67,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The watches that are open, so that they can be ended well."""
 
     def build_context(self, user: str, namespace: str, subresource: str = "") -> Context:
-        """What a strategy is told about a write."""
+        """Build the context of a write for a strategy."""
         return Context(
             now=self.clock.now(),
             random=self.random,

@@ -1,4 +1,4 @@
-"""Waiting for the store to reach a revision."""
+"""Waits for the store: until a write is durable, or until a revision is published."""
 
 import asyncio
 

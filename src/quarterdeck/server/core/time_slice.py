@@ -14,7 +14,7 @@ class TimeSlice:
         self._started = core.clock.monotonic()
 
     async def yield_if_due(self) -> None:
-        """Call now and then in a long computation."""
+        """Yield to the event loop if the slice is used up; call it often in a long computation."""
         if self._clock.monotonic() - self._started > self._slice_s:
             await self._clock.sleep(0)
             self._started = self._clock.monotonic()

@@ -1,7 +1,7 @@
-"""Many deadlines, one sleeper.
+"""Timers: many deadlines, one sleeping task.
 
-Every watch has a time to end and, often, a time for its next bookmark. One task sleeps until the
-earliest of all of them, so that a thousand watches cost one timer.
+Every watch has a time to end and often a time for its next bookmark. One task sleeps until the
+earliest deadline, so that a thousand watches cost one timer of the event loop.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ class Timer:
         self._on_cancel = on_cancel
 
     def cancel(self) -> None:
-        """Make it never happen, and let go of what it would have used."""
+        """Cancel the callback and release it."""
         if self._callback is not None:
             self._callback = None
             self._on_cancel()
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it will not happen (any more)."""
+        """Whether the callback was called or cancelled."""
         return self._callback is None
 
     def fire(self) -> None:
@@ -55,7 +55,7 @@ class Timers:
         self._cancelled = 0
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
-        """Call back in so many seconds, on the loop, without arguments."""
+        """Call a function after a number of seconds, on the loop, without arguments."""
         timer = Timer(self._clock.monotonic() + seconds, callback, self._on_cancel)
         is_earliest = not self._heap or timer.due < self._heap[0][0]
         heapq.heappush(self._heap, (timer.due, next(self._order), timer))
@@ -64,7 +64,7 @@ class Timers:
         return timer
 
     async def run(self) -> None:
-        """Fire what is due, for ever."""
+        """Call what is due, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self._awake.clear()
@@ -78,11 +78,11 @@ class Timers:
                     sleeper.cancel()
 
     def statistics(self) -> dict[str, int]:
-        """How many deadlines are kept."""
+        """Return the number of timers."""
         return {"timers": len(self._heap)}
 
     def _on_cancel(self) -> None:
-        """Forget cancelled deadlines before they outnumber the others."""
+        """Remove cancelled timers before they outnumber the others."""
         self._cancelled += 1
         if self._cancelled > _TIDY and self._cancelled * 2 > len(self._heap):
             self._heap = [each for each in self._heap if not each[2].is_cancelled]

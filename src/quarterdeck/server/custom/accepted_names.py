@@ -1,6 +1,6 @@
-"""Names of definitions: accepted if nobody else in the group uses them, and then established.
+"""Accepted names of definitions: free names of the group are accepted, and then established.
 
-Pure: what to write into the status of a definition. `establishing` writes it.
+Pure: computes the status of a definition. `establishment` writes it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ class TakenNames(msgspec.Struct, frozen=True, kw_only=True):
     def collect(
         cls, resources: Iterable[Resource], accepted: Iterable[Mapping[str, Any]]
     ) -> "TakenNames":
-        """The names of built-in resources, and the `acceptedNames` of other definitions."""
+        """Collect the names of built-in resources, and the `acceptedNames` of other definitions."""
         names: list[str] = []
         kinds: list[str] = []
         for each in resources:
@@ -162,7 +162,7 @@ def is_protected(group: str) -> bool:
 
 
 def get_approval(definition: Object) -> Approval | None:
-    """The state of approval of a definition in a protected group; none for other groups."""
+    """Return the state of approval of a definition in a protected group; none for other groups."""
     if not is_protected((definition.get("spec") or {}).get("group") or ""):
         return None
     text = ((definition.get("metadata") or {}).get("annotations") or {}).get(APPROVAL) or ""

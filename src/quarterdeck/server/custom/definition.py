@@ -1,4 +1,4 @@
-"""CustomResourceDefinition, the resource that makes resources."""
+"""CustomResourceDefinition: its resource and its strategy."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -43,12 +43,12 @@ _CREATED = Column(
 
 
 def build_bundle_name(definition_name: str) -> str:
-    """What the resources of a definition are registered under."""
+    """Build what the resources of a definition are registered under."""
     return f"crd:{definition_name}"
 
 
 def build_definition_resources() -> Iterable[Resource]:
-    """The resource `customresourcedefinitions`."""
+    """Build the resource `customresourcedefinitions`."""
     verbs = ("get", "patch", "update")
     yield Resource(
         gvr=GVR(KIND.group, KIND.version, "customresourcedefinitions"),
@@ -136,7 +136,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     # writes --------------------------------------------------------------------------------------
 
     def prepare_create(self, value: Object, context: Context) -> None:
-        """Start with a fresh status; `establishing` judges the names."""
+        """Start with a fresh status; `establishment` accepts the names."""
         value[STATUS] = {
             "conditions": None,
             "acceptedNames": {"plural": "", "kind": ""},
@@ -153,13 +153,13 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         _note_storage_version(value)
 
     def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
-        """Everything about the spec; the name is checked with it."""
+        """Check the spec, and the name against the spec."""
         from quarterdeck.server.custom.definition_rules import validate_definition
 
         return [*_validate_name(value), *validate_definition(value)]
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
-        """The same, and what may not change."""
+        """Check the spec, and the fields that may not change."""
         if context.subresource == STATUS:
             return []
         from quarterdeck.server.custom.definition_rules import validate_definition_update
@@ -185,7 +185,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     # deletion ------------------------------------------------------------------------------------
 
     def compute_grace_period(self, value: Object, requested: int | None) -> int:
-        """The finalizer, not a time, keeps a definition."""
+        """Return 0: the finalizer keeps a definition, not a grace period."""
         return 0
 
     def begin_delete(self, value: Object, context: Context) -> bool:
@@ -224,7 +224,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return (NAME, _CREATED)
 
     def build_cells(self, value: Object, now: datetime) -> Sequence[object]:
-        """The time is printed in full."""
+        """Build the time is printed in full."""
         metadata: Mapping[str, Any] = value.get("metadata") or {}
         stamp = metadata.get("creationTimestamp")
         shown = rfc3339.format_time(rfc3339.parse(stamp)) if stamp else "<unknown>"

@@ -1,9 +1,4 @@
-"""What a CustomResourceDefinition must be like, in Kubernetes' words.
-
-The path of a schema is Kubernetes' internal one: where all versions agree on something it is
-reported as if it stood at the top (`spec.validation`, `spec.subresources`), otherwise at its
-version. Names of objects and their metadata are checked elsewhere.
-"""
+"""Validation of CustomResourceDefinitions, with the messages of Kubernetes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,7 +22,7 @@ Document = Mapping[str, Any]
 
 
 def validate_definition(definition: Object) -> list[FieldError]:
-    """What is wrong with a new definition."""
+    """Find what is wrong with a new definition."""
     return [
         *_validate_spec(definition),
         *_validate_status(definition),
@@ -36,7 +31,7 @@ def validate_definition(definition: Object) -> list[FieldError]:
 
 
 def validate_definition_update(definition: Object, old: Object) -> list[FieldError]:
-    """What is wrong with a changed definition."""
+    """Find what is wrong with a changed definition."""
     return [
         *_validate_spec(definition),
         *_validate_immutable(definition["spec"], old),
@@ -71,7 +66,7 @@ def _validate_spec(definition: Object) -> Iterator[FieldError]:
 
 
 def find_shared_members(versions: Sequence[Document]) -> frozenset[str]:
-    """The members that are the same in every version, which are reported at the top."""
+    """Find the members that are the same in every version, which are reported at the top."""
     if not versions:
         return frozenset()
     first = versions[0]
@@ -128,7 +123,7 @@ def _validate_shared(versions: Sequence[Document], shared: frozenset[str]) -> It
 def validate_schema(
     version: Document, path: str, *, versions: Sequence[Document] = ()
 ) -> list[FieldError]:
-    """What is wrong with the schema of a version, and then with its expressions."""
+    """Find what is wrong with the schema of a version, and then with its expressions."""
     document = (version.get("schema") or {}).get("openAPIV3Schema")
     if not document:
         return []

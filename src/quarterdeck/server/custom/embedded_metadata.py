@@ -50,7 +50,7 @@ def _has_nested(metadata: dict[str, Any]) -> bool:
 
 
 def find_embedded(node: Node, value: Any, path: str = "") -> Iterator[tuple[str, Object]]:
-    """Every embedded resource in a value, with its place."""
+    """Find every embedded resource in a value, with its place."""
     if isinstance(value, dict):
         if node.embedded_resource:
             yield path, value
@@ -76,7 +76,7 @@ def has_embedded(node: Node) -> bool:
 
 
 def validate_embedded(path: str, value: Object) -> Iterator[FieldError]:
-    """What is wrong with the type and metadata of one embedded resource."""
+    """Find what is wrong with the type and metadata of one embedded resource."""
     for member in ("apiVersion", "kind"):
         if member not in value:
             yield required(f"{path}.{member}", "must not be empty")

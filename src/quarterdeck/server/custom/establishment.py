@@ -1,11 +1,11 @@
-"""Definitions become served: their names are judged, and the verdict is written to their status.
+"""The establishing controller: accepts the names of definitions and writes their status.
 
 As in Kubernetes this is a second write, by the server itself, after the one that stored the
-definition. It is decided the moment the first is published and answers wait for it, so that a
-client that has its answer finds the definition established.
+definition. It is decided as soon as the first write is published, and responses wait for it, so
+that a client that has its response finds the definition established.
 
-A definition whose names are taken waits with `NamesAccepted: False` and is not served. Its names
-are judged again when another definition of its group is gone.
+A definition whose names are taken has `NamesAccepted: False` and is not served. Its names are
+checked again when another definition of its group is deleted.
 """
 
 from collections.abc import Callable, Mapping, Sequence

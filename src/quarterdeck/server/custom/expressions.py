@@ -1,7 +1,4 @@
-"""The seam between custom resources and `cel`: rules compiled once, asked after the schema.
-
-Kubernetes asks the rules only of objects whose shape is right; otherwise it says so.
-"""
+"""Validation rules of custom resources: CEL rules compiled once, evaluated after the schema."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -27,11 +24,11 @@ class Expressions(Protocol):
     """The compiled rules of one schema: `cel.RuleSet`."""
 
     def validate(self, obj: object, old_obj: object = None) -> list[FieldError]:
-        """What the rules say against a whole object; `old_obj` is none on create."""
+        """Evaluate the rules on a whole object; `old_obj` is None on create."""
 
 
 def explain_skipped(errors: Sequence[FieldError]) -> FieldError | None:
-    """The note that rules were not asked, if these errors keep them from being asked."""
+    """Build the error that says rules were not evaluated, if these errors prevent it."""
     if any(error.type in _BLOCKING for error in errors):
         return invalid("<nil>", None, _SKIPPED)
     return None

@@ -1,9 +1,9 @@
-"""A definition that goes takes its objects along.
+"""The finalizer of definitions: deletes the objects of a definition that is being deleted.
 
-Deleting a definition only marks it: a finalizer keeps it until its objects are gone. This deletes
-them, a page at a time so that many objects never hold up the loop, waits for those whose own
-finalizers keep them, and then lets the definition go. It reacts to committed events and writes to
-the store like any other writer.
+Deleting a definition only marks it: a finalizer keeps it until its objects are gone. The finalizer
+deletes them page by page, so that many objects do not block the event loop, waits for objects that
+have finalizers of their own, and then removes itself from the definition. It reacts to committed
+events.
 """
 
 from collections.abc import Callable, Sequence

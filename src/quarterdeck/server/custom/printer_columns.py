@@ -33,7 +33,7 @@ class PrinterColumns:
         )
 
     def build_cells(self, value: Object, now: datetime) -> list[object]:
-        """One row; a value that is not there is null."""
+        """Build one row; a value that is not there is null."""
         row: list[object] = [(value.get("metadata") or {}).get("name", "")]
         for column, find in zip(self.columns[1:], self.finders, strict=True):
             found = find(value)

@@ -1,4 +1,4 @@
-"""From an accepted definition to the resources it brings."""
+"""Builds the resources of an established definition."""
 
 import base64
 import hashlib
@@ -29,7 +29,7 @@ _PART_VERBS = ("get", "patch", "update")
 
 
 def build_custom_resources(definition: Object) -> Sequence[Resource]:
-    """The served versions of a definition; none while its names are not accepted."""
+    """Build the served versions of a definition; none while its names are not accepted."""
     if not accepted_names.is_condition_true(definition, "Established"):
         return ()
     versions = definition["spec"].get("versions") or ()
@@ -73,7 +73,7 @@ def _get_storage_version(definition: Object) -> str:
 
 
 def hash_storage_version(gvk: GVK) -> str:
-    """What discovery tells clients to compare: changes when the storage version does."""
+    """Compute the storage version hash that discovery shows."""
     digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 

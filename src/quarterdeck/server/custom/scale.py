@@ -21,7 +21,7 @@ class ScalePaths:
         self.selector: str = document.get("labelSelectorPath") or ""
 
     def read(self, value: Object) -> Scale:
-        """The scale of an object.
+        """Read the scale of an object.
 
         Raises:
             ApiError: 500 where the number of wanted replicas is absent, as Kubernetes has it.
@@ -51,7 +51,7 @@ class ScalePaths:
         place[last] = replicas
 
     def validate(self, value: Object, *, status_only: bool) -> Iterator[FieldError]:
-        """What is wrong with the numbers in an object."""
+        """Find what is wrong with the numbers in an object."""
         paths = (self.status,) if status_only else (self.spec, self.status)
         for path in paths:
             number = _get_field(value, path)

@@ -13,7 +13,7 @@ from quarterdeck.server.custom.expressions import Expressions
 
 
 def validate_expressions(document: Mapping[str, Any], path: str) -> list[FieldError]:
-    """What is wrong with the rules of a structural schema that stands at `path`."""
+    """Find what is wrong with the rules of a structural schema that stands at `path`."""
     node = from_openapi(document)
     if not has_rules(node):
         return []
@@ -39,7 +39,7 @@ class CompiledLater:
         self._node = node
 
     def validate(self, obj: object, old_obj: object = None) -> list[FieldError]:
-        """What the rules say against a whole object; `old_obj` is none on create."""
+        """Evaluate the rules on a whole object; `old_obj` is None on create."""
         rules = self._rules
         return [] if rules is None else rules.validate(obj, old_obj)
 

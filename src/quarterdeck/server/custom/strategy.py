@@ -1,8 +1,4 @@
-"""The rules of custom resources: prune, default, validate, ask the expressions.
-
-One `CustomStrategy` serves one version of one definition. What is stored may be of another version;
-with the conversion strategy `None` only `apiVersion` differs.
-"""
+"""The strategy of custom resources: prune, default, validate, evaluate rules."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -164,7 +160,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return errors + self._ask(value, None, [*context.metadata_errors, *errors])
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
-        """The same for a change: mistakes in unchanged parts are tolerated."""
+        """Check a changed object; errors in unchanged fields are tolerated (ratcheting)."""
         errors = list(self._validate_type(value))
         if errors:
             return errors
@@ -263,13 +259,13 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return self.printer.columns
 
     def build_cells(self, value: Object, now: datetime) -> Sequence[object]:
-        """One row of the table."""
+        """Build one row of the table."""
         return self.printer.build_cells(value, now)
 
     # scale ---------------------------------------------------------------------------------------
 
     def read_scale(self, value: Object) -> Scale | None:
-        """The scale, where the definition declares one."""
+        """Read the scale, where the definition declares one."""
         return self.scale.read(value) if self.scale is not None else None
 
     def write_scale(self, value: Object, replicas: int) -> None:

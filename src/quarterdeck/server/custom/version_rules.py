@@ -1,4 +1,4 @@
-"""What one version of a definition declares beside its schema: columns, scale, selectors."""
+"""Validation of one version of a definition: columns, scale, selectable fields, deprecation."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ _SELECTABLE_LIMIT = 8
 
 
 def validate_deprecation(version: Document, path: str) -> Iterator[FieldError]:
-    """A deprecation has words only where there is one."""
+    """Check that only a deprecated version has a deprecation warning."""
     text = version.get("deprecationWarning")
     if text is None:
         return
@@ -118,7 +118,7 @@ def validate_selectable_fields(version: Document, path: str) -> Iterator[FieldEr
 
 
 def _find(schema: Document, path: str) -> tuple[Document | None, str]:
-    """The schema a simple path leads to, or why it leads nowhere."""
+    """Find the schema at a simple path, or the reason why there is none."""
     if not path.startswith("."):
         return None, f"does not support array notation or expected '.': {path}"
     place: Document = schema

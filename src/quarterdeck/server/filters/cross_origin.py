@@ -1,7 +1,7 @@
-"""Keeps web pages away from the plain port.
+"""Refuses requests of web pages to the plain port.
 
-A browser lets any page send requests to loopback. The plain port has no credentials a page would
-lack, so requests are refused that name another host (DNS rebinding) or come from a foreign page.
+A browser lets any page send requests to loopback. The plain port needs no credentials, so requests
+are refused that name another host (DNS rebinding) or come from a page of another origin.
 """
 
 from quarterdeck.kit import http

@@ -1,6 +1,6 @@
-"""Acting as somebody else, for those who may: the `Impersonate-*` headers of Kubernetes.
+"""Impersonation: the `Impersonate-*` headers of Kubernetes.
 
-Ignoring them would let a caller who means to act with fewer rights act with all of their own.
+Ignoring these headers would let a caller who asks for fewer rights act with all of their own.
 """
 
 from urllib.parse import unquote

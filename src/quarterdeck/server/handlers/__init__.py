@@ -1,4 +1,4 @@
-"""The verbs, one a module: each has `handle(core, call)` and reads top-down.
+"""Handlers of requests to resources, one verb a module with `handle(core, call)`.
 
-What several verbs share is in `server.writing`, `server.reading` and `server.answers`.
+What several verbs share is in `server.write`, `server.read` and `server.response`.
 """

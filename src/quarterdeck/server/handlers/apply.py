@@ -1,4 +1,4 @@
-"""PATCH by server-side apply: the client says what it wants to be so, and owns that much."""
+"""PATCH by server-side apply: merges a configuration; its manager owns the fields in it."""
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import required

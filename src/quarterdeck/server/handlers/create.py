@@ -21,7 +21,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
 
 
 def build_response(core: Core, call: Call, written: write.Written) -> responses.Response:
-    """The answer to a write: 201 for a new object, 200 for a changed one."""
+    """Build the answer to a write: 201 for a new object, 200 for a changed one."""
     status = 201 if written.created else 200
     if written.body is not None:
         return responses.build_stored(core, call, written.body, status)

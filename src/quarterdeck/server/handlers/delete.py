@@ -29,7 +29,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
 
 
 async def read_options(core: Core, call: Call) -> DeleteOptions:
-    """The options of a deletion, from the body or else from the query.
+    """Read the options of a deletion, from the body or else from the query.
 
     Raises:
         BadRequest, Invalid: naming the option.

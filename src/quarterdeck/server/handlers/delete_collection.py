@@ -1,4 +1,4 @@
-"""DELETE of everything a request selects."""
+"""DELETE of a collection: deletes every object that the request selects."""
 
 import msgspec
 

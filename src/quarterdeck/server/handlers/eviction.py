@@ -1,4 +1,4 @@
-"""POST of an eviction: the polite way to delete a pod, which budgets may refuse."""
+"""POST of an eviction: deletes a pod unless a PodDisruptionBudget refuses it."""
 
 from collections.abc import Awaitable
 

@@ -1,7 +1,7 @@
-"""Reviews: questions asked by POST that are answered and never stored.
+"""POST of reviews, which are answered and never stored.
 
-Who am I, may I, may they: `SelfSubjectReview`, `SelfSubjectAccessReview`, `SubjectAccessReview`,
-`LocalSubjectAccessReview`, `SelfSubjectRulesReview` and `TokenReview`.
+`SelfSubjectReview`, `SelfSubjectAccessReview`, `SubjectAccessReview`, `LocalSubjectAccessReview`,
+`SelfSubjectRulesReview` and `TokenReview`.
 """
 
 from collections.abc import Callable
@@ -99,7 +99,7 @@ def _review_token(core: Core, call: Call, value: Object) -> None:
 
 
 def _select_audiences(core: Core, token: str, audiences: list[str]) -> list[str]:
-    """Those of the audiences that a token is for; static tokens are for everybody."""
+    """Select those of the audiences that a token is for; static tokens are for everybody."""
     return [each for each in audiences if _is_for(core, token, each)]
 
 

@@ -32,7 +32,7 @@ _COLUMNS = (
 
 
 async def get(core: Core, call: Call) -> responses.Response:
-    """The scale of an object."""
+    """Return the scale of an object."""
     entry = core.store.get(call.key)
     if entry is None:
         raise write.build_not_found(call)

@@ -90,7 +90,7 @@ def _validate_seconds(seconds: int) -> list[FieldError]:
 
 
 def _find_bound_object(core: Core, call: Call, reference: Object | None) -> Bound | None:
-    """What the token is to be bound to, which must be there.
+    """Find what the token is to be bound to, which must be there.
 
     Raises:
         BadRequest: for other kinds, and for pods of another account.

@@ -44,7 +44,7 @@ def _may_create(call: Call) -> bool:
 
 
 def build_create_attributes(call: Call) -> Attributes:
-    """What a write that turns out to create has to be allowed."""
+    """Build what a write that turns out to create has to be allowed."""
     gvr, path = call.resource.gvr, call.path
     return Attributes(
         verb="create",

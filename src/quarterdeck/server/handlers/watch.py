@@ -140,7 +140,7 @@ class WatchStream:
         return b"".join([self._encode_event(event) for event in batch])
 
     def _encode_event(self, event: StoreEvent) -> bytes:
-        """What an event means to this client; nothing, if it never saw the object."""
+        """Encode what an event means to this client; nothing, if it never saw the object."""
         before, after = event.before, event.after
         is_match = after is not None and self._selection.matches(after)
         if after is not None and is_match:

@@ -1,8 +1,8 @@
-"""The rules of the built-in kinds.
+"""The strategies of the built-in kinds.
 
-`rules` is the form every kind fills in; one module per family fills it in; `catalog` makes the
-resources. `admission` holds what the default admission plugins of Kubernetes add to objects, and
-`addresses` gives out the addresses of services. Imports `meta`, `wire` and the registry's face.
+`strategy` has the `Rules` that a kind fills in and the one `BuiltinStrategy` that follows them. One
+module per family of kinds fills them in; `catalog` builds the resources, `reviews` those that are
+never stored.
 """
 
 from typing import TYPE_CHECKING

@@ -80,7 +80,7 @@ def _validate_v2(value: Object, context: Context) -> Iterator[FieldError]:
 
 
 def _validate_resource_target(metric: Object, path: str) -> Iterator[FieldError]:
-    """A share or an amount of a resource, not both."""
+    """Check that a target is a utilization or a value, not both."""
     target = get_mapping(metric, "target")
     share, amount = target.get("averageUtilization"), target.get("averageValue")
     if share is None and amount is None:

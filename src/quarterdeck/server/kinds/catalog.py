@@ -1,8 +1,8 @@
-"""Which kind follows which rules, and the resources made of both.
+"""The catalog of built-in resources: which kind follows which rules.
 
-What is served and under which names is the table's (`meta.builtins`); kinds without rules of their
-own are served all the same, with their types checked. Rules are named, not imported: a family is
-loaded with the first request for one of its kinds.
+The table `meta.builtins` says which kinds are served under which names. Kinds without rules of
+their own are served too, with their types checked. Rules are named, not imported: the module of a
+family is loaded by the first request for one of its kinds.
 """
 
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ _ELSEWHERE = frozenset({"customresourcedefinitions"})
 
 
 def build_builtin_resources() -> Iterator[Resource]:
-    """Every built-in kind that is stored; reviews and bindings are answered elsewhere."""
+    """Build the resources of all stored built-in kinds."""
     for declared in builtins.list_resources():
         name = declared.gvr.resource
         if "list" in declared.verbs and name not in _NOT_STORED | _ELSEWHERE:
@@ -84,7 +84,7 @@ def build_builtin_resources() -> Iterator[Resource]:
 
 
 def find_rules(gvk: GVK) -> str:
-    """Where the rules of a kind are: module and name."""
+    """Find where the rules of a kind are: module and name."""
     return _RULES.get((gvk.api_version, gvk.kind), "strategy.ORDINARY")
 
 

@@ -1,4 +1,4 @@
-"""What a cluster consists of: namespaces, nodes, leases, priorities, limits."""
+"""Namespaces, nodes, leases, priority classes, runtime classes and limit ranges."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -283,7 +283,7 @@ PRIORITY_CLASS = Rules(
 
 
 def _validate_limit(value: Object, context: Context) -> Iterator[FieldError]:
-    """A least amount is no more than a most, for every resource of every kind of thing."""
+    """Check that no minimum exceeds its maximum, for every resource of every type."""
     for index, limit in enumerate(get_items(get_mapping(value, "spec"), "limits")):
         place = f"spec.limits[{index}]"
         least, most = limit.get("min") or {}, limit.get("max") or {}

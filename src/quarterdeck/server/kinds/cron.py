@@ -19,7 +19,7 @@ _WORDS = frozenset(
 
 
 def validate_schedule(schedule: str) -> str | None:
-    """What is wrong with a schedule, or nothing."""
+    """Find what is wrong with a schedule, or nothing."""
     if schedule.startswith(("TZ=", "CRON_TZ=")):
         schedule = schedule.partition(" ")[2].strip()
     if not schedule:

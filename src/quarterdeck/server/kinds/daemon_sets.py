@@ -79,7 +79,7 @@ def _validate_daemon_set(value: Object, context: Context) -> Iterator[FieldError
 
 
 def _validate_rolling(rolling: Object, path: str) -> Iterator[FieldError]:
-    """A pod is replaced before or after its end, and one of the two it must be."""
+    """Check the rolling update: exactly one of maxUnavailable and maxSurge must be nonzero."""
     places = {member: f"{path}.{member}" for member in ("maxUnavailable", "maxSurge")}
     for member, place in places.items():
         yield from validators.validate_percent_or_number(place, rolling.get(member))

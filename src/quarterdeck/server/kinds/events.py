@@ -1,8 +1,4 @@
-"""Events: one stored object, two faces.
-
-`v1` and `events.k8s.io/v1` name the same members differently. What is stored is the older form;
-the newer one is made of it on the way out, and turned back on the way in.
-"""
+"""Events: one stored object served by two API groups."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -53,7 +49,7 @@ def to_new(value: Object) -> Object:
 
 
 def _validate(event: Object, context: Context) -> Iterator[FieldError]:
-    """Rules of the older group: an event lives where its object lives."""
+    """Check an event of the core group: its namespace is that of its object."""
     involved = get_mapping(event, "involvedObject")
     namespace, home = involved.get("namespace") or "", event["metadata"].get("namespace") or ""
     if not namespace:
@@ -64,7 +60,7 @@ def _validate(event: Object, context: Context) -> Iterator[FieldError]:
 
 
 def _validate_new(event: Object, context: Context) -> Iterator[FieldError]:
-    """Rules of the newer group: an event says when, by whom, and what for."""
+    """Check an event of `events.k8s.io`: time, reporter and action are required."""
     yield from _validate(to_core(event), context)
     for member in ("reportingController", "reportingInstance", "action", "reason"):
         if not event.get(member):

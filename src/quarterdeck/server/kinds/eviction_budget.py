@@ -1,4 +1,4 @@
-"""What PodDisruptionBudgets say to an eviction, pure."""
+"""Decides whether PodDisruptionBudgets allow an eviction. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ def is_protected(pod: Object) -> bool:
 
 
 def find_budget(pod: Object, budgets: Iterable[Object]) -> Object | None:
-    """The budget that protects a pod.
+    """Find the budget that protects a pod.
 
     Raises:
         ApiError: 500 if there are several, as Kubernetes does.

@@ -1,4 +1,4 @@
-"""Small readers for objects whose members may be absent or null."""
+"""Readers of fields that may be absent or null."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from quarterdeck.server.registry.resource import Object
 
 
 def get_field(value: Object, *names: str) -> Any:
-    """What stands at a path; None where a step is missing."""
+    """Return what stands at a path; None where a step is missing."""
     place: Any = value
     for name in names:
         if not isinstance(place, dict):
@@ -16,13 +16,13 @@ def get_field(value: Object, *names: str) -> Any:
 
 
 def get_mapping(value: Object, *names: str) -> Object:
-    """The object at a path; empty where there is none. Not to be changed."""
+    """Return the object at a path; empty where there is none. Not to be changed."""
     found = get_field(value, *names)
     return found if isinstance(found, dict) else {}
 
 
 def get_items(value: Object, *names: str) -> list[Any]:
-    """The list at a path; empty where there is none. Not to be changed."""
+    """Return the list at a path; empty where there is none. Not to be changed."""
     found = get_field(value, *names)
     return found if isinstance(found, list) else []
 

@@ -78,7 +78,7 @@ def _prepare_create(value: Object, context: Context) -> None:
 
 
 def validate_job_spec(spec: Object, path: str) -> Iterator[FieldError]:
-    """The numbers and the template of a job."""
+    """Check the numbers and the template of a job."""
     for member in (
         "parallelism",
         "completions",

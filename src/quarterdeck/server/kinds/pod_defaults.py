@@ -34,7 +34,7 @@ def default_template(template: Object) -> None:
 
 
 def _default_account(spec: Object) -> None:
-    """The old name of the field mirrors the new one."""
+    """Copy `serviceAccountName` to the deprecated field."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if name:
         spec["serviceAccountName"] = spec["serviceAccount"] = name

@@ -95,7 +95,7 @@ class _Line(NamedTuple):
 
 
 def diff_specs(old: Object, new: Object) -> str:
-    """The text of the difference."""
+    """Compute the text of the difference."""
     lines = [_Line(" ", 0, "", "core.PodSpec{")]
     lines += _diff_struct(
         _convert_to_internal(old), _convert_to_internal(new), _SPEC.split(), depth=1
@@ -105,7 +105,7 @@ def diff_specs(old: Object, new: Object) -> str:
 
 
 def _convert_to_internal(spec: Object) -> Object:
-    """The spec as the server holds it: host settings are part of the security context."""
+    """Convert a spec to the internal version: host settings move to the security context."""
     security = dict(spec.get("securityContext") or {})
     security |= {name: spec[name] for name in _IN_SECURITY_CONTEXT if name in spec}
     return {**spec, "securityContext": security}
@@ -137,7 +137,7 @@ def _diff_struct(old: Object, new: Object, fields: Sequence[str], *, depth: int)
 
 
 def _find_nearby(changed: Sequence[bool]) -> list[bool]:
-    """What is changed or close to it; a single line between is not worth leaving out."""
+    """Find changed lines and their neighbours; a single line between is shown too."""
     shown = [
         any(changed[max(0, index - _CONTEXT) : index + _CONTEXT + 1])
         for index in range(len(changed))
@@ -192,14 +192,14 @@ def _diff_containers(old: Sequence[Any], new: Sequence[Any], *, depth: int) -> l
 
 
 def _format_full(value: Any, field: str) -> str:
-    """A changed value, with its type where Go would not know it."""
+    """Format a changed value, with its type where Go would not know it."""
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return "[]string{" + ", ".join(map(quote, value)) + "}"
     return _format_compact(value, field)
 
 
 def _format_compact(value: Any, field: str) -> str:
-    """An unchanged value on one line; members that are empty are left out."""
+    """Format an unchanged value on one line; members that are empty are left out."""
     if not value and value is not False and field in _TEXTS:
         return '""'
     if field in _FLAGS:

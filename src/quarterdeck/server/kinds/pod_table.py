@@ -1,4 +1,4 @@
-"""Pods in a table: what the states of their containers add up to, as kubectl sums them up."""
+"""Pods in a table: the states of their containers summed up as kubectl shows them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -77,7 +77,7 @@ COLUMNS = (
 
 
 def build_cells(pod: Object, now: datetime) -> Sequence[object]:
-    """One row of the table."""
+    """Build one row of the table."""
     summary = _Summary(pod, now)
     status = get_mapping(pod, "status")
     addresses = [each.get("ip") for each in get_items(pod, "status", "podIPs")]
@@ -184,7 +184,7 @@ class _Summary:
                 self.last_restart = when
 
     def format_restarts(self, now: datetime) -> str:
-        """The count, and how long ago the last one was."""
+        """Format the count, and how long ago the last one was."""
         if not self.restarts or self.last_restart is None:
             return str(self.restarts)
         ago = format_duration((now - self.last_restart).total_seconds())

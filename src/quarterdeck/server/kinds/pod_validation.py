@@ -35,7 +35,7 @@ _LARGEST = 2**31 - 1
 
 
 def validate_spec(spec: Object, path: str) -> Iterator[FieldError]:
-    """Everything wrong with a pod spec that stands at `path`."""
+    """Check a pod spec; `path` is the field it is in."""
     volumes = get_items(spec, "volumes")
     known = {volume.get("name") for volume in volumes}
     yield from _validate_volume(volumes, f"{path}.volumes")

@@ -1,4 +1,4 @@
-"""What is allowed in a pod spec and still worth a word: mistakes that only show later."""
+"""Warnings about pod specs: valid fields that are probably a mistake."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What extends the API: webhook configurations and admission policies, and certificate requests."""
+"""Webhook configurations, admission policies and certificate signing requests."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Replica sets, and replication controllers before them."""
+"""Replica sets and replication controllers."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -21,7 +21,7 @@ REVIEW_KINDS = frozenset(
 
 
 def build_review_resources() -> Iterator[Resource]:
-    """Every kind of review; all they have is a shape and the verb `create`."""
+    """Build every kind of review; all they have is a shape and the verb `create`."""
     for declared in builtins.list_resources():
         if declared.kind.kind in REVIEW_KINDS and builtins.is_builtin(declared.kind):
             yield Resource(

@@ -180,7 +180,7 @@ def _format_external_address(value: Object) -> str:
 
 
 def load_balancer_addresses(value: Object) -> list[str]:
-    """Where a load balancer is reached."""
+    """Load where a load balancer is reached."""
     found = {
         each.get("ip") or each.get("hostname") or ""
         for each in get_items(value, "status", "loadBalancer", "ingress")

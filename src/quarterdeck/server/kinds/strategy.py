@@ -1,8 +1,8 @@
-"""What a built-in kind brings to its resource, as data; and the strategy that follows it.
+"""The rules of a built-in kind as data, and the strategy that follows them.
 
-A kind's module fills in a `Rules` with functions and leaves the rest alone: most kinds have
-defaults, a few checks, and the columns of their table. `BuiltinStrategy` is the one place that
-turns them into the face the verbs know.
+A kind's module fills in a `Rules` with functions and leaves the rest at its defaults: most kinds
+have defaults, a few checks and the columns of their table. `BuiltinStrategy` makes a `Strategy` of
+them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,21 +24,21 @@ Cells = Callable[[Object, datetime], Sequence[object]]
 
 
 def do_nothing(*_: object) -> None:
-    """What a kind without an opinion does."""
+    """Do nothing; the default of a kind without such a step."""
 
 
 def find_no_errors(*_: object) -> Problems:
-    """What a kind without an opinion finds."""
+    """Find no errors; the default of a kind without checks."""
     return ()
 
 
 def find_no_warnings(*_: object) -> Sequence[str]:
-    """What a kind without an opinion warns of."""
+    """Find no warnings; the default of a kind without warnings."""
     return ()
 
 
 def build_name_and_age(value: Object, now: datetime) -> Sequence[object]:
-    """The cells of a kind without columns of its own."""
+    """Build the cells of a kind without columns of its own."""
     return (value["metadata"].get("name", ""), format_creation_age(value, now))
 
 
@@ -205,11 +205,11 @@ class BuiltinStrategy:
                 value["metadata"].pop("labels", None)
 
     def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
-        """Everything about a new object."""
+        """Check a new object."""
         return [*self.rules.validate(value, context), *self.rules.validate_new(value, context)]
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
-        """Everything about a changed object; the status endpoint changes nothing to check."""
+        """Check a changed object; writes of the status change nothing that is checked."""
         if context.subresource == STATUS:
             return []
         return [
@@ -226,11 +226,11 @@ class BuiltinStrategy:
         return any(value.get(member) != old.get(member) for member in self.rules.counted)
 
     def find_warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
-        """What the kind warns of."""
+        """Find the warnings of the kind."""
         return self.rules.warn(value, old, context)
 
     def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
-        """The kind's rule for names."""
+        """Check the kind's rule for names."""
         return names.check_object_name(self.rules.name, name, is_prefix=is_prefix)
 
     def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
@@ -246,7 +246,7 @@ class BuiltinStrategy:
     # deletion ------------------------------------------------------------------------------------
 
     def compute_grace_period(self, value: Object, requested: int | None) -> int:
-        """Pods get time to end."""
+        """Compute the grace period; only pods have one."""
         return self.rules.grace_period(value, requested)
 
     def begin_delete(self, value: Object, context: Context) -> bool:
@@ -265,7 +265,7 @@ class BuiltinStrategy:
         return frozenset(self.rules.selectable)
 
     def get_field_values(self, value: Object) -> Mapping[str, str]:
-        """The values of the field selectors."""
+        """Return the values of the field selectors."""
         if self.rules.field_values is not None:
             return self.rules.field_values(value)
         return {
@@ -278,7 +278,7 @@ class BuiltinStrategy:
         return self.rules.columns
 
     def build_cells(self, value: Object, now: datetime) -> Sequence[object]:
-        """One row of them."""
+        """Build one row of the table."""
         return self.rules.cells(value, now)
 
     # scale ---------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ class BuiltinStrategy:
 
 
 def get_text(value: Object, path: str, absent: str = "") -> str:
-    """A value as the text a field selector compares."""
+    """Return a value as the text a field selector compares."""
     place: object = value
     for name in path.split("."):
         if not isinstance(place, dict) or place.get(name) is None:

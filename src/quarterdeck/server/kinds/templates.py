@@ -1,4 +1,4 @@
-"""What every workload has: a selector, a template of pods, and how both are shown."""
+"""Selectors and pod templates of workloads: validation and table cells."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +18,7 @@ IMAGES = build_wide_column("Images", text="Images referenced by each container i
 def validate_template(
     spec: Object, path: str, *, policies: Sequence[str] = ("Always",)
 ) -> Iterator[FieldError]:
-    """A template whose labels the selector must select."""
+    """Check a template whose labels the selector must select."""
     selector, template = spec.get("selector"), get_mapping(spec, "template")
     labels = get_mapping(template, "metadata", "labels")
     if any(
@@ -54,7 +54,7 @@ def _has_terms(selector: Object | None) -> bool:
 
 
 def validate_selector(spec: Object, path: str, kind: str) -> Iterator[FieldError]:
-    """A selector must be there and select something."""
+    """Check that a selector exists and is not empty."""
     selector = spec.get("selector")
     if selector is None:
         yield required(f"{path}.selector")
@@ -66,7 +66,7 @@ def validate_selector(spec: Object, path: str, kind: str) -> Iterator[FieldError
 
 
 def validate_selector_update(value: Object, old: Object) -> Iterator[FieldError]:
-    """A workload never changes which pods are its own."""
+    """Check that the selector of a workload did not change."""
     selector, before = get_field(value, "spec", "selector"), get_field(old, "spec", "selector")
     if selector != before:
         yield invalid(
@@ -82,7 +82,7 @@ def build_container_cells(spec: Object) -> tuple[str, str]:
 
 
 def format_selector(selector: Object | None) -> str:
-    """A selector in a table; one that says nothing is `<none>`."""
+    """Format a selector in a table; one that says nothing is `<none>`."""
     return validators.format_selector(selector) or NONE
 
 
@@ -93,5 +93,5 @@ def build_wide_cells(value: Object) -> tuple[str, str, str]:
 
 
 def format_scale_selector(value: Object) -> str:
-    """The selector of a workload as its scale shows it."""
+    """Format the selector of a workload as its scale shows it."""
     return validators.format_selector(get_field(value, "spec", "selector"))

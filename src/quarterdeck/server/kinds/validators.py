@@ -1,4 +1,4 @@
-"""Checks that several kinds share, in Kubernetes' words."""
+"""Validators that several kinds share, with the messages of Kubernetes."""
 
 import ipaddress
 import re
@@ -26,19 +26,19 @@ _ENOUGH_DIGITS = 20
 
 
 def validate_non_negative(path: str, value: Any) -> Iterator[FieldError]:
-    """A number that may not fall below zero."""
+    """Check that a number is not negative."""
     if isinstance(value, int) and value < 0:
         yield invalid(path, value, NON_NEGATIVE)
 
 
 def validate_port(path: str, value: Any) -> Iterator[FieldError]:
-    """A port."""
+    """Check a port number."""
     if not isinstance(value, int) or not 1 <= value <= 65535:
         yield invalid(path, value or 0, PORT_RANGE)
 
 
 def validate_port_or_name(path: str, value: Any) -> Iterator[FieldError]:
-    """A port by number or by name."""
+    """Check a port by number or by name."""
     if isinstance(value, str):
         for problem in validate_port_name(value):
             yield invalid(path, value, problem)
@@ -47,7 +47,7 @@ def validate_port_or_name(path: str, value: Any) -> Iterator[FieldError]:
 
 
 def validate_port_name(text: str) -> list[str]:
-    """The name of a port: up to 15 characters, at least one letter."""
+    """Check the name of a port: up to 15 characters, at least one letter."""
     problems = ["must be no more than 15 characters"] if len(text) > 15 else []
     if not re.fullmatch(r"[-a-z0-9]+", text):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
@@ -61,13 +61,13 @@ def validate_port_name(text: str) -> list[str]:
 
 
 def validate_enum(path: str, value: Any, choices: Sequence[str]) -> Iterator[FieldError]:
-    """A word from a list; a missing one is another check's business."""
+    """Check that a value is one of the choices, or absent."""
     if value is not None and value not in choices:
         yield not_supported(path, value, choices)
 
 
 def validate_required_enum(path: str, value: Any, choices: Sequence[str]) -> Iterator[FieldError]:
-    """A word from a list that must be there."""
+    """Check that a value is present and one of the choices."""
     if not value:
         yield required(path)
     elif value not in choices:
@@ -75,7 +75,7 @@ def validate_required_enum(path: str, value: Any, choices: Sequence[str]) -> Ite
 
 
 def validate_immutable(path: str, value: Any, old: Any) -> Iterator[FieldError]:
-    """A field that never changes."""
+    """Check that an immutable field did not change."""
     if value != old:
         yield invalid(path, value, IMMUTABLE)
 
@@ -84,7 +84,7 @@ _CONFIG_KEY = r"[-._a-zA-Z0-9]+"
 
 
 def validate_config_key(text: str) -> list[str]:
-    """A key of a ConfigMap or Secret: what a file may be called."""
+    """Check a key of a ConfigMap or Secret: what a file may be called."""
     problems = ["must be no more than 253 characters"] if len(text) > 253 else []
     if not re.fullmatch(_CONFIG_KEY, text):
         problems.append(
@@ -100,7 +100,7 @@ def validate_config_key(text: str) -> list[str]:
 
 
 def validate_percent_or_number(path: str, value: Any) -> Iterator[FieldError]:
-    """A number of pods, or a share of them."""
+    """Check a number of pods, or a percentage of them."""
     if isinstance(value, str):
         if not re.fullmatch(r"[0-9]+%", value):
             text = (
@@ -113,13 +113,13 @@ def validate_percent_or_number(path: str, value: Any) -> Iterator[FieldError]:
 
 
 def validate_percent_limit(path: str, value: Any) -> Iterator[FieldError]:
-    """A share that is no more than all of them."""
+    """Check that a percentage is at most 100%."""
     if (parse_percent(value) or 0) > 100:
         yield invalid(path, format_int_or_string(value), "must not be greater than 100%")
 
 
 def parse_percent(value: Any) -> int | None:
-    """The number in a percentage."""
+    """Parse the number in a percentage."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]+%", value):
         return int(value[:-1].lstrip("0")[:_ENOUGH_DIGITS] or "0")
     return None
@@ -133,7 +133,7 @@ def is_nonzero(value: Any) -> bool:
 
 
 def format_int_or_string(value: Any) -> Bare:
-    """A number or text as Go shows its type."""
+    """Format a number or text as Go shows its type."""
     if isinstance(value, str):
         return Bare(f"intstr.IntOrString{{Type:1, IntVal:0, StrVal:{quote(value)}}}")
     return Bare(f'intstr.IntOrString{{Type:0, IntVal:{value}, StrVal:""}}')
@@ -149,7 +149,7 @@ def is_network(text: str) -> bool:
 
 
 def validate_quantity(path: str, value: Any) -> Iterator[FieldError]:
-    """An amount that may not be negative."""
+    """Check that a quantity is valid and not negative."""
     try:
         if Quantity.parse(str(value)).sign() < 0:
             yield invalid(path, str(value), NON_NEGATIVE)
@@ -158,7 +158,7 @@ def validate_quantity(path: str, value: Any) -> Iterator[FieldError]:
 
 
 def validate_label_selector(path: str, selector: Mapping[str, Any] | None) -> Iterator[FieldError]:
-    """A selector of labels: keys, operators, and values where they belong."""
+    """Check a selector of labels: keys, operators, and values where they belong."""
     if selector is None:
         return
     yield from validate_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
@@ -209,7 +209,7 @@ def _matches_term(term: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 
 def format_selector(selector: Mapping[str, Any] | None) -> str:
-    """A selector as `kubectl` writes it: `app=web,tier in (a,b)`."""
+    """Format a selector as `kubectl` writes it: `app=web,tier in (a,b)`."""
     if not selector:
         return ""
     parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
@@ -227,18 +227,18 @@ def format_selector(selector: Mapping[str, Any] | None) -> str:
 
 
 def format_go_strings(texts: Sequence[str]) -> Bare:
-    """A list of strings as Go prints it."""
+    """Format a list of strings as Go prints it."""
     return Bare("[]string{" + ", ".join(quote(text) for text in texts) + "}")
 
 
 def format_go_map(texts: Mapping[str, str]) -> Bare:
-    """A map of strings as Go prints it."""
+    """Format a map of strings as Go prints it."""
     members = (f"{quote(key)}:{quote(texts[key])}" for key in sorted(texts))
     return Bare("map[string]string{" + ", ".join(members) + "}")
 
 
 def format_go_label_selector(selector: Mapping[str, Any] | None) -> Bare:
-    """A label selector as Go prints it."""
+    """Format a label selector as Go prints it."""
     if selector is None:
         return Bare("null")
     labels, terms = selector.get("matchLabels"), selector.get("matchExpressions")

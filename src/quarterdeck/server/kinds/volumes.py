@@ -42,7 +42,7 @@ _NOT_A_SOURCE = frozenset(
 
 
 def _get_storage_class(value: Object) -> str:
-    """The storage class; the annotation that came before the field counts first."""
+    """Return the storage class; the annotation that came before the field counts first."""
     old = (value["metadata"].get("annotations") or {}).get(_OLD_CLASS)
     return str(old or get_mapping(value, "spec").get("storageClassName") or "")
 
@@ -194,7 +194,7 @@ def _build_volume_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 def _find_volume_warnings(value: Object, old: Object | None, context: Context) -> Sequence[str]:
-    """What is on its way out; said once, not with every status."""
+    """Find deprecated fields; not asked for writes of the status."""
     if context.subresource or (old is not None and old.get("spec") == value.get("spec")):
         return ()
     found = []

@@ -1,12 +1,11 @@
-"""What a cluster does by itself: garbage collection, namespaces, and workloads that become ready.
+"""The life cycle: controllers inside the server for garbage collection, namespaces and workloads.
 
-Every controller is a pure plan: from what is stored to a list of actions. The engine hears of each
-committed write, asks whose work it is, runs the plans and writes what they say, by the rules a
-request is written by. Nothing here speaks HTTP and nothing polls: without writes and deadlines it
-does not run.
+Every controller is a pure plan: from the stored objects to a list of actions. The engine follows
+committed writes, finds the controllers concerned, runs their plans and writes the actions by the
+rules of a request. Nothing polls: without writes and deadlines it does not run.
 
-May import the rest of `server` and what stands below it. Start at `engine`, then `actions`, then
-any controller: `collector` is the most instructive, `workloads` holds the simulated ones.
+Start at `engine`, then `engine.actions`, then `controllers.garbage_collector`; `workloads` has the
+simulated controllers.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The life cycle of one server: which controllers it has."""
+"""The life cycle of one server: its controllers on an engine."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ class Lifecycle:
         await self.engine.run()
 
     async def wait_until_idle(self) -> None:
-        """Wait until there is nothing to do but to wait for time to pass."""
+        """Wait until the queue is empty and only timers are left."""
         await self.engine.wait_until_idle()
 
 

@@ -1,1 +1,4 @@
-"""Paths that are no resources: discovery, health, version."""
+"""Paths that name no resource: discovery, health, version, token issuer, metrics.
+
+Start at `router`.
+"""

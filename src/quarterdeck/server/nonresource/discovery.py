@@ -83,7 +83,7 @@ class DiscoveryDocuments:
         )
 
     def get_aggregated(self, kind: Discovery, *, core: bool) -> bytes:
-        """Everything about the core group or about all others, in one document."""
+        """Return everything about the core group or about all others, in one document."""
         place = "core" if core else "groups"
         return self._get_cached(
             f"aggregated {kind.value}", place, lambda: self._build_aggregated(kind, core=core)
@@ -183,7 +183,7 @@ class DiscoveryDocuments:
 
 
 def build_legacy_entries(resource: Resource) -> list[Document]:
-    """A resource and its subresources as `APIResourceList` has them."""
+    """Build a resource and its subresources as `APIResourceList` has them."""
     name = resource.gvr.resource
     entry: Document = {
         "name": name,
@@ -216,7 +216,7 @@ def _build_legacy_subresource(resource: Resource, sub: Subresource) -> Document:
 
 
 def build_aggregated_entry(resource: Resource) -> Document:
-    """A resource with its subresources as `APIGroupDiscovery` has them."""
+    """Build a resource with its subresources as `APIGroupDiscovery` has them."""
     entry: Document = {
         "resource": resource.gvr.resource,
         "responseKind": _build_response_kind(resource, resource.gvk),
@@ -248,7 +248,7 @@ def _build_response_kind(resource: Resource, gvk: GVK) -> Document:
 
 
 def hash_storage(gvk: GVK) -> str:
-    """The hash that tells clients whether two resources are stored as the same kind."""
+    """Compute the hash that tells clients whether two resources are stored as the same kind."""
     gvk = _STORED_AS.get(gvk, gvk)
     digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()

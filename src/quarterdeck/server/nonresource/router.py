@@ -106,7 +106,7 @@ class NonResourceRouter:
 
 
 def _build_issuer_document(request: http.Request) -> dict[str, object]:
-    """Where others find the keys that verify tokens of service accounts."""
+    """Build where others find the keys that verify tokens of service accounts."""
     scheme = "https" if request.peer.secure else "http"
     return {
         "issuer": ISSUER,

@@ -8,7 +8,7 @@ _MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 
 
 def build_document(git_version: str) -> bytes:
-    """The version document; clients choose their behaviour by `major`, `minor`, `gitVersion`."""
+    """Build the version document, by which clients choose their behaviour."""
     major, minor = git_version.removeprefix("v").split(".")[:2]
     machine = _MACHINES.get(platform.machine(), platform.machine())
     return kit_json.encode(

@@ -94,7 +94,7 @@ class OpenApiDocuments:
         return self._hashes[name]
 
     def _list_etag_parts(self, resources: list[Resource]) -> Iterator[str]:
-        """What a document depends on: custom schemas, or the table's checksum."""
+        """List what a document depends on: custom schemas, or the table's checksum."""
         checksum = table.get_checksum()
         for resource in resources:
             identity = f"{resource.gvr}{resource.kind}{sorted(resource.subresources)}"
@@ -135,7 +135,7 @@ def _digest(*parts: str | bytes) -> str:
 
 
 def _convert_to_swagger(document: Document) -> Document:
-    """The same in Swagger 2.0: definitions instead of components, bodies as parameters."""
+    """Convert a document to Swagger 2.0: components become definitions, bodies parameters."""
     paths = {
         path: {key: _convert_item(key, value) for key, value in item.items()}
         for path, item in document["paths"].items()

@@ -42,7 +42,7 @@ _INTEGERS = frozenset({"gracePeriodSeconds", "limit", "timeoutSeconds"})
 
 
 def build_paths(resource: Resource, components: Components) -> dict[str, Document]:
-    """The paths of one resource and of its subresources."""
+    """Build the paths of one resource and of its subresources."""
     name = components.add_resource(resource)
     base = prefix(resource.gvr.group, resource.gvr.version)
     inside = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base

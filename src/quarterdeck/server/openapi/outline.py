@@ -18,7 +18,7 @@ def is_wanted(accept: str | None) -> bool:
 
 
 def build_outline(version: str) -> bytes:
-    """A document with a version, and without paths and definitions."""
+    """Build a document with a version, and without paths and definitions."""
     info = _encode_field(_INFO_TITLE, _TITLE.encode()) + _encode_field(
         _INFO_VERSION, version.encode()
     )
@@ -26,6 +26,6 @@ def build_outline(version: str) -> bytes:
 
 
 def _encode_field(number: int, content: bytes) -> bytes:
-    """A length-delimited field; everything here is shorter than 128 bytes."""
+    """Encode a length-delimited field; everything here is shorter than 128 bytes."""
     assert len(content) < 0x80
     return bytes((number << 3 | 2, len(content))) + content

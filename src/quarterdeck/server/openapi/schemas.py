@@ -85,7 +85,7 @@ class Components:
             self._build_reference(node.properties["metadata"])
 
     def _build_reference(self, node: Node) -> Document:
-        """What stands where a node is used: a reference if its type has a name."""
+        """Build what stands where a node is used: a reference if its type has a name."""
         if not node.type_name:
             return self._build_inline(node)
         if node.type_name not in self.schemas:
@@ -107,7 +107,7 @@ class Components:
         return self._build_inline(node)
 
     def _build_property(self, node: Node) -> Document:
-        """A property: what belongs to the place stands beside the reference to the type."""
+        """Build a property: what belongs to the place stands beside the reference to the type."""
         document = self._build_reference(node)
         place = _build_place(node)
         if "$ref" in document and place:
@@ -136,7 +136,7 @@ class Components:
 
 
 def _build_place(node: Node) -> Document:
-    """What is said of a use of a type, not of the type: lists, patches, defaults."""
+    """Build what is said of a use of a type, not of the type: lists, patches, defaults."""
     document: Document = {}
     if node.has_default:
         document["default"] = node.default
@@ -160,5 +160,5 @@ def build_component_name(resource: Resource) -> str:
 
 
 def build_kind_reference(gvk: GVK) -> Document:
-    """The extension kubectl finds a kind by."""
+    """Build the extension kubectl finds a kind by."""
     return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}

@@ -15,7 +15,7 @@ _YEAR = timedelta(days=365)
 def build_response(
     documents: OpenApiDocuments, request: http.Request, path: str, clock: Clock
 ) -> http.Response | None:
-    """The answer for a path below `/openapi`; None if there is nothing there."""
+    """Build the answer for a path below `/openapi`; None if there is nothing there."""
     if path == "/openapi/v3":
         return _respond(request, documents.get_index(), [("Cache-Control", "no-cache, private")])
     if path == "/openapi/v2" and outline.is_wanted(request.headers.get("accept")):

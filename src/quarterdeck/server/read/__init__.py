@@ -1,3 +1,4 @@
-"""Reading stored objects: selection, pages and resource versions; shared by list, watch and
-deletecollection.
+"""Reading stored objects: selection, pages and resource versions.
+
+Shared by the verbs list, watch and deletecollection.
 """

@@ -24,7 +24,7 @@ class Position(NamedTuple):
 
 
 def encode(position: Position, namespace: str | None) -> str:
-    """The token for a list of one namespace, or of all (or of a cluster-scoped resource)."""
+    """Encode the token for a list of one namespace, or of all (or of a cluster-scoped resource)."""
     home, name = position.after
     start = name if namespace is not None or not home else f"{home}/{name}"
     document = {"v": _VERSION, "rv": position.revision, "start": f"{start}\0"}

@@ -27,7 +27,7 @@ async def collect_page(
     after: tuple[str, str] | None = None,
     limit: int = 0,
 ) -> Page:
-    """The entries of a snapshot that are selected, at most `limit` of them (0 for all)."""
+    """Collect the entries of a snapshot that are selected, at most `limit` of them (0 for all)."""
     resource, namespace = selection.resource.stored_name, selection.namespace
     if selection.name is not None and (namespace or not selection.resource.namespaced):
         entry = snapshot.get(StoreKey(resource, namespace or "", selection.name))

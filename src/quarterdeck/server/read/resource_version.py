@@ -1,4 +1,4 @@
-"""Resource versions of reads: parsed, and waited for."""
+"""Resource versions in queries: parsing, and waiting for a future one."""
 
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_for_revision
@@ -11,7 +11,7 @@ _MAX_DIGITS = 20
 
 
 def parse_version(text: str) -> int:
-    """A resource version as a number; 0 for none.
+    """Parse a resource version as a number; 0 for none.
 
     Raises:
         ApiError: 500, as Kubernetes answers.

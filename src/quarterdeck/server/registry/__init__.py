@@ -1,11 +1,12 @@
-"""What is served: resources, the rules of their kinds, and the table of both.
+"""Resources, their strategies, and what all kinds share.
 
-`resource` is the face every kind is written against; `table` is the registry that requests are
-looked up in and that changes while the server runs, because custom resources come and go.
+`resource` has the interface between verbs and kinds, `registry` the resources served at the moment:
+it changes while the server runs, because custom resources come and go. `codec` encodes stored
+objects, `deletion` and `metadata_validation` are the rules of object metadata, `printer` formats
+table cells, `name_generator` makes names.
 
 Where the resources come from:
-    `server.kinds.build_builtin_resources() -> Iterable[Resource]`      every built-in kind
-    `server.custom.definition_resources() -> Iterable[Resource]`  CustomResourceDefinition itself
-    `server.custom.custom_resources(definition: Object) -> Sequence[Resource]`
-                                                                  the served versions of one of them
+    `server.kinds.build_builtin_resources()`              every built-in kind
+    `server.custom.build_definition_resources()`          CustomResourceDefinition itself
+    `server.custom.build_custom_resources(definition)`    the served versions of a definition
 """

@@ -1,4 +1,4 @@
-"""The codec of stored objects: from stored bytes to an object in the version of a resource."""
+"""The codec of stored objects."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from quarterdeck.server.registry.resource import Object, Resource
 
 
 def decode_stored(resource: Resource, value: bytes) -> Object:
-    """A stored object in the version of a resource."""
+    """Decode a stored object in the version of a resource."""
     decoded: Object = kit_json.decode(value)
     strategy = resource.strategy
     return decoded if strategy.stored_as_served else strategy.to_served(decoded)

@@ -1,4 +1,4 @@
-"""How an object begins to end, and when it has ended; the same for requests and the life cycle."""
+"""The start and the end of a deletion: finalizers, grace periods, and when an object is removed."""
 
 from datetime import timedelta
 
@@ -59,7 +59,7 @@ def _shorten(metadata: Object, grace: int, options: DeleteOptions, *, context: C
 
 
 def _compute_finalizers(present: list[str], options: DeleteOptions) -> list[str]:
-    """The finalizers that the propagation policy asks for."""
+    """Compute the finalizers that the propagation policy asks for."""
     policy = options.propagation_policy
     if options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"

@@ -20,7 +20,7 @@ _EVENT = ("v1", "Event")
 def validate_metadata(
     metadata: Mapping[str, Any], name_problems: NameProblems, *, namespaced: bool
 ) -> list[FieldError]:
-    """What is wrong with the metadata of a new object."""
+    """Find what is wrong with the metadata of a new object."""
     errors: list[FieldError] = []
     if generate := metadata.get("generateName"):
         errors += [
@@ -40,7 +40,9 @@ def validate_metadata(
 
 
 def validate_metadata_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[FieldError]:
-    """What is wrong with changed metadata; members nobody may change are restored before this."""
+    """Find what is wrong with changed metadata; members nobody may change are restored before
+    this.
+    """
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
         before = set(old.get("finalizers") or ())

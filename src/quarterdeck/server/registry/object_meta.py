@@ -39,12 +39,12 @@ _decode = msgspec.json.Decoder(_Stored).decode
 
 
 def decode_object_meta(resource: str, value: bytes) -> ObjectMeta:
-    """The facts of a stored object; given to the store when it is opened."""
+    """Decode the facts of a stored object; given to the store when it is opened."""
     return _decode(value).metadata
 
 
 def get_object_meta(entry: Entry) -> ObjectMeta:
-    """The facts of an entry, derived now if the store was not told how."""
+    """Return the facts of an entry, derived now if the store was not told how."""
     facts = entry.facts
     return (
         facts

@@ -33,7 +33,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def format_age(timestamp: object, now: datetime) -> str:
-    """How long ago a timestamp was; `<unknown>` without one."""
+    """Format how long ago a timestamp was; `<unknown>` without one."""
     if not isinstance(timestamp, str) or not timestamp:
         return UNKNOWN
     try:
@@ -44,7 +44,7 @@ def format_age(timestamp: object, now: datetime) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration the way `kubectl get` prints ages."""
+    """Format a duration the way `kubectl get` prints ages."""
     if seconds < -1:
         return INVALID
     whole = max(0, int(seconds))
@@ -73,24 +73,24 @@ def _format_two_units(large: int, unit: str, small: int, small_unit: str) -> str
 
 
 def format_creation_age(value: dict[str, object], now: datetime) -> str:
-    """The age of an object."""
+    """Format the age of an object."""
     metadata = value.get("metadata")
     stamp = metadata.get("creationTimestamp") if isinstance(metadata, dict) else None
     return format_age(stamp, now)
 
 
 def build_column(name: str, type_name: str = "string", *, text: str = "") -> Column:
-    """A column that is always shown."""
+    """Build a column that is always shown."""
     return Column(name=name, type=type_name, description=text)
 
 
 def build_wide_column(name: str, *, text: str = "") -> Column:
-    """A column that is shown on demand (`-o wide`)."""
+    """Build a column that is shown on demand (`-o wide`)."""
     return Column(name=name, description=text, priority=1)
 
 
 def format_first(texts: list[str], limit: int, *, empty: str = "<unset>") -> str:
-    """The first few of a list, and how many were left out."""
+    """Format the first few of a list, and how many were left out."""
     if not texts:
         return empty
     shown = ",".join(texts[:limit])

@@ -1,6 +1,6 @@
-"""The registry: which resources are served right now.
+"""The registry: the resources that are served at the moment.
 
-Built-in kinds are registered once; the resources of a CustomResourceDefinition are one *bundle*
+Built-in kinds are registered once. The resources of a CustomResourceDefinition are one *bundle*
 that is replaced as a whole, so that a request sees either all of its versions or none.
 """
 
@@ -35,15 +35,15 @@ class Registry:
             self._rebuild()
 
     def get(self, gvr: GVR) -> Resource | None:
-        """The resource under a path."""
+        """Return the resource under a path."""
         return self._by_gvr.get(gvr)
 
     def find_by_kind(self, gvk: GVK) -> Resource | None:
-        """The resource that serves a kind."""
+        """Find the resource that serves a kind."""
         return self._by_kind.get(gvk)
 
     def get_bundle(self, name: str) -> tuple[Resource, ...]:
-        """The resources of one bundle; empty if there is none."""
+        """Return the resources of one bundle; empty if there is none."""
         return self._bundles.get(name, ())
 
     def serves_version(self, group: str, version: str) -> bool:
@@ -51,7 +51,7 @@ class Registry:
         return GroupVersion(group, version) in self._versions
 
     def list_versions(self) -> Iterator[GroupVersion]:
-        """Every served group and version, in order of registration."""
+        """List every served group and version, in order of registration."""
         yield from self._versions
 
     def __iter__(self) -> Iterator[Resource]:

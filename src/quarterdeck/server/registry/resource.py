@@ -143,10 +143,10 @@ class Strategy(Protocol):
         """
 
     def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:
-        """What is wrong with a new object; object metadata was checked already."""
+        """Find what is wrong with a new object; object metadata was checked already."""
 
     def validate_update(self, value: Object, old: Object, context: Context) -> Sequence[FieldError]:
-        """What is wrong with a change; object metadata was checked already."""
+        """Find what is wrong with a change; object metadata was checked already."""
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
         """Whether this change raises `metadata.generation` (asked on every endpoint)."""
@@ -155,7 +155,7 @@ class Strategy(Protocol):
         """Texts for `Warning` headers of an accepted write."""
 
     def validate_name(self, name: str, *, is_prefix: bool) -> Sequence[str]:
-        """What is wrong with a name (or with a `generateName`); empty for a good one."""
+        """Find what is wrong with a name (or with a `generateName`); empty for a good one."""
 
     def reset_fields(self, subresource: str) -> Sequence[tuple[str, ...]]:
         """Paths that writers of this endpoint never own in managedFields: `(("status",),)`."""
@@ -184,19 +184,19 @@ class Strategy(Protocol):
         """Fields a selector may name besides `metadata.name` and `metadata.namespace`."""
 
     def get_field_values(self, value: Object) -> Mapping[str, str]:
-        """The values of `selectable` in one object; an absent field is the empty string."""
+        """Return the values of `selectable` in one object; an absent field is the empty string."""
 
     @property
     def columns(self) -> Sequence[Column]:
         """The columns of a Table, NAME included."""
 
     def build_cells(self, value: Object, now: datetime) -> Sequence[object]:
-        """One row, in the order of `columns`."""
+        """Build one row, in the order of `columns`."""
 
     # scale ---------------------------------------------------------------------------------------
 
     def read_scale(self, value: Object) -> Scale | None:
-        """The scale of an object; none where the kind has none.
+        """Read the scale of an object; none where the kind has none.
 
         Raises:
             ApiError: 500 as Kubernetes does, where the field that should hold it is absent.

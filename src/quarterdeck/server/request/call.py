@@ -1,4 +1,4 @@
-"""One request to a resource, as the verbs see it."""
+"""A request to a resource, as handlers get it."""
 
 import msgspec
 

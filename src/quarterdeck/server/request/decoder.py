@@ -1,7 +1,7 @@
-"""From the bytes of a body to an object of the resource's kind.
+"""Decodes request bodies to objects of the resource's kind.
 
-Media type, JSON or YAML, `kind` and `apiVersion`, unknown and duplicate fields: everything that can
-be wrong before the rules of the kind are asked.
+Checks media type, syntax, `kind` and `apiVersion`, and unknown and duplicate fields, before the
+strategy of the kind is called.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ _VALIDATIONS = ("Ignore", "Strict", "Warn")
 
 
 async def read_body(call: Call, limit: int) -> bytes:
-    """The body of a request.
+    """Read the body of a request.
 
     Raises:
         RequestEntityTooLarge: naming the limit.
@@ -42,13 +42,13 @@ async def read_body(call: Call, limit: int) -> bytes:
 
 
 def get_content_type(call: Call) -> str:
-    """The media type of the body; a body without one is JSON."""
+    """Return the media type of the body; a body without one is JSON."""
     header = call.request.headers.get("content-type")
     return parse_media_type(header).type if header else JSON
 
 
 def build_unsupported(*accepted: str) -> UnsupportedMediaType:
-    """The 415 that names what would be read."""
+    """Build the 415 that names what would be read."""
     return UnsupportedMediaType(
         "the body of the request was in an unknown format - accepted media types include: "
         + ", ".join(accepted)
@@ -259,7 +259,7 @@ def check_metadata(value: Object, gvk: GVK) -> None:
 
 
 def find_duplicate_fields(body: bytes, value: Object, field_validation: str) -> list[str]:
-    """The paths of keys that came twice.
+    """Find the paths of keys that came twice.
 
     A fast reader keeps the last one silently. Writing the value again and counting quotes tells
     cheaply that nothing was lost; only where the counts differ is the body scanned properly.

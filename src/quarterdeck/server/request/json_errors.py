@@ -11,7 +11,7 @@ _TEXT_END = "unexpected end of JSON input"
 
 
 def find_syntax_error(text: str) -> str:
-    """The first problem of a text; empty if it is JSON after all."""
+    """Find the first problem of a text; empty if it is JSON after all."""
     try:
         _Scanner(text).run()
     except _Problem as problem:

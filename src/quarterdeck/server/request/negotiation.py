@@ -1,6 +1,6 @@
-"""In which form a client wants its answer: object, Table or metadata only; JSON or YAML.
+"""Content negotiation: object, Table or PartialObjectMetadata, as JSON or YAML.
 
-Accept headers come from a handful of programs, so each distinct text is read once.
+Accept headers come from a handful of programs, so each distinct header is parsed once.
 """
 
 import enum

@@ -15,7 +15,7 @@ def accepts_gzip(request: http.Request) -> bool:
 
 
 def build_compressor() -> Any:
-    """A compressor that writes the gzip format."""
+    """Build a compressor that writes the gzip format."""
     return zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
 
 

@@ -11,7 +11,7 @@ from quarterdeck.server.request.negotiation import Choice, Form
 
 
 def encode_form(core: Core, resource: Resource, value: Object, choice: Choice) -> bytes:
-    """One object in the form the client chose."""
+    """Encode one object in the form the client chose."""
     match choice.form:
         case Form.OBJECT:
             return kit_json.encode(value)
@@ -24,7 +24,7 @@ def encode_form(core: Core, resource: Resource, value: Object, choice: Choice) -
 
 
 def build_partial(value: Object, version: str = "v1") -> Object:
-    """The metadata of an object and nothing else."""
+    """Build the metadata of an object and nothing else."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{version}",
@@ -35,7 +35,7 @@ def build_partial(value: Object, version: str = "v1") -> Object:
 def build_row(
     core: Core, resource: Resource, value: Object, *, choice: Choice, include: str = "Metadata"
 ) -> dict[str, Any]:
-    """One row of a Table; `include` is the client's `includeObject`."""
+    """Build one row of a Table; `include` is the client's `includeObject`."""
     result: dict[str, Any] = {"cells": list(resource.strategy.build_cells(value, core.clock.now()))}
     match include:
         case "None":
@@ -55,7 +55,7 @@ def build_table(
     version: str,
     with_columns: bool = True,
 ) -> dict[str, Any]:
-    """A Table of rows."""
+    """Build a Table of rows."""
     columns = build_columns(resource) if with_columns else None
     return {
         "kind": "Table",
@@ -67,5 +67,5 @@ def build_table(
 
 
 def build_columns(resource: Resource) -> list[Any]:
-    """The column definitions of a Table."""
+    """Build the column definitions of a Table."""
     return [msgspec.to_builtins(column) for column in resource.strategy.columns]

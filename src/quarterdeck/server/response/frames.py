@@ -29,7 +29,7 @@ class FrameCache:
         self._frames: dict[tuple[int, str, str], bytes] = {}
 
     def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
-        """The frame, made now if nobody has asked for it yet."""
+        """Return the frame, made now if nobody has asked for it yet."""
         key = (revision, kind._value_, form)  # without the descriptor: this is asked per watcher
         frame = self._frames.get(key)
         if frame is None:
@@ -43,7 +43,7 @@ class FrameCache:
 
 
 def build_encoder(core: Core, call: Call) -> Encoder:
-    """How the events of one watch become bytes."""
+    """Build how the events of one watch become bytes."""
     if call.choice.form is Form.TABLE:
         return _build_table_encoder(core, call)
     resource, choice = call.resource, call.choice
@@ -87,7 +87,7 @@ def _build_table_encoder(core: Core, call: Call) -> Encoder:
 
 
 def encode_bookmark(call: Call, value: bytes) -> bytes:
-    """The frame of a bookmark: the kind and a version, in the form of the stream."""
+    """Encode the frame of a bookmark: the kind and a version, in the form of the stream."""
     choice = call.choice
     if choice.form is Form.OBJECT:
         return encode_event(EventType.BOOKMARK, value)

@@ -1,4 +1,4 @@
-"""How a list is written: the frame around the items, and the items in pieces."""
+"""Responses of lists: encoded item by item, and streamed when they are large."""
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,7 @@ async def build_list_response(
     metadata: Metadata,
     include: str = "Metadata",
 ) -> responses.Response:
-    """The answer with a list of entries of about `size` bytes, in the client's form."""
+    """Build the answer with a list of entries of about `size` bytes, in the client's form."""
     head, tail = _build_frame(call, metadata)
     encode = _build_item_encoder(core, call, include)
     if size > core.options.stream_bytes and call.choice.media != YAML:
@@ -47,7 +47,7 @@ async def build_list_response(
 
 
 def _build_frame(call: Call, metadata: Metadata) -> tuple[bytes, bytes]:
-    """What stands before and behind the items."""
+    """Build what stands before and behind the items."""
     resource, choice = call.resource, call.choice
     match choice.form:
         case Form.OBJECT if resource.is_custom:
@@ -106,7 +106,7 @@ def _build_object_encoder(resource: Resource) -> Callable[[Entry], bytes]:
 
 
 def build_type_prefix(resource: Resource) -> bytes:
-    """How the JSON of every stored object of a built-in kind begins."""
+    """Build how the JSON of every stored object of a built-in kind begins."""
     return f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode()
 
 

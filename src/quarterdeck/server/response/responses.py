@@ -1,4 +1,4 @@
-"""Answers: stored bytes as they are, or what the client wants in their place.
+"""Responses with one object, a Status or a document.
 
 GET writes the stored bytes untouched. Tables and metadata are built from the decoded object.
 """
@@ -43,19 +43,21 @@ TEXT_HEADERS: Headers = [_NO_CACHE, ("Content-Type", "text/plain; charset=utf-8"
 
 
 def build_stored(core: Core, call: Call, value: bytes, status: int = 200) -> http.Response:
-    """An answer with an object as it is stored."""
+    """Build an answer with an object as it is stored."""
     if call.choice.form is Form.OBJECT and call.resource.strategy.stored_as_served:
         return build_document(core, call, value, status)
     return build_object(core, call, decode_stored(call.resource, value), status)
 
 
 def build_object(core: Core, call: Call, value: Object, status: int = 200) -> http.Response:
-    """An answer with an object that is decoded already."""
+    """Build an answer with an object that is decoded already."""
     return build_document(core, call, encode_form(core, call.resource, value, call.choice), status)
 
 
 def build_document(core: Core, call: Call, body: bytes, status: int = 200) -> http.Response:
-    """An answer with a JSON body, in the client's media type and compressed if that is worth it."""
+    """Build an answer with a JSON body, in the client's media type and compressed if that is worth
+    it.
+    """
     headers = build_headers(call)
     if call.choice.media == YAML:
         body, headers = convert_to_yaml(body, headers)
@@ -72,7 +74,7 @@ def _wants_pretty(request: http.Request) -> bool:
 
 
 def build_error(error: ApiError, warnings: list[str] | None = None) -> http.Response:
-    """The answer for an error."""
+    """Build the answer for an error."""
     headers = JSON_HEADERS
     if error.retry_after_s:
         headers = [*headers, ("Retry-After", str(error.retry_after_s))]
@@ -87,13 +89,13 @@ def page_not_found() -> http.Response:
 
 
 def build_success(call: Call, details: dict[str, Any], status: int = 200) -> http.Response:
-    """A Status that says all went well."""
+    """Build a Status that says all went well."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return http.Response(status, build_headers(call), kit_json.encode(body | details))
 
 
 def build_headers(call: Call) -> Headers:
-    """The headers every answer has, and the warnings this one has."""
+    """Build the headers every answer has, and the warnings this one has."""
     warnings = call.warnings
     if call.resource.deprecation:
         warnings = [call.resource.deprecation, *warnings]
@@ -109,7 +111,7 @@ def _build_warning(text: str) -> tuple[str, str]:
 
 
 def convert_to_yaml(body: bytes, headers: Headers) -> tuple[bytes, Headers]:
-    """A JSON body as YAML."""
+    """Convert a JSON body to YAML."""
     from quarterdeck.kit import yaml
 
     text = yaml.dump(kit_json.decode(body))

@@ -1,9 +1,8 @@
-"""The road of every write, from a shaped object to a durable one.
+"""Writes of objects by requests: `create`, `update` and `delete`.
 
-Between reading an object and deciding its new state nothing waits, so no two writers can be decided
-against the same state; only plugins that must wait (webhooks) open that gap, and then the decision
-is made again. The answer is given after the commit. `creation` and `change` are the two roads,
-`outcome` is what they share.
+Nothing waits between reading an object and deciding its new state, so two writers never decide on
+the same state; only asynchronous admission plugins (webhooks) open that gap, and then the decision
+is made again. The response is sent after the commit.
 """
 
 from quarterdeck.server.write.change import update

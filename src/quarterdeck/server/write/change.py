@@ -1,4 +1,4 @@
-"""Changes of objects: from what is there to what shall be, decided against the newest state."""
+"""Updates of objects, decided on their newest state."""
 
 from quarterdeck.meta.field import Bare, invalid
 from quarterdeck.server.core import Core

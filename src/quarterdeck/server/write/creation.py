@@ -1,4 +1,4 @@
-"""New objects: from a shaped body to a durable object."""
+"""Creation of objects."""
 
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.admission.attributes import AdmissionAttributes

@@ -1,7 +1,7 @@
-"""Who owns which fields: the server's use of `wire.apply`.
+"""Field ownership: the field managers of `wire.apply` for each resource and endpoint.
 
-One field manager per resource and endpoint, made when first needed and made anew when the resource
-changes (a definition with another schema is another resource).
+A manager is built when first needed, and again when the resource changes (a definition with another
+schema is another resource).
 """
 
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ class FieldManagers:
         self._known: dict[tuple[str, str, str], tuple[Resource, FieldManager]] = {}
 
     def get(self, core: Core, resource: Resource, subresource: str) -> "FieldManager":
-        """The field manager of an endpoint."""
+        """Return the field manager of an endpoint."""
         key = (resource.gvr.group_resource, resource.gvr.version, subresource)
         known = self._known.get(key)
         if known is not None and known[0] is resource:

@@ -12,7 +12,7 @@ _DRY_RUN_ALL = ("All",)
 
 
 def parse_intent(call: Call, options: CreateOptions, kind: str, *, subresource: str = "") -> Intent:
-    """What the options of a write mean.
+    """Parse what the options of a write mean.
 
     Raises:
         Invalid: naming the option; `kind` is CreateOptions, UpdateOptions or PatchOptions.
@@ -28,7 +28,7 @@ def parse_intent(call: Call, options: CreateOptions, kind: str, *, subresource: 
 
 
 def parse_field_validation(options: CreateOptions, kind: str) -> str:
-    """The mode of field validation."""
+    """Parse the mode of field validation."""
     return check_field_validation(kind, options.field_validation)
 
 

@@ -1,4 +1,4 @@
-"""What creation and change share: what a write is told, what it leaves, and how it fails."""
+"""What creation, change and deletion share: intent, result, admission attributes and errors."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -40,7 +40,7 @@ Change = Callable[[Object], Object]
 
 
 def get_current(core: Core, call: Call) -> Entry:
-    """The newest decided state of the object a call names.
+    """Return the newest decided state of the object a call names.
 
     Raises:
         NotFound: if there is none.
@@ -52,13 +52,13 @@ def get_current(core: Core, call: Call) -> Entry:
 
 
 def build_not_found(call: Call) -> NotFound:
-    """The 404 for the object a call names."""
+    """Build the 404 for the object a call names."""
     gvr = call.resource.gvr
     return NotFound.of(gvr.resource, call.path.name, group=gvr.group)
 
 
 def build_conflict(call: Call, why: str) -> Conflict:
-    """The 409 for the object a call names."""
+    """Build the 409 for the object a call names."""
     gvr = call.resource.gvr
     return Conflict.of(gvr.resource, call.path.name, why, group=gvr.group)
 
@@ -74,7 +74,7 @@ async def wait_for_completion(core: Core, call: Call, entry: Entry | None) -> No
 def build_written(
     call: Call, value: Object, entry: Entry | None, *, created: bool = False
 ) -> Written:
-    """What a stored entry means for the answer."""
+    """Build what a stored entry means for the answer."""
     body = entry.value if entry and call.resource.strategy.stored_as_served else None
     return Written(value, body, created=created)
 
@@ -82,7 +82,7 @@ def build_written(
 def build_attributes(
     call: Call, verb: str, intent: Intent, *, value: Object, old: Object | None = None
 ) -> AdmissionAttributes:
-    """What admission is told about a write."""
+    """Build what admission is told about a write."""
     return AdmissionAttributes(
         verb=verb,
         resource=call.resource,
@@ -98,7 +98,7 @@ def build_attributes(
 
 
 def validate_finalizers_of(call: Call, metadata: Object) -> list[FieldError]:
-    """What is wrong with finalizers; custom resources are only warned of it."""
+    """Find what is wrong with finalizers; custom resources are only warned of it."""
     if call.resource.is_custom or call.resource.gvr.group == "apiextensions.k8s.io":
         return []
     return validate_finalizers(metadata)

@@ -1,8 +1,4 @@
-"""What the default admission plugins of Kubernetes do to built-in objects on their way in.
-
-Each is a `pipeline.admission.Plugin` that looks at one kind and decides at once, from the store.
-`default_plugins` is the chain in Kubernetes' order.
-"""
+"""The default admission plugins of Kubernetes, in the order in which Kubernetes calls them."""
 
 import random
 
@@ -17,7 +13,7 @@ from quarterdeck.storage import Store
 
 
 def default_plugins(store: Store, rng: random.Random) -> tuple[Plugin, ...]:
-    """Every plugin here, ready for one server."""
+    """Build the default plugins of one server."""
     return (
         NodeTaint(),
         ServiceAccount(store, rng),

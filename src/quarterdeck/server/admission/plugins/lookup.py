@@ -8,12 +8,12 @@ from quarterdeck.storage import Store, StoreKey
 
 
 def get_object(store: Store, resource: str, namespace: str, name: str) -> Object | None:
-    """An object as it is decided now."""
+    """Return an object with all pending writes."""
     entry = store.get_pending(StoreKey(resource, namespace, name))
     return kit_json.decode(entry.value) if entry is not None else None
 
 
 def list_objects(store: Store, resource: str) -> Iterator[Object]:
-    """Every object of a resource that has few of them."""
+    """List every object of a resource that has few of them."""
     for entry in store.snapshot().range(resource, None, after=None, limit=None):
         yield kit_json.decode(entry.value)

@@ -28,7 +28,7 @@ class NamespaceLifecycle:
             raise Forbidden.of("namespaces", attributes.name, "this namespace may not be deleted")
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Nothing more to say."""
+        """Accept every object."""
 
     def _check_home(self, attributes: AdmissionAttributes) -> None:
         home = self._store.get_pending(StoreKey("namespaces", "", attributes.namespace))

@@ -1,8 +1,8 @@
-"""Addresses and node ports of services: given out once, taken back when a service goes.
+"""Service addresses: allocates cluster IPs and node ports, and releases them with the service.
 
-Where an address is looked for first depends only on the service's name, so the same manifests get
-the same addresses in every run. What is taken is read from the store at first use and followed from
-there; what was offered but not stored yet is remembered for a while.
+The search starts at a place that depends on the service's name only, so the same manifests get the
+same addresses in every run. Addresses in use are read from the store at first use and followed from
+there; addresses that were allocated for writes not yet stored are remembered for a while.
 """
 
 import ipaddress
@@ -96,7 +96,7 @@ class ServiceAddresses:
             self._give_ports(spec, before, holder)
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Nothing more to say."""
+        """Accept every object."""
 
     # addresses -----------------------------------------------------------------------------------
 

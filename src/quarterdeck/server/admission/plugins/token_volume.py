@@ -1,4 +1,4 @@
-"""The volume every pod gets: a token of its service account, the cluster's CA, its namespace."""
+"""The projected volume of every pod: token of its service account, CA certificate, namespace."""
 
 import random
 from typing import Any

@@ -1,5 +1,6 @@
-"""Resource quotas: what objects use, and whether a namespace has room for them.
+"""Resource quotas: the usage of objects, and whether a quota has room for them.
 
-Pure: `usage` measures, `scopes` says which pods a quota is about, `check` compares. Admission and
-the life cycle ask here, so that what is refused and what is shown as used cannot differ.
+`usage` measures objects, `scopes` selects the objects of a quota, `check` compares, `plugin` is the
+admission plugin. The controller in `lifecycle.workloads` uses the same functions, so that the
+admission plugin and the shown usage cannot differ.
 """

@@ -40,7 +40,7 @@ class Charge(NamedTuple):
 def compute_charges(
     resource: str, value: Object, old: Object | None, quotas: Iterable[Object]
 ) -> list[Charge]:
-    """What a write adds to the quotas that it concerns.
+    """Compute what a write adds to the quotas that it concerns.
 
     Raises:
         QuotaExceeded: if one of them has no room, or cannot tell.
@@ -63,7 +63,9 @@ def compute_charges(
 
 
 def compute_room(pod: Object, quotas: Iterable[Object]) -> tuple[int, str] | None:
-    """How many pods like this fit, and what the next one hears; None if nothing limits them."""
+    """Compute how many pods like this fit, and the refusal of the next; None if nothing limits
+    them.
+    """
     found: tuple[int, str] | None = None
     wanted = measure_usage(PODS, pod)
     for quota in quotas:
@@ -92,7 +94,7 @@ def _count_times(amount: Quantity, step: Quantity) -> int:
 
 
 def _select_members(resource: str, value: Object, quota: Object) -> list[str]:
-    """The members of a quota that bind an object.
+    """Select the members of a quota that bind an object.
 
     Raises:
         QuotaExceeded: if a container does not say what the quota limits, or nobody counted yet.

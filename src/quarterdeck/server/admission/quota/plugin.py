@@ -1,8 +1,8 @@
-"""The last question of a write: does a quota leave room for it?
+"""ResourceQuota: refuses writes that exceed a quota, and charges the others.
 
-As Kubernetes does, the quota is charged before the object is stored. Both are decided in one step
-of the loop, so a burst of writes cannot slip past a quota; should the object be refused after all,
-the change of the quota makes its controller count again.
+As in Kubernetes, the quota is charged before the object is stored. Both are decided in one step of
+the event loop, so a burst of writes cannot exceed a quota. If the object is refused later, the
+change of the quota makes its controller count again.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which objects a quota is about: scopes tell pods apart; a quota without any is about all."""
+"""Scopes of quotas: which pods a quota counts; a quota without scopes counts all."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an object uses of the members that a quota can limit."""
+"""The usage of an object: the amounts that a quota can limit."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ _PAGES = "hugepages-"
 
 
 def measure_usage(resource: str, value: Object, now: datetime | None = None) -> Amounts:
-    """What an object of a resource (`pods`, `deployments.apps`) uses.
+    """Measure what an object of a resource (`pods`, `deployments.apps`) uses.
 
     Without a time, pods that are being deleted count until they are gone.
     """
@@ -38,7 +38,7 @@ def measure_usage(resource: str, value: Object, now: datetime | None = None) -> 
 
 
 def select_members(resource: str, members: Iterable[str]) -> list[str]:
-    """Those members of a quota that objects of a resource count against."""
+    """Select those members of a quota that objects of a resource count against."""
     return [member for member in members if is_limited_by(resource, member)]
 
 
@@ -64,7 +64,7 @@ def is_limited_by(resource: str, member: str) -> bool:
 
 
 def list_resources(members: Iterable[str]) -> Iterator[str]:
-    """The resources whose objects count against members, each once."""
+    """List the resources whose objects count against members, each once."""
     found: dict[str, None] = {}
     for member in members:
         if member.startswith("count/"):
@@ -82,7 +82,7 @@ def is_charged(resource: str, verb: str) -> bool:
 
 
 def parse_amounts(given: Mapping[str, Any] | None) -> Amounts:
-    """A list of resources as numbers; what is none is left out."""
+    """Parse a list of resources as numbers; what is none is left out."""
     found: Amounts = {}
     for name, amount in (given or {}).items():
         try:
@@ -101,7 +101,7 @@ def add(left: Amounts, right: Amounts) -> Amounts:
 
 
 def compute(requests: Amounts, limits: Amounts) -> Amounts:
-    """What requests and limits of a pod, or of a container, are called in quotas."""
+    """Name the requests and limits of a pod, or of a container, as quotas name them."""
     used: Amounts = {PODS: _ONE}
     for name in _COMPUTE:
         if name in requests:
@@ -145,7 +145,7 @@ def _is_counted(pod: Object, now: datetime | None) -> bool:
 
 
 def _sum_containers(spec: Object, kind: str) -> Amounts:
-    """All containers together, or the most that any moment of the start needs."""
+    """Sum up all containers together, or the most that any moment of the start needs."""
     total: Amounts = {}
     for container in spec.get("containers") or ():
         total = add(total, _get_amounts(container, kind))

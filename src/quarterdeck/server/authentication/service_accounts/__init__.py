@@ -1,5 +1,5 @@
-"""Tokens of service accounts: issued on request, signed, bound to what they speak for.
+"""Tokens of service accounts: issued on request, signed, and bound to an object.
 
-`key` signs and verifies, `claims` knows what is written in a token, `accounts` decides whom a token
-stands for now. Imports storage; the verb that issues tokens is `server.handlers.token`.
+`tokens` issues and authenticates tokens, `claims` is their content, `signing_key` signs and
+verifies them. The verb that issues tokens is `server.handlers.token`.
 """

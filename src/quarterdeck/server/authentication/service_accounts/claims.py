@@ -1,4 +1,4 @@
-"""What is written in a token of a service account: Kubernetes' private claims, pure."""
+"""The claims of a service account token, with the private claims of Kubernetes. Pure."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_claims(claims: dict[str, Any]) -> Claims | None:
-    """What a verified token says; None if it is not one of a service account of this issuer."""
+    """Parse the claims of a verified token; None if they are not of a service account."""
     try:
         private = claims[_PRIVATE]
         account = private["serviceaccount"]

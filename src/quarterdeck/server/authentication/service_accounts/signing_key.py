@@ -60,7 +60,7 @@ class SigningKey:
         return _encode(hashlib.sha256(der).digest())
 
     def build_key_set(self) -> dict[str, Any]:
-        """The public half as a JSON Web Key Set, for those who verify tokens themselves."""
+        """Build the public half as a JSON Web Key Set, for those who verify tokens themselves."""
         numbers = self._private.public_key().public_numbers()
         key = {
             "use": "sig",

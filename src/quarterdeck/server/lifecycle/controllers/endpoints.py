@@ -1,4 +1,4 @@
-"""Where a Service leads to: Endpoints and EndpointSlices from the pods it selects."""
+"""The endpoints controller: Endpoints and EndpointSlices from the pods a Service selects."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -46,7 +46,7 @@ class ServiceEndpoints:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The service itself, those that select a pod, and those whose endpoints went."""
+        """Find the service itself, those that select a pod, and those whose endpoints went."""
         key = event.key
         if key.resource == SERVICES:
             yield key
@@ -117,7 +117,7 @@ def _list_ports(service: Object, pod: Object) -> Iterator[tuple[str, int, str]]:
 
 
 def _resolve_port(target: int | str, pod: Object, protocol: str) -> int | None:
-    """A port by number, or by the name a container gives it."""
+    """Resolve a port by number, or by the name a container gives it."""
     if isinstance(target, int):
         return target
     for container in get_spec(pod).get("containers") or ():

@@ -1,4 +1,4 @@
-"""Events are forgotten an hour after they were last written."""
+"""Expiry of events: deletes them an hour after their last write."""
 
 import heapq
 from collections.abc import Iterator, Sequence

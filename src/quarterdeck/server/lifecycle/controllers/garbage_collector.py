@@ -30,7 +30,9 @@ class GarbageCollector:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The object if its owners are news, its dependents if it goes, owners that wait for it."""
+        """Find the object if its owners are news, its dependents if it goes, owners that wait for
+        it.
+        """
         if event.after is None:
             if event.before is not None:
                 gone = get_object_meta(event.before)

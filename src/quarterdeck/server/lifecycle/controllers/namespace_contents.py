@@ -1,4 +1,4 @@
-"""What every namespace has from its first moment: an account, and the certificate to trust."""
+"""Creates the default service account and the root CA ConfigMap of every namespace."""
 
 from collections.abc import Iterator, Sequence
 

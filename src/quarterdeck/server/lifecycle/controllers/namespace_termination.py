@@ -1,4 +1,4 @@
-"""Namespaces that end take everything in them along, and say what keeps them."""
+"""Termination of namespaces: deletes their contents and reports what remains in conditions."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ class NamespaceTermination:
         self._terminating: set[str] = set()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """A namespace that ends, also whenever something in it changes or goes."""
+        """Find namespaces that are terminating, also when something in them changes."""
         key = event.key
         if key.resource == NAMESPACES:
             if (
@@ -62,7 +62,7 @@ class NamespaceTermination:
 
 
 def _list_contents(view: View, namespace: str) -> tuple[list[Entry], list[Entry]]:
-    """What is in a namespace, and what of it is not being deleted yet: the first few of these."""
+    """List the objects in a namespace, and the first few that are not being deleted yet."""
     contents: list[Entry] = []
     fresh: list[Entry] = []
     for resource in view.list_resources():

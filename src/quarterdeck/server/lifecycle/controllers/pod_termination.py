@@ -1,4 +1,4 @@
-"""Pods that were told to stop are gone when their time is up, where no kubelet says so."""
+"""Termination of pods: removes them after their grace period where no kubelet does."""
 
 from collections.abc import Iterator, Sequence
 
@@ -31,7 +31,7 @@ class PodTermination:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Pods that are being deleted."""
+        """Find pods that are being deleted."""
         if event.after is not None and get_object_meta(event.after).deletion_timestamp is not None:
             yield event.key
 

@@ -1,4 +1,4 @@
-"""Cluster roles that consist of others."""
+"""Aggregation of cluster roles: collects the rules of the roles they select."""
 
 from collections.abc import Iterator, Sequence
 

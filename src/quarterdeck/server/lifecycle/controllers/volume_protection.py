@@ -30,7 +30,7 @@ class VolumeProtection:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """What is being deleted, and the claims of pods that are gone."""
+        """Find what is being deleted, and the claims of pods that are gone."""
         if event.key.resource != PODS:
             if (
                 event.after is not None

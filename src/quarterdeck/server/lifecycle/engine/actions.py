@@ -1,4 +1,4 @@
-"""What a plan may ask for. Plain values: a plan never writes by itself, and tests compare them."""
+"""Actions of plans. A plan never writes by itself, and tests compare actions as plain values."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The face of a controller, and its maps from writes to work."""
+"""The interface of a controller, and functions that map writes to keys."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
@@ -44,7 +44,7 @@ class Controller(Protocol):
 
 
 def list_metas(event: StoreEvent) -> Iterator[ObjectMeta]:
-    """The facts after and before a write, where they differ in who may be concerned."""
+    """List the facts after and before a write, where they differ in who may be concerned."""
     after = get_object_meta(event.after) if event.after is not None else None
     before = get_object_meta(event.before) if event.before is not None else None
     if after is not None:

@@ -85,11 +85,11 @@ class Engine:
                 timer.cancel()
 
     async def wait_until_idle(self) -> None:
-        """Wait until there is nothing to do but to wait for time to pass."""
+        """Wait until the queue is empty and only timers are left."""
         await self._quiet.wait()
 
     def build_view(self) -> View:
-        """The world as plans see it now."""
+        """Build the world as plans see it now."""
         return View(
             self._source,
             self._index,
@@ -100,7 +100,7 @@ class Engine:
         )
 
     def statistics(self) -> dict[str, int]:
-        """How much there is to do."""
+        """Return the lengths of the queue and of the timers."""
         return {
             "queued": len(self._queue),
             "waiting": len(self._timers),
@@ -123,7 +123,7 @@ class Engine:
                 self._enqueue((number, key))
 
     def _find_controllers(self, resource: str) -> tuple[int, ...]:
-        """The controllers that care about a resource."""
+        """Find the controllers that care about a resource."""
         found = self._concerned.get(resource)
         if found is None:
             found = self._concerned[resource] = tuple(

@@ -39,7 +39,7 @@ _decode_selecting = msgspec.json.Decoder(_Selecting).decode
 
 
 def _parse_labels(selector: Mapping[str, Any] | None) -> Selector | None:
-    """The selector of a Service; one that says nothing selects nothing."""
+    """Parse the selector of a Service; one that says nothing selects nothing."""
     return Selector.of(selector) if selector else None
 
 
@@ -127,7 +127,7 @@ class Index:
             self._add_selector(entry.key, entry)
 
     def list_owned(self, uid: str) -> Iterator[StoreKey]:
-        """Everything that names a uid as an owner."""
+        """List everything that names a uid as an owner."""
         return iter(tuple(self._owned.get(uid, ())))
 
     def has_owned(self, uid: str) -> bool:
@@ -135,11 +135,11 @@ class Index:
         return uid in self._owned
 
     def list_resource(self, resource: str, namespace: str) -> list[StoreKey]:
-        """All objects of one of the `LISTED` resources in a namespace."""
+        """List all objects of one of the `LISTED` resources in a namespace."""
         return sorted(self._listed.get((resource, namespace), ()))
 
     def find_ending(self, uid: str) -> StoreKey | None:
-        """Where an object is stored that is being deleted; None for any other."""
+        """Find where an object is stored that is being deleted; None for any other."""
         return self._ending.get(uid)
 
     def is_gone(self, uid: str) -> bool:
@@ -147,7 +147,7 @@ class Index:
         return uid in self._gone
 
     def find_candidates(self, resource: str, namespace: str, selector: Selector) -> _Keys | None:
-        """A few objects among which all are that a selector selects; none if it cannot say."""
+        """Find a few objects among which all are that a selector selects; none if it cannot say."""
         best: _Keys | None = None
         for requirement in selector.requirements:
             if requirement.operator not in _PLAIN:
@@ -161,7 +161,7 @@ class Index:
     def find_selecting(
         self, resource: str, namespace: str, labels: Mapping[str, str] | None
     ) -> Iterator[StoreKey]:
-        """The objects of a resource whose selector selects some labels."""
+        """Find the objects of a resource whose selector selects some labels."""
         labels = labels or {}
         for pair in (*labels.items(), _ANY):
             for key, selector in self._selecting.get((resource, namespace, *pair), {}).items():

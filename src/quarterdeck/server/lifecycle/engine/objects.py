@@ -1,4 +1,4 @@
-"""Small questions about stored objects, and small pieces of new ones."""
+"""Readers of stored objects, and builders of parts of new ones."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -12,47 +12,47 @@ from quarterdeck.storage import StoreKey
 
 
 def get_name(value: Object) -> str:
-    """The name of an object; empty for a template that has none."""
+    """Return the name of an object; empty for a template that has none."""
     return str((value.get("metadata") or {}).get("name", ""))
 
 
 def get_namespace(value: Object) -> str:
-    """The namespace of an object; empty for cluster-scoped ones."""
+    """Return the namespace of an object; empty for cluster-scoped ones."""
     return str(value["metadata"].get("namespace") or "")
 
 
 def get_uid(value: Object) -> str:
-    """The uid of an object."""
+    """Return the uid of an object."""
     return str(value["metadata"].get("uid") or "")
 
 
 def get_key(resource: str, value: Object) -> StoreKey:
-    """Where an object is stored."""
+    """Return where an object is stored."""
     return StoreKey(resource, get_namespace(value), get_name(value))
 
 
 def get_revision(value: Object) -> int:
-    """The revision an object was read at."""
+    """Return the revision an object was read at."""
     return int(value["metadata"].get("resourceVersion") or 0)
 
 
 def get_spec(value: Object) -> Object:
-    """The spec of an object, or an empty one."""
+    """Return the spec of an object, or an empty one."""
     return value.get("spec") or {}
 
 
 def get_status(value: Object) -> Object:
-    """The status of an object, or an empty one."""
+    """Return the status of an object, or an empty one."""
     return value.get("status") or {}
 
 
 def get_annotations(value: Object) -> Mapping[str, str]:
-    """The annotations of an object."""
+    """Return the annotations of an object."""
     return value["metadata"].get("annotations") or {}
 
 
 def get_labels(value: Object) -> Mapping[str, str]:
-    """The labels of an object."""
+    """Return the labels of an object."""
     return value["metadata"].get("labels") or {}
 
 
@@ -62,17 +62,17 @@ def is_deleting(value: Object) -> bool:
 
 
 def get_creation_time(value: Object) -> datetime | None:
-    """When an object was made."""
+    """Return when an object was made."""
     return parse_time(value["metadata"].get("creationTimestamp"))
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """A time that may be absent."""
+    """Parse a time that may be absent."""
     return parse(text) if text else None
 
 
 def format_moment(moment: datetime) -> str:
-    """A time as objects carry it."""
+    """Format a time as objects carry it."""
     return format_time(moment)
 
 
@@ -80,7 +80,7 @@ def format_moment(moment: datetime) -> str:
 
 
 def get_controller(value: Object) -> Object | None:
-    """The owner that controls an object."""
+    """Return the owner that controls an object."""
     for owner in value["metadata"].get("ownerReferences") or ():
         if owner.get("controller"):
             found: Object = owner
@@ -95,7 +95,7 @@ def is_controlled_by(value: Object, owner: Object) -> bool:
 
 
 def build_owner_reference(owner: Object) -> Object:
-    """The reference that makes an object the controller of another."""
+    """Build the reference that makes an object the controller of another."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -109,7 +109,7 @@ def build_owner_reference(owner: Object) -> Object:
 def get_controller_key(
     object_meta: ObjectMeta, kind: str, resource: str, namespace: str
 ) -> StoreKey | None:
-    """Where the controller of an object is stored, if it is of a kind."""
+    """Return where the controller of an object is stored, if it is of a kind."""
     for owner in object_meta.owner_references or ():
         if owner.controller and owner.kind == kind:
             return StoreKey(resource, namespace, owner.name)
@@ -148,7 +148,7 @@ def remove(resource: str, value: Object) -> Remove:
 
 
 def get_condition(conditions: Sequence[Object] | None, kind: str) -> Object | None:
-    """The condition of a type."""
+    """Return the condition of a type."""
     return next((each for each in conditions or () if each.get("type") == kind), None)
 
 

@@ -1,4 +1,4 @@
-"""What to make of objects that admission refused."""
+"""Events about objects that admission refused."""
 
 from quarterdeck.server.lifecycle.engine.actions import Create, Record
 from quarterdeck.server.lifecycle.engine.objects import get_controller
@@ -12,7 +12,7 @@ def is_ending(error: ApiError) -> bool:
 
 
 def build_refusal_event(action: Create, error: ApiError) -> Record | None:
-    """What the owner of an object that was refused should tell."""
+    """Build what the owner of an object that was refused should tell."""
     metadata = action.value["metadata"]
     owner = get_controller(action.value)
     if owner is None or is_ending(error):

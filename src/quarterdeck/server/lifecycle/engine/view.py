@@ -31,7 +31,7 @@ class Source(Protocol):
     """Where stored objects come from."""
 
     def get(self, key: StoreKey) -> Entry | None:
-        """One entry."""
+        """Return one entry."""
         ...
 
     def range(self, resource: str, namespace: str | None) -> Iterable[Entry]:
@@ -67,7 +67,7 @@ class Decoded:
         self._objects: dict[StoreKey, tuple[int, Object]] = {}
 
     def get(self, entry: Entry) -> Object:
-        """The object of an entry."""
+        """Return the object of an entry."""
         known = self._objects.get(entry.key)
         if known is not None and known[0] == entry.revision:
             return known[1]
@@ -104,12 +104,12 @@ class View:
         self._serves = serves
 
     def get(self, key: StoreKey) -> Object | None:
-        """An object, if it is there."""
+        """Return an object, if it is there."""
         entry = self._source.get(key)
         return None if entry is None else self._decoded.get(entry)
 
     def get_object_meta(self, key: StoreKey) -> ObjectMeta | None:
-        """The metadata that matters, without decoding the object."""
+        """Return the metadata that matters, without decoding the object."""
         entry = self._source.get(key)
         return None if entry is None else get_object_meta(entry)
 
@@ -118,12 +118,12 @@ class View:
         return self._serves(api_version, kind)
 
     def list_owned(self, uid: str, resource: str) -> list[Object]:
-        """The objects of a resource that name a uid as owner, by name."""
+        """List the objects of a resource that name a uid as owner, by name."""
         keys = sorted(key for key in self.index.list_owned(uid) if key.resource == resource)
         return [value for key in keys if (value := self.get(key)) is not None]
 
     def select(self, resource: str, namespace: str, selector: Selector) -> list[Object]:
-        """The objects that carry the labels a selector asks for, by name."""
+        """Select the objects that carry the labels a selector asks for, by name."""
         keys = self.index.find_candidates(resource, namespace, selector)
         if keys is None:
             entries = list(self._source.range(resource, namespace))
@@ -137,20 +137,20 @@ class View:
         ]
 
     def list_few(self, resource: str, namespace: str = "") -> Iterator[Object]:
-        """All objects of a resource of which there are few; see `index.LISTED`."""
+        """List all objects of a resource of which there are few; see `index.LISTED`."""
         for key in self.index.list_resource(resource, namespace):
             if (value := self.get(key)) is not None:
                 yield value
 
     def list(self, resource: str, namespace: str | None = None) -> Iterator[Object]:
-        """All objects of a resource."""
+        """List all objects of a resource."""
         for entry in self._source.range(resource, namespace):
             yield self._decoded.get(entry)
 
     def list_entries(self, resource: str, namespace: str | None = None) -> Iterable[Entry]:
-        """All entries of a resource, not decoded."""
+        """List all entries of a resource, not decoded."""
         return self._source.range(resource, namespace)
 
     def list_resources(self) -> Iterable[str]:
-        """The resources of which anything is stored."""
+        """List the resources of which anything is stored."""
         return self._source.resources()

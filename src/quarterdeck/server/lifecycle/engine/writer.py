@@ -244,7 +244,7 @@ class Writer:
         )
 
     def _find_resource(self, stored_name: str) -> Resource | None:
-        """A resource that serves what is stored under a name."""
+        """Find a resource that serves what is stored under a name."""
         registry = self._core.registry
         if self._generation != registry.generation:
             self._generation = registry.generation
@@ -255,13 +255,13 @@ class Writer:
         return self._resources.get(stored_name)
 
     def _find_resource_of(self, value: Object) -> Resource | None:
-        """The resource that serves an object in the version it is stored in."""
+        """Find the resource that serves an object in the version it is stored in."""
         group, version = GroupVersion.parse(value.get("apiVersion") or "")
         return self._core.registry.find_by_kind(GVK(group, version, value.get("kind") or ""))
 
 
 def _build_reference(about: Object, field_path: str) -> Object:
-    """What an event is about, as events name it."""
+    """Build what an event is about, as events name it."""
     metadata = about["metadata"]
     reference = {
         "kind": about.get("kind"),

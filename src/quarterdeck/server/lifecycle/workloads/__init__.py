@@ -1,8 +1,7 @@
-"""Workloads that behave as if a cluster ran them, for tests and laptops.
+"""Simulated workloads: controllers, scheduler and kubelet without containers.
 
-Controllers, scheduler and kubelet are the plans Kubernetes would make, in one process and without
-containers. Start at `deployments`, follow a pod through `scheduler` to `kubelet`, and see
-`behaviour` for what a pod can be told to do.
+They make the plans Kubernetes would make, in one process. Start at `deployments`, follow a pod
+through `scheduler` to `kubelet`, and see `behaviour` for what the annotations of a pod simulate.
 """
 
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from quarterdeck.server.lifecycle.engine.controller import Controller
 
 
 def build_controllers(nodes: int) -> Iterator[Controller]:
-    """The controllers that pretend, on so many nodes; loaded only where somebody wants them."""
+    """Build the simulated controllers for a number of nodes; loaded only when needed."""
     from quarterdeck.server.lifecycle.workloads.autoscalers import Autoscalers
     from quarterdeck.server.lifecycle.workloads.cron_jobs import CronJobs
     from quarterdeck.server.lifecycle.workloads.daemon_sets import DaemonSets

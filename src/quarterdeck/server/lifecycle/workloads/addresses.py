@@ -1,4 +1,4 @@
-"""Pod addresses: each in use once, and used again late."""
+"""Pod addresses: unique while in use, and reused as late as possible."""
 
 from quarterdeck.storage import StoreKey
 

@@ -47,7 +47,7 @@ class Autoscalers:
         self._known: dict[str, dict[StoreKey, None]] = {}
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The autoscaler itself, and all of a namespace when one of the scaled changes."""
+        """Find the autoscaler, or those of the namespace when a scaled object changes."""
         home = event.key.namespace
         if event.key.resource != AUTOSCALERS:
             yield from tuple(self._known.get(home, ()))
@@ -118,7 +118,7 @@ def _scale(view: View, scaler: Object) -> Iterator[Action]:
 
 
 def _compute_cooldown(scaler: Object, now: datetime) -> float:
-    """How long until it may scale again: two autoscalers of one target must not race."""
+    """Compute the time until it may scale again: two autoscalers of one target must not race."""
     last = parse_time(get_status(scaler).get("lastScaleTime"))
     return 0.0 if last is None else _PERIOD_S - (now - last).total_seconds()
 

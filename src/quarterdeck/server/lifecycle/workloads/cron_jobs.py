@@ -1,4 +1,4 @@
-"""CronJobs: a job at each time the schedule names."""
+"""The CronJob controller: creates a job at each time of the schedule."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -45,7 +45,7 @@ class CronJobs:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The cron job itself, or that of a job."""
+        """Find the cron job itself, or that of a job."""
         if event.key.resource == CRON_JOBS:
             yield event.key
         else:
@@ -86,7 +86,7 @@ class _Step:
             yield Requeue(max(0.0, (following - self.view.now).total_seconds()) + 0.01)
 
     def _find_times(self) -> tuple[datetime | None, datetime | None]:
-        """The last time that is due and was not served, and the next one."""
+        """Find the last time that is due and was not served, and the next one."""
         try:
             schedule = parse_schedule(get_spec(self.cron).get("schedule") or "")
         except ScheduleError:

@@ -1,4 +1,4 @@
-"""When a cron schedule is due next."""
+"""Cron schedules: computes the next time."""
 
 import functools
 from datetime import datetime, timedelta, tzinfo
@@ -39,7 +39,7 @@ class Schedule(NamedTuple):
     """For `@every`, the pause; the fields mean nothing then."""
 
     def find_next(self, moment: datetime, zone: str | None = None) -> datetime | None:
-        """The first time after a moment, in UTC; None if there is none in five years."""
+        """Find the first time after a moment, in UTC; None if there is none in five years."""
         if self.every_s:
             return moment.replace(microsecond=0) + timedelta(seconds=self.every_s)
         local = moment.astimezone(_load_zone(zone)) if zone else moment
@@ -73,7 +73,7 @@ class Schedule(NamedTuple):
 
 
 def _load_zone(name: str) -> tzinfo:
-    """A time zone; few schedules name one, so its data is loaded when one does."""
+    """Load a time zone; few schedules name one, so its data is loaded when one does."""
     from zoneinfo import ZoneInfo
 
     return ZoneInfo(name)

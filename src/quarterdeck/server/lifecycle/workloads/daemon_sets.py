@@ -1,4 +1,4 @@
-"""DaemonSets: one pod on every node that may have it."""
+"""The DaemonSet controller: one pod on every eligible node."""
 
 from collections.abc import Iterator, Sequence
 
@@ -64,7 +64,7 @@ class DaemonSets:
         self._known: dict[StoreKey, None] = {}
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The set itself, that of a pod; all of them when a node changes."""
+        """Find the set itself, that of a pod; all of them when a node changes."""
         if event.key.resource == DAEMON_SETS:
             if event.after is None:
                 self._known.pop(event.key, None)
@@ -224,7 +224,7 @@ def _add_tolerations(pod: Object) -> Object:
 
 
 def _get_node_name(pod: Object) -> str:
-    """Where a pod is, or is meant to be."""
+    """Return where a pod is, or is meant to be."""
     if host := get_spec(pod).get("nodeName"):
         return str(host)
     affinity = (get_spec(pod).get("affinity") or {}).get("nodeAffinity") or {}

@@ -1,4 +1,4 @@
-"""The replica sets of a Deployment: which is of which template, and what is noted on them."""
+"""The replica sets of a Deployment: template, revision and annotations."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ _NOT_COPIED = frozenset(
 
 
 def build_replica_set(deployment: Object, suffix: str, size: int, notes: dict[str, str]) -> Object:
-    """The replica set of the present template."""
+    """Build the replica set of the present template."""
     template = get_spec(deployment).get("template") or {}
     given = template.get("metadata") or {}
     tagged = {**(given.get("labels") or {}), HASH_LABEL: suffix}
@@ -60,7 +60,7 @@ def build_replica_set(deployment: Object, suffix: str, size: int, notes: dict[st
 
 
 def copy_annotations(deployment: Object) -> dict[str, str]:
-    """The annotations that a replica set takes over from its deployment."""
+    """Copy the annotations that a replica set takes over from its deployment."""
     return {
         key: text for key, text in get_annotations(deployment).items() if key not in _NOT_COPIED
     }
@@ -91,7 +91,7 @@ def is_of(replica_set: Object, deployment: Object) -> bool:
 
 
 def count_replicas(replica_set: Object) -> Set:
-    """A replica set in numbers."""
+    """Count a replica set in numbers."""
     return Set(get_replicas(replica_set), get_status(replica_set).get("availableReplicas") or 0)
 
 
@@ -110,11 +110,11 @@ def is_saturated(replica_set: Object, replicas: int) -> bool:
 
 
 def get_set_revision(replica_set: Object) -> int:
-    """The number of the rollout a set belongs to."""
+    """Return the number of the rollout a set belongs to."""
     text = get_annotations(replica_set).get(REVISION, "0")
     return int(text) if text.isdigit() else 0
 
 
 def get_generation(value: Object) -> int:
-    """How often the spec of an object changed."""
+    """Return how often the spec of an object changed."""
     return int(value["metadata"].get("generation") or 0)

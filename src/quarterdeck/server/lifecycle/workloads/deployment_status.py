@@ -1,4 +1,4 @@
-"""What a Deployment says about its rollout."""
+"""The status of a Deployment: replica counts and conditions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -38,12 +38,12 @@ class Observed(NamedTuple):
 
 
 def get_deleted_labels(event: StoreEvent) -> Mapping[str, str] | None:
-    """The labels of an object that is gone."""
+    """Return the labels of an object that is gone."""
     return None if event.before is None else get_object_meta(event.before).labels
 
 
 def compute(deployment: Object, observed: Observed, now: datetime) -> Object:
-    """The status of a deployment."""
+    """Compute the status of a deployment."""
     new = _build_replica_counts(deployment, observed)
     conditions = list(get_status(deployment).get("conditions") or ())
     conditions = _with(
@@ -69,7 +69,7 @@ def is_complete(deployment: Object, numbers: Object) -> bool:
 
 
 def compute_time_left(deployment: Object, numbers: Object, now: datetime) -> float | None:
-    """How long the rollout may still take without progress; None if nobody waits for it."""
+    """Compute how long the rollout may still take without progress; None if nobody waits for it."""
     found = get_condition(numbers.get("conditions"), "Progressing")
     seconds = _get_deadline(deployment)
     if found is None or seconds is None or get_spec(deployment).get("paused"):

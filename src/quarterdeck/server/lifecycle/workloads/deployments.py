@@ -1,4 +1,4 @@
-"""Deployments: replica sets that follow each other."""
+"""The Deployment controller: rolls replica sets out, one template after the other."""
 
 from collections.abc import Iterator, Sequence
 
@@ -60,7 +60,7 @@ class Deployments:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The deployment itself, that of a replica set, and that of a pod which is gone."""
+        """Find the deployment itself, that of a replica set, and that of a pod which is gone."""
         if event.key.resource == DEPLOYMENTS:
             yield event.key
         elif event.key.resource == REPLICA_SETS:

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: how many pods may go at the moment."""
+"""The PodDisruptionBudget controller: computes how many disruptions are allowed now."""
 
 from collections.abc import Iterator, Sequence
 
@@ -42,7 +42,7 @@ class DisruptionBudgets:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The budget itself, and those that select a pod."""
+        """Find the budget itself, and those that select a pod."""
         if event.key.resource == BUDGETS:
             yield event.key
             return
@@ -86,7 +86,7 @@ def _build_condition(budget: Object, allowed: int, now: str) -> Object:
 
 
 def _compute_expectation(view: View, budget: Object, pods: list[Object]) -> tuple[int, int]:
-    """How many pods there should be, and how many of them must serve."""
+    """Compute how many pods there should be, and how many of them must serve."""
     most, least = get_spec(budget).get("maxUnavailable"), get_spec(budget).get("minAvailable")
     if most is None and not isinstance(least, str):
         return len(pods), int(1 if least is None else least)
@@ -97,7 +97,7 @@ def _compute_expectation(view: View, budget: Object, pods: list[Object]) -> tupl
 
 
 def _resolve_percentage(value: int | str, total: int) -> int:
-    """A number, or a percentage rounded up."""
+    """Resolve a number, or a percentage rounded up."""
     if isinstance(value, str) and value.endswith("%"):
         return -(-int(value[:-1]) * total // 100)
     return int(value)

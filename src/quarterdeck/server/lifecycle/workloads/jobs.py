@@ -1,4 +1,4 @@
-"""Jobs: pods that are to end well, so many times."""
+"""The Job controller: runs pods until enough of them succeeded."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -51,7 +51,7 @@ class Jobs:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The job itself, or that of a pod."""
+        """Find the job itself, or that of a pod."""
         if event.key.resource == JOBS:
             yield event.key
         else:
@@ -124,7 +124,7 @@ class _Step:
     # verdicts ------------------------------------------------------------------------------------
 
     def _find_completion(self) -> tuple[str, str, str] | None:
-        """Why the job is over: type of the condition, reason and message."""
+        """Find why the job is over: type of the condition, reason and message."""
         restarts = sum(
             each.get("restartCount") or 0
             for pod in self.active
@@ -203,7 +203,7 @@ class _Step:
             yield from create_pod(self.job, self._build_pod(index), _COMPONENT)
 
     def _compute_backoff(self) -> float:
-        """How long to wait after the last failure; longer after each."""
+        """Compute how long to wait after the last failure; longer after each."""
         ends = [end for pod in self.failures if (end := _end_of(pod)) is not None]
         if not ends:
             return 0.0
@@ -305,7 +305,7 @@ def _end_of(pod: Object) -> datetime | None:
 
 
 def _format_ranges(numbers: list[int]) -> str:
-    """Numbers as Kubernetes lists them: `0-2,5`."""
+    """Format numbers as Kubernetes lists them: `0-2,5`."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and number == parts[-1][1] + 1:

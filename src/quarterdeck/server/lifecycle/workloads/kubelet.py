@@ -1,4 +1,4 @@
-"""A kubelet that runs nothing: pods of simulated nodes go through their stages as they ask for."""
+"""The simulated kubelet: moves pods through their phases without running containers."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -52,7 +52,7 @@ class Kubelet:
         self._addresses = Addresses()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Every pod; addresses of those that are gone are free again."""
+        """Find every pod; the addresses of deleted pods are released."""
         if event.after is None:
             self._addresses.release(event.key)
             return

@@ -81,7 +81,7 @@ def _plan_pod_loss(view: View, node: Object, pods: list[Object]) -> Iterator[Act
 
 
 def _find(pod: Object, now: str) -> Iterator[Action]:
-    """A pod whose node is back is as it was; a deleted one can end now."""
+    """Restore pods of a node that is reachable again; deleted ones can end now."""
     found = get_condition(get_status(pod).get("conditions"), "ContainersReady")
     if is_deleting(pod):
         yield delete(PODS, pod, grace_s=0)
@@ -100,7 +100,7 @@ def _set_ready(pod: Object, state: str, now: str) -> Action:
 
 
 def _get_toleration_seconds(pod: Object) -> int | None:
-    """How long a pod bears an unreachable node; None for ever."""
+    """Return how long a pod bears an unreachable node; None for ever."""
     for each in get_spec(pod).get("tolerations") or ():
         if each.get("key") in (UNREACHABLE, None, "") and each.get("effect") in (
             "NoExecute",

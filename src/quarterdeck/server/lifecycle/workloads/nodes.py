@@ -1,4 +1,4 @@
-"""Nodes that exist on paper only: registered once, alive by a Lease."""
+"""Simulated nodes: registered once, kept alive by a Lease."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -59,7 +59,7 @@ class Nodes:
         self._missing = set(self.initial)
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Every node that is there."""
+        """Find every node that exists."""
         if event.after is not None:
             yield event.key
 
@@ -92,7 +92,7 @@ def is_node_ready(node: Object) -> bool:
 
 
 def get_address(node: Object) -> str:
-    """The address of a node."""
+    """Return the address of a node."""
     for each in get_status(node).get("addresses") or ():
         if each.get("type") == "InternalIP":
             return str(each.get("address"))
@@ -100,7 +100,7 @@ def get_address(node: Object) -> str:
 
 
 def build_node(node_name: str, number: int, now: datetime) -> Object:
-    """A node that is ready for anything."""
+    """Build a node that is ready for anything."""
     moment = format_moment(now)
     return {
         "kind": "Node",

@@ -75,20 +75,20 @@ def build_evicted(pod: Object, place: Place, reason: str, message: str) -> Objec
 
 
 def get_start_time(pod: Object) -> str | None:
-    """When the containers last started, if they run."""
+    """Return when the containers last started, if they run."""
     found: str | None = _get_state(pod, "running").get("startedAt")
     return found
 
 
 def get_last_end(pod: Object) -> str | None:
-    """When the containers last exited, if they wait to be started again."""
+    """Return when the containers last exited, if they wait to be started again."""
     last = (_get_container_status(pod).get("lastState") or {}).get("terminated") or {}
     found: str | None = last.get("finishedAt")
     return found if _get_state(pod, "waiting") else None
 
 
 def count_restarts(pod: Object) -> int:
-    """How often the containers were started again."""
+    """Count how often the containers were started again."""
     return int(_get_container_status(pod).get("restartCount") or 0)
 
 

@@ -1,4 +1,4 @@
-"""What the workloads ask of pods, and how they make them."""
+"""Pods of workloads: readiness, selection, adoption and creation."""
 
 import functools
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ def is_ready(pod: Object) -> bool:
 
 
 def get_ready_time(pod: Object) -> datetime | None:
-    """Since when a pod serves; None if it does not."""
+    """Return since when a pod serves; None if it does not."""
     found = get_condition(get_status(pod).get("conditions"), "Ready")
     if found is None or found.get("status") != "True":
         return None
@@ -53,7 +53,7 @@ def get_ready_time(pod: Object) -> datetime | None:
 
 
 def compute_time_to_available(pod: Object, seconds: int, now: datetime) -> float | None:
-    """How long until a ready pod has been so for some seconds; None if it is not ready."""
+    """Compute how long until a ready pod has been so for some seconds; None if it is not ready."""
     if not is_ready(pod):
         return None
     since = get_ready_time(pod)
@@ -63,7 +63,7 @@ def compute_time_to_available(pod: Object, seconds: int, now: datetime) -> float
 
 
 def build_pod(owner: Object, template: Object, pod_name: str, **members: object) -> Object:
-    """A pod of a workload; `members` are further metadata."""
+    """Build a pod of a workload; `members` are further metadata."""
     given = template.get("metadata") or {}
     metadata: Object = {"name": pod_name, "namespace": get_namespace(owner)}
     for member in ("labels", "annotations", "finalizers"):
@@ -93,7 +93,7 @@ def delete_pod(owner: Object, pod: Object, component: str) -> list[Action]:
 
 
 def parse_selector(value: Object) -> Selector | None:
-    """The selector of a workload; None for one that makes no sense."""
+    """Parse the selector of a workload; None for one that makes no sense."""
     selector = get_spec(value).get("selector") or {}
     if not selector.get("matchExpressions"):
         return _build_selector(tuple(sorted((selector.get("matchLabels") or {}).items())))

@@ -1,4 +1,4 @@
-"""ReplicaSets, and their predecessors: as many pods of a template as are wanted."""
+"""The ReplicaSet and ReplicationController controllers: keep the number of pods."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -84,7 +84,7 @@ class ReplicaSets:
         self.resources: frozenset[str] | None = frozenset({flavour.resource, PODS})
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The set itself, or that of a pod."""
+        """Find the set itself, or that of a pod."""
         flavour = self._flavour
         if event.key.resource == flavour.resource:
             yield event.key
@@ -124,7 +124,7 @@ class ReplicaSets:
 
 
 def get_replicas(value: Object) -> int:
-    """How many replicas a workload should have."""
+    """Return how many replicas a workload should have."""
     replicas = get_spec(value).get("replicas")
     return 1 if replicas is None else int(replicas)
 
@@ -147,7 +147,7 @@ def _delete_pods(
 
 
 def rank_for_deletion(pods: list[Object]) -> list[Object]:
-    """Pods in the order in which they are given up: those that do least first."""
+    """Rank pods in the order in which they are given up: those that do least first."""
     crowd = Counter(get_spec(pod).get("nodeName") or "" for pod in pods)
     phases = {"Pending": 0, "Unknown": 1, "Running": 2}
 

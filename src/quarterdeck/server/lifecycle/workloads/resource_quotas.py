@@ -1,4 +1,4 @@
-"""Resource quotas: how many pods of a workload may still be made, and how much is used."""
+"""The ResourceQuota controller: counts usage; workloads ask it for the room that is left."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class Room(NamedTuple):
 
 
 def compute_room_for_pods(view: View, namespace: str, pod: Object) -> Room:
-    """The room that the quotas of a namespace leave for pods like this one."""
+    """Compute the room that the quotas of a namespace leave for pods like this one."""
     found = compute_room(
         pod, (_recount_quota(view, quota) for quota in view.list_few(QUOTAS, namespace))
     )
@@ -51,7 +51,7 @@ class ResourceQuotas:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The quotas of a namespace in which something was made, changed its needs, or ended."""
+        """Find the quotas of a namespace whose usage may have changed."""
         resource = event.key.resource
         if resource == QUOTAS:
             yield event.key

@@ -1,4 +1,4 @@
-"""ControllerRevisions: the templates that stateful sets and daemon sets had, numbered."""
+"""ControllerRevisions: the numbered templates of stateful sets and daemon sets."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -34,7 +34,7 @@ class History(NamedTuple):
     """What makes it stored, and the newest by number."""
 
     def get_template(self, revision_name: str) -> Object | None:
-        """The template of a revision."""
+        """Return the template of a revision."""
         for each in (*self.revisions, self.newest):
             if get_name(each) == revision_name:
                 found: Object = each["data"]["spec"]["template"]
@@ -43,7 +43,7 @@ class History(NamedTuple):
 
 
 def build_history(view: View, owner: Object) -> History:
-    """The revisions of an owner, the present one among them."""
+    """Build the revisions of an owner, the present one among them."""
     known = [
         each for each in view.list_owned(get_uid(owner), REVISIONS) if is_controlled_by(each, owner)
     ]
@@ -75,7 +75,7 @@ def forget_old(owner: Object, history: History, live: set[str]) -> Iterator[Acti
 
 
 def hash_of(revision: Object) -> str:
-    """The hash in a revision's label."""
+    """Compute the hash in a revision's label."""
     return str((revision["metadata"].get("labels") or {}).get(HASH_LABEL) or "")
 
 

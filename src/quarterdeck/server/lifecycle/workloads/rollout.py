@@ -26,7 +26,9 @@ class Set(NamedTuple):
 
 
 def compute_bounds(replicas: int, surge: int | str | None, unavailable: int | str | None) -> Bounds:
-    """The bounds of a rolling update; the surge is rounded up, the outage down, never both zero."""
+    """Compute the bounds of a rolling update; the surge is rounded up, the outage down, never both
+    zero.
+    """
     up = _resolve_percentage(surge, replicas, round_up=True)
     down = _resolve_percentage(unavailable, replicas, round_up=False)
     if up == 0 and down == 0:
@@ -35,7 +37,7 @@ def compute_bounds(replicas: int, surge: int | str | None, unavailable: int | st
 
 
 def _resolve_percentage(value: int | str | None, total: int, *, round_up: bool) -> int:
-    """A number, or a percentage of a total."""
+    """Resolve a number, or a percentage of a total."""
     if value is None:
         return 0
     if isinstance(value, str) and value.endswith("%"):

@@ -1,4 +1,4 @@
-"""Sends pods to nodes: any that fits, evenly."""
+"""The simulated scheduler: binds pods to nodes that fit, evenly."""
 
 import zlib
 from collections import Counter
@@ -43,7 +43,7 @@ class Scheduler:
         self._waiting: dict[StoreKey, None] = {}
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """A pod; when a node changes, all pods that found none."""
+        """Find a pod; when a node changes, all pods that found none."""
         if event.key.resource == NODES:
             yield from tuple(self._waiting)
         elif event.after is None:
@@ -142,7 +142,7 @@ def _explain(refusals: list[str]) -> str:
 
 
 def explain_misfit(pod: Object, node: Object) -> str:
-    """Why a pod may not run on a node; empty if it may."""
+    """Explain why a pod may not run on a node; empty if it may."""
     if get_spec(node).get("unschedulable") and not _tolerates_taint(
         pod, {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
     ):

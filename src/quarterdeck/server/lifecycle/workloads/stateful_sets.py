@@ -1,4 +1,4 @@
-"""StatefulSets: pods with names that stay, made and replaced in order."""
+"""The StatefulSet controller: pods with stable names, created and replaced in order."""
 
 from collections.abc import Iterator, Sequence
 
@@ -45,7 +45,7 @@ class StatefulSets:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """The set itself, or that of a pod."""
+        """Find the set itself, or that of a pod."""
         if event.key.resource == STATEFUL_SETS:
             yield event.key
         else:
@@ -234,7 +234,7 @@ class _Step:
 
 
 def _parse_ordinal(stateful: Object, pod: Object) -> int | None:
-    """The number at the end of a pod's name, if it is a member of the set."""
+    """Parse the number at the end of a pod's name, if it is a member of the set."""
     parent, _, number = get_name(pod).rpartition("-")
     if parent != get_name(stateful) or not number.isdigit():
         return None

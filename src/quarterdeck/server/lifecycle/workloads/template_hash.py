@@ -11,7 +11,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def hash_template(template: Object, collisions: int = 0) -> str:
-    """A name for a template: the same for equal ones, another for each counted collision."""
+    """Hash a template: equal for equal ones, different for each counted collision."""
     content = _encode(template) + (str(collisions).encode() if collisions else b"")
     number = int.from_bytes(hashlib.blake2b(content, digest_size=4).digest())
     return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(number))

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims: bound to a volume that is made for them."""
+"""The volume controller: creates a volume for each claim and binds it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -41,7 +41,7 @@ class VolumeClaims:
         self._pending: dict[StoreKey, None] = {}
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Every claim and volume; claims that found none look again when a volume comes."""
+        """Find every claim and volume; claims that found none look again when a volume comes."""
         if event.key.resource == CLAIMS and event.after is None:
             self._pending.pop(event.key, None)
             yield from index.list_resource(VOLUMES, "")
