@@ -109,7 +109,9 @@ class Discovery:
             return msgspec.json.decode(body, type=form)
         except msgspec.DecodeError as error:
             url = f"{self._transport.config.server}{target}"
-            raise BadAnswer(f"GET {url}: is this an API server? {error}") from error
+            raise BadAnswer(
+                f"GET {url}: not the answer of a Kubernetes API server, check the address: {error}"
+            ) from error
 
     def _remember(
         self, entry: _Resource, group_version: GroupVersion, subresources: frozenset[str]

@@ -49,4 +49,4 @@ def _identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     try:
         load_identity(context, certificate, key)
     except ssl.SSLError as error:
-        raise ConfigError("the client certificate and its key do not fit together") from error
+        raise ConfigError("the client certificate does not match its key") from error

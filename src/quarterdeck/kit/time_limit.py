@@ -22,7 +22,7 @@ class TimeLimit:
     def __init__(self, seconds: float) -> None:
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("a time limit belongs to a task")
+            raise RuntimeError("a time limit must be used inside a task")
         self._task = task
         self._seconds = seconds
         self._loop = task.get_loop()

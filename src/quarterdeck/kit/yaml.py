@@ -221,7 +221,7 @@ def _scalar(node: Any) -> Any:
         return node.value
     value = _resolve(node.value)
     if isinstance(value, float) and not math.isfinite(value):
-        raise _error(node, f"{node.value} has no place in JSON")
+        raise _error(node, f"{node.value} cannot be represented in JSON")
     return value
 
 

@@ -43,7 +43,9 @@ class Scheme:
         """
         known = self._by_gvk.setdefault(kind.KIND.gvk, kind)
         if known is not kind:
-            raise ValueError(f"{kind.KIND.gvk} is already {known.__module__}.{known.__qualname__}")
+            raise ValueError(
+                f"{kind.KIND.gvk} is already registered as {known.__module__}.{known.__qualname__}"
+            )
         if kind.KIND.plural:
             self._by_gvr[kind.KIND.gvr] = kind
 

@@ -83,7 +83,10 @@ def build_struct_node(
 ) -> Node:
     """The schema of a struct with all its members."""
     if struct in within:
-        raise SchemaError(f"{path}: {struct.__qualname__} contains itself")
+        raise SchemaError(
+            f"{path}: {struct.__qualname__} contains itself; "
+            "recursive types have no structural schema"
+        )
     texts = describe(struct)
     node = _build_unmarked(type="object", description=texts.text)
     required = []
@@ -114,7 +117,9 @@ def _check_default(node: Node, field: msgspec.structs.FieldInfo, path: str) -> N
     if default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
         default = field.default_factory()
     if default is msgspec.NODEFAULT or _to_json(default) != node.default:
-        raise SchemaError(f"{path}: the schema's default is {node.default!r}, the type's is not")
+        raise SchemaError(
+            f"{path}: the default of the schema, {node.default!r}, differs from the type's"
+        )
 
 
 def _to_json(value: object) -> object:
@@ -138,7 +143,7 @@ def _apply_marker(node: Node, marker: Schema, path: str) -> None:
     if marker.items is not None:
         target = node.items if node.items is not None else node.additional
         if not isinstance(target, Node):
-            raise SchemaError(f"{path}: a marker speaks of items that there are not")
+            raise SchemaError(f"{path}: the marker describes items, but the field is not a list")
         _apply_marker(target, marker.items, f"{path}[]")
 
 

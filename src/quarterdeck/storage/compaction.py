@@ -48,7 +48,7 @@ class Compactor:
     def close(self) -> None:
         """Take no further step; what was compacted so far stays so."""
         self._is_closed = True
-        self._settle(self._reached, Closed("the store was closed before it was compacted"))
+        self._settle(self._reached, Closed("compaction cancelled: the store is closed"))
 
     def _aim(self, target: int) -> None:
         # Readers are told first: they never see a history with holes.

@@ -23,7 +23,9 @@ class LockFile:
             holder = os.read(self._descriptor, 32).decode("ascii", "replace").strip()
             os.close(self._descriptor)
             by = f" by process {holder}" if holder else ""
-            raise Locked(f"{path} is held{by}: stop it, or use another data directory") from error
+            raise Locked(
+                f"{path} is locked{by}: stop that process, or use another data directory"
+            ) from error
         os.ftruncate(self._descriptor, 0)
         os.write(self._descriptor, str(os.getpid()).encode())
 

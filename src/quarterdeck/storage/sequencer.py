@@ -165,10 +165,10 @@ class Sequencer:
 
     def _check(self, key: StoreKey, expected: int | None) -> Entry | None:
         if self._is_closed:
-            raise Closed("the store is closed, nothing can be written")
+            raise Closed("cannot write: the store is closed")
         if len(self._gathering) >= MAX_WAITING or self._bytes >= MAX_WAITING_BYTES:
             raise Overloaded(
-                f"{self.waiting} writes of {self._bytes} bytes wait for the disk, try again shortly"
+                f"too many pending writes ({self.waiting}, {self._bytes} bytes): try again later"
             )
         before = self.get(key)
         current = 0 if before is None else before.revision

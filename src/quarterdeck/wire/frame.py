@@ -56,4 +56,4 @@ def decode_event(line: bytes) -> WatchEvent:
     try:
         return _decoder.decode(line)
     except msgspec.DecodeError as error:
-        raise FrameError(f"not a watch event of {len(line)} bytes: {error}") from error
+        raise FrameError(f"cannot decode a watch event of {len(line)} bytes: {error}") from error

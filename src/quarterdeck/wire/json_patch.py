@@ -165,7 +165,7 @@ def _test(root: Any, path: str, expected: Any) -> None:
             return
         raise
     if not same(actual, expected):
-        raise JsonPatchError("the value differs")
+        raise JsonPatchError("test failed: the value is different")
 
 
 def _get(root: Any, path: str) -> Any:
@@ -181,7 +181,7 @@ def _get(root: Any, path: str) -> Any:
 def _parent(root: Any, path: str) -> tuple[Any, str]:
     """The container a pointer ends in, and the last word of the pointer."""
     if not path.startswith("/"):
-        raise JsonPatchError("a path starts with /")
+        raise JsonPatchError("the path must start with /")
     *way, last = (_unescape(word) for word in path[1:].split("/"))
     node = root
     for word in way:
@@ -190,15 +190,15 @@ def _parent(root: Any, path: str) -> tuple[Any, str]:
         elif isinstance(node, list):
             node = node[_index(word, len(node) - 1)]
         else:
-            raise JsonPatchError(f"there is no {word!r} on the way")
+            raise JsonPatchError(f"path not found: no {word!r}")
     if not isinstance(node, dict | list):
-        raise JsonPatchError("the path leads into a scalar")
+        raise JsonPatchError("the path goes through a scalar value")
     return node, last
 
 
 def _require(parent: dict[str, Any], token: str) -> None:
     if token not in parent:
-        raise JsonPatchError(f"there is no {token!r}")
+        raise JsonPatchError(f"path not found: no {token!r}")
 
 
 def _index(token: str, limit: int) -> int:

@@ -116,7 +116,7 @@ class DeleteOptions(_Options, frozen=True):
         try:
             return msgspec.convert(dict(body), cls)
         except msgspec.ValidationError as error:
-            raise BadRequest(f"DeleteOptions cannot be read: {error}") from error
+            raise BadRequest(f"cannot decode DeleteOptions: {error}") from error
 
     def to_body(self) -> dict[str, Any]:
         """The DeleteOptions object to send."""

@@ -103,7 +103,7 @@ def test_embedded_data_wins_over_a_file(tmp_path: Path) -> None:
         pytest.param({"current-context": "x"}, "no context 'x'; contexts: none", id="missing"),
         pytest.param(
             {"current-context": "x", "contexts": [entry("context", "x", cluster="c")]},
-            "names the cluster 'c', which is not there",
+            "names the cluster 'c', which the kubeconfig does not define",
             id="missing cluster",
         ),
         pytest.param(
@@ -152,5 +152,5 @@ def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
     assert config.server == "https://[fd00::1]:6443"
     assert config.namespace == "ops"
     assert config.token_file == tmp_path / "token"
-    with pytest.raises(ConfigError, match="not a pod"):
+    with pytest.raises(ConfigError, match="not running in a pod"):
         in_cluster({}, tmp_path)

@@ -93,6 +93,6 @@ def test_a_key_of_somebody_else_is_refused_without_showing_it(certificates: Cert
         client_certificate=Material(file=certificates.certificate("administrator")),
         client_key=Material(file=certificates.key("authority")),
     )
-    with pytest.raises(ConfigError, match="do not fit together") as caught:
+    with pytest.raises(ConfigError, match="does not match its key") as caught:
         client_context(config)
     assert "PRIVATE" not in str(caught.value)

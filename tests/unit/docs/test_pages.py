@@ -27,6 +27,17 @@ def test_the_modules_on_the_road_of_an_object_exist() -> None:
         assert (package / name).exists() or (package / name).is_dir(), name
 
 
+def test_the_paths_in_the_glossary_exist() -> None:
+    text = (ROOT / "docs/explanation/glossary.md").read_text()
+    paths = re.findall(r"`([a-z_0-9]+/[a-z_0-9/.]*)`", text)
+    missing = [
+        path
+        for path in paths
+        if not ((ROOT / "src/quarterdeck" / path).exists() or (ROOT / path).exists())
+    ]
+    assert len(paths) > 20 and missing == []
+
+
 def test_the_changelog_speaks_of_this_version() -> None:
     assert f"## {quarterdeck.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 

@@ -20,7 +20,7 @@ def require_bool(value: Any) -> bool:
 def require_nonzero(value: Any) -> Any:
     """A sum whose zero depends on a type is left to the interpreter."""
     if value == 0:
-        raise TypeError("which zero?")
+        raise TypeError("the type of an empty sum is not known")
     return value
 
 

@@ -119,7 +119,9 @@ def _named(
     entries: Mapping[str, Mapping[str, Any]], what: str, name: object, context: str
 ) -> Mapping[str, Any]:
     if not isinstance(name, str) or name not in entries:
-        raise ConfigError(f"context {context!r} names the {what} {name!r}, which is not there")
+        raise ConfigError(
+            f"context {context!r} names the {what} {name!r}, which the kubeconfig does not define"
+        )
     return entries[name]
 
 

@@ -66,7 +66,7 @@ def in_cluster(
     host = environment.get("KUBERNETES_SERVICE_HOST", "")
     port = environment.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
-        raise ConfigError("KUBERNETES_SERVICE_HOST is not set: this is not a pod")
+        raise ConfigError("not running in a pod: KUBERNETES_SERVICE_HOST is not set")
     if not (folder / "token").is_file():
         raise ConfigError(f"{folder}/token is missing: mount the service account's token")
     namespace = folder / "namespace"

@@ -116,7 +116,7 @@ class BodyBuffer:
 
     async def _wait(self) -> None:
         if self._waiter is not None:
-            raise RuntimeError("two coroutines read the same body")
+            raise RuntimeError("the body is already being read by another coroutine")
         self._waiter = asyncio.get_running_loop().create_future()
         try:
             await self._waiter

@@ -180,7 +180,7 @@ class Client:
                 return await pool.acquire(fresh=fresh)
         except TimeoutError:
             raise ConnectTimeout(
-                f"the time for the whole request was up before {pool.origin.authority} was reached"
+                f"request timed out before connecting to {pool.origin.authority}"
             ) from None
 
     def _encode(

@@ -240,7 +240,7 @@ class ClientConnection(asyncio.Protocol):
             return
         waiter = self._waiter
         if waiter is None or waiter.done() or self._response is not None:
-            raise ProtocolError("the server sent a response that nobody asked for")
+            raise ProtocolError("unexpected response: no request is outstanding")
         if len(pairs) > self._limits.header_count:
             raise ProtocolError(f"more than {self._limits.header_count} header fields")
         headers = Headers.of_lower(pairs)
@@ -266,7 +266,7 @@ class ClientConnection(asyncio.Protocol):
         """Part of the body."""
         self._unparsed = 0
         if self._body_buffer is None:
-            raise ProtocolError("a response that has no body brought one")
+            raise ProtocolError("unexpected body in a response that must not have one")
         self._body_buffer.feed(data)
 
     def on_message_complete(self) -> None:
@@ -290,7 +290,7 @@ class ClientConnection(asyncio.Protocol):
             return False
         coding = headers.get("transfer-encoding")
         if coding is not None and coding.lower() != "chunked":
-            raise ProtocolError("only the transfer coding chunked is understood")
+            raise ProtocolError("unsupported Transfer-Encoding: only chunked is supported")
         return coding is None
 
     def _complete(self) -> None:
@@ -336,9 +336,9 @@ class ClientConnection(asyncio.Protocol):
             self._timer.arm(due)
             return
         if self._total_at <= now:
-            self._fail(ReadTimeout("the time for the whole request is up"))
+            self._fail(ReadTimeout("request timed out: the total timeout has expired"))
         else:
-            self._fail(ReadTimeout(f"the server was silent for {self._read_timeout_s:g} s"))
+            self._fail(ReadTimeout(f"no data from the server for {self._read_timeout_s:g} s"))
         self.abort()
 
     # --- ends -----------------------------------------------------------------------------------

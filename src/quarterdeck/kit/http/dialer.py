@@ -185,7 +185,7 @@ class _ConnectReply(asyncio.Protocol):
         transport.write(f"CONNECT {goal} HTTP/1.1\r\nHost: {goal}\r\n{lines}\r\n".encode("latin-1"))
         words = (await self._answer).split(b"\r\n", 1)[0].split(b" ", 2)
         if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
-            raise ProxyError("the proxy does not speak HTTP/1.1")
+            raise ProxyError("the proxy did not answer with HTTP/1.1")
         if not words[1].startswith(b"2"):
             reason = words[2].decode("latin-1") if len(words) > 2 else ""
             raise ProxyError(f"the proxy refused a tunnel to {goal}: {words[1].decode()} {reason}")

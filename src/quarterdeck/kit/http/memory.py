@@ -58,7 +58,7 @@ class MemoryNetwork:
         """
         server = self._servers.get(host)
         if server is None:
-            raise ConnectError(f"cannot connect to {host}: nothing serves that name in memory")
+            raise ConnectError(f"cannot connect to {host}: no server is registered under this name")
         link = Link(
             protocol, server.connect(), peer=peer, clock=self._clock, on_closed=self._forget
         )

@@ -64,7 +64,7 @@ def parse_origin(text: str) -> Origin:
         return Origin("http+unix", unquote(parts.netloc), 0, "localhost")
     host = parts.hostname
     if not host:
-        raise ValueError(f"{text!r} names no host")
+        raise ValueError(f"{text!r} has no host")
     port = parts.port or _PORTS[parts.scheme]
     shown = f"[{host}]" if ":" in host else host
     authority = shown if port == _PORTS[parts.scheme] else f"{shown}:{port}"

@@ -178,7 +178,7 @@ class RequestReader:
         if coding is None:
             return index.get("content-length", "0").strip("0") != ""
         if coding.lower() != "chunked":
-            self._fail(501, "only the transfer coding chunked is understood")
+            self._fail(501, "unsupported Transfer-Encoding: only chunked is supported")
         return True
 
     def _split(self, target: bytes) -> tuple[str, str]:
@@ -191,7 +191,7 @@ class RequestReader:
         if version != "1.0":
             self._fail(505, "only HTTP/1.1 and HTTP/1.0 are served")
         if "transfer-encoding" in index:
-            self._fail(400, "HTTP/1.0 knows no Transfer-Encoding")
+            self._fail(400, "Transfer-Encoding is not allowed in HTTP/1.0")
 
     def _checked_duplicates(self, pairs: list[tuple[str, str]]) -> dict[str, str]:
         names = [name for name, _ in pairs]

@@ -40,8 +40,10 @@ def translate_error(error: Exception) -> StorageError:
     if isinstance(error, StorageError):
         return error
     if isinstance(error, sqlite3.Error) and error.sqlite_errorname == "SQLITE_FULL":
-        failure: StorageError = DiskFull("no space is left on the disk, the write was undone")
+        failure: StorageError = DiskFull(
+            "write failed: no space left on the disk; nothing was stored"
+        )
     else:
-        failure = CommitFailed(f"the write was undone, the database refused it: {error}")
+        failure = CommitFailed(f"write failed: {error}; nothing was stored")
     failure.__cause__ = error
     return failure

@@ -39,7 +39,9 @@ def create(path: Path) -> None:
     """Make a new database under another name, then give it its own."""
     wal = path.with_name(f"{path.name}-wal")
     if wal.exists() and wal.stat().st_size:
-        raise Damaged(f"{wal} is there but {path} is not: restore it, or move the first away")
+        raise Damaged(
+            f"{wal} exists but {path} does not: restore {path} from a backup, or move {wal} away"
+        )
     draft = path.with_name(f"{path.name}.new")
     for leftover in (draft, *(draft.with_name(draft.name + end) for end in ("-wal", "-journal"))):
         leftover.unlink(missing_ok=True)
@@ -70,7 +72,7 @@ def check_header(path: Path) -> None:
         raise Damaged(f"{path} belongs to another program: choose another data directory")
     if version > FORMAT:
         raise NewerFormat(
-            f"{path} has format {version}, this version knows {FORMAT}: use a newer version"
+            f"{path} has format {version}, this version supports {FORMAT}: use a newer version"
         )
 
 

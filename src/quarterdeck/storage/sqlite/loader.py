@@ -36,7 +36,7 @@ def load(path: Path, derive: Derive | None, *, keep: int) -> Loaded:
             "SELECT value, (SELECT max(revision) FROM log) FROM meta WHERE key = 'compacted'"
         ).fetchone() or (None, None)
         if not isinstance(compacted, int):
-            raise Damaged(f"{path} does not say up to where it is compacted")
+            raise Damaged(f"{path} is damaged: the compacted revision is missing")
         revision = max(newest or 0, compacted)
         floor = max(compacted, revision - keep)
         for number, resource, namespace, name, created, value in connection.execute(LOAD):

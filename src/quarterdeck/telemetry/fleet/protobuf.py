@@ -167,7 +167,7 @@ def _read_timestamp(data: bytes) -> str:
     try:
         moment = _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
     except OverflowError as error:
-        raise ProtobufError(f"{seconds} seconds is no time") from error
+        raise ProtobufError(f"timestamp out of range: {seconds} seconds") from error
     return rfc3339.format_micro(moment) if nanos else rfc3339.format_time(moment)
 
 

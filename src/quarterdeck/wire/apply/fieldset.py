@@ -221,7 +221,9 @@ def _canonical_element(key: str) -> str | None:
             return element_of_value(msgspec.json.decode(key[2:]))
         case _:
             if key[1:2] != ":":
-                raise ValueError(f"{key!r} is not a path element: a kind and a colon must lead it")
+                raise ValueError(
+                    f"{key!r} is not a path element: it must start with a kind and a colon"
+                )
             return None
 
 

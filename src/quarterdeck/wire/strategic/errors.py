@@ -54,7 +54,7 @@ def no_merge_key(item: Any, key: str) -> StrategicMergeError:
 
 def bad_merge_key(key: Any, item: Any) -> StrategicMergeError:
     """A key that is an object or a list, by which nothing can be found."""
-    return StrategicMergeError(f"map: {item} has a merge key that is no scalar: {key}", code=400)
+    return StrategicMergeError(f"map: {item} has a merge key that is not a scalar: {key}", code=400)
 
 
 def bad_directive(directive: Any, item: Any) -> StrategicMergeError:

@@ -245,16 +245,16 @@ async def test_silence_and_slowness_are_timeouts() -> None:
         await clock.advance(9)
         assert not nothing.done()
         await clock.advance(1)
-        with pytest.raises(http.ReadTimeout, match="silent for 10 s"):
+        with pytest.raises(http.ReadTimeout, match="no data from the server for 10 s"):
             await nothing
         quiet = await _after_a_tick(await client.request("GET", f"{url}/quiet"))
         await clock.advance(10)
-        with pytest.raises(http.ReadTimeout, match="silent for 10 s"):
+        with pytest.raises(http.ReadTimeout, match="no data from the server for 10 s"):
             await quiet
         slow = await client.request("GET", f"{url}/slow", timeout_s=20, read_timeout_s=30)
         late = await _after_a_tick(slow)
         await clock.advance(20)
-        with pytest.raises(http.ReadTimeout, match="whole request"):
+        with pytest.raises(http.ReadTimeout, match="total timeout"):
             await late
         patient = await client.request("GET", f"{url}/quiet", read_timeout_s=None)
         stream = await _after_a_tick(patient)
