@@ -18,7 +18,7 @@ from bench.peers.kind import GROUP, PLURAL, VERSION
 from bench.peers.widgets import definition, widget
 from bench.suite import Value
 from quarterdeck.client import load_config
-from quarterdeck.client.tls import client_context
+from quarterdeck.client.tls import build_client_context
 from quarterdeck.kit import http
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -34,7 +34,7 @@ class Load:
     def __init__(self, kubeconfig: Path, url: str = "") -> None:
         config = load_config(kubeconfig)
         self._url = url or config.server
-        tls = client_context(config) if self._url.startswith("https") else None
+        tls = build_client_context(config) if self._url.startswith("https") else None
         self._http = http.Client(tls=tls, pool=512, read_timeout_s=120.0)
         self._common = [("Accept", _JSON), ("User-Agent", "bench")]
         if config.token is not None:

@@ -21,7 +21,7 @@ from bench.peers.sleeper import Sleeper
 from bench.peers.soaking import Soak
 from bench.peers.widgets import widget
 from quarterdeck.client import load_config
-from quarterdeck.client.tls import client_context
+from quarterdeck.client.tls import build_client_context
 from quarterdeck.kit import http
 
 _LISTENING = 10
@@ -39,7 +39,7 @@ class ServerLoad(Load):
     def __init__(self, kubeconfig: Path, url: str = "") -> None:
         super().__init__(kubeconfig, url)
         is_secure = self._url.startswith("https")
-        self._tls = client_context(load_config(kubeconfig)) if is_secure else None
+        self._tls = build_client_context(load_config(kubeconfig)) if is_secure else None
         self._soak: Soak | None = None
         self._soaking = AsyncExitStack()
         self._counts: list[int] = []

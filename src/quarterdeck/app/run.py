@@ -14,7 +14,7 @@ from quarterdeck.app.parts import Part, choose, kinds_of
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client
-from quarterdeck.client.config.locate import in_cluster_available, load_config
+from quarterdeck.client.config.locate import is_in_cluster, load_config
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.gc_tuning import tune_gc
@@ -37,7 +37,7 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
     """
     clock, log = SystemClock(), get_logger("run")
     chosen = choose(settings.operators)
-    inside = in_cluster_available()
+    inside = is_in_cluster()
     health = parse_bind(
         settings.health_bind_address,
         settings.health_port,

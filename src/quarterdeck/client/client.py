@@ -138,13 +138,13 @@ class Client:
         options: GetOptions = GetOptions(),
     ) -> Kind:
         """One object. Raises `NotFound`."""
-        return decode(kind, await self._api.get(_path(kind, namespace, name), options))
+        return decode(kind, await self._api.get(_build_path(kind, namespace, name), options))
 
     async def pages(
         self, kind: type[Kind], namespace: str = "", options: ListOptions = ListOptions()
     ) -> AsyncIterator[list[Kind]]:
         """Every object, a page at a time, all from one moment."""
-        async for page in pager.pages(self._api, _path(kind, namespace), options):
+        async for page in pager.iterate_pages(self._api, _build_path(kind, namespace), options):
             yield [decode(kind, item) for item in page.items]
 
     async def list(
@@ -162,8 +162,8 @@ class Client:
         This is one stream. What must survive cuts and 410s uses the runtime's informer.
         """
         async with (
-            self._api.watch(_path(kind, namespace), options) as lines,
-            aclosing(_events(kind, lines)) as events,
+            self._api.watch(_build_path(kind, namespace), options) as lines,
+            aclosing(_decode_events(kind, lines)) as events,
         ):
             yield events
 
@@ -171,7 +171,7 @@ class Client:
         self, obj: Kind, namespace: str = "", options: CreateOptions = CreateOptions()
     ) -> Kind:
         """Add an object; returns what was stored."""
-        path = _path(type(obj), namespace or obj.metadata.namespace)
+        path = _build_path(type(obj), namespace or obj.metadata.namespace)
         return decode(type(obj), await self._api.create(path, encode(obj), options))
 
     async def update(self, obj: Kind, *, manager: str = "") -> Kind:
@@ -209,7 +209,7 @@ class Client:
         manager: str = "",
     ) -> Kind:
         """Change an object by one of the four kinds of patch."""
-        path = _path(type(obj), *obj.key, subresource)
+        path = _build_path(type(obj), *obj.key, subresource)
         options = PatchOptions(field_manager=manager)
         return decode(type(obj), await self._api.patch(path, json.encode(patch), kind, options))
 
@@ -232,7 +232,7 @@ class Client:
             force=force or None,
             dry_run=("All",) if dry_run else (),
         )
-        path = _path(type(obj), *obj.key, subresource)
+        path = _build_path(type(obj), *obj.key, subresource)
         answer = await self._api.patch(path, encode(obj), PatchType.APPLY, options)
         return decode(type(obj), answer)
 
@@ -250,7 +250,7 @@ class Client:
                 precondition = Preconditions(uid=kind.metadata.uid)
                 options = msgspec.structs.replace(options, preconditions=precondition)
             kind = type(kind)
-        await self._api.delete(_path(kind, namespace, name), options)
+        await self._api.delete(_build_path(kind, namespace, name), options)
 
     async def delete_collection(
         self,
@@ -260,18 +260,18 @@ class Client:
         options: DeleteOptions = DeleteOptions(),
     ) -> None:
         """Remove every object of a kind that the selection names, by one request."""
-        await self._api.delete_collection(_path(kind, namespace), selection, options)
+        await self._api.delete_collection(_build_path(kind, namespace), selection, options)
 
     async def get_scale(self, kind: type[Object], name: str, namespace: str = "") -> Scale:
         """How many replicas an object wants and has. Raises `NotFound` if its kind has no scale."""
-        return _scale(await self._api.get(_path(kind, namespace, name, "scale")))
+        return _parse_scale(await self._api.get(_build_path(kind, namespace, name, "scale")))
 
     async def scale(
         self, kind: type[Object], name: str, namespace: str = "", *, replicas: int
     ) -> Scale:
         """Ask for a number of replicas, and change nothing else."""
-        path, body = _path(kind, namespace, name, "scale"), {"spec": {"replicas": replicas}}
-        return _scale(await self._api.patch(path, json.encode(body), PatchType.MERGE))
+        path, body = _build_path(kind, namespace, name, "scale"), {"spec": {"replicas": replicas}}
+        return _parse_scale(await self._api.patch(path, json.encode(body), PatchType.MERGE))
 
     async def version(self) -> dict[str, Any]:
         """What the server says of itself."""
@@ -279,7 +279,9 @@ class Client:
         return answer
 
 
-async def _events(kind: type[Object], lines: AsyncIterator[bytes]) -> AsyncGenerator[Event, None]:
+async def _decode_events(
+    kind: type[Object], lines: AsyncIterator[bytes]
+) -> AsyncGenerator[Event, None]:
     async for line in lines:
         event = decode_event(line)
         match event.type:
@@ -291,14 +293,14 @@ async def _events(kind: type[Object], lines: AsyncIterator[bytes]) -> AsyncGener
                 yield Event(EventType(event.type), decode(kind, event.body))
 
 
-def _scale(answer: bytes) -> Scale:
+def _parse_scale(answer: bytes) -> Scale:
     found = json.decode(answer)
     status = found.get("status") or {}
     wanted = (found.get("spec") or {}).get("replicas", 0)
     return Scale(wanted, status.get("replicas", 0), status.get("selector", ""))
 
 
-def _path(
+def _build_path(
     kind: type[Object], namespace: str, name: str = "", subresource: str = ""
 ) -> ResourcePath:
     info = kind.KIND

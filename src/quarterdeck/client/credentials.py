@@ -46,15 +46,15 @@ class Provider(Protocol):
         ...
 
 
-def provider_for(config: ClusterConfig, clock: Clock) -> Provider:
+def build_provider(config: ClusterConfig, clock: Clock) -> Provider:
     """The provider that a configuration asks for."""
-    provider = _tokens_for(config, clock)
+    provider = _build_token_provider(config, clock)
     if config.exec is None and config.client_certificate.file is not None:
         return CertificateFilesProvider(provider, config, clock)
     return provider
 
 
-def _tokens_for(config: ClusterConfig, clock: Clock) -> Provider:
+def _build_token_provider(config: ClusterConfig, clock: Clock) -> Provider:
     if config.exec is not None:
         return ExecProvider(config.exec, config, clock)
     if config.token_file is not None:

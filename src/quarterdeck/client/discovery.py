@@ -104,7 +104,7 @@ class Discovery:
                 self._remember(each, group_version, frozenset(subresources.get(each.name, ())))
 
     async def _read(self, target: str, form: type[Form]) -> Form:
-        body = await self._transport.send(requests.plain(target))
+        body = await self._transport.send(requests.get_path(target))
         try:
             return msgspec.json.decode(body, type=form)
         except msgspec.DecodeError as error:

@@ -53,7 +53,7 @@ class Intercept:
         self.left = times
         self.seen = 0
 
-    def takes(self, verb: str, path: ResourcePath) -> bool:
+    def matches(self, verb: str, path: ResourcePath) -> bool:
         """Whether the next such call is replaced; counts it."""
         if verb != self.verb or (self.resource and path.resource != self.resource):
             return False
@@ -99,7 +99,7 @@ class InterceptingApi:
         self, path: ResourcePath, options: ListOptions, form: Form
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         async with self._inner.watch(path, options, form=form) as lines:
-            passed = await self._call("watch", path, lambda: _ready(lines))
+            passed = await self._call("watch", path, lambda: _iterate_lines(lines))
             yield passed
 
     def watch(
@@ -166,10 +166,10 @@ class InterceptingApi:
         self, verb: str, path: ResourcePath, proceed: Callable[[], Awaitable[Any]]
     ) -> Any:
         for intercept in self._intercepts:
-            if intercept.takes(verb, path):
+            if intercept.matches(verb, path):
                 return await intercept.replace(Call(verb, path, proceed))
         return await proceed()
 
 
-async def _ready(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _iterate_lines(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     return lines

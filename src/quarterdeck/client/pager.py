@@ -12,7 +12,7 @@ PAGE = 500
 """How many objects a page has unless the caller says otherwise."""
 
 
-async def pages(
+async def iterate_pages(
     api: Reader, path: ResourcePath, options: ListOptions
 ) -> AsyncGenerator[ListPage, None]:
     """Every page; only the first names a resource version, the token stands for it after that."""

@@ -124,4 +124,4 @@ class RawApi:
 
     async def read_path(self, target: str) -> bytes:
         """GET a path that is no resource, such as `/version`."""
-        return await self.transport.send(requests.plain(target))
+        return await self.transport.send(requests.get_path(target))

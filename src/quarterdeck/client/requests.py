@@ -46,7 +46,9 @@ class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def get(path: ResourcePath, options: GetOptions) -> ApiRequest:
     """Read one object."""
-    return ApiRequest(verb="get", method="GET", path=path, target=_target(path, options.build()))
+    return ApiRequest(
+        verb="get", method="GET", path=path, target=_build_target(path, options.build())
+    )
 
 
 def list_(path: ResourcePath, options: ListOptions, form: Form) -> ApiRequest:
@@ -55,7 +57,7 @@ def list_(path: ResourcePath, options: ListOptions, form: Form) -> ApiRequest:
         verb="list",
         method="GET",
         path=path,
-        target=_target(path, options.build()),
+        target=_build_target(path, options.build()),
         headers=_ACCEPT_METADATA_LIST if form is Form.METADATA else _ACCEPT_JSON,
     )
 
@@ -68,7 +70,7 @@ def watch(path: ResourcePath, options: ListOptions, form: Form) -> ApiRequest:
         verb="watch",
         method="GET",
         path=path,
-        target=_target(path, options.build()),
+        target=_build_target(path, options.build()),
         headers=_ACCEPT_METADATA if form is Form.METADATA else _ACCEPT_JSON,
     )
 
@@ -81,7 +83,7 @@ def create(path: ResourcePath, body: bytes, options: CreateOptions) -> ApiReques
         verb="create",
         method="POST",
         path=path,
-        target=_target(path, options.build()),
+        target=_build_target(path, options.build()),
         headers=_JSON_BODY,
         body=body,
     )
@@ -93,7 +95,7 @@ def update(path: ResourcePath, body: bytes, options: UpdateOptions) -> ApiReques
         verb="update",
         method="PUT",
         path=path,
-        target=_target(path, options.build()),
+        target=_build_target(path, options.build()),
         headers=_JSON_BODY,
         body=body,
     )
@@ -105,7 +107,7 @@ def patch(path: ResourcePath, body: bytes, kind: PatchType, options: PatchOption
         verb="patch",
         method="PATCH",
         path=path,
-        target=_target(path, options.build()),
+        target=_build_target(path, options.build()),
         headers=_PATCH_BODY[kind],
         body=body,
     )
@@ -131,13 +133,13 @@ def delete_collection(
         verb="deletecollection",
         method="DELETE",
         path=path,
-        target=_target(path, selection.build()),
+        target=_build_target(path, selection.build()),
         headers=_JSON_BODY,
         body=json.encode(options.to_body()),
     )
 
 
-def plain(target: str, *, accept: str = media.JSON) -> ApiRequest:
+def get_path(target: str, *, accept: str = media.JSON) -> ApiRequest:
     """Read a path that is no resource, such as `/version`."""
     return ApiRequest(
         verb="get",
@@ -148,5 +150,5 @@ def plain(target: str, *, accept: str = media.JSON) -> ApiRequest:
     )
 
 
-def _target(path: ResourcePath, query: str) -> str:
+def _build_target(path: ResourcePath, query: str) -> str:
     return f"{build(path)}?{query}" if query else build(path)

@@ -7,7 +7,7 @@ from quarterdeck.client.errors import ConfigError
 from quarterdeck.kit.pem import load_identity
 
 
-def client_context(
+def build_client_context(
     config: ClusterConfig, *, certificate: bytes = b"", key: bytes = b""
 ) -> ssl.SSLContext | None:
     """The context to reach a server with; None for plain HTTP.
@@ -21,15 +21,15 @@ def client_context(
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    _trust(context, config)
+    _load_authority(context, config)
     certificate = certificate or config.client_certificate.read()
     key = key or config.client_key.read()
     if certificate:
-        _identify(context, certificate, key or certificate)
+        _load_identity(context, certificate, key or certificate)
     return context
 
 
-def _trust(context: ssl.SSLContext, config: ClusterConfig) -> None:
+def _load_authority(context: ssl.SSLContext, config: ClusterConfig) -> None:
     if config.insecure_skip_tls_verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -45,7 +45,7 @@ def _trust(context: ssl.SSLContext, config: ClusterConfig) -> None:
         raise ConfigError(f"cannot read the certificate authority: {error.strerror}") from error
 
 
-def _identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+def _load_identity(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     try:
         load_identity(context, certificate, key)
     except ssl.SSLError as error:

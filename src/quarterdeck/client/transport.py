@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 
 from quarterdeck.client import retry
 from quarterdeck.client.config.cluster import ClusterConfig
-from quarterdeck.client.credentials import Credentials, Provider, provider_for
+from quarterdeck.client.credentials import Credentials, Provider, build_provider
 from quarterdeck.client.errors import ConnectionFailed, RequestTimeout, UntrustedServer
 from quarterdeck.client.interfaces import Exchange, Observer
 from quarterdeck.client.requests import ApiRequest
 from quarterdeck.client.throttle import Throttle
-from quarterdeck.client.tls import client_context
+from quarterdeck.client.tls import build_client_context
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.wire.status import from_response
@@ -42,7 +42,7 @@ class Transport:
         self.config = config
         self.clock = clock or SystemClock()
         self.host = urlsplit(config.server).netloc
-        self._provider = credentials or provider_for(config, self.clock)
+        self._provider = credentials or build_provider(config, self.clock)
         self._network = network
         self._http: http.Client | None = None
         self._streams: http.Client | None = None
@@ -80,14 +80,14 @@ class Transport:
     async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
         """The lines of an answer that goes on, until the server or the caller ends it."""
         response = await self._respond(request)
-        async with response, aclosing(self._lines(request, response)) as lines:
+        async with response, aclosing(self._iterate_lines(request, response)) as lines:
             yield lines
 
     async def open(self, request: ApiRequest) -> http.ClientResponse:
         """The answer itself, for whoever passes it on; the caller closes it."""
         return await self._respond(request)
 
-    async def _lines(
+    async def _iterate_lines(
         self, request: ApiRequest, response: http.ClientResponse
     ) -> AsyncGenerator[bytes, None]:
         with _translated(request, self.config):
@@ -103,7 +103,7 @@ class Transport:
             tries += 1
             credentials = await self._provider.credentials()
             try:
-                response = await self._once(request, credentials)
+                response = await self._send_once(request, credentials)
             except ConnectionFailed:
                 outcome = retry.Outcome(code=0, broken=True)
                 wait = retry.delay_before_retry(outcome, tries=tries, is_read=request.is_read)
@@ -116,7 +116,7 @@ class Transport:
             async with response:
                 if response.status == 401 and not refreshed:
                     refreshed = True
-                    if await self._renewed(credentials):
+                    if await self._refresh_credentials(credentials):
                         continue
                 outcome = retry.Outcome(
                     code=response.status,
@@ -128,13 +128,15 @@ class Transport:
                         raise from_response(response.status, await response.read(_MAX_ERROR_BODY))
             await self.clock.sleep(wait)
 
-    async def _renewed(self, refused: Credentials) -> bool:
+    async def _refresh_credentials(self, refused: Credentials) -> bool:
         """Whether there are others than the refused ones now; many requests ask only once."""
         if await self._provider.credentials() != refused:
             return True
         return await self._provider.refresh()
 
-    async def _once(self, request: ApiRequest, credentials: Credentials) -> http.ClientResponse:
+    async def _send_once(
+        self, request: ApiRequest, credentials: Credentials
+    ) -> http.ClientResponse:
         if self._throttle is not None:
             await self._throttle.admit()
         await self._open_for(credentials)
@@ -197,7 +199,7 @@ class Transport:
         certificate = Credentials(certificate=credentials.certificate, key=credentials.key)
         if self._http is not None and certificate == self._certificate:
             return
-        context = client_context(
+        context = build_client_context(
             self.config, certificate=certificate.certificate, key=certificate.key
         )
         stale = (self._http, self._streams)

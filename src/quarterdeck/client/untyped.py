@@ -41,13 +41,13 @@ class ResourceClient:
         self, name: str, namespace: str = "", options: GetOptions = GetOptions()
     ) -> dict[str, Any]:
         """One object. Raises `NotFound`."""
-        return _document(await self._api.get(self.path(namespace, name), options))
+        return _decode_document(await self._api.get(self.path(namespace, name), options))
 
     async def pages(
         self, namespace: str = "", options: ListOptions = ListOptions()
     ) -> AsyncIterator[list[dict[str, Any]]]:
         """Every object, a page at a time, all from one moment."""
-        async for page in pager.pages(self._api, self.path(namespace), options):
+        async for page in pager.iterate_pages(self._api, self.path(namespace), options):
             envelope = {"apiVersion": page.api_version, "kind": page.kind}
             yield [{**envelope, **json.decode(item)} for item in page.items]
 
@@ -64,7 +64,7 @@ class ResourceClient:
         """Events until the server ends the stream; an ERROR event is raised."""
         async with (
             self._api.watch(self.path(namespace), options) as lines,
-            aclosing(_events(lines)) as events,
+            aclosing(_decode_events(lines)) as events,
         ):
             yield events
 
@@ -76,15 +76,15 @@ class ResourceClient:
     ) -> dict[str, Any]:
         """Add an object; returns what was stored."""
         name = (body.get("metadata") or {}).get("name", "") if self._subresource else ""
-        path = self.path(namespace or _namespace(body), name)
-        return _document(await self._api.create(path, json.encode(body), options))
+        path = self.path(namespace or _get_namespace(body), name)
+        return _decode_document(await self._api.create(path, json.encode(body), options))
 
     async def update(
         self, body: Mapping[str, Any], options: UpdateOptions = UpdateOptions()
     ) -> dict[str, Any]:
         """Replace an object; its resourceVersion, if set, is the precondition."""
-        path = self.path(_namespace(body), body["metadata"]["name"])
-        return _document(await self._api.update(path, json.encode(body), options))
+        path = self.path(_get_namespace(body), body["metadata"]["name"])
+        return _decode_document(await self._api.update(path, json.encode(body), options))
 
     async def patch(
         self,
@@ -97,7 +97,7 @@ class ResourceClient:
     ) -> dict[str, Any]:
         """Change an object by one of the four kinds of patch."""
         path = self.path(namespace, name)
-        return _document(await self._api.patch(path, json.encode(patch), kind, options))
+        return _decode_document(await self._api.patch(path, json.encode(patch), kind, options))
 
     async def apply(
         self, body: Mapping[str, Any], *, manager: str, force: bool = False, dry_run: bool = False
@@ -111,7 +111,7 @@ class ResourceClient:
         return await self.patch(
             body["metadata"]["name"],
             body,
-            namespace=_namespace(body),
+            namespace=_get_namespace(body),
             kind=PatchType.APPLY,
             options=options,
         )
@@ -120,7 +120,7 @@ class ResourceClient:
         self, name: str, namespace: str = "", options: DeleteOptions = DeleteOptions()
     ) -> dict[str, Any]:
         """Remove an object; returns it, or a Status."""
-        return _document(await self._api.delete(self.path(namespace, name), options))
+        return _decode_document(await self._api.delete(self.path(namespace, name), options))
 
     async def delete_collection(
         self,
@@ -130,24 +130,24 @@ class ResourceClient:
     ) -> dict[str, Any]:
         """Remove every object that the selection names; returns a list of them, or a Status."""
         path = self.path(namespace)
-        return _document(await self._api.delete_collection(path, selection, options))
+        return _decode_document(await self._api.delete_collection(path, selection, options))
 
 
-async def _events(
+async def _decode_events(
     lines: AsyncIterator[bytes],
 ) -> AsyncGenerator[tuple[EventType, dict[str, Any]], None]:
     async for line in lines:
         event = decode_event(line)
-        document = _document(event.body)
+        document = _decode_document(event.body)
         if event.type == EventType.ERROR:
             raise from_status(document)
         yield EventType(event.type), document
 
 
-def _document(body: bytes) -> dict[str, Any]:
+def _decode_document(body: bytes) -> dict[str, Any]:
     document: dict[str, Any] = json.decode(body)
     return document
 
 
-def _namespace(body: Mapping[str, Any]) -> str:
+def _get_namespace(body: Mapping[str, Any]) -> str:
     return str((body.get("metadata") or {}).get("namespace") or "")

@@ -47,15 +47,15 @@ def parse(text: str) -> int:
     while position < len(rest):
         match = _PART.match(rest, position)
         if match is None or not (match[1] or match[2]):
-            raise DurationError(_complaint(text, rest[position:]))
-        total += _nanoseconds(match[1], match[2] or "", _UNITS[match[3]])
+            raise DurationError(_explain_invalid(text, rest[position:]))
+        total += _to_nanoseconds(match[1], match[2] or "", _UNITS[match[3]])
         position = match.end()
     if not MINIMUM <= sign * total <= MAXIMUM:
         raise DurationError(f"time: invalid duration {_quote(text)}")
     return sign * total
 
 
-def _nanoseconds(whole: str, fraction: str, unit: int) -> int:
+def _to_nanoseconds(whole: str, fraction: str, unit: int) -> int:
     if len(whole.lstrip("0")) > _MOST_DIGITS:
         return MAXIMUM + 1
     value = int(whole[-_MOST_DIGITS:] or "0") * unit
@@ -65,7 +65,7 @@ def _nanoseconds(whole: str, fraction: str, unit: int) -> int:
     return value
 
 
-def _complaint(text: str, rest: str) -> str:
+def _explain_invalid(text: str, rest: str) -> str:
     number = re.match(r"[0-9.]*", rest)
     after = rest[number.end() :] if number else rest
     if number and number[0].strip("."):
@@ -88,16 +88,16 @@ def format_duration(nanoseconds: int) -> str:
     if rest < SECOND:
         for name, unit in (("ns", NANOSECOND), ("µs", MICROSECOND), ("ms", MILLISECOND)):
             if rest < unit * 1000:
-                return f"{sign}{_decimal(rest, unit)}{name}"
+                return f"{sign}{_format_decimal(rest, unit)}{name}"
     hours, rest = divmod(rest, HOUR)
     minutes, rest = divmod(rest, MINUTE)
-    text = f"{_decimal(rest, SECOND)}s"
+    text = f"{_format_decimal(rest, SECOND)}s"
     if hours or minutes:
         text = f"{minutes}m{text}"
     return f"{sign}{hours}h{text}" if hours else f"{sign}{text}"
 
 
-def _decimal(value: int, unit: int) -> str:
+def _format_decimal(value: int, unit: int) -> str:
     whole, fraction = divmod(value, unit)
     if not fraction:
         return str(whole)

@@ -50,13 +50,13 @@ class _Pairs(dict[str, Any]):
     twice: tuple[str, ...]
 
 
-def duplicate_keys(text: bytes | str) -> list[str]:
+def find_duplicate_keys(text: bytes | str) -> list[str]:
     """The paths of object keys that stand more than once, such as `spec.size`.
 
     Fast readers keep the last value silently; strict field validation must not.
     """
     try:
-        document = json.loads(text, object_pairs_hook=_pairs)
+        document = json.loads(text, object_pairs_hook=_collect_pairs)
     except (ValueError, RecursionError):
         return []
     found: list[str] = []
@@ -64,7 +64,7 @@ def duplicate_keys(text: bytes | str) -> list[str]:
     return found
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> _Pairs:
+def _collect_pairs(pairs: list[tuple[str, Any]]) -> _Pairs:
     result = _Pairs(pairs)
     result.twice = ()
     if len(result) != len(pairs):

@@ -17,15 +17,15 @@ def load_identity(context: ssl.SSLContext, certificate: bytes, key: bytes) -> No
     Raises:
         ssl.SSLError: if they are not PEM, or do not fit together.
     """
-    with _as_file(certificate) as certificate_path, _as_file(key) as key_path:
+    with _to_file(certificate) as certificate_path, _to_file(key) as key_path:
         context.load_cert_chain(certificate_path, key_path)
 
 
 @contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
+def _to_file(content: bytes) -> Iterator[str]:
     """A path to read it from, in memory where the system has such files, else in a private one."""
     if not (sys.platform == "linux" and os.path.isdir("/proc/self/fd")):
-        with _on_disk(content) as path:
+        with _find_on_disk(content) as path:
             yield path
         return
     with open(os.memfd_create("quarterdeck"), "wb", buffering=0) as file:
@@ -34,7 +34,7 @@ def _as_file(content: bytes) -> Iterator[str]:
 
 
 @contextmanager
-def _on_disk(content: bytes) -> Iterator[str]:
+def _find_on_disk(content: bytes) -> Iterator[str]:
     import tempfile  # with what it imports, half a megabyte that few need
 
     with tempfile.TemporaryDirectory(prefix="quarterdeck-") as folder:

@@ -11,7 +11,7 @@ class ProtobufError(ValueError):
     """Raised when bytes are not what they are declared to be."""
 
 
-def fields(data: Any) -> list[tuple[int, Any]]:
+def iterate_fields(data: Any) -> list[tuple[int, Any]]:
     """Number and raw value of each field: a varint as int, all else as a piece of `data`.
 
     Give a `memoryview` to avoid copies. Keys and lengths of one byte, nearly all of them, are read
@@ -29,13 +29,13 @@ def fields(data: Any) -> list[tuple[int, Any]]:
         if key < 0x80:
             position += 1
         else:
-            key, position = _varint(data, position)
+            key, position = _read_varint(data, position)
         wire = key & 7
         if wire == _VARINT:
-            value, position = _varint(data, position)
+            value, position = _read_varint(data, position)
             found.append((key >> 3, value))
             continue
-        start, size = _extent(data, position, wire)
+        start, size = _find_extent(data, position, wire)
         position = start + size
         if position > end:
             raise ProtobufError("unexpected EOF")
@@ -43,19 +43,19 @@ def fields(data: Any) -> list[tuple[int, Any]]:
     return found
 
 
-def _extent(data: Any, position: int, wire: int) -> tuple[int, int]:
+def _find_extent(data: Any, position: int, wire: int) -> tuple[int, int]:
     """Where a value that is not a varint begins, and how long it is."""
     if wire == _BYTES:
         if position < len(data) and (size := data[position]) < 0x80:
             return position + 1, size
-        size, position = _varint(data, position)
+        size, position = _read_varint(data, position)
         return position, size
     if wire in (_FIXED64, _FIXED32):
         return position, 8 if wire == _FIXED64 else 4
     raise ProtobufError(f"protobuf: wire type {wire} is not supported")
 
 
-def _varint(data: Any, position: int) -> tuple[int, int]:
+def _read_varint(data: Any, position: int) -> tuple[int, int]:
     result = shift = 0
     while True:
         if position >= len(data):
@@ -70,7 +70,7 @@ def _varint(data: Any, position: int) -> tuple[int, int]:
             raise ProtobufError("proto: integer overflow")
 
 
-def text(value: Any) -> str:
+def read_text(value: Any) -> str:
     """A string field."""
     try:
         return str(value, "utf-8")
@@ -78,34 +78,34 @@ def text(value: Any) -> str:
         raise ProtobufError("proto: a string field does not hold a UTF-8 string") from None
 
 
-def unsigned(value: Any) -> int:
+def read_unsigned(value: Any) -> int:
     """A number as it stands."""
     if not isinstance(value, int):
         raise ProtobufError("proto: wrong wireType: a number is not a varint")
     return value
 
 
-def signed(value: Any) -> int:
+def read_signed(value: Any) -> int:
     """A number in two's complement."""
-    number = unsigned(value)
+    number = read_unsigned(value)
     return number - 2**64 if number >= 2**63 else number
 
 
-def boolean(value: Any) -> bool:
+def read_bool(value: Any) -> bool:
     """A truth value."""
-    return unsigned(value) != 0
+    return read_unsigned(value) != 0
 
 
-def raw_bytes(value: Any) -> bytes:
+def read_bytes(value: Any) -> bytes:
     """The bytes of a length-delimited or fixed field."""
     if isinstance(value, int):
         raise ProtobufError("proto: wrong wireType: a number stands where bytes are")
     return bytes(value)
 
 
-def double(value: Any) -> float:
+def read_double(value: Any) -> float:
     """A 64-bit float."""
-    data = raw_bytes(value)
+    data = read_bytes(value)
     if len(data) != 8:
         raise ProtobufError("proto: wrong wireType: a double has eight bytes")
     return float(struct.unpack("<d", data)[0])

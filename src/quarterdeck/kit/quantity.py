@@ -59,11 +59,11 @@ class Quantity:
         """
         match = _SHAPE.fullmatch(text)
         if match is None or not (match[2] or match[3]):
-            raise QuantityError(_complaint(text))
+            raise QuantityError(_explain_invalid(text))
         sign, whole, fraction, suffix = match.groups()
         if len(text) > _MOST_DIGITS:
-            whole, fraction = _shortened(whole, fraction or "")
-        factor_up, factor_down, notation = _scale(suffix, text)
+            whole, fraction = _strip_zeros(whole, fraction or "")
+        factor_up, factor_down, notation = _find_scale(suffix, text)
         digits = int((whole + (fraction or "")) or "0") * factor_up * _NANO
         nano = -(-digits // (factor_down * 10 ** len(fraction or "")))
         return cls(-nano if sign == "-" else nano, notation)
@@ -77,8 +77,8 @@ class Quantity:
         if self.nano == 0:
             return "0"
         if self.notation is Notation.BINARY and abs(self.nano) >= 1024 * _NANO:
-            return _binary_text(self.nano)
-        return _decimal_text(self.nano, exponent=self.notation is Notation.EXPONENT)
+            return _format_binary(self.nano)
+        return _format_decimal(self.nano, exponent=self.notation is Notation.EXPONENT)
 
     def __repr__(self) -> str:
         return f"Quantity({str(self)!r})"
@@ -130,7 +130,7 @@ class Quantity:
         return self.nano / _NANO
 
 
-def _scale(suffix: str, text: str) -> tuple[int, int, Notation]:
+def _find_scale(suffix: str, text: str) -> tuple[int, int, Notation]:
     """What the digits are multiplied and divided by."""
     if (power := _BINARY.get(suffix)) is not None:
         return 1024**power, 1, Notation.BINARY
@@ -139,12 +139,12 @@ def _scale(suffix: str, text: str) -> tuple[int, int, Notation]:
     if suffix[1:] and suffix[0] in "eE" and suffix[1:] != "i":
         exponent = int(suffix[1 : _MOST_DIGITS + 1])
         if abs(exponent) > 2**31:
-            raise QuantityError(_complaint(text))
+            raise QuantityError(_explain_invalid(text))
         return *_ten(max(-60, min(60, exponent))), Notation.EXPONENT
-    raise QuantityError(_complaint(text))
+    raise QuantityError(_explain_invalid(text))
 
 
-def _shortened(whole: str, fraction: str) -> tuple[str, str]:
+def _strip_zeros(whole: str, fraction: str) -> tuple[str, str]:
     """The same number as far as anybody can tell: too large stays so, the rest is rounded up."""
     whole = whole.lstrip("0")
     if len(whole) > _MOST_DIGITS:
@@ -157,7 +157,7 @@ def _ten(exponent: int) -> tuple[int, int]:
     return (10**exponent, 1) if exponent >= 0 else (1, 10**-exponent)
 
 
-def _complaint(text: str) -> str:
+def _explain_invalid(text: str) -> str:
     if not text:
         return "quantities must not be empty: write a number such as 500m or 1Gi"
     return (
@@ -171,7 +171,7 @@ def _round_away(value: int, unit: int) -> int:
     return -magnitude if value < 0 else magnitude
 
 
-def _binary_text(nano: int) -> str:
+def _format_binary(nano: int) -> str:
     value = _round_away(nano, _NANO)
     power = 0
     while power < 6 and value % 1024 == 0:
@@ -180,7 +180,7 @@ def _binary_text(nano: int) -> str:
     return f"{value}{_BINARY_SUFFIX[power]}"
 
 
-def _decimal_text(nano: int, *, exponent: bool) -> str:
+def _format_decimal(nano: int, *, exponent: bool) -> str:
     value, power = nano, -9
     while power < 18 and value % 1000 == 0:
         value //= 1000

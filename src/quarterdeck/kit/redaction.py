@@ -48,13 +48,13 @@ class Secret(Generic[Value]):
 
 def redact(text: str) -> str:
     """Take passwords, tokens, keys and credentials in URLs out of a text."""
-    for pattern in _patterns():
+    for pattern in _compile_patterns():
         text = pattern.sub(_mask, text)
     return text
 
 
 @functools.cache
-def _patterns() -> list[re.Pattern[str]]:
+def _compile_patterns() -> list[re.Pattern[str]]:
     """Compiled when something goes wrong for the first time, which costs a millisecond."""
     return [re.compile(pattern) for pattern in _PATTERNS]
 

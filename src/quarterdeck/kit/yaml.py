@@ -55,7 +55,7 @@ def load_all(text: str | bytes) -> Iterator[Any]:
 
     try:
         text = text.decode() if isinstance(text, bytes) else text
-        loader = _loader_class()(text)
+        loader = _build_loader_class()(text)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise YamlError(str(error).splitlines()[0]) from error
     reader = _Reader(limit=max(MAX_ALIASED, 2 * len(text)))
@@ -88,7 +88,7 @@ def dump(document: object) -> str:
     return str(
         yaml.dump(
             document,
-            Dumper=_dumper_class(),
+            Dumper=_build_dumper_class(),
             default_flow_style=False,
             sort_keys=False,
             allow_unicode=True,
@@ -103,14 +103,14 @@ def dump_all(documents: Iterable[object]) -> str:
 
 
 @functools.cache
-def _loader_class() -> Any:
+def _build_loader_class() -> Any:
     import yaml
 
     return yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader
 
 
 @functools.cache
-def _dumper_class() -> Any:
+def _build_dumper_class() -> Any:
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -154,11 +154,11 @@ def _check_depth(text: str) -> None:
     import yaml
 
     depth = 0
-    for event in yaml.parse(text, Loader=_loader_class()):
+    for event in yaml.parse(text, Loader=_build_loader_class()):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise _error(event, f"nested deeper than {MAX_DEPTH} levels")
+                raise _build_error(event, f"nested deeper than {MAX_DEPTH} levels")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -172,12 +172,12 @@ class _Reader:
     def construct(self, node: Any, depth: int) -> Any:
         self._left -= 1
         if self._left < 0:
-            raise _error(node, "the text contains excessive aliasing")
+            raise _build_error(node, "the text contains excessive aliasing")
         if depth > MAX_DEPTH:
-            raise _error(node, f"nested deeper than {MAX_DEPTH} levels")
+            raise _build_error(node, f"nested deeper than {MAX_DEPTH} levels")
         match node.id:
             case "scalar":
-                return _scalar(node)
+                return _read_scalar(node)
             case "sequence":
                 return [self.construct(item, depth + 1) for item in node.value]
             case _:
@@ -188,22 +188,22 @@ class _Reader:
         merged: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.id != "scalar":
-                raise _error(key_node, "a key must be a scalar")
+                raise _build_error(key_node, "a key must be a scalar")
             value = self.construct(value_node, depth + 1)
             if key_node.value == "<<" and not key_node.style:
                 for part in value if isinstance(value, list) else [value]:
                     if not isinstance(part, dict):
-                        raise _error(value_node, "<< takes a map, or a list of maps")
+                        raise _build_error(value_node, "<< takes a map, or a list of maps")
                     merged = {**part, **merged}
                 continue
-            key = _key(_scalar(key_node), key_node)
+            key = _read_key(_read_scalar(key_node), key_node)
             if key in result:
-                raise _error(key_node, f'key "{key}" already set in map')
+                raise _build_error(key_node, f'key "{key}" already set in map')
             result[key] = value
         return {**merged, **result} if merged else result
 
 
-def _key(value: Any, node: Any) -> str:
+def _read_key(value: Any, node: Any) -> str:
     """Keys are strings in JSON; `on:` and `80:` are legal YAML."""
     match value:
         case str():
@@ -216,12 +216,12 @@ def _key(value: Any, node: Any) -> str:
             return "null"
 
 
-def _scalar(node: Any) -> Any:
+def _read_scalar(node: Any) -> Any:
     if node.style in _QUOTED or node.tag in _TEXT_TAGS:
         return node.value
     value = _resolve(node.value)
     if isinstance(value, float) and not math.isfinite(value):
-        raise _error(node, f"{node.value} cannot be represented in JSON")
+        raise _build_error(node, f"{node.value} cannot be represented in JSON")
     return value
 
 
@@ -235,39 +235,45 @@ def _resolve(text: str) -> Any:
         return False
     if text[0] in "-+.0123456789":
         if _INTEGER.match(text):
-            return _integer(text)
+            return _read_integer(text)
         if _FLOAT.match(text):
-            return _float(text)
+            return _read_float(text)
     return text
 
 
-def _integer(text: str) -> int | float | str:
+def _read_integer(text: str) -> int | float | str:
     """An integer of 64 bits; a longer one is a float, and text where it is not even that."""
     sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.lstrip("+"))
     digits = digits.replace("_", "")
     prefix = digits[:2].lower()
     base = {"0b": 2, "0x": 16, "0o": 8}.get(prefix, 8 if digits[:1] == "0" else 10)
     if base == 10 and len(digits) > 20:
-        return _long(text)
+        return _read_long_integer(text)
     try:
         value = sign * int(digits[2:] if prefix in ("0b", "0x", "0o") else digits, base)
     except ValueError:  # a prefix, and only underscores behind it
         return text
-    return value if _SMALLEST <= value <= _BIGGEST else _long(text) if base == 10 else text
+    return (
+        value
+        if _SMALLEST <= value <= _BIGGEST
+        else _read_long_integer(text)
+        if base == 10
+        else text
+    )
 
 
-def _long(text: str) -> float | str:
+def _read_long_integer(text: str) -> float | str:
     value = float(text.replace("_", ""))
     return value if math.isfinite(value) else text
 
 
-def _float(text: str) -> float | int:
+def _read_float(text: str) -> float | int:
     lowered = text.lower()
     if lowered.endswith(("inf", "nan")):
         return float(lowered.replace(".", ""))
     return float(text)
 
 
-def _error(node: Any, problem: str) -> YamlError:
+def _build_error(node: Any, problem: str) -> YamlError:
     mark = node.start_mark
     return YamlError(problem, line=mark.line + 1, column=mark.column + 1)

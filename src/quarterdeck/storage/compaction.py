@@ -31,15 +31,15 @@ class Compactor:
         self.target = compacted
         """Nothing before this revision may be read any more."""
 
-    def grown(self, revision: int) -> None:
+    def note_growth(self, revision: int) -> None:
         """Begin if more than enough history has gathered."""
         retain = self._retain
         if retain is not None and revision - self.target > retain + retain // SLACK:
-            self._aim(revision - retain)
+            self._choose_target(revision - retain)
 
     async def compact(self, before: int) -> None:
         """Forget what is superseded before a revision, and wait until it is done."""
-        self._aim(before)
+        self._choose_target(before)
         if self._reached < before:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append((before, waiter))
@@ -50,7 +50,7 @@ class Compactor:
         self._is_closed = True
         self._settle(self._reached, Closed("compaction cancelled: the store is closed"))
 
-    def _aim(self, target: int) -> None:
+    def _choose_target(self, target: int) -> None:
         # Readers are told first: they never see a history with holes.
         if target > self.target:
             self.target = target
@@ -60,9 +60,9 @@ class Compactor:
     def _step(self) -> None:
         if not self._is_running and not self._is_closed and self._reached < self.target:
             self._is_running = True
-            self._log.compact(self._reached, self.target, self._stepped)
+            self._log.compact(self._reached, self.target, self._on_step_done)
 
-    def _stepped(self, reached: int, error: StorageError | None) -> None:
+    def _on_step_done(self, reached: int, error: StorageError | None) -> None:
         self._is_running = False
         self._reached = reached
         self._settle(reached, error)

@@ -79,9 +79,9 @@ class Watcher:
             if self._is_closed:
                 raise StopAsyncIteration
             if self._catch_up is not None:
-                batch = await self._older(self._catch_up)
+                batch = await self._read_older(self._catch_up)
             elif self._owes_turn:
-                batch = await self._give_turn()
+                batch = await self._yield_turn()
             elif self._backlog or self._buffer:
                 batch = self._take()
             else:
@@ -106,11 +106,11 @@ class Watcher:
         self._owes_turn = self._catch_up is not None
         self._catch_up = None
         self._is_attached = True
-        self._backlog = self._relevant(recent(self._position))
+        self._backlog = self._select_relevant(recent(self._position))
 
     def offer(self, events: Sequence[StoreEvent]) -> bool:
         """Queue newly committed events; False if the watcher cannot take them any more."""
-        relevant = self._relevant(events)
+        relevant = self._select_relevant(events)
         if not relevant:
             return True
         if len(self._buffer) + len(relevant) > self._limit and self._buffer:
@@ -120,7 +120,7 @@ class Watcher:
         self._wake()
         return True
 
-    def _relevant(self, events: Sequence[StoreEvent]) -> list[StoreEvent]:
+    def _select_relevant(self, events: Sequence[StoreEvent]) -> list[StoreEvent]:
         resource, namespace, position = self.resource, self.namespace, self._position
         return [
             event
@@ -130,7 +130,7 @@ class Watcher:
             and (namespace is None or event.key.namespace == namespace)
         ]
 
-    async def _older(self, catch_up: CatchUp) -> list[StoreEvent]:
+    async def _read_older(self, catch_up: CatchUp) -> list[StoreEvent]:
         try:
             page = await catch_up(self._position)
         except StorageError as error:
@@ -140,7 +140,7 @@ class Watcher:
             if not self._is_closed:
                 self._hub.attach(self)
             return []
-        batch = self._relevant(page)
+        batch = self._select_relevant(page)
         self._position = page[-1].revision
         return batch
 
@@ -174,7 +174,7 @@ class Watcher:
             self._waiter = None
         return []
 
-    async def _give_turn(self) -> list[StoreEvent]:
+    async def _yield_turn(self) -> list[StoreEvent]:
         """Let whoever is ready run before the next slice."""
         self._owes_turn = False
         asyncio.get_running_loop().call_soon(self._wake)

@@ -131,7 +131,7 @@ class Sequencer:
             value=encode(revision),
             _facts=self._facts if facts is None else facts,
         )
-        return self._decide(StoreEvent(revision, key, before=before, after=entry))
+        return self._append(StoreEvent(revision, key, before=before, after=entry))
 
     def delete(self, key: StoreKey, encode: Encode, *, expected: int | None) -> Ticket:
         """Decide to delete what is there."""
@@ -140,7 +140,7 @@ class Sequencer:
             raise RevisionConflict(key, expected, 0)
         tombstone = encode(self._next)
         event = StoreEvent(self._next, key, before=before, after=None, tombstone=tombstone)
-        return self._decide(event)
+        return self._append(event)
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -176,7 +176,7 @@ class Sequencer:
             raise RevisionConflict(key, expected, current)
         return before
 
-    def _decide(self, event: StoreEvent) -> Ticket:
+    def _append(self, event: StoreEvent) -> Ticket:
         # `encode` ran before this line: if it failed, no revision was used.
         ticket = Ticket(event, self._unit)
         self._next = event.revision + 1
@@ -195,7 +195,7 @@ class Sequencer:
         count = self._batch_length()
         self._committing = self._gathering[:count]
         del self._gathering[:count]
-        self._log.commit([ticket.event for ticket in self._committing], self._committed)
+        self._log.commit([ticket.event for ticket in self._committing], self._on_committed)
 
     def _batch_length(self) -> int:
         size = 0
@@ -212,7 +212,7 @@ class Sequencer:
             count += 1
         return count
 
-    def _committed(self, error: StorageError | None) -> None:
+    def _on_committed(self, error: StorageError | None) -> None:
         batch = self._committing
         if error is None:
             self._accept([ticket.event for ticket in batch])

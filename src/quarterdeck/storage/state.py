@@ -1,6 +1,6 @@
 """The current state: sorted, in memory, copied on write.
 
-Each resource is a shelf: a sorted list of chunks of at most `CHUNK` entries. Dict, shelf and chunk
+The entries of a resource are a sorted list of chunks of at most `CHUNK`. Dict, list and chunk
 each carry the token of the state that may change them in place. Taking a snapshot hands the
 present tree to the snapshot and gives the state a new token, so the next write copies what it
 touches (one chunk and two short lists of pointers) and the snapshot stays as it was. A snapshot
@@ -28,7 +28,7 @@ class _Chunk:
         self.entries = entries
 
 
-class _Shelf:
+class _SortedEntries:
     """The entries of one resource."""
 
     __slots__ = ("chunks", "firsts", "owner", "size")
@@ -42,17 +42,19 @@ class _Shelf:
         self.size = size
 
     @classmethod
-    def of(cls, owner: object, entries: list[Entry]) -> "_Shelf":
-        """A shelf of entries that are sorted already."""
+    def of(cls, owner: object, entries: list[Entry]) -> "_SortedEntries":
+        """Take over entries that are sorted already."""
         parts = [entries[i : i + CHUNK] for i in range(0, len(entries), CHUNK)]
         chunks = [_Chunk(owner, [entry.key for entry in part], part) for part in parts]
         firsts = [chunk.keys[0] for chunk in chunks]
         return cls(owner, firsts=firsts, chunks=chunks, size=len(entries))
 
-    def owned_by(self, owner: object) -> "_Shelf":
+    def copy_for(self, owner: object) -> "_SortedEntries":
         if self.owner is owner:
             return self
-        return _Shelf(owner, firsts=self.firsts.copy(), chunks=self.chunks.copy(), size=self.size)
+        return _SortedEntries(
+            owner, firsts=self.firsts.copy(), chunks=self.chunks.copy(), size=self.size
+        )
 
     def get(self, key: StoreKey) -> Entry | None:
         index = bisect_right(self.firsts, key) - 1
@@ -113,8 +115,8 @@ class _Shelf:
         elif at == 0:
             self.firsts[index] = chunk.keys[0]
 
-    def entries_from(self, start: StoreKey) -> Iterator[Entry]:
-        """All entries at or after a key, in order. The shelf must not change meanwhile."""
+    def iterate_from(self, start: StoreKey) -> Iterator[Entry]:
+        """All entries at or after a key, in order. The entries must not change meanwhile."""
         index = max(0, bisect_right(self.firsts, start) - 1)
         for number in range(index, len(self.chunks)):
             chunk = self.chunks[number]
@@ -154,20 +156,20 @@ class _Shelf:
 class Snapshot:
     """The state at one revision. It never changes, and holds no more than it still needs."""
 
-    __slots__ = ("_shelves", "revision")
+    __slots__ = ("_resources", "revision")
 
-    def __init__(self, shelves: dict[str, _Shelf], revision: int) -> None:
-        self._shelves = shelves
+    def __init__(self, shelves: dict[str, _SortedEntries], revision: int) -> None:
+        self._resources = shelves
         self.revision = revision
 
     def get(self, key: StoreKey) -> Entry | None:
         """The entry of a key, if there is one."""
-        shelf = self._shelves.get(key.resource)
-        return None if shelf is None else shelf.get(key)
+        entries = self._resources.get(key.resource)
+        return None if entries is None else entries.get(key)
 
     def resources(self) -> list[str]:
         """The resources that have entries."""
-        return sorted(name for name, shelf in self._shelves.items() if shelf.size)
+        return sorted(name for name, entries in self._resources.items() if entries.size)
 
     def range(
         self,
@@ -182,11 +184,11 @@ class Snapshot:
         `namespace` None means all; `after` is the (namespace, name) of the last entry of the page
         before, itself left out.
         """
-        shelf = self._shelves.get(resource)
-        if shelf is None or limit == 0:
+        entries = self._resources.get(resource)
+        if entries is None or limit == 0:
             return
-        left = shelf.size if limit is None else limit
-        for entry in shelf.entries_from(_start(resource, namespace, after=after)):
+        left = entries.size if limit is None else limit
+        for entry in entries.iterate_from(_find_start(resource, namespace, after=after)):
             if namespace is not None and entry.key.namespace != namespace:
                 return
             yield entry
@@ -198,24 +200,24 @@ class Snapshot:
         self, resource: str, namespace: str | None = None, *, after: tuple[str, str] | None = None
     ) -> int:
         """How many entries `range` would give without a limit; does not walk them."""
-        shelf = self._shelves.get(resource)
-        if shelf is None:
+        entries = self._resources.get(resource)
+        if entries is None:
             return 0
-        end = shelf.size
+        end = entries.size
         if namespace is not None:
-            end = shelf.rank(StoreKey(resource, _next(namespace), ""))
-        return max(0, end - shelf.rank(_start(resource, namespace, after=after)))
+            end = entries.rank(StoreKey(resource, _find_successor(namespace), ""))
+        return max(0, end - entries.rank(_find_start(resource, namespace, after=after)))
 
 
 class State:
     """The newest state; changes with every committed event."""
 
-    __slots__ = ("_owner", "_shelves", "_shelves_owner")
+    __slots__ = ("_owner", "_resources", "_resources_owner")
 
-    def __init__(self, shelves: dict[str, _Shelf] | None = None) -> None:
+    def __init__(self, shelves: dict[str, _SortedEntries] | None = None) -> None:
         self._owner: object = object()
-        self._shelves: dict[str, _Shelf] = shelves or {}
-        self._shelves_owner: object = None if shelves else self._owner
+        self._resources: dict[str, _SortedEntries] = shelves or {}
+        self._resources_owner: object = None if shelves else self._owner
 
     @classmethod
     def load(cls, entries: Iterable[Entry]) -> "State":
@@ -230,33 +232,35 @@ class State:
             rows.append((f"{key.namespace}\0{key.name}", entry))
         for resource, rows in grouped.items():
             rows.sort()
-            state._shelves[resource] = _Shelf.of(state._owner, [entry for _, entry in rows])
+            state._resources[resource] = _SortedEntries.of(
+                state._owner, [entry for _, entry in rows]
+            )
         return state
 
     def get(self, key: StoreKey) -> Entry | None:
         """The entry of a key, if there is one."""
-        shelf = self._shelves.get(key.resource)
-        return None if shelf is None else shelf.get(key)
+        entries = self._resources.get(key.resource)
+        return None if entries is None else entries.get(key)
 
     def put(self, entry: Entry) -> None:
         """Add an entry, or replace the one its key had."""
-        self._shelf(entry.key.resource).put(entry)
+        self._entries_to_write(entry.key.resource).put(entry)
 
     def remove(self, key: StoreKey) -> None:
         """Forget a key."""
-        self._shelf(key.resource).remove(key)
+        self._entries_to_write(key.resource).remove(key)
 
     def snapshot(self, revision: int) -> Snapshot:
         """Freeze the present tree; later writes copy what they touch."""
         self._owner = object()
-        return Snapshot(self._shelves, revision)
+        return Snapshot(self._resources, revision)
 
     def rewound(self, events: Iterable[StoreEvent], revision: int) -> Snapshot:
         """The state before some events, the newest of which is the last one applied here."""
         firsts: dict[StoreKey, Entry | None] = {}
         for event in events:
             firsts.setdefault(event.key, event.before)
-        past = State(self.snapshot(revision)._shelves)
+        past = State(self.snapshot(revision)._resources)
         for key, before in firsts.items():
             if before is None:
                 past.remove(key)
@@ -264,30 +268,30 @@ class State:
                 past.put(before)
         return past.snapshot(revision)
 
-    def _shelf(self, resource: str) -> _Shelf:
+    def _entries_to_write(self, resource: str) -> _SortedEntries:
         owner = self._owner
-        if self._shelves_owner is not owner:
-            self._shelves = self._shelves.copy()
-            self._shelves_owner = owner
-        shelf = self._shelves.get(resource)
-        if shelf is None:
-            shelf = _Shelf(owner, firsts=[], chunks=[], size=0)
-        elif shelf.owner is not owner:
-            shelf = shelf.owned_by(owner)
+        if self._resources_owner is not owner:
+            self._resources = self._resources.copy()
+            self._resources_owner = owner
+        entries = self._resources.get(resource)
+        if entries is None:
+            entries = _SortedEntries(owner, firsts=[], chunks=[], size=0)
+        elif entries.owner is not owner:
+            entries = entries.copy_for(owner)
         else:
-            return shelf
-        self._shelves[resource] = shelf
-        return shelf
+            return entries
+        self._resources[resource] = entries
+        return entries
 
 
-def _next(text: str) -> str:
+def _find_successor(text: str) -> str:
     """The smallest string after a given one."""
     return text + "\0"
 
 
-def _start(resource: str, namespace: str | None, *, after: tuple[str, str] | None) -> StoreKey:
+def _find_start(resource: str, namespace: str | None, *, after: tuple[str, str] | None) -> StoreKey:
     """The first key a range may contain."""
     start = StoreKey(resource, namespace or "", "")
     if after is None:
         return start
-    return max(start, StoreKey(resource, after[0], _next(after[1])))
+    return max(start, StoreKey(resource, after[0], _find_successor(after[1])))

@@ -13,7 +13,7 @@ from quarterdeck.storage.hub import SLICE, Hub, Watcher
 from quarterdeck.storage.log import Log
 from quarterdeck.storage.sequencer import Sequencer, Ticket
 from quarterdeck.storage.state import Snapshot, State
-from quarterdeck.storage.types import ANY, Derive, Encode, Entry, StoreEvent, StoreKey, lazy_facts
+from quarterdeck.storage.types import ANY, Derive, Encode, Entry, StoreEvent, StoreKey, defer_facts
 
 __all__ = ["Statistics", "Store", "Subscriber"]
 
@@ -69,7 +69,7 @@ class Store:
         self._past: OrderedDict[int, Snapshot] = OrderedDict()
         self._is_closed = False
         self._sequencer = Sequencer(
-            state, log, revision=revision, facts=lazy_facts(derive), publish=self._publish
+            state, log, revision=revision, facts=defer_facts(derive), publish=self._publish
         )
 
     @property
@@ -178,7 +178,7 @@ class Store:
             namespace=namespace,
             after=after,
             buffer=buffer,
-            catch_up=self._older if is_old else None,
+            catch_up=self._read_older if is_old else None,
         )
         if not is_old:
             self._hub.attach(watcher)
@@ -236,7 +236,7 @@ class Store:
                 # The write is durable: whoever listens may not undo it, nor stop the others.
                 context = {"message": "a storage subscriber failed", "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)
-        self._compactor.grown(self._revision)
+        self._compactor.note_growth(self._revision)
 
     def _forget(self, before: int) -> None:
         self._history.forget(before)
@@ -260,7 +260,7 @@ class Store:
             self._past.popitem(last=False)
         return past
 
-    async def _older(self, position: int) -> list[StoreEvent]:
+    async def _read_older(self, position: int) -> list[StoreEvent]:
         if position < self.compacted:
             raise Compacted(position, self.compacted)
         if position >= self._history.floor:

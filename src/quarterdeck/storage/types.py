@@ -89,6 +89,6 @@ class StoreEvent(msgspec.Struct, frozen=True, gc=False, eq=False):
         return f"StoreEvent({self.revision}, {verb} {self.key})"
 
 
-def lazy_facts(derive: Derive | None) -> object:
+def defer_facts(derive: Derive | None) -> object:
     """What to give an `Entry` as facts so that they are derived when first asked for."""
     return None if derive is None else _Underived(derive)

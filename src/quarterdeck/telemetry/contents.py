@@ -44,7 +44,7 @@ def check_alloy(contents: str) -> list[Finding]:
     seen: set[tuple[str, str]] = set()
     for statement in statements:
         line, column = statement.where.position
-        problem = _statement_problem(statement, seen)
+        problem = _check_statement(statement, seen)
         if problem:
             findings.append(Finding(message=problem, line=line, column=column))
     if not statements:
@@ -54,7 +54,7 @@ def check_alloy(contents: str) -> list[Finding]:
     return findings
 
 
-def _statement_problem(statement: object, seen: set[tuple[str, str]]) -> str:
+def _check_statement(statement: object, seen: set[tuple[str, str]]) -> str:
     if not isinstance(statement, Block):
         return f"the attribute {getattr(statement, 'name', '')!r} cannot stand outside a block"
     if statement.name in _SERVICE_BLOCKS:
@@ -66,12 +66,12 @@ def _statement_problem(statement: object, seen: set[tuple[str, str]]) -> str:
     return ""
 
 
-def same(left: str, right: str, config_type: ConfigType) -> bool:
+def is_equivalent(left: str, right: str, config_type: ConfigType) -> bool:
     """Whether two contents mean the same, whatever their formatting."""
     if left == right:
         return True
     if config_type is ConfigType.ALLOY:
-        return parser.same(left, right)
+        return parser.is_equivalent(left, right)
     try:
         return bool(yaml.load(left) == yaml.load(right))
     except yaml.YamlError:

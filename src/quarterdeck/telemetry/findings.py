@@ -25,6 +25,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place}{self.message}"
 
 
-def errors(findings: list[Finding]) -> list[Finding]:
+def select_errors(findings: list[Finding]) -> list[Finding]:
     """Those that stop a pipeline."""
     return [each for each in findings if each.severity is Severity.ERROR]

@@ -115,7 +115,7 @@ def match_all(matchers: Sequence[Matcher], attributes: Mapping[str, str]) -> boo
     return bool(matchers) and all(each.matches(attributes) for each in matchers)
 
 
-def canonical(texts: Iterable[str]) -> frozenset[str]:
+def canonicalize(texts: Iterable[str]) -> frozenset[str]:
     """Matchers as a set of canonical texts; unreadable ones stand for themselves."""
     result = set()
     for text in texts:

@@ -44,13 +44,13 @@ def uses_attributes(contents: str) -> bool:
 def merge_alloy(parts: Sequence[Part], attributes: Mapping[str, str]) -> Merged:
     """The Alloy configuration of a collector; never empty, because an empty one clears nothing."""
     ordered = sorted(parts, key=lambda part: part.name.encode())
-    lines = [_header(ordered)]
+    lines = [_build_header(ordered)]
     taken: set[str] = set()
     for part in ordered:
-        name = _component_name(part.name, taken)
+        name = _build_component_name(part.name, taken)
         taken.add(name)
-        lines.append(_component(name, part, attributes))
-    return _merged("".join(lines))
+        lines.append(_build_component(name, part, attributes))
+    return _build_result("".join(lines))
 
 
 def merge_otel(parts: Sequence[Part]) -> Merged:
@@ -61,41 +61,41 @@ def merge_otel(parts: Sequence[Part]) -> Merged:
     conflicts: list[str] = []
     for part in ordered:
         addition = yaml.load(part.contents)
-        if not isinstance(addition, dict) or _clashes(document, addition, ()):
+        if not isinstance(addition, dict) or _has_conflict(document, addition, ()):
             conflicts.append(part.name)
             continue
         document = _merge(document, addition, ())
         kept.append(part)
-    header = _header(kept).replace("//", "#")
+    header = _build_header(kept).replace("//", "#")
     text = header + (yaml.dump(document) if document else "")
-    merged = _merged(text)
+    merged = _build_result(text)
     return msgspec.structs.replace(merged, conflicts=tuple(conflicts))
 
 
-def _merged(content: str) -> Merged:
+def _build_result(content: str) -> Merged:
     return Merged(content=content, hash=hashlib.sha256(content.encode()).hexdigest())
 
 
-def _header(parts: Sequence[Part]) -> str:
+def _build_header(parts: Sequence[Part]) -> str:
     lines = [f"// fleet: {len(parts)} pipelines\n"]
     for part in parts:
         revision = f" revision {part.revision}" if part.revision else ""
-        lines.append(f"//   {_one_line(part.name)}{revision}\n")
+        lines.append(f"//   {_to_one_line(part.name)}{revision}\n")
     return "".join(lines)
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def _component_name(name: str, taken: set[str]) -> str:
+def _build_component_name(name: str, taken: set[str]) -> str:
     plain = "pipe_" + re.sub(r"[^A-Za-z0-9_]", "_", name)
     if plain not in taken:
         return plain
     return f"{plain}_{hashlib.sha256(name.encode()).hexdigest()[:5]}"
 
 
-def _component(name: str, part: Part, attributes: Mapping[str, str]) -> str:
+def _build_component(name: str, part: Part, attributes: Mapping[str, str]) -> str:
     contents = part.contents if part.contents.endswith("\n") else part.contents + "\n"
     lines = [f'\ndeclare "{name}" {{\n']
     wanted = uses_attributes(part.contents)
@@ -125,12 +125,12 @@ def _escape(character: str) -> str:
 _UNION = ("service", "extensions")
 
 
-def _clashes(left: Mapping[str, Any], right: Mapping[str, Any], path: tuple[str, ...]) -> bool:
+def _has_conflict(left: Mapping[str, Any], right: Mapping[str, Any], path: tuple[str, ...]) -> bool:
     for key, value in right.items():
         if key not in left or left[key] == value:
             continue
         if isinstance(left[key], dict) and isinstance(value, dict):
-            if _clashes(left[key], value, (*path, key)):
+            if _has_conflict(left[key], value, (*path, key)):
                 return True
         elif (*path, key) != _UNION:
             return True

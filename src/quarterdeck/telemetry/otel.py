@@ -54,7 +54,7 @@ def _check_section(document: Mapping[str, Any], section: str) -> Iterator[Findin
 
 
 def _check_extensions(document: Mapping[str, Any], service: Mapping[str, Any]) -> Iterator[Finding]:
-    declared = _ids(document, "extensions")
+    declared = _list_ids(document, "extensions")
     for name in service.get("extensions") or ():
         if name not in declared:
             yield Finding(message=f"service.extensions: {name!r} is not among extensions")
@@ -65,11 +65,11 @@ def _check_pipelines(document: Mapping[str, Any], service: Mapping[str, Any]) ->
     if not isinstance(pipelines, dict) or not pipelines:
         yield Finding(message="service.pipelines must have at least one pipeline")
         return
-    connectors = _ids(document, "connectors")
+    connectors = _list_ids(document, "connectors")
     sources = {
-        "receivers": _ids(document, "receivers") | connectors,
-        "processors": _ids(document, "processors"),
-        "exporters": _ids(document, "exporters") | connectors,
+        "receivers": _list_ids(document, "receivers") | connectors,
+        "processors": _list_ids(document, "processors"),
+        "exporters": _list_ids(document, "exporters") | connectors,
     }
     used: set[str] = set()
     for name, pipeline in pipelines.items():
@@ -78,7 +78,7 @@ def _check_pipelines(document: Mapping[str, Any], service: Mapping[str, Any]) ->
             for role in sources:
                 used.update(str(each) for each in pipeline.get(role) or ())
     for section in ("receivers", "processors", "exporters"):
-        for name in sorted(_ids(document, section) - used):
+        for name in sorted(_list_ids(document, section) - used):
             yield Finding(severity=Severity.WARNING, message=f"{section}.{name} is in no pipeline")
 
 
@@ -99,6 +99,6 @@ def _check_pipeline(
                 yield Finding(message=f"{path}.{role}: {each!r} is not among {role}")
 
 
-def _ids(document: Mapping[str, Any], section: str) -> set[str]:
+def _list_ids(document: Mapping[str, Any], section: str) -> set[str]:
     components = document.get(section)
     return set(components) if isinstance(components, dict) else set()

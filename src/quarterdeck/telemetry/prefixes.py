@@ -20,12 +20,12 @@ class Beginning(NamedTuple):
     is_whole: bool
 
 
-def beginnings(pattern: str) -> tuple[Beginning, ...]:
+def find_beginnings(pattern: str) -> tuple[Beginning, ...]:
     """Each way in which a text that matches the whole pattern can begin."""
-    return tuple(dict.fromkeys(_beginning(branch) for branch in _branches(pattern)))
+    return tuple(dict.fromkeys(_find_beginning(branch) for branch in _split_branches(pattern)))
 
 
-def _branches(pattern: str) -> list[str]:
+def _split_branches(pattern: str) -> list[str]:
     """The alternatives at the top; one that begins with anything if that is unclear."""
     if "|" not in pattern:
         return [pattern]
@@ -42,7 +42,7 @@ def _branches(pattern: str) -> list[str]:
     return branches
 
 
-def _beginning(branch: str) -> Beginning:
+def _find_beginning(branch: str) -> Beginning:
     branch = branch.removeprefix("^")
     found = _PLAIN.match(branch)
     assert found is not None  # it may be empty, it always matches

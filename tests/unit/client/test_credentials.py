@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, Material
-from quarterdeck.client.credentials import ExecProvider, TokenFileProvider, provider_for
+from quarterdeck.client.credentials import ExecProvider, TokenFileProvider, build_provider
 from quarterdeck.client.errors import CredentialError
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.redaction import Secret
@@ -81,26 +81,26 @@ async def test_a_missing_plugin_shows_its_install_hint() -> None:
 
 async def test_a_user_and_password_become_basic_auth() -> None:
     config = ClusterConfig(server="https://h", username="a", password=Secret("b"))
-    found = await provider_for(config, VirtualClock()).credentials()
+    found = await build_provider(config, VirtualClock()).credentials()
     assert found.authorization == "Basic YTpi"
     assert "YTpi" not in repr(found)
 
 
 async def test_a_token_is_sent_as_it_is_and_never_renewed() -> None:
-    provider = provider_for(ClusterConfig(server="https://h", token=Secret("t")), VirtualClock())
+    provider = build_provider(ClusterConfig(server="https://h", token=Secret("t")), VirtualClock())
     assert (await provider.credentials()).authorization == "Bearer t"
     assert not await provider.refresh()
 
 
 async def test_nobody_in_particular_sends_nothing() -> None:
-    found = await provider_for(CLUSTER, VirtualClock()).credentials()
+    found = await build_provider(CLUSTER, VirtualClock()).credentials()
     assert (found.authorization, found.certificate) == ("", b"")
 
 
 async def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
     config = ClusterConfig(server="https://h", token_file=tmp_path / "token")
     with pytest.raises(CredentialError, match="cannot read the token file"):
-        await provider_for(config, VirtualClock()).credentials()
+        await build_provider(config, VirtualClock()).credentials()
 
 
 async def test_certificate_files_are_read_anew_when_they_are_renewed(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_certificate_files_are_read_anew_when_they_are_renewed(tmp_path: P
         client_certificate=Material(file=certificate),
         client_key=Material(file=key),
     )
-    provider = provider_for(config, clock)
+    provider = build_provider(config, clock)
     with pytest.raises(CredentialError, match=r"cannot read .*tls.crt: No such file"):
         await provider.credentials()
     certificate.write_bytes(b"one")
@@ -141,7 +141,7 @@ print(json.dumps({{"status": {{"clientCertificateData": "CERT", "clientKeyData":
     cluster = ClusterConfig(
         server="https://h", certificate_authority=Material(data=Secret(b"CA")), exec=config
     )
-    provider = provider_for(cluster, VirtualClock())
+    provider = build_provider(cluster, VirtualClock())
     found = await provider.credentials()
     assert (found.authorization, found.certificate, found.key) == ("", b"CERT", b"KEY")
     assert '"server":"https://h"' in told.read_text()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.client.config import kubeconfig
-from quarterdeck.client.config.locate import in_cluster, load_config
+from quarterdeck.client.config.locate import load_config, load_in_cluster
 from quarterdeck.client.errors import ConfigError
 from quarterdeck.kit import yaml
 
@@ -153,4 +153,4 @@ def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
     assert config.namespace == "ops"
     assert config.token_file == tmp_path / "token"
     with pytest.raises(ConfigError, match="not running in a pod"):
-        in_cluster({}, tmp_path)
+        load_in_cluster({}, tmp_path)

@@ -4,7 +4,7 @@ import pytest
 
 from quarterdeck.client import ConfigError
 from quarterdeck.client.config.cluster import Impersonation
-from quarterdeck.client.config.proxy import proxy_for
+from quarterdeck.client.config.proxy import find_proxy
 
 PROXY = "http://proxy.example:3128"
 
@@ -32,19 +32,19 @@ PROXY = "http://proxy.example:3128"
 )
 def test_the_environment_names_the_proxy(server: str, excluded: str, expected: str) -> None:
     environment = {"HTTPS_PROXY": PROXY, "NO_PROXY": excluded}
-    assert proxy_for(server, environment) == expected
+    assert find_proxy(server, environment) == expected
     small = {name.lower(): value for name, value in environment.items()}
-    assert proxy_for(server, small) == expected
+    assert find_proxy(server, small) == expected
 
 
 def test_a_proxy_without_a_scheme_is_an_http_one() -> None:
-    assert proxy_for("https://k8s.example", {"HTTPS_PROXY": "p:80"}) == "http://p:80"
+    assert find_proxy("https://k8s.example", {"HTTPS_PROXY": "p:80"}) == "http://p:80"
 
 
 @pytest.mark.parametrize("proxy", ["socks5://me:hunter2@p:1", "https://p", "http://:0"])
 def test_what_we_cannot_use_is_refused_by_name_without_its_password(proxy: str) -> None:
     with pytest.raises(ConfigError, match="HTTPS_PROXY") as caught:
-        proxy_for("https://k8s.example", {"HTTPS_PROXY": proxy})
+        find_proxy("https://k8s.example", {"HTTPS_PROXY": proxy})
     assert "hunter2" not in str(caught.value)
 
 

@@ -9,7 +9,7 @@ import pytest
 from quarterdeck.app.certificates import Certificates, ensure
 from quarterdeck.client.config.cluster import ClusterConfig, Material
 from quarterdeck.client.errors import ConfigError
-from quarterdeck.client.tls import client_context
+from quarterdeck.client.tls import build_client_context
 from quarterdeck.kit.redaction import Secret
 
 
@@ -23,11 +23,11 @@ def held(data: bytes) -> Material:
 
 
 def test_plain_http_needs_no_context() -> None:
-    assert client_context(ClusterConfig(server="http://127.0.0.1:1")) is None
+    assert build_client_context(ClusterConfig(server="http://127.0.0.1:1")) is None
 
 
 def test_without_an_authority_the_system_is_trusted() -> None:
-    context = client_context(ClusterConfig(server="https://h"))
+    context = build_client_context(ClusterConfig(server="https://h"))
     assert context is not None
     assert context.verify_mode is ssl.CERT_REQUIRED and context.check_hostname
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
@@ -35,13 +35,15 @@ def test_without_an_authority_the_system_is_trusted() -> None:
 
 def test_an_authority_is_the_only_one_trusted(certificates: Certificates) -> None:
     authority = Material(file=certificates.certificate("authority"))
-    context = client_context(ClusterConfig(server="https://h", certificate_authority=authority))
+    context = build_client_context(
+        ClusterConfig(server="https://h", certificate_authority=authority)
+    )
     assert context is not None
     assert len(context.get_ca_certs()) == 1
 
 
 def test_verification_can_be_skipped_by_name_only() -> None:
-    context = client_context(ClusterConfig(server="https://h", insecure_skip_tls_verify=True))
+    context = build_client_context(ClusterConfig(server="https://h", insecure_skip_tls_verify=True))
     assert context is not None
     assert context.verify_mode is ssl.CERT_NONE and not context.check_hostname
 
@@ -59,15 +61,15 @@ def test_a_client_certificate_is_loaded_from_anywhere(
                 client_certificate=Material(file=paths[0]),
                 client_key=Material(file=paths[1]),
             )
-            assert client_context(config) is not None
+            assert build_client_context(config) is not None
         case "memory":
             config = ClusterConfig(
                 server="https://h", client_certificate=held(certificate), client_key=held(key)
             )
-            assert client_context(config) is not None
+            assert build_client_context(config) is not None
         case _:
             config = ClusterConfig(server="https://h")
-            assert client_context(config, certificate=certificate + key) is not None
+            assert build_client_context(config, certificate=certificate + key) is not None
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_a_client_certificate_is_loaded_from_anywhere(
 )
 def test_a_broken_authority_is_named(authority: Material, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        client_context(ClusterConfig(server="https://h", certificate_authority=authority))
+        build_client_context(ClusterConfig(server="https://h", certificate_authority=authority))
 
 
 def test_a_key_of_somebody_else_is_refused_without_showing_it(certificates: Certificates) -> None:
@@ -94,5 +96,5 @@ def test_a_key_of_somebody_else_is_refused_without_showing_it(certificates: Cert
         client_key=Material(file=certificates.key("authority")),
     )
     with pytest.raises(ConfigError, match="does not match its key") as caught:
-        client_context(config)
+        build_client_context(config)
     assert "PRIVATE" not in str(caught.value)

@@ -12,9 +12,9 @@ from quarterdeck.kit.redaction import MASK, Secret, redact, redact_members
 
 def test_duplicate_keys_are_found_by_path() -> None:
     text = '{"a":1,"spec":{"size":1,"size":2,"list":[{"x":1,"x":1,"x":2}]},"a":2}'
-    assert json.duplicate_keys(text) == ["a", "spec.size", "spec.list[0].x"]
-    assert json.duplicate_keys('{"a":{"b":1},"b":2}') == []
-    assert json.duplicate_keys("not json") == []
+    assert json.find_duplicate_keys(text) == ["a", "spec.size", "spec.list[0].x"]
+    assert json.find_duplicate_keys('{"a":{"b":1},"b":2}') == []
+    assert json.find_duplicate_keys("not json") == []
 
 
 @pytest.mark.parametrize("text", [b"{", b"", b"{'a':1}", b"[" * 100_000])

@@ -122,5 +122,5 @@ def test_an_update_costs_one_chunk_not_the_tree() -> None:
     before = state.snapshot(1)
     state.put(entry(keys[2500], 2))
     after = state.snapshot(2)
-    pairs = zip(before._shelves["pods"].chunks, after._shelves["pods"].chunks, strict=True)
+    pairs = zip(before._resources["pods"].chunks, after._resources["pods"].chunks, strict=True)
     assert sum(old is not new for old, new in pairs) == 1

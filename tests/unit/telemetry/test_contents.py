@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from quarterdeck.telemetry import merge, otel
 from quarterdeck.telemetry.alloy.parser import parse
 from quarterdeck.telemetry.alloy.tree import Block
-from quarterdeck.telemetry.contents import ConfigType, check, same
-from quarterdeck.telemetry.findings import Severity, errors
+from quarterdeck.telemetry.contents import ConfigType, check, is_equivalent
+from quarterdeck.telemetry.findings import Severity, select_errors
 from quarterdeck.telemetry.merge import Part, merge_alloy, merge_otel
 
 OTEL = """
@@ -56,7 +56,7 @@ def test_what_is_not_wired_is_named(before: str, after: str, message: str) -> No
 def test_an_unused_component_is_only_a_warning() -> None:
     findings = otel.check(OTEL.replace("  debug: {}", "  debug: {}\n  spare: {}"))
     assert [each.severity for each in findings] == [Severity.WARNING]
-    assert errors(findings) == []
+    assert select_errors(findings) == []
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,11 @@ def test_yaml_errors_carry_their_place() -> None:
 
 
 def test_formatting_is_no_difference() -> None:
-    assert same(OTEL, OTEL.replace("{grpc: {}}", "\n      grpc: {}"), ConfigType.OPEN_TELEMETRY)
-    assert not same(OTEL, OTEL.replace("debug", "otlp"), ConfigType.OPEN_TELEMETRY)
-    assert same(SCRAPE, SCRAPE.replace("  targets", "targets"), ConfigType.ALLOY)
+    assert is_equivalent(
+        OTEL, OTEL.replace("{grpc: {}}", "\n      grpc: {}"), ConfigType.OPEN_TELEMETRY
+    )
+    assert not is_equivalent(OTEL, OTEL.replace("debug", "otlp"), ConfigType.OPEN_TELEMETRY)
+    assert is_equivalent(SCRAPE, SCRAPE.replace("  targets", "targets"), ConfigType.ALLOY)
 
 
 def test_no_pipelines_give_a_comment_with_a_known_hash() -> None:

@@ -6,7 +6,7 @@ from quarterdeck.telemetry.matchers import (
     Matcher,
     MatcherError,
     Operator,
-    canonical,
+    canonicalize,
     match_all,
     parse_all,
 )
@@ -53,7 +53,7 @@ def test_matchers_decide_as_the_fleet_api_does(text: str, expected: bool) -> Non
 
 @pytest.mark.parametrize("text", ["env = prod", 'env="prod"', '"env"="prod"', "env=prod,"])
 def test_spellings_of_one_matcher_are_the_same(text: str) -> None:
-    assert canonical([text]) == {'env="prod"'}
+    assert canonicalize([text]) == {'env="prod"'}
 
 
 @pytest.mark.parametrize(

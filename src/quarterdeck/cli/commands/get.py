@@ -111,7 +111,7 @@ async def _table(
     query = "" if path.name else options.build()
     target = build(path) + (f"?{query}" if query else "")
     answer = await with_progress(
-        get_transport(client).send(requests.plain(target, accept=TABLE)), f"reading {target}"
+        get_transport(client).send(requests.get_path(target, accept=TABLE)), f"reading {target}"
     )
     table: dict[str, Any] = json.decode(answer)
     if table.get("kind") != "Table":

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, Impersonation, Material
-from quarterdeck.client.config.proxy import checked
+from quarterdeck.client.config.proxy import check_proxy
 from quarterdeck.client.errors import ConfigError
 from quarterdeck.kit import yaml
 from quarterdeck.kit.redaction import Secret
@@ -58,24 +58,26 @@ def _read_one(file: Path) -> Kubeconfig:
     if not isinstance(document, dict):
         raise ConfigError(f"the kubeconfig {file} is not a mapping")
     return Kubeconfig(
-        clusters=_entries(document, "clusters", file),
-        users=_entries(document, "users", file),
-        contexts=_entries(document, "contexts", file),
+        clusters=_read_entries(document, "clusters", file),
+        users=_read_entries(document, "users", file),
+        contexts=_read_entries(document, "contexts", file),
         current_context=str(document.get("current-context") or ""),
     )
 
 
-def _entries(document: Mapping[str, Any], name: str, file: Path) -> dict[str, Mapping[str, Any]]:
+def _read_entries(
+    document: Mapping[str, Any], name: str, file: Path
+) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for index, entry in enumerate(document.get(name) or ()):
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
             raise ConfigError(f"the kubeconfig {file} has no name at {name}[{index}]")
         body = entry.get(_LISTS[name]) or {}
-        found.setdefault(entry["name"], _absolute(body, file.parent))
+        found.setdefault(entry["name"], _with_absolute_paths(body, file.parent))
     return found
 
 
-def _absolute(body: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+def _with_absolute_paths(body: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     resolved = dict(body)
     for name in _PATHS:
         if resolved.get(name):
@@ -110,12 +112,12 @@ def resolve(config: Kubeconfig, context: str = "") -> ClusterConfig:
         known = ", ".join(sorted(config.contexts)) or "none"
         raise ConfigError(f"the kubeconfig has no context {name!r}; contexts: {known}")
     chosen = config.contexts[name]
-    cluster = _named(config.clusters, "cluster", chosen.get("cluster"), name)
-    user = _named(config.users, "user", chosen.get("user"), name) if chosen.get("user") else {}
-    return _cluster_config(name, cluster, user, str(chosen.get("namespace") or "default"))
+    cluster = _find_entry(config.clusters, "cluster", chosen.get("cluster"), name)
+    user = _find_entry(config.users, "user", chosen.get("user"), name) if chosen.get("user") else {}
+    return _build_cluster_config(name, cluster, user, str(chosen.get("namespace") or "default"))
 
 
-def _named(
+def _find_entry(
     entries: Mapping[str, Mapping[str, Any]], what: str, name: object, context: str
 ) -> Mapping[str, Any]:
     if not isinstance(name, str) or name not in entries:
@@ -125,7 +127,7 @@ def _named(
     return entries[name]
 
 
-def _cluster_config(
+def _build_cluster_config(
     name: str, cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: str
 ) -> ClusterConfig:
     server = str(cluster.get("server") or "")
@@ -139,27 +141,27 @@ def _cluster_config(
         name=name,
         server=server.rstrip("/"),
         namespace=namespace,
-        certificate_authority=_material(cluster, "certificate-authority", name),
+        certificate_authority=_read_material(cluster, "certificate-authority", name),
         insecure_skip_tls_verify=bool(cluster.get("insecure-skip-tls-verify")),
         tls_server_name=str(cluster.get("tls-server-name") or ""),
-        proxy_url=_proxy(cluster, name),
-        client_certificate=_material(user, "client-certificate", name),
-        client_key=_material(user, "client-key", name),
+        proxy_url=_read_proxy(cluster, name),
+        client_certificate=_read_material(user, "client-certificate", name),
+        client_key=_read_material(user, "client-key", name),
         token=Secret(str(user["token"])) if user.get("token") else None,
         token_file=Path(user["tokenFile"]) if user.get("tokenFile") else None,
         username=str(user.get("username") or ""),
         password=Secret(str(user["password"])) if user.get("password") else None,
-        exec=_exec(user["exec"], name) if user.get("exec") else None,
-        impersonate=_impersonation(user),
+        exec=_read_exec(user["exec"], name) if user.get("exec") else None,
+        impersonate=_read_impersonation(user),
     )
 
 
-def _proxy(cluster: Mapping[str, Any], context: str) -> str:
+def _read_proxy(cluster: Mapping[str, Any], context: str) -> str:
     url = str(cluster.get("proxy-url") or "")
-    return checked(url, f"context {context!r}: proxy-url") if url else ""
+    return check_proxy(url, f"context {context!r}: proxy-url") if url else ""
 
 
-def _material(entry: Mapping[str, Any], member: str, context: str) -> Material:
+def _read_material(entry: Mapping[str, Any], member: str, context: str) -> Material:
     if text := entry.get(f"{member}-data"):
         try:
             return Material(data=Secret(base64.b64decode(str(text), validate=True)))
@@ -173,7 +175,7 @@ def _material(entry: Mapping[str, Any], member: str, context: str) -> Material:
     return Material()
 
 
-def _exec(entry: Mapping[str, Any], context: str) -> ExecConfig:
+def _read_exec(entry: Mapping[str, Any], context: str) -> ExecConfig:
     if not entry.get("command"):
         raise ConfigError(f"context {context!r}: the exec plugin has no command")
     return ExecConfig(
@@ -187,7 +189,7 @@ def _exec(entry: Mapping[str, Any], context: str) -> ExecConfig:
     )
 
 
-def _impersonation(user: Mapping[str, Any]) -> Impersonation:
+def _read_impersonation(user: Mapping[str, Any]) -> Impersonation:
     extra = user.get("as-user-extra") or {}
     return Impersonation(
         user=str(user.get("as") or ""),

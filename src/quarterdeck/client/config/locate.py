@@ -8,7 +8,7 @@ import msgspec
 
 from quarterdeck.client.config import kubeconfig
 from quarterdeck.client.config.cluster import ClusterConfig, Material
-from quarterdeck.client.config.proxy import proxy_for
+from quarterdeck.client.config.proxy import find_proxy
 from quarterdeck.client.errors import ConfigError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -31,7 +31,7 @@ def load_config(
     found = _find(path, context, environment, service_account)
     if found.proxy_url:
         return found
-    return msgspec.structs.replace(found, proxy_url=proxy_for(found.server, environment))
+    return msgspec.structs.replace(found, proxy_url=find_proxy(found.server, environment))
 
 
 def _find(
@@ -42,20 +42,20 @@ def _find(
     if listed := environment.get("KUBECONFIG"):
         files = [Path(each).expanduser() for each in listed.split(os.pathsep) if each]
         return kubeconfig.resolve(kubeconfig.read(files), context)
-    if in_cluster_available(environment, service_account):
-        return in_cluster(environment, service_account)
+    if is_in_cluster(environment, service_account):
+        return load_in_cluster(environment, service_account)
     home = Path(environment.get("HOME", "~")).expanduser() / ".kube" / "config"
     return kubeconfig.resolve(kubeconfig.read([home]), context)
 
 
-def in_cluster_available(
+def is_in_cluster(
     environment: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT
 ) -> bool:
     """Whether this process runs in a pod with a service account."""
     return bool(environment.get("KUBERNETES_SERVICE_HOST")) and (folder / "token").is_file()
 
 
-def in_cluster(
+def load_in_cluster(
     environment: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT
 ) -> ClusterConfig:
     """The configuration of the pod this process runs in; the token file is read anew as it rotates.

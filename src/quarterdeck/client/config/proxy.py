@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from quarterdeck.client.errors import ConfigError
 
 
-def proxy_for(server: str, environment: Mapping[str, str]) -> str:
+def find_proxy(server: str, environment: Mapping[str, str]) -> str:
     """The proxy to reach a server with; empty for none.
 
     Raises:
@@ -25,10 +25,10 @@ def proxy_for(server: str, environment: Mapping[str, str]) -> str:
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     if not proxy or _is_loopback(host) or _is_excluded(host, port, excluded):
         return ""
-    return checked(proxy if "://" in proxy else f"http://{proxy}", name.upper())
+    return check_proxy(proxy if "://" in proxy else f"http://{proxy}", name.upper())
 
 
-def checked(proxy: str, origin: str) -> str:
+def check_proxy(proxy: str, origin: str) -> str:
     """The proxy, if it is one we can use; errors name where it was given, not its password.
 
     Raises:
@@ -45,7 +45,7 @@ def checked(proxy: str, origin: str) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    address = _address(host)
+    address = _parse_address(host)
     return host == "localhost" if address is None else address.is_loopback
 
 
@@ -61,7 +61,7 @@ def _matches(host: str, port: int, pattern: str) -> bool:
         if int(number) != port:
             return False
         pattern = name.strip("[]")
-    address = _address(host)
+    address = _parse_address(host)
     if address is not None:
         try:
             return address in ipaddress.ip_network(pattern, strict=False)
@@ -72,7 +72,7 @@ def _matches(host: str, port: int, pattern: str) -> bool:
     return is_below or (not pattern.startswith((".", "*.")) and host.lower() == suffix)
 
 
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(host)
     except ValueError:

@@ -53,7 +53,7 @@ class Acceptor:
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            await self._room()
+            await self._wait_for_room()
             try:
                 connected, _ = await loop.sock_accept(listening)
             except OSError as error:
@@ -67,7 +67,7 @@ class Acceptor:
             self._opening.add(task)
             task.add_done_callback(self._opening.discard)
 
-    async def _room(self) -> None:
+    async def _wait_for_room(self) -> None:
         """Wait until one more connection fits, closing the longest idle one if need be."""
         limits = self._state.limits
         while True:
@@ -128,7 +128,7 @@ async def open_sockets(host: str, port: int) -> list[socket.socket]:
         try:
             chosen = port
             for family, address in addresses:
-                sockets.append(_listening(family, (address[0], chosen, *address[2:])))
+                sockets.append(_open_listening_socket(family, (address[0], chosen, *address[2:])))
                 chosen = sockets[0].getsockname()[1]
             return sockets
         except OSError as error:
@@ -140,8 +140,8 @@ async def open_sockets(host: str, port: int) -> list[socket.socket]:
     raise OSError(errno.EADDRINUSE, f"no port is free on every address of {host}")
 
 
-def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
-    with _listening_once_bound(family) as listening:
+def _open_listening_socket(family: int, address: tuple[object, ...]) -> socket.socket:
+    with _bind_and_listen(family) as listening:
         if os.name == "posix":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
@@ -152,7 +152,7 @@ def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
 
 def open_unix_socket(path: str) -> socket.socket:
     """A listening Unix socket with mode 0600; a stale one is replaced."""
-    with _listening_once_bound(socket.AF_UNIX) as listening:
+    with _bind_and_listen(socket.AF_UNIX) as listening:
         with suppress(FileNotFoundError):
             if _is_stale(path):
                 os.unlink(path)
@@ -165,7 +165,7 @@ def open_unix_socket(path: str) -> socket.socket:
 
 
 @contextmanager
-def _listening_once_bound(family: int) -> Iterator[socket.socket]:
+def _bind_and_listen(family: int) -> Iterator[socket.socket]:
     """A socket to bind, which listens after that; closed again if either fails."""
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -29,7 +29,7 @@ class BodyBuffer:
     @classmethod
     def of(cls, data: bytes) -> "BodyBuffer":
         """A body that is all there."""
-        body_buffer = cls(len(data), _nothing, _nothing)
+        body_buffer = cls(len(data), _do_nothing, _do_nothing)
         body_buffer.feed(data)
         body_buffer.finish()
         return body_buffer
@@ -129,5 +129,5 @@ class BodyBuffer:
             waiter.set_result(None)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Nobody needs to stop sending."""

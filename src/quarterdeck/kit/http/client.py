@@ -8,7 +8,7 @@ from typing import Final, Self
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http.client_connection import ClientConnection
 from quarterdeck.kit.http.dialer import Dialer, SocketDialer
-from quarterdeck.kit.http.encode import header_lines
+from quarterdeck.kit.http.encode import format_headers
 from quarterdeck.kit.http.errors import ConnectTimeout, PeerGone
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.origin import Origin, parse_origin, split_url
@@ -199,9 +199,9 @@ class Client:
         extra = ""
         if through_proxy is not None:
             target = f"http://{origin.authority}{target}"
-            extra = header_lines(through_proxy)
+            extra = format_headers(through_proxy)
         text = f"{method} {target} HTTP/1.1\r\nhost: {origin.authority}\r\n"
-        text += header_lines(headers) + extra
+        text += format_headers(headers) + extra
         if body is None or isinstance(body, bytes):
             if body or method in _WITH_LENGTH:
                 text += f"content-length: {len(body or b'')}\r\n"

@@ -8,7 +8,7 @@ from typing import cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from quarterdeck.kit.http.body_buffer import BodyBuffer
-from quarterdeck.kit.http.encode import LAST_CHUNK, chunk
+from quarterdeck.kit.http.encode import LAST_CHUNK, encode_chunk
 from quarterdeck.kit.http.errors import HttpError, PeerGone, ProtocolError, ReadTimeout, TlsError
 from quarterdeck.kit.http.headers import Headers
 from quarterdeck.kit.http.limits import ClientLimits
@@ -122,7 +122,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport.write(data)
         if stream is not None:
             self._pump = self._loop.create_task(self._send(stream), name="http-request-body")
-        self._timer.arm(self._due())
+        self._timer.arm(self._next_deadline())
         try:
             return await waiter
         except BaseException:
@@ -140,7 +140,7 @@ class ClientConnection(asyncio.Protocol):
                 if self.is_gone or self._transport is None:
                     return
                 if data:
-                    self._transport.write(chunk(data))
+                    self._transport.write(encode_chunk(data))
                 while self._writable is not None:
                     await self._writable.wait()
             if self._transport is not None:
@@ -179,12 +179,12 @@ class ClientConnection(asyncio.Protocol):
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             if self._response is not None or self._waiter is not None:
-                self._break_off(f"the server's answer is not valid HTTP/1.1: {error}")
+                self._fail_protocol(f"the server's answer is not valid HTTP/1.1: {error}")
             else:
                 self.abort()
             return
         if self._unparsed > self._limits.header_bytes:
-            self._break_off(f"the response header exceeds {self._limits.header_bytes} bytes")
+            self._fail_protocol(f"the response header exceeds {self._limits.header_bytes} bytes")
 
     def eof_received(self) -> bool:
         """The server closed its side; a body without a length ends here."""
@@ -321,7 +321,7 @@ class ClientConnection(asyncio.Protocol):
 
     # --- time -----------------------------------------------------------------------------------
 
-    def _due(self) -> float:
+    def _next_deadline(self) -> float:
         if self._read_timeout_s is None:
             return self._total_at
         return min(self._total_at, self._heard_at + self._read_timeout_s)
@@ -332,7 +332,7 @@ class ClientConnection(asyncio.Protocol):
         now = self._time()
         if self._body_buffer is not None and self._body_buffer.full:
             self._heard_at = now  # it is our side that is slow
-        if (due := self._due()) > now:
+        if (due := self._next_deadline()) > now:
             self._timer.arm(due)
             return
         if self._total_at <= now:
@@ -348,7 +348,7 @@ class ClientConnection(asyncio.Protocol):
         """Another request can be sent."""
         return not self.is_gone and self._transport is not None and not self._transport.is_closing()
 
-    def _break_off(self, problem: str) -> None:
+    def _fail_protocol(self, problem: str) -> None:
         self._fail(ProtocolError(problem))
         self.abort()
 

@@ -89,19 +89,19 @@ class SocketDialer:
                 await self._dial(origin, protocol)
         except TimeoutError:
             raise ConnectTimeout(
-                f"no connection to {_shown(origin)} within {self._timeout_s:g} s"
+                f"no connection to {_format_origin(origin)} within {self._timeout_s:g} s"
             ) from None
         except ssl.SSLCertVerificationError as error:
             raise TlsError(
-                f"the certificate of {_shown(origin)} is not trusted: {error.verify_message}"
+                f"untrusted certificate of {_format_origin(origin)}: {error.verify_message}"
             ) from error
         except ssl.SSLError as error:
             raise TlsError(
-                f"the TLS handshake with {_shown(origin)} failed: {error.reason or error}"
+                f"the TLS handshake with {_format_origin(origin)} failed: {error.reason or error}"
             ) from error
         except OSError as error:
             reason = error.strerror or str(error)
-            raise ConnectError(f"cannot connect to {_shown(origin)}: {reason}") from error
+            raise ConnectError(f"cannot connect to {_format_origin(origin)}: {reason}") from error
 
     def proxy_headers(self, origin: Origin) -> list[tuple[str, str]] | None:
         """Fields for a proxy that forwards plain requests."""
@@ -114,7 +114,7 @@ class SocketDialer:
         if origin.scheme == "http+unix":
             await loop.create_unix_connection(lambda: protocol, origin.host)
         elif self._proxy is None:
-            tls = self._context() if origin.is_secure else None
+            tls = self._get_context() if origin.is_secure else None
             name = (self._server_name or origin.host) if tls else None
             await loop.create_connection(
                 lambda: protocol,
@@ -125,11 +125,11 @@ class SocketDialer:
                 ssl_shutdown_timeout=_SHUTDOWN_S if tls else None,
             )
         elif not origin.is_secure:
-            await self._reach_proxy(self._proxy, protocol)
+            await self._connect_proxy(self._proxy, protocol)
         else:
             await self._tunnel(self._proxy, origin, protocol)
 
-    async def _reach_proxy(self, proxy: Proxy, protocol: asyncio.Protocol) -> asyncio.Transport:
+    async def _connect_proxy(self, proxy: Proxy, protocol: asyncio.Protocol) -> asyncio.Transport:
         loop = asyncio.get_running_loop()
         try:
             transport, _ = await loop.create_connection(lambda: protocol, proxy.host, proxy.port)
@@ -142,23 +142,25 @@ class SocketDialer:
     async def _tunnel(self, proxy: Proxy, origin: Origin, protocol: asyncio.Protocol) -> None:
         loop = asyncio.get_running_loop()
         reply = _ConnectReply()
-        transport = await self._reach_proxy(proxy, reply)
+        transport = await self._connect_proxy(proxy, reply)
         try:
             await reply.ask(transport, origin, proxy.headers())
             secured = await loop.start_tls(
                 transport,
                 protocol,
-                self._context(),
+                self._get_context(),
                 server_hostname=self._server_name or origin.host,
             )
         except BaseException:
             transport.abort()
             raise
         if secured is None:
-            raise ProxyError(f"the tunnel to {_shown(origin)} closed during the TLS handshake")
+            raise ProxyError(
+                f"the tunnel to {_format_origin(origin)} closed during the TLS handshake"
+            )
         protocol.connection_made(secured)
 
-    def _context(self) -> ssl.SSLContext:
+    def _get_context(self) -> ssl.SSLContext:
         if self._tls is None:
             self._tls = ssl.create_default_context()
         return self._tls
@@ -213,5 +215,5 @@ class _ConnectReply(asyncio.Protocol):
             self._answer.set_exception(error)
 
 
-def _shown(origin: Origin) -> str:
+def _format_origin(origin: Origin) -> str:
     return origin.host if origin.scheme == "http+unix" else f"{origin.host}:{origin.port}"

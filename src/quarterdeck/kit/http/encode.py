@@ -23,7 +23,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 
 
-def status_line(status: int) -> str:
+def format_status_line(status: int) -> str:
     """`HTTP/1.1 200 OK` and its line end."""
     line = STATUS_LINES.get(status)
     if line is None:
@@ -33,7 +33,7 @@ def status_line(status: int) -> str:
     return line
 
 
-def header_lines(pairs: Iterable[tuple[str, str]]) -> str:
+def format_headers(pairs: Iterable[tuple[str, str]]) -> str:
     """Header fields as lines.
 
     Raises:
@@ -49,6 +49,6 @@ def header_lines(pairs: Iterable[tuple[str, str]]) -> str:
     return text
 
 
-def chunk(data: bytes) -> bytes:
+def encode_chunk(data: bytes) -> bytes:
     """One chunk of a chunked body; `data` must not be empty, since that would be the end."""
     return b"%x\r\n%b\r\n" % (len(data), data)

@@ -127,7 +127,7 @@ class Request:
         request.expects_continue = False
         request.refusal = 0
         request.body_buffer = BodyBuffer.of(body) if body else None
-        request.carrier = _Nobody()
+        request.carrier = _Detached()
         return request
 
     async def read(self, limit: int) -> bytes:
@@ -150,7 +150,7 @@ class Request:
                 self.carrier.want_body(self)
             return await body_buffer.take_all(limit)
         except HttpError as error:
-            self.refusal = _refusal(error)
+            self.refusal = _choose_status(error)
             raise
 
     async def stream(self) -> AsyncIterator[bytes]:
@@ -175,7 +175,7 @@ class Request:
                     raise BodyTooLarge(limit)
                 yield data
         except HttpError as error:
-            self.refusal = _refusal(error)
+            self.refusal = _choose_status(error)
             raise
 
     async def wait_disconnect(self) -> None:
@@ -221,7 +221,7 @@ class StreamResponse:
 Handler = Callable[[Request], Awaitable[Response | StreamResponse]]
 
 
-class _Nobody:
+class _Detached:
     """The carrier of a request that no connection brought: its peer stays for ever."""
 
     body_limit = sys.maxsize
@@ -234,7 +234,7 @@ class _Nobody:
         return asyncio.get_running_loop().create_future()
 
 
-def _refusal(error: HttpError) -> int:
+def _choose_status(error: HttpError) -> int:
     if isinstance(error, BodyTooLarge):
         return 413
     return 408 if isinstance(error, SlowPeer) else 400

@@ -99,12 +99,12 @@ class RequestReader:
                 self._parser.feed_data(data)
             except HttpParserUpgrade as upgrade:
                 data = data[upgrade.args[0] :]
-                self._after_upgrade()
+                self._read_upgrade_body()
                 if data:
                     continue
             except HttpParserError as error:
                 if not self._ended:
-                    raise self._fault or _malformed(error) from None
+                    raise self._fault or _translate_error(error) from None
             break
         if self._unparsed > self._limits.header_bytes + self._limits.target_bytes:
             raise Malformed(431, "the request header is too large")
@@ -127,7 +127,7 @@ class RequestReader:
         limits, parser = self._limits, self._parser
         index = dict(pairs)
         if len(index) != len(pairs):
-            index = self._checked_duplicates(pairs)
+            index = self._index_headers(pairs)
         request = Request()
         request.version = version = parser.get_http_version()
         if version != "1.1":
@@ -193,7 +193,7 @@ class RequestReader:
         if "transfer-encoding" in index:
             self._fail(400, "Transfer-Encoding is not allowed in HTTP/1.0")
 
-    def _checked_duplicates(self, pairs: list[tuple[str, str]]) -> dict[str, str]:
+    def _index_headers(self, pairs: list[tuple[str, str]]) -> dict[str, str]:
         names = [name for name, _ in pairs]
         for single in ("host", "content-length", "transfer-encoding"):
             if names.count(single) > 1:
@@ -220,11 +220,11 @@ class RequestReader:
                 request.keep_alive = False
                 self._final = True
 
-    def _after_upgrade(self) -> None:
+    def _read_upgrade_body(self) -> None:
         request, self._upgrade = self._upgrade, None
         if request is not None and request.has_body:
             self._parser = HttpRequestParser(_BodyOnly(self))
-            self._parser.feed_data(_body_head(request.headers))
+            self._parser.feed_data(_build_body_head(request.headers))
         else:
             self._parser = HttpRequestParser(self)
 
@@ -243,12 +243,12 @@ class _BodyOnly:
         self.on_message_complete = reader.on_message_complete
 
 
-def _body_head(headers: Headers) -> bytes:
+def _build_body_head(headers: Headers) -> bytes:
     name = "transfer-encoding" if "transfer-encoding" in headers else "content-length"
     return f"POST / HTTP/1.1\r\nconnection: close\r\n{name}: {headers.get(name)}\r\n\r\n".encode()
 
 
-def _malformed(error: HttpParserError) -> Malformed:
+def _translate_error(error: HttpParserError) -> Malformed:
     if isinstance(error, HttpParserInvalidMethodError):
         return Malformed(501, "the request method is not known")
     return Malformed(400, f"the request is not valid HTTP/1.1: {error}")

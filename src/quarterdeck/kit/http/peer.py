@@ -5,7 +5,7 @@ import asyncio
 from quarterdeck.kit.http.message import Peer
 
 
-def peer_of(transport: asyncio.BaseTransport) -> Peer:
+def get_peer(transport: asyncio.BaseTransport) -> Peer:
     """The peer of an accepted connection; in-memory transports bring their own."""
     given = transport.get_extra_info("quarterdeck_peer")
     if isinstance(given, Peer):
@@ -13,13 +13,13 @@ def peer_of(transport: asyncio.BaseTransport) -> Peer:
     secure = transport.get_extra_info("ssl_object")
     certificate = None if secure is None else secure.getpeercert(binary_form=True)
     return Peer(
-        address_text(transport.get_extra_info("peername")),
+        format_address(transport.get_extra_info("peername")),
         certificate=certificate,
         secure=secure is not None,
     )
 
 
-def address_text(name: object) -> str:
+def format_address(name: object) -> str:
     """A socket's name as `host:port`; Unix sockets have a path or nothing."""
     if isinstance(name, tuple) and len(name) >= 2:
         host, port = name[0], name[1]

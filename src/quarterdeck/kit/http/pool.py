@@ -95,37 +95,37 @@ class Pool:
                 return await turn
         except TimeoutError:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._give_back(turn.result())
+                self._return_unused(turn.result())
             raise PoolTimeout(
                 f"all {self._size} connections to {self.origin.authority} stayed busy"
                 f" for {self._wait_s:g} s"
             ) from None
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._give_back(turn.result())
+                self._return_unused(turn.result())
             raise
 
-    def _give_back(self, handed: ClientConnection | None) -> None:
+    def _return_unused(self, handed: ClientConnection | None) -> None:
         """What was handed to a caller that has just given up."""
         if handed is None or not handed.is_usable:
-            self._hand_on(None)
+            self._give_to_waiter(None)
         else:
             self._on_free(handed)
 
     def _on_free(self, connection: ClientConnection) -> None:
-        if not self._hand_on(connection):
+        if not self._give_to_waiter(connection):
             self._idle.append(connection)
             if self._sweeper is None:
                 self._sweeper = self._timers.call_at(
-                    self.time() + self._limits.idle_timeout_s, self._sweep
+                    self.time() + self._limits.idle_timeout_s, self._close_idle
                 )
 
     def _on_gone(self, connection: ClientConnection) -> None:
         if connection in self._open:
             self._open.discard(connection)
-            self._hand_on(None)
+            self._give_to_waiter(None)
 
-    def _hand_on(self, connection: ClientConnection | None) -> bool:
+    def _give_to_waiter(self, connection: ClientConnection | None) -> bool:
         """Give a connection, or the room for one, to who waits longest."""
         while self._waiting:
             turn = self._waiting.popleft()
@@ -134,7 +134,7 @@ class Pool:
                 return True
         return False
 
-    def _sweep(self) -> None:
+    def _close_idle(self) -> None:
         """Close what has been idle for too long."""
         self._sweeper = None
         oldest = self.time() - self._limits.idle_timeout_s
@@ -144,7 +144,7 @@ class Pool:
             connection.close()
         if self._idle:
             due = min(each.idle_since for each in self._idle) + self._limits.idle_timeout_s
-            self._sweeper = self._timers.call_at(due, self._sweep)
+            self._sweeper = self._timers.call_at(due, self._close_idle)
 
     def _drop_idle(self) -> None:
         idle, self._idle = self._idle, []

@@ -11,7 +11,7 @@ from quarterdeck.kit.http.errors import HttpError, PeerGone
 from quarterdeck.kit.http.message import Request, Response, StreamResponse
 from quarterdeck.kit.http.receiver import Receiver
 from quarterdeck.kit.http.send_buffer import SendBuffer
-from quarterdeck.kit.http.server_response import encode_response, encode_stream_head, refusal
+from quarterdeck.kit.http.server_response import build_refusal, encode_response, encode_stream_head
 from quarterdeck.kit.http.state import ServerState
 from quarterdeck.kit.http.writer import BodyWriter
 
@@ -65,7 +65,7 @@ class Responder:
         """Answer a request; the owner's `finish` is called at the end, whatever happens."""
         self.request = request
         self._state.requests_total += 1
-        self.task = self._loop.create_task(self._answer(request))
+        self.task = self._loop.create_task(self._respond(request))
 
     def end_stream(self) -> None:
         """Tell a stream, if there is one, to end soon."""
@@ -79,7 +79,7 @@ class Responder:
             self.writer.closing.set()
             self._watch_orphan(self.task, self._out.written)
 
-    async def _answer(self, request: Request) -> None:
+    async def _respond(self, request: Request) -> None:
         try:
             response = await self._state.handler(request)
             if isinstance(response, StreamResponse):
@@ -89,7 +89,7 @@ class Responder:
             if self._out.blocked is not None:
                 await self._out.writable()
         except asyncio.CancelledError:
-            self._cut_off()
+            self._abort_or_end()
             raise
         except Exception as error:
             self._recover(request, error)
@@ -99,7 +99,7 @@ class Responder:
             self._owner.finish(request)
 
     def _send(self, request: Request, response: Response) -> None:
-        keep = self._keeps(request)
+        keep = self._can_keep_alive(request)
         if response.status >= 500:
             self._state.responses_5xx_total += 1
         head, body = encode_response(request, response, date=self._state.date, keep=keep)
@@ -112,7 +112,7 @@ class Responder:
 
     async def _stream(self, request: Request, response: StreamResponse) -> None:
         chunked = request.version == "1.1"
-        keep = chunked and self._keeps(request)
+        keep = chunked and self._can_keep_alive(request)
         head, has_body = encode_stream_head(
             request, response, date=self._state.date, keep=keep, chunked=chunked
         )
@@ -127,7 +127,7 @@ class Responder:
         writer.finish()
         self.writer = None
 
-    def _keeps(self, request: Request) -> bool:
+    def _can_keep_alive(self, request: Request) -> bool:
         """Whether the connection can serve another request after this one."""
         if not request.keep_alive or self._state.draining or self.is_last:
             return False
@@ -155,9 +155,9 @@ class Responder:
             self._owner.abort()
             return
         if not self._out.is_gone:
-            self._send(request, refusal(status))
+            self._send(request, build_refusal(status))
 
-    def _cut_off(self) -> None:
+    def _abort_or_end(self) -> None:
         """The task was cancelled: a draining server ends streams well, anything else is cut."""
         writer, self.writer = self.writer, None
         self.is_last = True

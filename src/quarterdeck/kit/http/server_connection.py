@@ -14,11 +14,11 @@ from quarterdeck.kit.http.encode import CONTINUE
 from quarterdeck.kit.http.errors import PeerGone
 from quarterdeck.kit.http.message import Peer, Request
 from quarterdeck.kit.http.parse import Malformed
-from quarterdeck.kit.http.peer import peer_of
+from quarterdeck.kit.http.peer import get_peer
 from quarterdeck.kit.http.receiver import Receiver
 from quarterdeck.kit.http.responder import Responder
 from quarterdeck.kit.http.send_buffer import SendBuffer
-from quarterdeck.kit.http.server_response import encode_response, refusal
+from quarterdeck.kit.http.server_response import build_refusal, encode_response
 from quarterdeck.kit.http.state import ServerState
 
 
@@ -72,7 +72,7 @@ class ServerConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._out.attach(self._transport)
         self._receiver.attach(self._transport)
-        self._peer = peer_of(transport)
+        self._peer = get_peer(transport)
         self._state.connections.add(self)
         self._state.connections_total += 1
 
@@ -88,7 +88,7 @@ class ServerConnection(asyncio.Protocol):
         self._eof = True
         self._out.is_gone = self._peer.secure  # TLS connections have no half-closed state
         self._receiver.is_closed = True
-        self._part()
+        self._notify_disconnect()
         return not self._peer.secure and not self._is_resting
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -97,19 +97,19 @@ class ServerConnection(asyncio.Protocol):
         self._is_lost = True
         self._queue.clear()
         self._receiver.close()
-        self._part()
+        self._notify_disconnect()
         self._out.unblock()
-        self._let_go()
+        self._release_transport()
         self._state.connections.discard(self)
         self._state.on_change()
 
-    def _let_go(self) -> None:
+    def _release_transport(self) -> None:
         """Free the transport now: with TLS it holds 256 KB, and our own parts are a cycle."""
         self._receiver.detach()
         self._out.detach()
         del self._transport
 
-    def _part(self) -> None:
+    def _notify_disconnect(self) -> None:
         """Tell whoever deals with the peer that it is gone, or sends no more."""
         self._receiver.fail(PeerGone("the peer closed the connection within the request body"))
         if self._disconnection is not None and not self._disconnection.done():
@@ -153,7 +153,7 @@ class ServerConnection(asyncio.Protocol):
     def body_dropped(self) -> None:
         """The connection can go on after a request whose body nobody wanted."""
         if self.phase is Phase.DISCARD:
-            self._rest()
+            self._await_next_request()
 
     # --- between two requests -------------------------------------------------------------------
 
@@ -183,9 +183,9 @@ class ServerConnection(asyncio.Protocol):
             self._deadline = self._state.now + self._state.limits.body_timeout_s
             self._receiver.discard()
         else:
-            self._rest()
+            self._await_next_request()
 
-    def _rest(self) -> None:
+    def _await_next_request(self) -> None:
         """Between two requests: take the next one, or wait for it."""
         if self._queue:
             following = self._queue.popleft()
@@ -250,7 +250,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _refuse(self, status: int) -> None:
         """Answer what could not be understood, and close."""
-        answer = encode_response(None, refusal(status), date=self._state.date, keep=False)
+        answer = encode_response(None, build_refusal(status), date=self._state.date, keep=False)
         self._out.put(b"".join(answer))
         self._close(linger=True)
 

@@ -1,6 +1,6 @@
 """A handler's answer as bytes: which fields the server adds, and when a body is left out."""
 
-from quarterdeck.kit.http.encode import REASONS, header_lines, status_line
+from quarterdeck.kit.http.encode import REASONS, format_headers, format_status_line
 from quarterdeck.kit.http.message import Request, Response, StreamResponse
 
 _BODILESS = frozenset({204, 304})
@@ -15,12 +15,12 @@ def encode_response(
         ValueError: the status is no final one, or a header field would break out of its line.
     """
     body = response.body
-    text = status_line(response.status) + header_lines(response.headers) + date
+    text = format_status_line(response.status) + format_headers(response.headers) + date
     if response.status not in _BODILESS:
         text = f"{text}content-length: {len(body)}\r\n"
     else:
         body = b""
-    text += _connection_line(request, keep=keep)
+    text += _format_connection_header(request, keep=keep)
     if request is not None and request.method == "HEAD":
         body = b""
     return text.encode("latin-1"), body
@@ -30,20 +30,20 @@ def encode_stream_head(
     request: Request, response: StreamResponse, *, date: str, keep: bool, chunked: bool
 ) -> tuple[bytes, bool]:
     """The head of a streamed response, and whether a body follows it."""
-    text = status_line(response.status) + header_lines(response.headers) + date
+    text = format_status_line(response.status) + format_headers(response.headers) + date
     has_body = response.status not in _BODILESS
     if has_body and chunked:
         text += "transfer-encoding: chunked\r\n"
-    text += _connection_line(request, keep=keep)
+    text += _format_connection_header(request, keep=keep)
     return text.encode("latin-1"), has_body and request.method != "HEAD"
 
 
-def refusal(status: int) -> Response:
+def build_refusal(status: int) -> Response:
     """A short plain answer that tells nothing of our insides."""
     return Response(status, [("content-type", "text/plain")], f"{REASONS[status]}\n".encode())
 
 
-def _connection_line(request: Request | None, *, keep: bool) -> str:
+def _format_connection_header(request: Request | None, *, keep: bool) -> str:
     if not keep:
         return "connection: close\r\n\r\n"
     if request is not None and request.version == "1.0":

@@ -58,7 +58,7 @@ class ServerState:
         self.connections: set[OpenConnection] = set()
         self.running: set[OpenConnection] = set()
         self.draining = False
-        self.on_change: Callable[[], None] = _nothing
+        self.on_change: Callable[[], None] = _do_nothing
         self.connections_total = 0
         self.requests_total = 0
         self.responses_5xx_total = 0
@@ -85,5 +85,5 @@ def format_date(moment: datetime) -> str:
     return f"{day}, {moment.day:02} {month} {moment.year:04} {moment:%H:%M:%S} GMT"
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Until a server listens to changes."""

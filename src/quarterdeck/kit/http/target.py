@@ -19,7 +19,7 @@ def split_target(target: bytes) -> tuple[str, str]:
     """
     path, _, query = target.partition(b"?")
     if not path.startswith(b"/"):
-        path = _origin_form(path)
+        path = _to_origin_form(path)
     try:
         if b"%" in path:
             path = _ESCAPE.sub(_decode, path)
@@ -28,7 +28,7 @@ def split_target(target: bytes) -> tuple[str, str]:
         raise ProtocolError("the request target is not valid UTF-8") from None
 
 
-def _origin_form(path: bytes) -> bytes:
+def _to_origin_form(path: bytes) -> bytes:
     """Cut scheme and authority off; `*` and authorities stay as they are."""
     _, separator, rest = path.partition(b"://")
     if not separator:

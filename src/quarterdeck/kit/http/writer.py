@@ -3,7 +3,7 @@
 import asyncio
 from typing import Protocol
 
-from quarterdeck.kit.http.encode import LAST_CHUNK, chunk
+from quarterdeck.kit.http.encode import LAST_CHUNK, encode_chunk
 from quarterdeck.kit.http.errors import PeerGone
 
 
@@ -112,7 +112,7 @@ class BodyWriter:
             data = parts[0] if len(parts) == 1 else b"".join(parts)
             parts.clear()
             self._waiting = 0
-            body = chunk(data) if self._chunked else data
+            body = encode_chunk(data) if self._chunked else data
             self._outlet.put(self._head + body + end if self._head or end else body)
         elif self._head or end:
             self._outlet.put(self._head + end)

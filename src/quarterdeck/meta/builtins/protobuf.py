@@ -42,15 +42,15 @@ def _decode(body: bytes) -> dict[str, Any]:
         raise ProtobufError("provided data does not appear to be a protobuf message, expected k8s")
     api_version = kind = ""
     raw = b""
-    for tag, value in protowire.fields(memoryview(body)[4:]):
+    for tag, value in protowire.iterate_fields(memoryview(body)[4:]):
         if tag == 1:
-            for part, text in protowire.fields(value):
+            for part, text in protowire.iterate_fields(value):
                 if part == 1:
-                    api_version = protowire.text(text)
+                    api_version = protowire.read_text(text)
                 elif part == 2:
-                    kind = protowire.text(text)
+                    kind = protowire.read_text(text)
         elif tag == 2:
-            raw = protowire.raw_bytes(value)
+            raw = protowire.read_bytes(value)
     name = table.find_kind_type(api_version, kind)
     if name is None:
         raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
@@ -121,7 +121,7 @@ def _build_message_reader(name: str) -> Reader:
     def read(data: Any) -> dict[str, Any]:
         slots = _get_slots(name)
         result: dict[str, Any] = {}
-        for tag, raw in protowire.fields(data):
+        for tag, raw in protowire.iterate_fields(data):
             slot = slots.get(tag)
             if slot is not None:
                 _store(result, slot, raw)
@@ -147,16 +147,16 @@ def _store(result: dict[str, Any], slot: _Slot, raw: Any) -> None:
 
 def _read_map_entry(raw: Any, read: Reader) -> tuple[str, Any]:
     key, value = "", None
-    for tag, part in protowire.fields(raw):
+    for tag, part in protowire.iterate_fields(raw):
         if tag == 1:
-            key = protowire.text(part)
+            key = protowire.read_text(part)
         elif tag == 2:
             value = read(part)
     return key, value
 
 
 def _read_base64(value: Any) -> str:
-    return base64.b64encode(protowire.raw_bytes(value)).decode()
+    return base64.b64encode(protowire.read_bytes(value)).decode()
 
 
 def _read_opaque(value: Any) -> Any:
@@ -164,26 +164,26 @@ def _read_opaque(value: Any) -> Any:
 
 
 _SCALARS: dict[str, Reader] = {
-    "string": protowire.text,
-    "bool": protowire.boolean,
-    "int": protowire.signed,
-    "int16": protowire.signed,
-    "int32": protowire.signed,
-    "int64": protowire.signed,
-    "uint16": protowire.unsigned,
-    "uint32": protowire.unsigned,
-    "uint64": protowire.unsigned,
-    "float64": protowire.double,
+    "string": protowire.read_text,
+    "bool": protowire.read_bool,
+    "int": protowire.read_signed,
+    "int16": protowire.read_signed,
+    "int32": protowire.read_signed,
+    "int64": protowire.read_signed,
+    "uint16": protowire.read_unsigned,
+    "uint32": protowire.read_unsigned,
+    "uint64": protowire.read_unsigned,
+    "float64": protowire.read_double,
     "bytes": _read_base64,
 }
 
 
 def _read_wrapped_list(data: Any) -> list[str]:
-    return [protowire.text(value) for tag, value in protowire.fields(data) if tag == 1]
+    return [protowire.read_text(value) for tag, value in protowire.iterate_fields(data) if tag == 1]
 
 
 def _read_numbers(data: Any) -> dict[int, int]:
-    return {tag: protowire.signed(value) for tag, value in protowire.fields(data)}
+    return {tag: protowire.read_signed(value) for tag, value in protowire.iterate_fields(data)}
 
 
 def _read_moment(data: Any) -> datetime | None:
@@ -208,21 +208,25 @@ def _read_duration(data: Any) -> str:
 
 
 def _read_quantity(data: Any) -> str:
-    return next((protowire.text(value) for tag, value in protowire.fields(data) if tag == 1), "0")
+    return next(
+        (protowire.read_text(value) for tag, value in protowire.iterate_fields(data) if tag == 1),
+        "0",
+    )
 
 
 def _read_int_or_string(data: Any) -> int | str:
-    parts = dict(protowire.fields(data))
+    parts = dict(protowire.iterate_fields(data))
     return (
-        protowire.text(parts.get(3, b""))
+        protowire.read_text(parts.get(3, b""))
         if parts.get(1, 0) == 1
-        else protowire.signed(parts.get(2, 0))
+        else protowire.read_signed(parts.get(2, 0))
     )
 
 
 def _read_json(data: Any) -> Any:
     raw = next(
-        (protowire.raw_bytes(value) for tag, value in protowire.fields(data) if tag == 1), b""
+        (protowire.read_bytes(value) for tag, value in protowire.iterate_fields(data) if tag == 1),
+        b"",
     )
     if not raw:
         return None
@@ -233,7 +237,7 @@ def _read_json(data: Any) -> Any:
 
 
 def _read_schema_or_array(data: Any) -> Any:
-    parts = list(protowire.fields(data))
+    parts = list(protowire.iterate_fields(data))
     schema = [value for tag, value in parts if tag == 1]
     if schema:
         return _build_message_reader("apiextensions/v1.JSONSchemaProps")(schema[0])
@@ -245,18 +249,18 @@ def _read_schema_or_array(data: Any) -> Any:
 
 
 def _read_schema_or_bool(data: Any) -> Any:
-    parts = dict(protowire.fields(data))
+    parts = dict(protowire.iterate_fields(data))
     if 2 in parts:
         return _build_message_reader("apiextensions/v1.JSONSchemaProps")(parts[2])
     return bool(parts.get(1, 0))
 
 
 def _read_schema_or_strings(data: Any) -> Any:
-    parts = list(protowire.fields(data))
+    parts = list(protowire.iterate_fields(data))
     schema = [value for tag, value in parts if tag == 1]
     if schema:
         return _build_message_reader("apiextensions/v1.JSONSchemaProps")(schema[0])
-    return [protowire.text(value) for tag, value in parts if tag == 2]
+    return [protowire.read_text(value) for tag, value in parts if tag == 2]
 
 
 _SPECIALS: dict[str, Reader] = {

@@ -9,7 +9,7 @@ from quarterdeck.kit import json
 from quarterdeck.operators.pipelines.ports import Remote
 from quarterdeck.telemetry import contents as checks
 from quarterdeck.telemetry.contents import ConfigType
-from quarterdeck.telemetry.findings import errors
+from quarterdeck.telemetry.findings import select_errors
 from quarterdeck.telemetry.matchers import MAX_LENGTH, MAX_MATCHERS, MatcherError, parse_all
 
 OWNER = "quarterdeck-owner"
@@ -102,7 +102,7 @@ def problems(pipeline: Pipeline, contents: Contents) -> list[str]:
     if len(contents.text.encode()) > MAX_CONTENTS:
         found.append(f"{contents.origin}: more than {MAX_CONTENTS} bytes")
         return found
-    for finding in errors(checks.check(contents.text, ConfigType(spec.config_type))):
+    for finding in select_errors(checks.check(contents.text, ConfigType(spec.config_type))):
         text = str(finding)
         if contents.is_secret:
             where = f"line {finding.line}, column {finding.column}"

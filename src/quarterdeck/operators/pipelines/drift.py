@@ -9,7 +9,7 @@ from quarterdeck.operators.pipelines.desired import Desired
 from quarterdeck.operators.pipelines.ports import Remote
 from quarterdeck.telemetry import contents
 from quarterdeck.telemetry.contents import ConfigType
-from quarterdeck.telemetry.matchers import canonical
+from quarterdeck.telemetry.matchers import canonicalize
 
 MAX_PREVIEW = 32_000
 
@@ -19,13 +19,15 @@ def differences(desired: Desired, remote: Remote) -> tuple[str, ...]:
     found = []
     if desired.name != remote.name:
         found.append("name")
-    if canonical(desired.matchers) != canonical(remote.matchers):
+    if canonicalize(desired.matchers) != canonicalize(remote.matchers):
         found.append("matchers")
     if desired.enabled != remote.enabled:
         found.append("enabled")
     if desired.config_type != remote.config_type:
         found.append("configType")
-    elif not contents.same(desired.contents, remote.contents, _language(desired.config_type)):
+    elif not contents.is_equivalent(
+        desired.contents, remote.contents, _language(desired.config_type)
+    ):
         found.append("contents")
     return tuple(found)
 

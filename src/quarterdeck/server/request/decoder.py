@@ -268,7 +268,7 @@ def find_duplicate_fields(body: bytes, value: Object, field_validation: str) -> 
         return []
     if kit_json.encode(value).count(b'"') == body.count(b'"'):
         return []
-    return kit_json.duplicate_keys(body)
+    return kit_json.find_duplicate_keys(body)
 
 
 def check_field_validation(kind: str, text: str) -> str:

@@ -152,6 +152,6 @@ async def _body(request: Request) -> dict[str, Any] | Response:
         return errors.invalid_json(str(error))
     if not isinstance(body, dict):
         return errors.invalid_json(f"it is a {type(body).__name__}")
-    if duplicates := json.duplicate_keys(data):
+    if duplicates := json.find_duplicate_keys(data):
         raise BadRequest(f"the body has a member twice: {', '.join(duplicates[:5])}")
     return body

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from quarterdeck.services.fleet.records import Pipeline
 from quarterdeck.telemetry.matchers import Matcher, Operator, Predicate
-from quarterdeck.telemetry.prefixes import beginnings
+from quarterdeck.telemetry.prefixes import find_beginnings
 
 
 class Place(NamedTuple):
@@ -139,7 +139,7 @@ def _places(matcher: Matcher) -> tuple[Place, ...]:
         return (Place(matcher.name, matcher.value, is_whole=True),)
     if matcher.operator is not Operator.MATCHES or matcher.pattern.fullmatch(""):
         return ()
-    return tuple(Place(matcher.name, *each) for each in beginnings(matcher.value))
+    return tuple(Place(matcher.name, *each) for each in find_beginnings(matcher.value))
 
 
 def _shortest(places: tuple[Place, ...]) -> int:

@@ -10,7 +10,7 @@ from quarterdeck.services.fleet.matching import MatchIndex
 from quarterdeck.services.fleet.records import ALLOY, OTEL, Pipeline, Revision
 from quarterdeck.telemetry import contents
 from quarterdeck.telemetry.contents import ConfigType
-from quarterdeck.telemetry.findings import errors
+from quarterdeck.telemetry.findings import select_errors
 from quarterdeck.telemetry.fleet.codes import Code
 from quarterdeck.telemetry.matchers import MAX_MATCHERS, MatcherError, parse_all
 
@@ -155,7 +155,7 @@ def _checked(message: Mapping[str, Any]) -> Pipeline:
     if config_type not in (ALLOY, OTEL):
         config_type = ALLOY
     language = ConfigType.ALLOY if config_type == ALLOY else ConfigType.OPEN_TELEMETRY
-    problems = errors(contents.check(text, language))
+    problems = select_errors(contents.check(text, language))
     if problems:
         raise invalid(f"contents: {problems[0]}")
     return Pipeline(

@@ -25,7 +25,7 @@ from quarterdeck.storage.sqlite.file import Durability
 from quarterdeck.storage.sqlite.loader import load
 from quarterdeck.storage.sqlite.log import SqliteLog
 from quarterdeck.storage.store import Store
-from quarterdeck.storage.types import Derive, lazy_facts
+from quarterdeck.storage.types import Derive, defer_facts
 
 __all__ = ["Durability", "open_sqlite"]
 
@@ -75,7 +75,7 @@ def open_sqlite(
     recent = history(floor=loaded.floor)
     recent.extend(loaded.events)
     return Store(
-        SqliteLog(connection, lock, facts=lazy_facts(derive)),
+        SqliteLog(connection, lock, facts=defer_facts(derive)),
         state=loaded.state,
         history=recent,
         revision=loaded.revision,

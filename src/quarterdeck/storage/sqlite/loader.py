@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from quarterdeck.storage.errors import Damaged
 from quarterdeck.storage.sqlite.file import connect_read_only
 from quarterdeck.storage.state import State
-from quarterdeck.storage.types import Derive, Entry, StoreEvent, StoreKey, lazy_facts
+from quarterdeck.storage.types import Derive, Entry, StoreEvent, StoreKey, defer_facts
 
 LOAD: Final = "SELECT revision, resource, namespace, name, created, value FROM log ORDER BY 1"
 
@@ -27,11 +27,11 @@ class Loaded(NamedTuple):
 
 def load(path: Path, derive: Derive | None, *, keep: int) -> Loaded:
     """Fold the log into the state, read-only, with the newest events kept as history."""
-    facts = lazy_facts(derive)
+    facts = defer_facts(derive)
     entries: dict[StoreKey, Entry] = {}
     events: list[StoreEvent] = []
     intern = sys.intern
-    with closing(connect_read_only(path)) as connection, _without_collection():
+    with closing(connect_read_only(path)) as connection, _pause_gc():
         compacted, newest = connection.execute(
             "SELECT value, (SELECT max(revision) FROM log) FROM meta WHERE key = 'compacted'"
         ).fetchone() or (None, None)
@@ -57,7 +57,7 @@ def load(path: Path, derive: Derive | None, *, keep: int) -> Loaded:
 
 
 @contextmanager
-def _without_collection() -> Iterator[None]:
+def _pause_gc() -> Iterator[None]:
     """Loading makes many objects and no garbage; searching for it would take half the time."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -59,7 +59,7 @@ class SqliteLog:
     async def read(self, after: int, limit: int) -> list[StoreEvent]:
         """Read a page of older events, bounded in bytes too."""
         try:
-            return await self._worker.call(partial(self._page, after, limit))
+            return await self._worker.call(partial(self._read_page, after, limit))
         except sqlite3.Error as error:
             raise translate_error(error) from error
 
@@ -74,23 +74,23 @@ class SqliteLog:
     async def close(self) -> None:
         """Copy the write-ahead log back and let go of the file, the lock and the thread."""
         try:
-            await self._worker.call(self._shut)
+            await self._worker.call(self._close_connection)
         finally:
             self._worker.stop()
             self._lock.release()
 
     def _append(self, events: Sequence[StoreEvent]) -> None:
-        rows = [_row(event) for event in events]
+        rows = [_to_row(event) for event in events]
         with self._transaction() as connection:
             connection.executemany(INSERT, rows)
         self._grown += 2 + len(rows) // 16 + sum(len(row[-1]) for row in rows) // PAGE
 
-    def _page(self, after: int, limit: int) -> list[StoreEvent]:
+    def _read_page(self, after: int, limit: int) -> list[StoreEvent]:
         events: list[StoreEvent] = []
         size = 0
         with closing(self._connection.execute(READ, (after, limit))) as rows:
             for row in rows:
-                event = _event(row, self._facts)
+                event = _to_event(row, self._facts)
                 events.append(event)
                 size += event.size
                 if size > READ_BYTES:
@@ -106,24 +106,24 @@ class SqliteLog:
             connection.executemany("DELETE FROM log WHERE revision = ?", doomed)
             connection.execute("UPDATE meta SET value = ? WHERE key = 'compacted'", (reached,))
         self._grown += 2 + len(doomed)
-        self._give_back()
+        self._vacuum()
         return reached
 
-    def _give_back(self) -> None:
+    def _vacuum(self) -> None:
         """Return free pages to the file system when a good part of the file is free."""
-        free, total = (self._pragma(f"{what}_count") for what in ("freelist", "page"))
+        free, total = (self._read_pragma(f"{what}_count") for what in ("freelist", "page"))
         if free > VACUUM_PAGES // 4 and free * 4 > total:
             # One page is returned per step, and only a script steps to the end.
             self._connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
 
-    def _pragma(self, name: str) -> int:
+    def _read_pragma(self, name: str) -> int:
         value: int = self._connection.execute(f"PRAGMA {name}").fetchone()[0]
         return value
 
     def _checkpoint(self) -> None:
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
-    def _shut(self) -> None:
+    def _close_connection(self) -> None:
         try:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.Error:
@@ -143,7 +143,7 @@ class SqliteLog:
             raise
 
 
-def _row(event: StoreEvent) -> tuple[int, str, str, str, int, int, bytes]:
+def _to_row(event: StoreEvent) -> tuple[int, str, str, str, int, int, bytes]:
     after, before = event.after, event.before
     created = after.created_revision if after is not None else 0
     value = after.value if after is not None else event.tombstone or b""
@@ -152,7 +152,7 @@ def _row(event: StoreEvent) -> tuple[int, str, str, str, int, int, bytes]:
     return event.revision, key.resource, key.namespace, key.name, created, replaced, value
 
 
-def _event(
+def _to_event(
     row: tuple[int, str, str, str, int, int, bytes, int, bytes], facts: object
 ) -> StoreEvent:
     revision, resource, namespace, name, created, replaced, value, old_created, old_value = row

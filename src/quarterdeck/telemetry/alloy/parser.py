@@ -59,7 +59,7 @@ def parse(text: str) -> tuple[Statement, ...]:
     return _Parser(text).file()
 
 
-def same(left: str, right: str) -> bool:
+def is_equivalent(left: str, right: str) -> bool:
     """Whether two configurations mean the same, whatever their formatting.
 
     Texts that cannot be parsed are compared line by line, without trailing blanks.
@@ -67,10 +67,10 @@ def same(left: str, right: str) -> bool:
     try:
         return parse(left) == parse(right)
     except AlloyError:
-        return _plain(left) == _plain(right)
+        return _list_tokens(left) == _list_tokens(right)
 
 
-def _plain(text: str) -> list[str]:
+def _list_tokens(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
@@ -190,7 +190,7 @@ class _Parser:
                 return Literal(_unquote(token.text), where)
             case Kind.NUMBER | Kind.FLOAT:
                 self._advance()
-                return Literal(_number(token.text), where)
+                return Literal(_parse_number(token.text), where)
             case Kind.BOOL:
                 self._advance()
                 return Literal(token.text == "true", where)
@@ -264,7 +264,7 @@ class _Parser:
         raise AlloyError(problem, self._token.position)
 
 
-def _number(text: str) -> float | int:
+def _parse_number(text: str) -> float | int:
     return int(text) if text.isdigit() and len(text) < _LONG else float(text)
 
 
@@ -283,12 +283,12 @@ def _unquote(text: str) -> str:
             result.append(character)
             position += 1
             continue
-        value, position = _escaped(body, position + 1)
+        value, position = _read_escape(body, position + 1)
         result.append(value)
     return "".join(result)
 
 
-def _escaped(body: str, position: int) -> tuple[str, int]:
+def _read_escape(body: str, position: int) -> tuple[str, int]:
     letter = body[position]
     if letter in _SIMPLE_ESCAPES:
         return _SIMPLE_ESCAPES[letter], position + 1

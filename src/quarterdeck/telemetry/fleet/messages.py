@@ -35,18 +35,18 @@ ENUMS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _fields(*fields: tuple[int, str, str]) -> tuple[Field, ...]:
+def _declare_fields(*fields: tuple[int, str, str]) -> tuple[Field, ...]:
     return tuple(Field(*each) for each in fields)
 
 
-_WRITE_PIPELINE = _fields((1, "pipeline", "Pipeline"), (2, "validateOnly", "bool"))
-_IDS = _fields((1, "ids", "repeated string"))
-_ID = _fields((1, "id", "string"))
-_COLLECTOR = _fields((1, "collector", "Collector"))
+_WRITE_PIPELINE = _declare_fields((1, "pipeline", "Pipeline"), (2, "validateOnly", "bool"))
+_IDS = _declare_fields((1, "ids", "repeated string"))
+_ID = _declare_fields((1, "id", "string"))
+_COLLECTOR = _declare_fields((1, "collector", "Collector"))
 
 MESSAGES: dict[str, tuple[Field, ...]] = {
     "Empty": (),
-    "Pipeline": _fields(
+    "Pipeline": _declare_fields(
         (1, "name", "string"),
         (2, "contents", "string"),
         (3, "matchers", "repeated string"),
@@ -58,13 +58,13 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
         (9, "source", "optional PipelineSource"),
         (10, "configType", "ConfigType"),
     ),
-    "PipelineSource": _fields((1, "type", "SourceType"), (2, "namespace", "string")),
-    "Pipelines": _fields((1, "pipelines", "repeated Pipeline")),
-    "GetPipelineRequest": _fields((2, "id", "string")),
-    "DeletePipelineRequest": _fields((2, "id", "string")),
-    "GetPipelineIDRequest": _fields((1, "name", "string")),
+    "PipelineSource": _declare_fields((1, "type", "SourceType"), (2, "namespace", "string")),
+    "Pipelines": _declare_fields((1, "pipelines", "repeated Pipeline")),
+    "GetPipelineRequest": _declare_fields((2, "id", "string")),
+    "DeletePipelineRequest": _declare_fields((2, "id", "string")),
+    "GetPipelineIDRequest": _declare_fields((1, "name", "string")),
     "GetPipelineIDResponse": _ID,
-    "ListPipelinesRequest": _fields(
+    "ListPipelinesRequest": _declare_fields(
         (1, "localAttributes", "map string"),
         (2, "remoteAttributes", "map string"),
         (3, "configType", "optional ConfigType"),
@@ -74,19 +74,19 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
     "UpdatePipelineRequest": _WRITE_PIPELINE,
     "UpsertPipelineRequest": _WRITE_PIPELINE,
     "BulkDeletePipelinesRequest": _IDS,
-    "SyncPipelinesRequest": _fields(
+    "SyncPipelinesRequest": _declare_fields(
         (1, "source", "PipelineSource"), (2, "pipelines", "repeated Pipeline")
     ),
-    "PipelineRevision": _fields(
+    "PipelineRevision": _declare_fields(
         (1, "revisionId", "string"),
         (2, "snapshot", "Pipeline"),
         (3, "createdAt", "Timestamp"),
         (4, "operation", "RevisionOperation"),
     ),
-    "PipelineRevisions": _fields((1, "pipelineRevisions", "repeated PipelineRevision")),
+    "PipelineRevisions": _declare_fields((1, "pipelineRevisions", "repeated PipelineRevision")),
     "ListPipelineRevisionsRequest": _ID,
-    "GetPipelineRevisionRequest": _fields((1, "revisionId", "string")),
-    "Collector": _fields(
+    "GetPipelineRevisionRequest": _declare_fields((1, "revisionId", "string")),
+    "Collector": _declare_fields(
         (1, "id", "string"),
         (2, "attributeOverrides", "map string"),
         (3, "createdAt", "optional Timestamp"),
@@ -99,32 +99,32 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
         (10, "markedInactiveAt", "optional Timestamp"),
         (11, "collectorType", "CollectorType"),
     ),
-    "Collectors": _fields((1, "collectors", "repeated Collector")),
+    "Collectors": _declare_fields((1, "collectors", "repeated Collector")),
     "GetCollectorRequest": _ID,
-    "ListCollectorsRequest": _fields((1, "matchers", "repeated string")),
+    "ListCollectorsRequest": _declare_fields((1, "matchers", "repeated string")),
     "CreateCollectorRequest": _COLLECTOR,
     "UpdateCollectorRequest": _COLLECTOR,
     "DeleteCollectorRequest": _ID,
     "BulkDeleteCollectorsRequest": _IDS,
-    "BulkUpdateCollectorsRequest": _fields(
+    "BulkUpdateCollectorsRequest": _declare_fields(
         (1, "ids", "repeated string"), (2, "ops", "repeated Operation")
     ),
-    "Operation": _fields(
+    "Operation": _declare_fields(
         (1, "op", "OpType"),
         (2, "path", "string"),
         (3, "from", "optional string"),
         (4, "value", "optional string"),
         (5, "oldValue", "optional string"),
     ),
-    "ListCollectorAttributesResponse": _fields(
+    "ListCollectorAttributesResponse": _declare_fields(
         (1, "attributes", "map Attributes"),
         (2, "attributeOverrides", "map Attributes"),
         (3, "localAttributes", "map Attributes"),
         (4, "remoteAttributes", "map Attributes"),
     ),
-    "Attributes": _fields((1, "values", "repeated Value")),
-    "Value": _fields((1, "value", "string")),
-    "GetConfigRequest": _fields(
+    "Attributes": _declare_fields((1, "values", "repeated Value")),
+    "Value": _declare_fields((1, "value", "string")),
+    "GetConfigRequest": _declare_fields(
         (1, "id", "string"),
         (2, "attributes", "map string"),
         (3, "hash", "string"),
@@ -132,16 +132,16 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
         (5, "remoteConfigStatus", "RemoteConfigStatus"),
         (6, "effectiveConfig", "EffectiveConfig"),
     ),
-    "RemoteConfigStatus": _fields(
+    "RemoteConfigStatus": _declare_fields(
         (1, "status", "RemoteConfigStatuses"), (2, "errorMessage", "string")
     ),
-    "EffectiveConfig": _fields((1, "configMap", "AgentConfigMap")),
-    "AgentConfigMap": _fields((1, "configMap", "map AgentConfigFile")),
-    "AgentConfigFile": _fields((1, "body", "bytes"), (2, "contentType", "string")),
-    "GetConfigResponse": _fields(
+    "EffectiveConfig": _declare_fields((1, "configMap", "AgentConfigMap")),
+    "AgentConfigMap": _declare_fields((1, "configMap", "map AgentConfigFile")),
+    "AgentConfigFile": _declare_fields((1, "body", "bytes"), (2, "contentType", "string")),
+    "GetConfigResponse": _declare_fields(
         (1, "content", "string"), (2, "hash", "string"), (3, "notModified", "bool")
     ),
-    "RegisterCollectorRequest": _fields(
+    "RegisterCollectorRequest": _declare_fields(
         (1, "id", "string"),
         (2, "attributes", "map string"),
         (3, "name", "string"),

@@ -12,9 +12,9 @@ from typing import Any
 from quarterdeck.kit import json, rfc3339
 from quarterdeck.kit.protowire import (
     ProtobufError,
-    double,
-    fields,
-    signed,
+    iterate_fields,
+    read_double,
+    read_signed,
     write_bytes,
     write_double,
     write_number,
@@ -33,9 +33,9 @@ def decode(message: str, data: bytes, *, depth: int = 0) -> dict[str, Any]:
     """
     if depth > MAX_DEPTH:
         raise ProtobufError(f"{message}: nested deeper than {MAX_DEPTH} levels")
-    readers = _table(message)
+    readers = _build_table(message)
     result: dict[str, Any] = {}
-    for number, value in fields(data):
+    for number, value in iterate_fields(data):
         if (reader := readers.get(number)) is not None:
             reader(result, value, depth)
     return result
@@ -46,23 +46,23 @@ Reader = Callable[[dict[str, Any], int | bytes, int], None]
 
 
 @functools.cache
-def _table(message: str) -> dict[int, Reader]:
+def _build_table(message: str) -> dict[int, Reader]:
     """What to do with each field number of a message, decided once."""
-    return {field.number: _reader(field) for field in MESSAGES[message]}
+    return {field.number: _build_reader(field) for field in MESSAGES[message]}
 
 
-def _reader(field: Field) -> Reader:
+def _build_reader(field: Field) -> Reader:
     name = field.name
     kind = field.type.removeprefix("optional ")
 
     def one(result: dict[str, Any], value: int | bytes, depth: int) -> None:
-        result[name] = _value(kind, value, field, depth)
+        result[name] = _read_value(kind, value, field, depth)
 
     def repeated(result: dict[str, Any], value: int | bytes, depth: int) -> None:
-        result.setdefault(name, []).append(_value(kind[9:], value, field, depth))
+        result.setdefault(name, []).append(_read_value(kind[9:], value, field, depth))
 
     def mapped(result: dict[str, Any], value: int | bytes, depth: int) -> None:
-        key, member = _map_entry(kind[4:], value, field, depth)
+        key, member = _read_map_entry(kind[4:], value, field, depth)
         result.setdefault(name, {})[key] = member
 
     if kind.startswith("repeated "):
@@ -70,21 +70,21 @@ def _reader(field: Field) -> Reader:
     return mapped if kind.startswith("map ") else one
 
 
-def _map_entry(kind: str, value: int | bytes, field: Field, depth: int) -> tuple[str, Any]:
+def _read_map_entry(kind: str, value: int | bytes, field: Field, depth: int) -> tuple[str, Any]:
     key: Any = ""
     member: Any = {} if kind in MESSAGES else ""
-    for number, raw in fields(_bytes(value, field)):
+    for number, raw in iterate_fields(_read_bytes(value, field)):
         if number == 1:
-            key = _value("string", raw, field, depth)
+            key = _read_value("string", raw, field, depth)
         elif number == 2:
-            member = _value(kind, raw, field, depth)
+            member = _read_value(kind, raw, field, depth)
     return key, member
 
 
-def _value(kind: str, value: int | bytes, field: Field, depth: int) -> Any:
+def _read_value(kind: str, value: int | bytes, field: Field, depth: int) -> Any:
     if kind == "string":
         try:
-            return _bytes(value, field).decode()
+            return _read_bytes(value, field).decode()
         except UnicodeDecodeError as error:
             raise ProtobufError(f"{field.name} is not UTF-8") from error
     if kind in ENUMS or kind == "bool":
@@ -94,7 +94,7 @@ def _value(kind: str, value: int | bytes, field: Field, depth: int) -> Any:
             return value != 0
         names = ENUMS[kind]
         return names[value] if value < len(names) else value
-    data = _bytes(value, field)
+    data = _read_bytes(value, field)
     if kind == "bytes":
         return data
     if kind == "Timestamp":
@@ -104,7 +104,7 @@ def _value(kind: str, value: int | bytes, field: Field, depth: int) -> Any:
     return decode(kind, data, depth=depth + 1)
 
 
-def _bytes(value: int | bytes, field: Field) -> bytes:
+def _read_bytes(value: int | bytes, field: Field) -> bytes:
     if isinstance(value, int):
         raise ProtobufError(f"{field.name} is a number, not text")
     return value
@@ -119,13 +119,13 @@ def encode(message: str, document: dict[str, Any]) -> bytes:
             continue
         kind = field.type
         if kind.startswith("repeated "):
-            parts.extend(_field(field.number, kind[9:], each) for each in value)
+            parts.extend(_write_field(field.number, kind[9:], each) for each in value)
         elif kind.startswith("map "):
             for key, member in value.items():
-                entry = _field(1, "string", key) + _field(2, kind[4:], member)
+                entry = _write_field(1, "string", key) + _write_field(2, kind[4:], member)
                 parts.append(write_bytes(field.number, entry))
         elif kind.startswith("optional ") or not _is_zero(kind, value):
-            parts.append(_field(field.number, kind.removeprefix("optional "), value))
+            parts.append(_write_field(field.number, kind.removeprefix("optional "), value))
     return b"".join(parts)
 
 
@@ -135,16 +135,16 @@ def _is_zero(kind: str, value: Any) -> bool:
     return kind not in MESSAGES and kind not in ("Timestamp", "Struct") and not value
 
 
-def _field(number: int, kind: str, value: Any) -> bytes:
+def _write_field(number: int, kind: str, value: Any) -> bytes:
     if kind == "bool":
         return write_number(number, int(value))
     if kind in ENUMS:
         index = value if isinstance(value, int) else ENUMS[kind].index(value)
         return write_number(number, index)
-    return write_bytes(number, _payload(kind, value))
+    return write_bytes(number, _write_payload(kind, value))
 
 
-def _payload(kind: str, value: Any) -> bytes:
+def _write_payload(kind: str, value: Any) -> bytes:
     match kind:
         case "string":
             return str(value).encode()
@@ -160,10 +160,10 @@ def _payload(kind: str, value: Any) -> bytes:
 
 def _read_timestamp(data: bytes) -> str:
     seconds = nanos = 0
-    for number, value in fields(data):
+    for number, value in iterate_fields(data):
         if isinstance(value, int):
             seconds, nanos = (value, nanos) if number == 1 else (seconds, value)
-    seconds = signed(seconds)
+    seconds = read_signed(seconds)
     try:
         moment = _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
     except OverflowError as error:
@@ -185,10 +185,10 @@ def _read_struct(data: bytes, depth: int) -> dict[str, Any]:
     if depth > MAX_DEPTH:
         raise ProtobufError(f"Struct: nested deeper than {MAX_DEPTH} levels")
     result: dict[str, Any] = {}
-    for number, entry in fields(data):
+    for number, entry in iterate_fields(data):
         if number != 1 or isinstance(entry, int):
             continue
-        members = dict(fields(entry))
+        members = dict(iterate_fields(entry))
         key, value = members.get(1, b""), members.get(2, b"")
         if isinstance(key, bytes) and isinstance(value, bytes):
             result[key.decode("utf-8", "replace")] = _read_any(value, depth)
@@ -196,10 +196,10 @@ def _read_struct(data: bytes, depth: int) -> dict[str, Any]:
 
 
 def _read_any(data: bytes, depth: int) -> Any:
-    for number, value in fields(data):
+    for number, value in iterate_fields(data):
         match number, value:
             case 2, bytes():
-                return _number(double(value))
+                return _to_number(read_double(value))
             case 3, bytes():
                 return value.decode("utf-8", "replace")
             case 4, int():
@@ -209,7 +209,7 @@ def _read_any(data: bytes, depth: int) -> Any:
             case 6, bytes():
                 return [
                     _read_any(each, depth + 1)
-                    for _, each in fields(value)
+                    for _, each in iterate_fields(value)
                     if isinstance(each, bytes)
                 ]
             case _:
@@ -217,14 +217,14 @@ def _read_any(data: bytes, depth: int) -> Any:
     return None
 
 
-def _number(found: float) -> float | int:
+def _to_number(found: float) -> float | int:
     """Whole numbers read as integers, as JSON writes them."""
     return int(found) if found.is_integer() else found
 
 
 def _write_struct(document: dict[str, Any]) -> bytes:
     return b"".join(
-        write_bytes(1, _field(1, "string", key) + write_bytes(2, _write_any(value)))
+        write_bytes(1, _write_field(1, "string", key) + write_bytes(2, _write_any(value)))
         for key, value in document.items()
     )
 

@@ -24,7 +24,7 @@ def read(message: str, document: Any, path: str = "") -> dict[str, Any]:
     for field in MESSAGES[message]:
         value = document.get(field.name)
         if value is None:
-            value = document.get(_snake(field.name))
+            value = document.get(_to_snake_case(field.name))
         if value is not None:
             result[field.name] = _read_field(field, value, _join(path, field.name))
     return result
@@ -107,7 +107,7 @@ def _write_value(kind: str, value: Any) -> Any:
     return write(kind, value) if kind in MESSAGES else value
 
 
-def _snake(name: str) -> str:
+def _to_snake_case(name: str) -> str:
     return re.sub(r"[A-Z]", lambda match: "_" + match[0].lower(), name)
 
 

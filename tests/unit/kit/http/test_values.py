@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.kit import http
-from quarterdeck.kit.http.encode import chunk, header_lines, status_line
+from quarterdeck.kit.http.encode import encode_chunk, format_headers, format_status_line
 from quarterdeck.kit.http.origin import parse_origin, split_url
 from quarterdeck.kit.http.response import LineSplitter
 from quarterdeck.kit.http.state import format_date
@@ -108,22 +108,22 @@ def test_an_origin_that_cannot_be_reached_is_refused(text: str) -> None:
 
 
 def test_header_fields_cannot_break_out_of_their_line() -> None:
-    assert header_lines([("a", "b"), ("c", "")]) == "a: b\r\nc: \r\n"
+    assert format_headers([("a", "b"), ("c", "")]) == "a: b\r\nc: \r\n"
     for bad in ("b\r\nx: y", "b\n", "b\r", "b\0"):
         with pytest.raises(ValueError, match="line break"):
-            header_lines([("a", bad)])
+            format_headers([("a", bad)])
 
 
 def test_status_lines_exist_for_every_final_status() -> None:
-    assert status_line(200) == "HTTP/1.1 200 OK\r\n"
-    assert status_line(299) == "HTTP/1.1 299 Unknown\r\n"
+    assert format_status_line(200) == "HTTP/1.1 200 OK\r\n"
+    assert format_status_line(299) == "HTTP/1.1 299 Unknown\r\n"
     for bad in (0, 99, 150, 1000):
         with pytest.raises(ValueError, match="status"):
-            status_line(bad)
+            format_status_line(bad)
 
 
 def test_a_chunk_carries_its_length() -> None:
-    assert chunk(b"x" * 26) == b"1a\r\n" + b"x" * 26 + b"\r\n"
+    assert encode_chunk(b"x" * 26) == b"1a\r\n" + b"x" * 26 + b"\r\n"
 
 
 def test_dates_are_written_as_http_wants() -> None:
