@@ -43,10 +43,15 @@ class Controller(Generic[T]):
     """Other kinds whose changes concern this one, with a mapping to keys."""
     reads: Sequence[type[Object]] = ()
     """Kinds that are cached for reading; their changes start no reconcile."""
+    writes: Sequence[type[Object]] = ()
+    """Kinds that are written without being owned; only permissions are derived from this."""
     predicates: Sequence[Predicate] = (desired_state_changed,)
     """Which events of the reconciled kind matter; all must hold."""
     finalizers: Sequence[Finalizer] = ()
     """Clean-up steps, in order. Without any, the controller does nothing on deletion."""
+    needs_finalizers: Callable[[T], bool] | None = None
+    """Whether an object gets the finalizers; None means always. An object with nothing left to
+    clean up can then be deleted while the controller is not running."""
     on_deleted: Callable[[Key], Awaitable[None]] | None = None
     """Called when an object has been deleted, to drop state kept in memory for it."""
     on_error: Callable[[Context[T], Exception], None] | None = None

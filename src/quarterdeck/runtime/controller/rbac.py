@@ -59,6 +59,8 @@ def build_rules(
             allow(own.kind.KIND.group, own.kind.KIND.plural, (*READ_VERBS, *WRITE_VERBS))
         for each in controller.kinds:
             allow(each.KIND.group, each.KIND.plural, READ_VERBS)
+        for each in controller.writes:
+            allow(each.KIND.group, each.KIND.plural, (*READ_VERBS, *WRITE_VERBS))
     for each in writes:
         allow(each.KIND.group, each.KIND.plural, (*READ_VERBS, *WRITE_VERBS))
     if events:

@@ -295,7 +295,8 @@ class Runner(Generic[T]):
         """Finalize or reconcile; True with the result when the object may be deleted now."""
         if ctx.obj.is_deleting:
             return await self._finalize(ctx)
-        if self._finalizers:
+        needs = self.controller.needs_finalizers
+        if self._finalizers and (needs is None or needs(ctx.obj)):
             ctx.obj = await finalizer.ensure(ctx.obj, ctx.api, self._finalizers)
         return await self.controller.reconcile(ctx.obj, ctx), False
 
