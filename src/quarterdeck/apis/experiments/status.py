@@ -54,6 +54,8 @@ class TargetStatus(Struct, frozen=True, kw_only=True):
     """Name of the cluster; hub for the hub."""
     endpoint: str = ""
     """Address of the cluster, without a scheme."""
+    server: str = ""
+    """Address of the API server, as Argo CD knows it."""
     components: Annotated[tuple[str, ...], Schema(list_type="atomic")] = ()
     """Objects that are installed, as Kind/name."""
     machine_type: str = ""

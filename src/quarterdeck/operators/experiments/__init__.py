@@ -4,3 +4,8 @@ Imports `runtime`, `apis`, `meta`, `kit`; only `drivers` and `simulators` import
 `experiment` (the phases), then `plan` (what should exist), `clusters`, `argocd`, `workflows` (the
 objects), `cleanup` (what is deleted, in which order) and `conditions` (what is true).
 """
+
+from quarterdeck.operators.experiments.register import WRITES, controllers, register
+from quarterdeck.operators.experiments.settings import Settings
+
+__all__ = ["WRITES", "Settings", "controllers", "register"]

@@ -78,11 +78,7 @@ def scope_of(
 
 def server_of(status: TargetStatus) -> str:
     """The address of a target's API server, as Argo CD and substitutions use it."""
-    if status.cluster_name == naming.HUB:
-        return IN_CLUSTER
-    if not status.endpoint:
-        return ""
-    return status.endpoint if "://" in status.endpoint else f"https://{status.endpoint}"
+    return IN_CLUSTER if status.cluster_name == naming.HUB else status.server
 
 
 def _values(status: TargetStatus) -> dict[str, str]:

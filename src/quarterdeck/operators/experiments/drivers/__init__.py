@@ -1,0 +1,1 @@
+"""The only code of the operator that talks to systems besides its own API server."""

@@ -1,0 +1,153 @@
+"""The reconciler of Experiment: Pending, Provisioning, Ready, Running, Complete or Failed.
+
+A pass goes as far as it can and never waits. Whatever it waits for is watched; time-outs and graces
+come back by `RequeueAfter`. Every step can be repeated: names are derived, objects are applied.
+"""
+
+from quarterdeck.apis.experiments.v1alpha1 import Experiment
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.redaction import redact
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.experiments import (
+    datasources,
+    deployment,
+    finishing,
+    limits,
+    pending,
+    provisioning,
+    running,
+    tutorials,
+)
+from quarterdeck.operators.experiments.cleanup import clean_up
+from quarterdeck.operators.experiments.conditions import (
+    DEPENDENCIES_INSTALLED,
+    READY,
+    Reason,
+)
+from quarterdeck.operators.experiments.run import FINISHED, ExperimentFailed, Means, Run
+from quarterdeck.runtime import DONE, Context, RequeueAfter, Result, Waiting
+from quarterdeck.wire.status import ApiError, Conflict, NotFound
+
+_MISSING_API_S = 10.0
+
+
+class Experiments:
+    """Reconciles experiments."""
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+
+    async def reconcile(self, experiment: Experiment, ctx: Context[Experiment]) -> Result:
+        """Go as far as possible, then say when to come back at the latest."""
+        run = Run(ctx, self._means)
+        try:
+            await _advance(run)
+        except ExperimentFailed as failure:
+            run.fail(failure)
+        except NotFound as error:
+            _note_missing(run, error)
+        if run.is_finished:
+            await finishing.step(run)
+        else:
+            run.wake_in(run.settings.resync_s)
+            experiment = run.experiment
+            run.wake_in(limits.next_check_s(experiment, now=run.now, settings=self._means.settings))
+        return RequeueAfter(run.again_s) if run.again_s is not None else DONE
+
+    async def clean_up(self, experiment: Experiment, ctx: Context[Experiment]) -> None:
+        """Delete everything before the object goes; always ends, if need be without success.
+
+        Raises:
+            Waiting: while something is still there.
+        """
+        run = Run(ctx, self._means)
+        since = experiment.metadata.deletion_timestamp or run.stamp(run.now)
+        elapsed_s = (run.now - rfc3339.parse(since)).total_seconds()
+        left = await clean_up(run, elapsed_s=elapsed_s)
+        if not left:
+            finishing.finish_cleanup(run)
+            return
+        if finishing.note_leftovers(run, left, elapsed_s=elapsed_s):
+            return
+        again_s = run.again_s if run.again_s is not None else run.settings.resync_s
+        raise Waiting(Reason.CLEANING_UP, f"waiting for {', '.join(left)}", after_s=again_s)
+
+
+async def _advance(run: Run) -> None:
+    """Run the steps of the phase, and those of the next as long as phases follow one another."""
+    if not run.phase:
+        await pending.begin(run)
+    while not run.is_finished:
+        phase = run.phase
+        if (stop := limits.check(run.experiment, now=run.now, settings=run.settings)) is not None:
+            if stop.is_success:
+                run.complete(stop.message)
+                return
+            raise ExperimentFailed(stop.reason, stop.message)
+        await _step(run)
+        if run.phase == phase:
+            return
+
+
+async def _step(run: Run) -> None:
+    match run.phase:
+        case "Pending":
+            await pending.step(run)
+        case "Provisioning":
+            await _provision(run)
+        case "Ready":
+            await _prepare(run)
+        case "Running":
+            await provisioning.check_clusters(run)
+            await running.follow(run)
+            await tutorials.update(run)
+
+
+async def _provision(run: Run) -> None:
+    await provisioning.ensure_clusters(run)
+    await provisioning.check_clusters(run)
+    await deployment.ensure_applications(run)
+    await datasources.ensure(run)
+    provisioning.check_timeout(run)
+    deployment.check_timeout(run)
+    if provisioning.are_registered(run) and deployment.are_created(run):
+        run.enter("Ready", Reason.DEPLOYING, "all Applications exist")
+    if run.condition_of(DEPENDENCIES_INSTALLED) is not None:
+        run.condition(DEPENDENCIES_INSTALLED, TRUE, Reason.VALIDATED, "all kinds are installed")
+
+
+async def _prepare(run: Run) -> None:
+    await provisioning.check_clusters(run)
+    await deployment.ensure_applications(run)
+    deployment.check_timeout(run)
+    if deployment.are_ready(run):
+        await tutorials.update(run)
+        await running.submit(run)
+
+
+def _note_missing(run: Run, error: NotFound) -> None:
+    """A kind or namespace that others install is absent: say which, and look again soon."""
+    message = f"{error.message}; is the system that provides it installed?"
+    run.condition(DEPENDENCIES_INSTALLED, FALSE, Reason.API_MISSING, message)
+    run.note(Reason.API_MISSING, message)
+    run.wake_in(_MISSING_API_S)
+    try:
+        if run.phase == "Provisioning":
+            provisioning.check_timeout(run)
+        deployment.check_timeout(run)
+    except ExperimentFailed as failure:
+        run.fail(failure)
+
+
+def needs_finalizer(experiment: Experiment) -> bool:
+    """Whether something may have to be cleaned up; not once everything is gone."""
+    return not experiment.status.resources_cleaned
+
+
+def report_error(ctx: Context[Experiment], error: Exception) -> None:
+    """A pass that failed says so; the runtime tries again with growing delays."""
+    if isinstance(error, (Conflict, Waiting)) or ctx.obj.status.phase in FINISHED:
+        return
+    reason = error.reason if isinstance(error, ApiError) and error.reason else "ReconcileError"
+    message = f"{type(error).__name__}: {redact(str(error))}"
+    ctx.status.set_condition(READY, FALSE, reason, message[:1024])

@@ -1,0 +1,242 @@
+"""Complete and Failed: results, the Job after the run, clean-up, and the end of the object."""
+
+from quarterdeck.apis.experiments.v1alpha1 import FINALIZER, Experiment
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.redaction import redact
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import build_owner_reference
+from quarterdeck.operators.experiments import naming, plan, registration
+from quarterdeck.operators.experiments.cleanup import clean_up
+from quarterdeck.operators.experiments.conditions import (
+    ANALYSIS_COMPLETE,
+    QUALITY_GATE,
+    RESOURCES_CLEANED,
+    RESULTS_COLLECTED,
+    EventReason,
+    Reason,
+)
+from quarterdeck.operators.experiments.foreign import PostRunJob
+from quarterdeck.operators.experiments.ports import (
+    Collected,
+    FinishedRun,
+    FinishedTarget,
+    ResultsUnavailable,
+)
+from quarterdeck.operators.experiments.run import ExperimentFailed, Run, seconds_of
+from quarterdeck.runtime.reconcile import finalizer
+
+_COLLECTION_S = 600.0
+"""How long collecting results is tried before the clusters go without."""
+_ORPHAN_CHECK_S = 600.0
+
+
+async def step(run: Run) -> None:
+    """One step further towards an experiment that needs nothing any more."""
+    if not run.status.resources_cleaned and not await _wind_up(run):
+        return
+    if FINALIZER in run.ctx.obj.metadata.finalizers and run.status.resources_cleaned:
+        await finalizer.remove(run.ctx.obj, run.ctx.api, FINALIZER)
+    await _expire(run)
+
+
+async def _wind_up(run: Run) -> bool:
+    """Whether results, the Job and the clean-up need no more work now."""
+    return await _collect(run) and await _run_job(run) and await _clean(run)
+
+
+# --- results
+
+
+async def _collect(run: Run) -> bool:
+    """Whether results need no more work."""
+    if run.condition_of(RESULTS_COLLECTED) is not None and run.status.results_url:
+        return True
+    if not any(each.cluster_name for each in run.status.targets):
+        run.set(results_url="disabled")
+        run.condition(RESULTS_COLLECTED, FALSE, Reason.NOT_REQUESTED, "nothing was run")
+        return True
+    try:
+        found = await run.means.results.collect(await _finished_run(run))
+    except ResultsUnavailable as error:
+        return _try_again(run, str(error))
+    return _note_results(run, found)
+
+
+async def _finished_run(run: Run) -> FinishedRun:
+    targets = []
+    for target in run.targets:
+        status, text = run.target(target.name), None
+        if status.connection_secret and status.ready_at:
+            namespace, _, name = status.connection_secret.partition("/")
+            reference = target.cluster.kubeconfig_secret_ref
+            try:
+                text = await registration.read_kubeconfig(
+                    run,
+                    target,
+                    Key(namespace, name),
+                    key=reference.key if reference is not None else "",
+                )
+            except ExperimentFailed:
+                text = None
+        targets.append(
+            FinishedTarget(
+                name=target.name,
+                cluster_type=target.cluster.type,
+                cluster_name=status.cluster_name,
+                namespace=naming.base_name(run.ctx.obj),
+                kubeconfig=text,
+            )
+        )
+    ended = rfc3339.parse(run.status.completed_at) if run.status.completed_at else run.now
+    return FinishedRun(run.experiment, tuple(targets), ended, run.now)
+
+
+def _try_again(run: Run, message: str) -> bool:
+    elapsed_s = run.elapsed_s(run.status.completed_at)
+    run.condition(RESULTS_COLLECTED, FALSE, Reason.RESULTS_UNAVAILABLE, message)
+    if elapsed_s >= _COLLECTION_S:
+        run.set(results_url="disabled")
+        run.ctx.event(Reason.RESULTS_UNAVAILABLE, redact(message), warning=True)
+        return True
+    run.wake_in(min(60.0, max(1.0, elapsed_s / 2)))
+    return False
+
+
+def _note_results(run: Run, found: Collected) -> bool:
+    run.set(
+        hypothesis_result=found.verdict,
+        iteration_status=found.iteration,
+        cost_estimate=found.cost,
+    )
+    if found.retry_after_s is not None:
+        run.condition(RESULTS_COLLECTED, FALSE, Reason.COLLECTING, found.message)
+        run.wake_in(found.retry_after_s)
+        return False
+    run.set(results_url=found.results_url)
+    run.condition(RESULTS_COLLECTED, TRUE, Reason.COLLECTED, found.message)
+    if found.failure and run.phase == "Complete":
+        reason = Reason(found.failure)
+        completed = run.status.completed_at
+        run.fail(ExperimentFailed(reason, found.message, condition=QUALITY_GATE))
+        run.set(completed_at=completed)
+    return True
+
+
+# --- the Job after the run
+
+
+async def _run_job(run: Run) -> bool:
+    """Whether the Job has ended or there is none; its failure never changes the outcome."""
+    if run.status.analysis_phase in ("Succeeded", "Failed", "Skipped"):
+        return True
+    document = plan.post_run_job(
+        run.ctx.obj, results_url=run.status.results_url, settings=run.settings
+    )
+    if document is None or run.phase != "Complete":
+        return True
+    owner = build_owner_reference(run.ctx.obj)
+    document["metadata"]["ownerReferences"] = [
+        {
+            "apiVersion": owner.api_version,
+            "kind": owner.kind,
+            "name": owner.name,
+            "uid": owner.uid,
+            "controller": True,
+        }
+    ]
+    name = document["metadata"]["name"]
+    run.set(analysis_job_name=name)
+    job = await run.ctx.find(PostRunJob, name)
+    if job is None and run.status.analysis_phase:
+        run.set(analysis_phase="Failed")
+        run.condition(ANALYSIS_COMPLETE, FALSE, Reason.JOB_FAILED, f"Job {name} was deleted")
+        return True
+    if job is None:
+        job = await run.ctx.api.apply(PostRunJob, document)
+    return _note_job(run, job)
+
+
+def _note_job(run: Run, job: PostRunJob) -> bool:
+    ended = {each.type: each for each in job.status.conditions if each.status == "True"}
+    name = job.metadata.name
+    if "Complete" in ended:
+        run.set(analysis_phase="Succeeded", published=bool(run.spec.publish))
+        run.condition(ANALYSIS_COMPLETE, TRUE, Reason.SUCCEEDED, f"Job {name} has succeeded")
+        return True
+    if (failed := ended.get("Failed")) is not None:
+        run.set(analysis_phase="Failed")
+        message = f"Job {name} failed: {failed.message or failed.reason}"
+        run.condition(ANALYSIS_COMPLETE, FALSE, Reason.JOB_FAILED, message)
+        run.ctx.event(Reason.JOB_FAILED, message, warning=True)
+        return True
+    run.set(analysis_phase="Running" if job.status.active else "Pending")
+    run.condition(ANALYSIS_COMPLETE, FALSE, Reason.RUNNING, f"Job {name} runs")
+    return False
+
+
+# --- clean-up
+
+
+def keeps_resources(experiment: Experiment) -> bool:
+    """Whether the policy leaves everything in place after the run."""
+    policy = experiment.spec.cleanup_policy
+    return policy == "Never" or (policy == "OnSuccess" and experiment.status.phase == "Failed")
+
+
+async def _clean(run: Run) -> bool:
+    """Whether clean-up needs no more work now."""
+    if keeps_resources(run.experiment):
+        message = f"cleanupPolicy is {run.spec.cleanup_policy}; delete the experiment to clean up"
+        run.condition(RESOURCES_CLEANED, FALSE, Reason.RETAINED, message)
+        return True
+    before = run.condition_of(RESOURCES_CLEANED)
+    if before is None or before.reason == Reason.RETAINED:
+        run.ctx.status.remove_condition(RESOURCES_CLEANED)  # its time is when clean-up began
+        run.condition(RESOURCES_CLEANED, FALSE, Reason.CLEANING_UP, "clean-up begins")
+    began = run.condition_of(RESOURCES_CLEANED)
+    elapsed_s = run.elapsed_s(began.last_transition_time) if began is not None else 0.0
+    left = await clean_up(run, elapsed_s=elapsed_s)
+    if not left:
+        finish_cleanup(run)
+        return True
+    note_leftovers(run, left, elapsed_s=elapsed_s)
+    return False
+
+
+def finish_cleanup(run: Run) -> None:
+    """Write down that nothing is left."""
+    run.set(resources_cleaned=True, cleaned_at=run.stamp(run.now))
+    message = "everything that was created is gone"
+    run.condition(RESOURCES_CLEANED, TRUE, Reason.CLEANED, message)
+    run.ctx.event(EventReason.CLEANUP_DONE, message)
+
+
+def note_leftovers(run: Run, left: list[str], *, elapsed_s: float) -> bool:
+    """Say what is still there; True when time is up for it."""
+    limit_s = seconds_of(run.spec.timeouts.cleanup)
+    names = ", ".join(left)
+    if elapsed_s < limit_s:
+        message = f"waiting until these are gone: {names}"
+        run.condition(RESOURCES_CLEANED, FALSE, Reason.CLEANING_UP, message)
+        run.wake_in(min(limit_s - elapsed_s, run.settings.resync_s))
+        return False
+    before = run.ctx.status.get_transition(RESOURCES_CLEANED)[0]
+    message = f"not deleted within {run.spec.timeouts.cleanup}: {names}"
+    run.condition(RESOURCES_CLEANED, FALSE, Reason.ORPHANED, message)
+    if before is None or before.reason != Reason.ORPHANED:
+        run.ctx.event(EventReason.CLEANUP_STUCK, message, warning=True)
+    run.wake_in(_ORPHAN_CHECK_S)
+    return True
+
+
+async def _expire(run: Run) -> None:
+    """Delete the object when its time after the end is over."""
+    ttl_s = run.spec.ttl_seconds_after_finished
+    if ttl_s is None or not run.status.completed_at:
+        return
+    left_s = ttl_s - run.elapsed_s(run.status.completed_at)
+    if left_s > 0:
+        run.wake_in(left_s)
+    else:
+        await run.ctx.delete(run.ctx.obj)

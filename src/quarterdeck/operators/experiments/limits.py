@@ -1,0 +1,75 @@
+"""What ends an experiment from outside its course: a person, its time to live, its budget. Pure."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from quarterdeck.apis.experiments.v1alpha1 import RESUME, Experiment
+from quarterdeck.kit import rfc3339
+from quarterdeck.operators.experiments import prices
+from quarterdeck.operators.experiments.conditions import Reason
+from quarterdeck.operators.experiments.settings import Settings
+
+_DAY_S = 24 * 3600.0
+
+
+class Stop(NamedTuple):
+    """A reason to end now."""
+
+    reason: Reason
+    message: str
+    is_success: bool = False
+    """In manual mode the end of time is the end of the lesson, not a failure."""
+
+
+def ttl_s(experiment: Experiment, settings: Settings) -> float:
+    """How long an experiment may be active."""
+    spec = experiment.spec
+    if spec.ttl_seconds_active is not None:
+        return float(spec.ttl_seconds_active)
+    if spec.ttl_days is not None:
+        return max(1, spec.ttl_days) * _DAY_S
+    return settings.default_ttl_s
+
+
+def expires_at(experiment: Experiment, settings: Settings) -> datetime:
+    """When an experiment is stopped."""
+    created = rfc3339.parse(experiment.metadata.creation_timestamp or "1970-01-01T00:00:00Z")
+    return created + timedelta(seconds=ttl_s(experiment, settings))
+
+
+def is_manual(experiment: Experiment) -> bool:
+    """Whether a person ends the experiment."""
+    return experiment.spec.workflow.completion.mode == "manual"
+
+
+def is_resumed(experiment: Experiment) -> bool:
+    """Whether a person has ended it."""
+    return experiment.metadata.annotations.get(RESUME) == "true"
+
+
+def check(experiment: Experiment, *, now: datetime, settings: Settings) -> Stop | None:
+    """The reason to stop an experiment now, if there is one."""
+    is_lesson = is_manual(experiment) and experiment.status.phase == "Running"
+    if experiment.spec.terminate:
+        return Stop(Reason.TERMINATED, "spec.terminate is set")
+    if now >= expires_at(experiment, settings):
+        limit = ttl_s(experiment, settings)
+        message = f"the experiment has existed for {limit:.0f} s, its time to live"
+        return Stop(Reason.DEADLINE_EXCEEDED, message, is_success=is_lesson)
+    if (budget := experiment.spec.budget) is not None:
+        spent = prices.spent_usd(experiment, now=now)
+        if spent >= float(budget.max_usd):
+            message = f"the clusters have cost {spent:.4f} USD of {budget.max_usd} USD"
+            return Stop(Reason.BUDGET_EXCEEDED, message)
+    return None
+
+
+def next_check_s(experiment: Experiment, *, now: datetime, settings: Settings) -> float:
+    """Seconds until `check` may find a reason by time alone."""
+    left = (expires_at(experiment, settings) - now).total_seconds()
+    if (budget := experiment.spec.budget) is not None:
+        burn = prices.burn_usd(experiment)
+        if burn > 0:
+            rest = float(budget.max_usd) - prices.spent_usd(experiment, now=now)
+            left = min(left, rest / burn * 3600)
+    return max(left, 0.001)

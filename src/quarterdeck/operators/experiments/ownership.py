@@ -1,0 +1,64 @@
+"""Finding objects of an experiment, and refusing to take over those of others."""
+
+from typing import TypeVar
+
+from quarterdeck.apis.experiments.v1alpha1 import Experiment
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.operators.experiments import naming
+from quarterdeck.operators.experiments.conditions import Reason
+from quarterdeck.operators.experiments.run import ExperimentFailed, Run
+from quarterdeck.wire.status import NotFound
+
+T = TypeVar("T", bound=Object)
+
+BY_EXPERIMENT = "experiment"
+"""Index of everything that carries our labels, by `namespace/name` of its experiment."""
+
+
+def experiment_of(obj: Object) -> Key | None:
+    """The experiment that an object was made for."""
+    labels = obj.metadata.labels
+    name, namespace = labels.get(naming.LABEL_EXPERIMENT), labels.get(naming.LABEL_NAMESPACE)
+    return Key(namespace, name) if name and namespace else None
+
+
+def index_values(obj: Object) -> tuple[str, ...]:
+    """The index value of an object."""
+    key = experiment_of(obj)
+    return (str(key),) if key is not None else ()
+
+
+async def list_own(run: Run, kind: type[T]) -> list[T]:
+    """The objects of a kind that were made for the experiment, by name, from the cache."""
+    found = await run.ctx.list(kind, index=(BY_EXPERIMENT, str(run.ctx.key)))
+    return sorted(found, key=lambda each: each.key)
+
+
+async def find_own(run: Run, kind: type[T], key: Key) -> T | None:
+    """An object of ours by its name; None if there is none.
+
+    The cache holds only what carries our label, so a name that is not in it is looked up.
+
+    Raises:
+        ExperimentFailed: if the name belongs to somebody else.
+    """
+    found = await run.ctx.find(kind, key.name, key.namespace)
+    if found is None:
+        try:
+            found = await run.ctx.api.get_live(kind, key)
+        except NotFound:
+            return None
+    if experiment_of(found) != run.ctx.key:
+        raise ExperimentFailed(
+            Reason.NAME_CONFLICT,
+            f"{kind.KIND.kind} {key} exists and was not made for this experiment; rename the "
+            "experiment, or remove the object",
+        )
+    return found
+
+
+def is_stale(obj: Object, experiment: Experiment) -> bool:
+    """Whether an object was made for an earlier experiment of the same name."""
+    uid = obj.metadata.labels.get(naming.LABEL_UID, "")
+    return bool(uid) and uid != experiment.metadata.uid

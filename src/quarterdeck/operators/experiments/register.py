@@ -1,0 +1,196 @@
+"""Puts the operator into a manager: two controllers, what wakes them, and their scopes."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from quarterdeck.apis.core.config import ConfigMap, Namespace, Secret
+from quarterdeck.apis.experiments.components import Component
+from quarterdeck.apis.experiments.v1alpha1 import FINALIZER, Experiment
+from quarterdeck.client.interfaces import Form
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.operators.experiments import component as components
+from quarterdeck.operators.experiments import naming
+from quarterdeck.operators.experiments.clusters import adapters
+from quarterdeck.operators.experiments.conditions import TYPES, VALID
+from quarterdeck.operators.experiments.experiment import (
+    Experiments,
+    needs_finalizer,
+    report_error,
+)
+from quarterdeck.operators.experiments.foreign import (
+    CAPI_SECRET_TYPE,
+    CLAIMS,
+    COMPOSITES,
+    CROSSPLANE_SECRET_TYPE,
+    ArgoApplication,
+    ArgoWorkflow,
+    CapiSecretHead,
+    ClusterWorkflowTemplate,
+    CrossplaneSecretHead,
+    GrafanaDatasource,
+    OwnConfigMapHead,
+    OwnNamespaceHead,
+    OwnSecretHead,
+    PostRunJob,
+    WorkflowTemplate,
+)
+from quarterdeck.operators.experiments.ownership import (
+    BY_EXPERIMENT,
+    experiment_of,
+    index_values,
+)
+from quarterdeck.operators.experiments.ports import Grafana, NoResults, Results, Targets
+from quarterdeck.operators.experiments.run import Means
+from quarterdeck.operators.experiments.settings import Settings
+from quarterdeck.runtime import Controller, Finalizer, Lookup, Manager, Scope, Watch
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
+
+DEFAULTS = Settings()
+BY_PHASE = "phase"
+BY_SECRET = "connection-secret"
+FIRST_RETRY_S = 1.0
+LAST_RETRY_S = 300.0
+
+LABELLED: tuple[type[Object], ...] = (
+    *CLAIMS,
+    ArgoApplication,
+    ArgoWorkflow,
+    GrafanaDatasource,
+    PostRunJob,
+)
+"""Kinds of which only what carries our label is cached."""
+HEADS: tuple[type[Object], ...] = (OwnSecretHead, OwnConfigMapHead, OwnNamespaceHead)
+"""The same by metadata alone: no Secret of the cluster lies in our memory."""
+WRITES: tuple[type[Object], ...] = (
+    *LABELLED,
+    *COMPOSITES,
+    Experiment,
+    Secret,
+    ConfigMap,
+    Namespace,
+)
+"""Kinds the operator writes or reads without owning them."""
+
+
+def register(
+    manager: Manager,
+    *,
+    targets: Targets,
+    results: Results | None = None,
+    grafana: Grafana | None = None,
+    settings: Settings = DEFAULTS,
+    workers: int = 8,
+) -> None:
+    """Run the operator in a manager."""
+    means = Means(settings, adapters(settings), targets, results or NoResults(), grafana)
+    for kind in LABELLED:
+        manager.set_scope(kind, Scope(labels=naming.SELECTOR))
+    for kind in HEADS:
+        manager.set_scope(kind, Scope(labels=naming.SELECTOR, form=Form.METADATA))
+    manager.set_scope(
+        CrossplaneSecretHead, Scope(fields=f"type={CROSSPLANE_SECRET_TYPE}", form=Form.METADATA)
+    )
+    manager.set_scope(CapiSecretHead, Scope(fields=f"type={CAPI_SECRET_TYPE}", form=Form.METADATA))
+    for kind in (WorkflowTemplate, ClusterWorkflowTemplate):
+        manager.set_scope(kind, Scope(form=Form.FULL))
+    manager.add(experiment_controller(means, workers=workers))
+    manager.add(component_controller())
+
+
+def experiment_controller(means: Means, *, workers: int = 8) -> Controller[Experiment]:
+    """The declaration of the Experiment controller."""
+    experiments = Experiments(means)
+    return Controller(
+        reconcile=experiments.reconcile,
+        for_=Experiment,
+        watches=(
+            *(Watch(kind, made_for) for kind in (*LABELLED, *HEADS)),
+            Watch(CrossplaneSecretHead, waiting_for_secret),
+            Watch(CapiSecretHead, waiting_for_secret),
+            Watch(Component, waiting_to_start),
+            Watch(WorkflowTemplate, waiting_to_run),
+            Watch(ClusterWorkflowTemplate, waiting_to_run),
+        ),
+        indexes={
+            Experiment: {BY_PHASE: phase_of, BY_SECRET: secrets_of},
+            **{kind: {BY_EXPERIMENT: index_values} for kind in (*LABELLED, *HEADS)},
+        },
+        writes=WRITES,
+        finalizers=(Finalizer(FINALIZER, experiments.clean_up),),
+        needs_finalizers=needs_finalizer,
+        on_error=report_error,
+        ready=None,
+        conditions=TYPES,
+        workers=workers,
+        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+    )
+
+
+def component_controller() -> Controller[Component]:
+    """The declaration of the Component controller."""
+    return Controller(
+        reconcile=components.reconcile,
+        for_=Component,
+        ready=None,
+        conditions=(VALID,),
+        workers=2,
+    )
+
+
+def controllers(settings: Settings = DEFAULTS) -> Sequence[Controller[Any]]:
+    """The declarations alone, for the permissions they need."""
+    means = Means(settings, adapters(settings), _NoTargets(), NoResults())
+    return (experiment_controller(means), component_controller())
+
+
+class _NoTargets:
+    """Stands in where nothing runs."""
+
+    async def probe(self, kubeconfig: bytes) -> str:
+        raise NotImplementedError
+
+    async def apply(self, kubeconfig: bytes, documents: Sequence[Any]) -> None:
+        raise NotImplementedError
+
+    async def find_service(self, kubeconfig: bytes | None, namespace: str, name: str) -> Any:
+        raise NotImplementedError
+
+
+# --- what wakes whom
+
+
+def made_for(obj: Object, lookup: Lookup) -> Iterable[Key]:
+    """The experiment whose labels an object carries."""
+    key = experiment_of(obj)
+    return (key,) if key is not None else ()
+
+
+def waiting_for_secret(head: Object, lookup: Lookup) -> Iterable[Key]:
+    """The experiments whose cluster's kubeconfig is or will be in a Secret."""
+    for experiment in lookup.list(Experiment, index=(BY_SECRET, str(head.key))):
+        yield experiment.key
+
+
+def waiting_to_start(component: Component, lookup: Lookup) -> Iterable[Key]:
+    """The experiments that may have missed a component."""
+    for experiment in lookup.list(Experiment, index=(BY_PHASE, "Pending")):
+        yield experiment.key
+
+
+def waiting_to_run(template: Object, lookup: Lookup) -> Iterable[Key]:
+    """The experiments that may have missed a template."""
+    for phase in ("Ready", "Running"):
+        for experiment in lookup.list(Experiment, index=(BY_PHASE, phase)):
+            yield experiment.key
+
+
+def phase_of(experiment: Experiment) -> Sequence[str]:
+    """The phase, as an index value."""
+    return (experiment.status.phase or "Pending",)
+
+
+def secrets_of(experiment: Experiment) -> Sequence[str]:
+    """The Secrets with kubeconfigs, as index values."""
+    found = [each.connection_secret for each in experiment.status.targets]
+    return tuple(dict.fromkeys(filter(None, found)))

@@ -1,0 +1,174 @@
+"""Registration: the kubeconfig of a cluster is read, tried, and given to Argo CD."""
+
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from quarterdeck.apis.core.config import Secret
+from quarterdeck.apis.experiments.targets import Target
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import build_owner_reference
+from quarterdeck.operators.experiments import argocd, kubeconfig, naming, tailnet
+from quarterdeck.operators.experiments.conditions import (
+    CLUSTERS_REGISTERED,
+    EventReason,
+    Reason,
+)
+from quarterdeck.operators.experiments.kubeconfig import Connection, KubeconfigError
+from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
+from quarterdeck.operators.experiments.run import ExperimentFailed, Run
+from quarterdeck.wire.status import NotFound
+
+REASONS = frozenset(
+    {Reason.REGISTERING, Reason.REGISTRATION_FAILED, Reason.CONNECTION_SECRET_INVALID}
+)
+"""Reasons of targets whose cluster is ready and only registration is missing."""
+_MOST_REFUSALS = 6
+_LONGEST_RETRY_S = 30.0
+
+
+async def register(run: Run, target: Target, secret: Key, *, key: str = "") -> None:
+    """Give a ready cluster to Argo CD; waits while the Secret or the cluster is not there.
+
+    Raises:
+        ExperimentFailed: if the kubeconfig can never be used.
+    """
+    status = run.target(target.name)
+    if status.next_retry_at and run.now < rfc3339.parse(status.next_retry_at):
+        run.wake_in((rfc3339.parse(status.next_retry_at) - run.now).total_seconds())
+        return
+    text = await read_kubeconfig(run, target, secret, key=key)
+    if text is None:
+        message = f"waiting for the kubeconfig in Secret {secret}"
+        run.set_target(target.name, reason=str(Reason.REGISTERING), message=message)
+        return
+    connection = _parse(target, secret, text)
+    if await _prepare(run, target, text):
+        await _write_secret(run, target, connection)
+        await _expose(run, target, text)
+        _finish(run, target, connection)
+
+
+async def read_kubeconfig(run: Run, target: Target, secret: Key, *, key: str = "") -> bytes | None:
+    """The kubeconfig in a Secret; None while there is no such Secret.
+
+    Raises:
+        ExperimentFailed: if the Secret holds no kubeconfig.
+    """
+    try:
+        found = await run.ctx.api.get_live(Secret, secret)
+    except NotFound:
+        return None
+    try:
+        return kubeconfig.from_secret(found.data, key=key)
+    except KubeconfigError as error:
+        raise _invalid(target, secret, str(error)) from error
+
+
+def _parse(target: Target, secret: Key, text: bytes) -> Connection:
+    try:
+        return kubeconfig.parse(text)
+    except KubeconfigError as error:
+        raise _invalid(target, secret, str(error)) from error
+
+
+def _invalid(target: Target, secret: Key, message: str) -> ExperimentFailed:
+    return ExperimentFailed(
+        Reason.CONNECTION_SECRET_INVALID,
+        f"target {target.name}: Secret {secret}: {message}",
+        condition=CLUSTERS_REGISTERED,
+    )
+
+
+async def _prepare(run: Run, target: Target, text: bytes) -> bool:
+    """Whether the cluster answers; if not, when to try again.
+
+    Raises:
+        ExperimentFailed: if it refused the credentials again and again.
+    """
+    try:
+        await run.means.targets.probe(text)
+        await tailnet.ensure_credentials(run, target, text)
+    except TargetRefused as error:
+        if run.target(target.name).retries + 1 >= _MOST_REFUSALS:
+            raise ExperimentFailed(
+                Reason.CONNECTION_SECRET_INVALID,
+                f"target {target.name}: the cluster refuses its kubeconfig: {error}",
+                condition=CLUSTERS_REGISTERED,
+            ) from error
+        _retry_later(run, target, Reason.CONNECTION_SECRET_INVALID, str(error))
+        return False
+    except TargetUnreachable as error:
+        _retry_later(run, target, Reason.REGISTRATION_FAILED, str(error))
+        return False
+    return True
+
+
+def _retry_later(run: Run, target: Target, reason: Reason, message: str) -> None:
+    retries = run.target(target.name).retries
+    delay_s = min(2.0**retries, _LONGEST_RETRY_S)
+    run.set_target(
+        target.name,
+        reason=str(reason),
+        message=message,
+        retries=retries + 1,
+        next_retry_at=run.stamp(run.now + timedelta(seconds=delay_s)),
+    )
+    run.wake_in(delay_s)
+
+
+async def _write_secret(run: Run, target: Target, connection: Connection) -> None:
+    cluster = run.target(target.name).cluster_name
+    document = argocd.cluster_secret(
+        run.ctx.obj, target.name, cluster, connection, namespace=run.settings.argocd_namespace
+    )
+    await run.ctx.api.apply(Secret, document)
+
+
+async def _expose(run: Run, target: Target, text: bytes) -> None:
+    """Copy the kubeconfig next to the experiment, where a tutorial wants it."""
+    tutorial = run.ctx.obj.spec.tutorial
+    if tutorial is None or not tutorial.expose_kubeconfig:
+        return
+    name = naming.kubeconfig_secret_name(run.ctx.obj, target.name)
+    owner = build_owner_reference(run.ctx.obj)
+    document = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": name,
+            "namespace": run.ctx.key.namespace,
+            "labels": naming.labels(run.ctx.obj, target=target.name),
+            "ownerReferences": [
+                {
+                    "apiVersion": owner.api_version,
+                    "kind": owner.kind,
+                    "name": owner.name,
+                    "uid": owner.uid,
+                }
+            ],
+        },
+        "type": "Opaque",
+        "stringData": {"kubeconfig": text.decode()},
+    }
+    await run.ctx.api.apply(Secret, document)
+    run.set_target(target.name, kubeconfig_secret=name)
+
+
+def _finish(run: Run, target: Target, connection: Connection) -> None:
+    status = run.target(target.name)
+    endpoint = status.endpoint or urlsplit(connection.server).netloc
+    run.set_target(
+        target.name,
+        phase="Ready",
+        endpoint=endpoint,
+        server=connection.server,
+        ready_at=run.stamp(run.now),
+        reason="",
+        message="",
+        retries=0,
+        next_retry_at="",
+    )
+    message = f"target {target.name}: cluster {status.cluster_name} at {connection.server}"
+    run.ctx.event(EventReason.CLUSTER_READY, message)
+    run.ctx.event(EventReason.CLUSTER_REGISTERED, f"{message} is known to Argo CD")

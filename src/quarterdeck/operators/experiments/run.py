@@ -1,0 +1,183 @@
+"""One pass over one experiment: what is known, what was decided, and when to come back.
+
+Steps change the status through here only, so that an error in the middle of a pass still leaves
+everything recorded that was done before it.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quarterdeck.apis.experiments.status import ExperimentStatus, Phase, TargetStatus
+from quarterdeck.apis.experiments.targets import Target
+from quarterdeck.apis.experiments.v1alpha1 import Experiment
+from quarterdeck.kit import duration, rfc3339
+from quarterdeck.kit.redaction import redact
+from quarterdeck.meta.conditions import FALSE, TRUE, Condition, Status, find
+from quarterdeck.operators.experiments.clusters import Adapter
+from quarterdeck.operators.experiments.conditions import READY, EventReason, Reason
+from quarterdeck.operators.experiments.ports import Grafana, Results, Targets
+from quarterdeck.operators.experiments.settings import Settings
+from quarterdeck.runtime import Context
+
+FINISHED = ("Complete", "Failed")
+MAX_MESSAGE = 4096
+
+
+class Means(NamedTuple):
+    """What every pass uses."""
+
+    settings: Settings
+    adapters: Mapping[str, Adapter]
+    targets: Targets
+    results: Results
+    grafana: Grafana | None = None
+
+
+class ExperimentFailed(Exception):
+    """Raised by a step when the experiment cannot go on; the phase becomes Failed."""
+
+    def __init__(self, reason: Reason, message: str, *, condition: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.condition = condition
+        """The condition that becomes False with this reason, besides Ready."""
+
+
+class Run:
+    """The experiment as one pass sees and changes it."""
+
+    def __init__(self, ctx: Context[Experiment], means: Means) -> None:
+        self.ctx = ctx
+        self.means = means
+        self.settings = means.settings
+        self.now = ctx.now()
+        self.again_s: float | None = None
+
+    # --- what is known
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment with the status of this pass."""
+        return msgspec.structs.replace(self.ctx.obj, status=self.status)
+
+    @property
+    def spec(self) -> Any:
+        """The desired run."""
+        return self.ctx.obj.spec
+
+    @property
+    def status(self) -> ExperimentStatus:
+        """The status so far."""
+        status: ExperimentStatus = self.ctx.status.current
+        return status
+
+    @property
+    def phase(self) -> Phase:
+        """The phase so far."""
+        return self.status.phase
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run is over, clean-up aside."""
+        return self.phase in FINISHED
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The targets, in the order of the spec."""
+        return self.ctx.obj.spec.targets
+
+    def target(self, name: str) -> TargetStatus:
+        """The status of a target."""
+        found = next((each for each in self.status.targets if each.name == name), None)
+        return found if found is not None else TargetStatus(name=name)
+
+    @property
+    def by_name(self) -> dict[str, TargetStatus]:
+        """The statuses of all targets."""
+        return {each.name: each for each in self.status.targets}
+
+    def condition_of(self, type_: str) -> Condition | None:
+        """A condition so far."""
+        return find(self.ctx.status.conditions, type_)
+
+    def is_true(self, type_: str) -> bool:
+        """Whether a condition is True so far."""
+        found = self.condition_of(type_)
+        return found is not None and found.status == TRUE
+
+    # --- what is decided
+
+    def set(self, **fields: object) -> None:
+        """Change members of the status."""
+        self.ctx.status.set(**fields)
+
+    def set_target(self, name: str, **fields: object) -> TargetStatus:
+        """Change members of a target's status."""
+        changed = msgspec.structs.replace(self.target(name), **fields)
+        self.set(
+            targets=tuple(changed if each.name == name else each for each in self.status.targets)
+        )
+        return changed
+
+    def condition(self, type_: str, status: Status, reason: str, message: str = "") -> None:
+        """Set a condition; no credential reaches it."""
+        self.ctx.status.set_condition(type_, status, str(reason), redact(message)[:MAX_MESSAGE])
+
+    def enter(self, phase: Phase, reason: Reason, message: str) -> None:
+        """Begin a phase."""
+        before, text = self.phase, redact(message)[:MAX_MESSAGE]
+        self.set(
+            phase=phase, reason=str(reason), message=text, phase_started_at=self.stamp(self.now)
+        )
+        self.condition(READY, TRUE if phase == "Complete" else FALSE, reason, text)
+        if before != phase:
+            shown = f"{before or 'new'} -> {phase}: {text}"
+            self.ctx.event(EventReason.PHASE_CHANGED, shown, warning=phase == "Failed")
+
+    def note(self, reason: Reason, message: str) -> None:
+        """Say why the phase is what it is, without beginning another."""
+        text = redact(message)[:MAX_MESSAGE]
+        self.set(reason=str(reason), message=text)
+        self.condition(READY, FALSE, reason, text)
+
+    def fail(self, failure: ExperimentFailed) -> None:
+        """End the run without success."""
+        if failure.condition:
+            self.condition(failure.condition, FALSE, failure.reason, failure.message)
+        self.enter("Failed", failure.reason, failure.message)
+        self.set(completed_at=self.stamp(self.now))
+        self.ctx.event(failure.reason, redact(failure.message), warning=True)
+
+    def complete(self, message: str) -> None:
+        """End the run with success."""
+        self.enter("Complete", Reason.COMPLETE, message)
+        self.set(completed_at=self.stamp(self.now))
+
+    # --- when to come back
+
+    def wake_in(self, seconds: float) -> None:
+        """Come back after this long at the latest."""
+        seconds = max(seconds, 0.001)
+        self.again_s = seconds if self.again_s is None else min(self.again_s, seconds)
+
+    def elapsed_s(self, since: str) -> float:
+        """Seconds since a moment of the status; 0 if it is not set."""
+        return (self.now - rfc3339.parse(since)).total_seconds() if since else 0.0
+
+    def left_s(self, since: str, limit: str) -> float:
+        """Seconds until a timeout that began at a moment of the status."""
+        return seconds_of(limit) - self.elapsed_s(since)
+
+    @staticmethod
+    def stamp(moment: datetime) -> str:
+        """A moment as the status writes it."""
+        return rfc3339.format_time(moment)
+
+
+def seconds_of(text: str) -> float:
+    """A duration of the spec in seconds."""
+    return duration.parse(text) / duration.SECOND

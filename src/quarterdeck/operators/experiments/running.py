@@ -1,0 +1,206 @@
+"""Ready and Running: the workflow is submitted, followed, repeated, and ended."""
+
+from quarterdeck.apis.experiments.status import WorkflowStatus
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.experiments import limits, naming, plan, workflows
+from quarterdeck.operators.experiments.conditions import (
+    WORKFLOW_SUCCEEDED,
+    EventReason,
+    Reason,
+)
+from quarterdeck.operators.experiments.foreign import (
+    ArgoWorkflow,
+    ClusterWorkflowTemplate,
+    WorkflowTemplate,
+)
+from quarterdeck.operators.experiments.ownership import find_own, is_stale
+from quarterdeck.operators.experiments.run import ExperimentFailed, Run, seconds_of
+from quarterdeck.operators.experiments.substitution import SubstitutionError
+
+_TIMEOUT_SLACK_S = 60.0
+"""Argo ends a workflow at its deadline by itself; we only step in when it does not."""
+
+
+async def submit(run: Run) -> None:
+    """Submit the first workflow; then the experiment runs.
+
+    Raises:
+        ExperimentFailed: if there is no template, or a parameter cannot be replaced.
+    """
+    if await _submit(run, naming.workflow_name(run.ctx.obj)):
+        run.enter("Running", Reason.RUNNING, "the workflow runs")
+
+
+async def follow(run: Run) -> None:
+    """Read the workflow's state, and end or repeat the experiment when it is over.
+
+    Raises:
+        ExperimentFailed: if the workflow failed, vanished, or took too long.
+    """
+    before = run.status.workflow_status
+    if before is None:
+        await _submit(run, naming.workflow_name(run.ctx.obj))
+        return
+    key = Key(run.settings.workflow_namespace, before.name)
+    workflow = await find_own(run, ArgoWorkflow, key)
+    if workflow is None or workflow.is_deleting:
+        await _handle_absence(run, before)
+        return
+    now = workflows.status_of(workflow, before)
+    run.set(workflow_status=now)
+    if workflows.is_terminal(now.phase):
+        await _end(run, now)
+    else:
+        _check_time(run, workflow, now)
+        await _resume(run, workflow)
+
+
+async def _end(run: Run, now: WorkflowStatus) -> None:
+    """One run of the workflow is over."""
+    message = f"Workflow {now.name}: {now.phase}"
+    before = run.ctx.obj.status.workflow_status
+    if before is None or (before.name, before.phase) != (now.name, now.phase):
+        run.ctx.event(EventReason.WORKFLOW_FINISHED, message, warning=now.phase != "Succeeded")
+    if (reason := workflows.failure_reason(now.phase)) is not None:
+        await _fail_or_retry(run, now, reason)
+        return
+    run.condition(WORKFLOW_SUCCEEDED, TRUE, Reason.SUCCEEDED, message)
+    done = [each for each in run.status.runs if each.name != now.name]
+    if run.spec.repeats > 1:
+        run.set(runs=(*done, now))
+        finished = len([each for each in run.status.runs if each.phase == "Succeeded"])
+        if finished < run.spec.repeats:
+            await _submit(run, naming.workflow_name(run.ctx.obj, repeat=finished))
+            return
+    if limits.is_manual(run.ctx.obj) and not limits.is_resumed(run.ctx.obj):
+        run.note(
+            Reason.AWAITING_RESUME,
+            f"{message}; end the experiment with: quarterdeck experiments resume "
+            f"{run.ctx.key.name} -n {run.ctx.key.namespace}",
+        )
+        return
+    run.complete(message)
+
+
+async def _fail_or_retry(run: Run, now: WorkflowStatus, reason: Reason) -> None:
+    failed = [each for each in run.status.runs if workflows.failure_reason(each.phase)]
+    attempts = len([each for each in failed if each.name != now.name])
+    nodes = "; ".join(f"{node.display_name}: {node.message}" for node in now.failed_nodes)
+    message = ": ".join(filter(None, (f"Workflow {now.name} ended as {now.phase}", now.message)))
+    if nodes:
+        message += f" ({nodes})"
+    if attempts >= run.spec.retry.workflow:
+        raise ExperimentFailed(reason, message, condition=WORKFLOW_SUCCEEDED)
+    run.set(runs=(*(each for each in run.status.runs if each.name != now.name), now))
+    repeat = len([each for each in run.status.runs if each.phase == "Succeeded"])
+    name = naming.workflow_name(run.ctx.obj, repeat=repeat, attempt=attempts + 1)
+    await _submit(run, name)
+
+
+async def _handle_absence(run: Run, before: WorkflowStatus) -> None:
+    if workflows.is_terminal(before.phase):
+        await _end(run, before)
+        return
+    raise ExperimentFailed(
+        Reason.WORKFLOW_LOST,
+        f"Workflow {run.settings.workflow_namespace}/{before.name} was deleted while it ran",
+        condition=WORKFLOW_SUCCEEDED,
+    )
+
+
+def _check_time(run: Run, workflow: ArgoWorkflow, now: WorkflowStatus) -> None:
+    submitted = workflow.metadata.creation_timestamp or now.started_at
+    if not workflow.status.phase:
+        left_s = run.left_s(submitted, run.spec.timeouts.pickup)
+        if left_s <= 0:
+            raise ExperimentFailed(
+                Reason.WORKFLOW_NOT_PICKED_UP,
+                f"no workflow controller started Workflow {now.name} within "
+                f"{run.spec.timeouts.pickup}; is Argo Workflows running?",
+                condition=WORKFLOW_SUCCEEDED,
+            )
+        run.wake_in(left_s)
+    elif limit := run.spec.timeouts.workflow:
+        left_s = seconds_of(limit) + _TIMEOUT_SLACK_S - run.elapsed_s(now.started_at)
+        if left_s <= 0:
+            raise ExperimentFailed(
+                Reason.WORKFLOW_TIMEOUT,
+                f"Workflow {now.name} did not end within {limit}",
+                condition=WORKFLOW_SUCCEEDED,
+            )
+        run.wake_in(left_s)
+    progress = f", {now.progress}" if now.progress else ""
+    message = f"Workflow {now.name} is {now.phase}{progress}"
+    waits = limits.is_manual(run.ctx.obj) and bool(workflows.suspended_nodes(workflow))
+    reason = Reason.AWAITING_RESUME if waits else Reason.RUNNING
+    run.condition(WORKFLOW_SUCCEEDED, FALSE, reason, message)
+    run.note(reason, message)
+
+
+async def _resume(run: Run, workflow: ArgoWorkflow) -> None:
+    """Let a suspended workflow go on once a person has resumed the experiment."""
+    if not limits.is_resumed(run.ctx.obj):
+        return
+    patch = workflows.resume_patch(workflow, now=run.stamp(run.now))
+    if patch:
+        await run.ctx.api.merge(ArgoWorkflow, workflow.key, patch)
+
+
+async def _submit(run: Run, name: str) -> bool:
+    """Submit a workflow, unless it exists; False while something is missing."""
+    key = Key(run.settings.workflow_namespace, name)
+    existing = await find_own(run, ArgoWorkflow, key)
+    if existing is not None and is_stale(existing, run.ctx.obj):
+        if not existing.is_deleting:
+            await run.ctx.delete(existing)
+        run.note(Reason.RUNNING, f"waiting until Workflow {key} of an earlier run is gone")
+        return False
+    if existing is None:
+        has_template = await _has_template(run)
+        if not has_template and run.spec.workflow.on_missing_template == "Fail":
+            _wait_for_template(run)
+            return False
+        build = workflows.build if has_template else workflows.build_inline
+        document = build(run.ctx.obj, name, _arguments(run), run.settings)
+        await run.ctx.api.apply(ArgoWorkflow, document)
+        run.ctx.event(EventReason.WORKFLOW_SUBMITTED, f"Workflow {key} submitted")
+    run.set(
+        workflow_status=WorkflowStatus(name=name, phase="Pending", started_at=run.stamp(run.now))
+    )
+    run.condition(WORKFLOW_SUCCEEDED, FALSE, Reason.RUNNING, f"Workflow {name} was submitted")
+    return True
+
+
+async def _has_template(run: Run) -> bool:
+    workflow = run.ctx.obj.spec.workflow
+    if workflow.cluster_scope:
+        found = await run.ctx.find(ClusterWorkflowTemplate, workflow.template, "")
+        return found is not None
+    namespace = run.settings.workflow_namespace
+    return await run.ctx.find(WorkflowTemplate, workflow.template, namespace) is not None
+
+
+def _wait_for_template(run: Run) -> None:
+    workflow = run.ctx.obj.spec.workflow
+    kind = "ClusterWorkflowTemplate" if workflow.cluster_scope else "WorkflowTemplate"
+    where = "" if workflow.cluster_scope else f"{run.settings.workflow_namespace}/"
+    message = f"{kind} {where}{workflow.template} does not exist; create it, or correct the name"
+    left_s = run.settings.missing_grace_s - run.elapsed_s(run.status.phase_started_at)
+    if left_s <= 0:
+        raise ExperimentFailed(
+            Reason.WORKFLOW_TEMPLATE_NOT_FOUND, message, condition=WORKFLOW_SUCCEEDED
+        )
+    run.condition(WORKFLOW_SUCCEEDED, FALSE, Reason.WORKFLOW_TEMPLATE_NOT_FOUND, message)
+    run.note(Reason.WORKFLOW_TEMPLATE_NOT_FOUND, message)
+    run.wake_in(left_s)
+
+
+def _arguments(run: Run) -> dict[str, str]:
+    try:
+        scope = plan.scope_of(run.experiment, None, run.by_name)
+        return workflows.parameters(run.ctx.obj, run.status.targets, scope)
+    except SubstitutionError as error:
+        raise ExperimentFailed(
+            Reason.PARAMETER_INVALID, f"spec.workflow.params: {error}"
+        ) from error

@@ -1,0 +1,192 @@
+"""Simulated Argo CD: installs Applications on the clusters it knows by their Secrets.
+
+It really connects: a namespace, a Deployment and a Service per source are applied on the target, so
+that a wrong Secret fails here as it would there. A chart or path named `does-not-exist` cannot be
+rendered and shows Argo CD's trap: Healthy, Unknown, and a ComparisonError.
+
+Faults: comparison-error, sync-failed, degraded, missing, flap, hang-delete.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quarterdeck.apis.core.config import Secret
+from quarterdeck.kit import json, rfc3339
+from quarterdeck.kit.redaction import redact
+from quarterdeck.meta.objects import get_raw
+from quarterdeck.operators.experiments.argocd import IN_CLUSTER
+from quarterdeck.operators.experiments.foreign import ArgoApplication
+from quarterdeck.operators.experiments.kubeconfig import Connection
+from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
+from quarterdeck.operators.experiments.simulators.installer import Installer
+from quarterdeck.operators.experiments.simulators.knobs import Delays, Timeline, read
+from quarterdeck.runtime import Context, RequeueAfter, Result, Waiting
+
+MISSING = "does-not-exist"
+_CLUSTERS = "argocd.argoproj.io/secret-type=cluster"
+_HANG_S = 3600.0
+
+
+class ArgoSimulator:
+    """Syncs Applications."""
+
+    def __init__(
+        self, installer: Installer, *, namespace: str, delays: Delays, timeline: Timeline
+    ) -> None:
+        self._installer = installer
+        self._namespace = namespace
+        self._delays = delays
+        self._timeline = timeline
+
+    async def reconcile(self, app: ArgoApplication, ctx: Context[ArgoApplication]) -> Result | None:
+        """Missing, then Progressing, then Healthy; or the error that was asked for."""
+        knobs = await read(app, ctx, "application", self._delays.application)
+        spec = _spec(app)
+        connection = await self._connection(ctx, app.spec.destination.server)
+        if connection is None:
+            message = f"cluster {app.spec.destination.server} is not known"
+            await self._write(ctx, app, "Unknown", "Unknown", error=("InvalidSpecError", message))
+            return None
+        if knobs.fail == "comparison-error" or _cannot_render(spec):
+            message = "failed to generate manifest: path does not exist"
+            await self._write(ctx, app, "Healthy", "Unknown", error=("ComparisonError", message))
+            return None
+        if knobs.fail == "missing":
+            await self._write(ctx, app, "Missing", "OutOfSync")
+            return None
+        elapsed_s = self._timeline.elapsed_s(app.metadata.uid)
+        if elapsed_s < knobs.delay_s / 2:
+            await self._write(ctx, app, "Missing", "OutOfSync", operation=("Running", ""))
+            return RequeueAfter(knobs.delay_s / 2 - elapsed_s)
+        return await self._sync(ctx, app, connection, spec, knobs)
+
+    async def _sync(
+        self,
+        ctx: Context[Any],
+        app: ArgoApplication,
+        connection: Connection | str,
+        spec: Mapping[str, Any],
+        knobs: Any,
+    ) -> Result | None:
+        failed = "one or more objects failed to apply" if knobs.fail == "sync-failed" else ""
+        try:
+            resources = await self._installer.install(connection, app.metadata.name, spec)
+        except (TargetRefused, TargetUnreachable) as error:
+            failed, resources = redact(str(error)), []
+        if failed:
+            await self._write(ctx, app, "Missing", "OutOfSync", operation=("Failed", failed))
+            return None
+        elapsed_s = self._timeline.elapsed_s(app.metadata.uid)
+        health = "Progressing" if elapsed_s < knobs.delay_s else "Healthy"
+        again: Result | None = None
+        if health == "Progressing":
+            again = RequeueAfter(knobs.delay_s - elapsed_s)
+        elif knobs.fail == "degraded":
+            health = "Degraded"
+        elif knobs.fail == "flap" and elapsed_s < 2 * knobs.delay_s:
+            health, again = "Degraded", RequeueAfter(2 * knobs.delay_s - elapsed_s)
+        await self._write(
+            ctx, app, health, "Synced", operation=("Succeeded", ""), resources=resources
+        )
+        return again
+
+    async def delete(self, app: ArgoApplication, ctx: Context[ArgoApplication]) -> None:
+        """Remove what was installed; a cluster that is gone or unknown needs nothing."""
+        knobs = await read(app, ctx, "application", self._delays.application)
+        if knobs.fail == "hang-delete":
+            raise Waiting("Deleting", "resources do not go away", after_s=_HANG_S)
+        connection = await self._connection(ctx, app.spec.destination.server)
+        if connection is not None:
+            try:
+                await self._installer.uninstall(connection, _spec(app))
+            except (TargetRefused, TargetUnreachable) as error:
+                ctx.log.debug("the destination is gone", reason=str(error))
+        self._timeline.forget(app.metadata.uid)
+
+    async def _connection(self, ctx: Context[Any], server: str) -> Connection | str | None:
+        """How to reach a destination: the hub by its name, others by their Secret."""
+        if server == IN_CLUSTER:
+            return IN_CLUSTER
+        for secret in await ctx.api.list(Secret, namespace=self._namespace, labels=_CLUSTERS):
+            data = {name: base64.b64decode(value) for name, value in secret.data.items()}
+            if data.get("server", b"").decode() == server:
+                return _to_connection(server, json.decode(data["config"]))
+        return None
+
+    async def _write(
+        self,
+        ctx: Context[Any],
+        app: ArgoApplication,
+        health: str,
+        sync: str,
+        *,
+        operation: tuple[str, str] | None = None,
+        error: tuple[str, str] | None = None,
+        resources: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        """Write the status, which is no subresource, if it says something new."""
+        now, before = rfc3339.format_time(ctx.now()), app.status
+        same = before.health.status == health
+        since = (before.health.last_transition_time if same else "") or now
+        status: dict[str, Any] = {
+            "health": {"status": health, "lastTransitionTime": since},
+            "sync": {"status": sync},
+            "conditions": None,
+        }
+        if error is not None:
+            old = next((each for each in before.conditions if each.type == error[0]), None)
+            began = old.last_transition_time if old is not None else now
+            status["conditions"] = [
+                {"type": error[0], "message": error[1], "lastTransitionTime": began}
+            ]
+        if operation is not None:
+            done = operation[0] != "Running"
+            finished = (before.operation_state.finished_at or now) if done else None
+            status["operationState"] = {
+                "phase": operation[0],
+                "message": operation[1] or None,
+                "finishedAt": finished,
+            }
+        if resources:
+            status["resources"] = list(resources)
+        if _differs(status, json.decode(get_raw(app) or b"{}").get("status") or {}):
+            await ctx.api.merge(ArgoApplication, app.key, {"status": status})
+
+
+def _differs(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    for name, value in wanted.items():
+        there = found.get(name)
+        if isinstance(value, dict) and isinstance(there, dict):
+            if _differs(value, there):
+                return True
+        elif value != there:
+            return True
+    return False
+
+
+def _spec(app: ArgoApplication) -> dict[str, Any]:
+    found: dict[str, Any] = json.decode(get_raw(app) or b"{}").get("spec") or {}
+    return found
+
+
+def _cannot_render(spec: Mapping[str, Any]) -> bool:
+    return any(
+        MISSING in str(source.get("path") or source.get("chart") or "")
+        for source in spec.get("sources") or ()
+    )
+
+
+def _to_connection(server: str, config: Mapping[str, Any]) -> Connection:
+    tls = config.get("tlsClientConfig") or {}
+    return Connection(
+        server=server,
+        ca_data=tls.get("caData", ""),
+        cert_data=tls.get("certData", ""),
+        key_data=tls.get("keyData", ""),
+        token=config.get("bearerToken", ""),
+        username=config.get("username", ""),
+        password=config.get("password", ""),
+        insecure=bool(tls.get("insecure")),
+        server_name=tls.get("serverName", ""),
+    )

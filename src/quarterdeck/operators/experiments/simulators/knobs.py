@@ -1,0 +1,90 @@
+"""Delays and faults of simulators, set by annotations.
+
+An annotation on the object itself wins: `sim.illm.io/delay: 2s`, `sim.illm.io/fail: never`. Else
+the experiment's annotations count, first those for one target: `sim.illm.io/app-cluster-fail`, then
+those for all: `sim.illm.io/cluster-fail`, `sim.illm.io/application-delay` and the like.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+from quarterdeck.apis.experiments.v1alpha1 import Experiment
+from quarterdeck.kit import duration
+from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.objects import Object
+from quarterdeck.operators.experiments.naming import LABEL_TARGET
+from quarterdeck.operators.experiments.ownership import experiment_of
+from quarterdeck.runtime import Context
+
+PREFIX = "sim.illm.io/"
+Thing = Literal["cluster", "application", "workflow"]
+
+
+class Delays(NamedTuple):
+    """How long simulated work takes, in seconds."""
+
+    cluster: float = 2.0
+    application: float = 1.0
+    workflow: float = 2.0
+    deletion: float = 0.5
+
+
+class Knobs(NamedTuple):
+    """What was asked for one object."""
+
+    delay_s: float
+    fail: str = ""
+
+
+async def read(obj: Object, ctx: Context[Any], thing: Thing, default_s: float) -> Knobs:
+    """The delay and the fault of an object."""
+    found = {**await _of_experiment(obj, ctx, thing), **_own(obj)}
+    delay_s = default_s
+    if text := found.get("delay"):
+        try:
+            delay_s = duration.parse(text) / duration.SECOND
+        except duration.DurationError:
+            ctx.log.warning("the annotation is not a duration", name=f"{PREFIX}delay", value=text)
+    return Knobs(delay_s, found.get("fail", ""))
+
+
+def _own(obj: Object) -> dict[str, str]:
+    annotations = obj.metadata.annotations
+    return {
+        name: annotations[PREFIX + name]
+        for name in ("delay", "fail")
+        if PREFIX + name in annotations
+    }
+
+
+async def _of_experiment(obj: Object, ctx: Context[Any], thing: Thing) -> dict[str, str]:
+    key = experiment_of(obj)
+    experiment = await ctx.find(Experiment, key.name, key.namespace) if key is not None else None
+    if experiment is None:
+        return {}
+    annotations = experiment.metadata.annotations
+    target = obj.metadata.labels.get(LABEL_TARGET, "")
+    found: dict[str, str] = {}
+    for name in ("delay", "fail"):
+        for prefix in (f"{PREFIX}{target}-{thing}-", f"{PREFIX}{thing}-"):
+            if prefix + name in annotations:
+                found[name] = annotations[prefix + name]
+                break
+    return found
+
+
+class Timeline:
+    """How long each object has been worked on; forgotten when the process ends."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began: dict[str, float] = {}
+
+    def elapsed_s(self, uid: str, what: str = "") -> float:
+        """Seconds since this was first asked."""
+        now = self._clock.monotonic()
+        return now - self._began.setdefault(f"{uid}/{what}", now)
+
+    def forget(self, uid: str) -> None:
+        """The object is gone."""
+        for key in [key for key in self._began if key.startswith(f"{uid}/")]:
+            del self._began[key]

@@ -1,0 +1,192 @@
+"""Simulated Argo Workflows: runs no container, but keeps every promise of a Workflow's status.
+
+The template's annotation `sim.illm.io/outputs` is a JSON object of output parameters. A template
+with a suspend step waits until that step is resumed. Faults: fail, error, never, hang.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.kit import json, rfc3339
+from quarterdeck.meta.objects import get_raw
+from quarterdeck.operators.experiments.foreign import (
+    ArgoWorkflow,
+    ClusterWorkflowTemplate,
+    WorkflowTemplate,
+)
+from quarterdeck.operators.experiments.simulators.knobs import PREFIX, Delays, Timeline, read
+from quarterdeck.operators.experiments.workflows import is_terminal
+from quarterdeck.runtime import Context, RequeueAfter, Result
+
+OUTPUTS = f"{PREFIX}outputs"
+_LABEL_PHASE = "workflows.argoproj.io/phase"
+_LABEL_COMPLETED = "workflows.argoproj.io/completed"
+
+
+class WorkflowError(Exception):
+    """Raised when a workflow cannot be executed."""
+
+
+class WorkflowSimulator:
+    """Runs Workflows."""
+
+    def __init__(self, *, delays: Delays, timeline: Timeline) -> None:
+        self._delays = delays
+        self._timeline = timeline
+
+    async def reconcile(self, workflow: ArgoWorkflow, ctx: Context[ArgoWorkflow]) -> Result | None:
+        """Running, a suspend step if there is one, then an end."""
+        phase = workflow.status.phase
+        if is_terminal(phase) or workflow.is_deleting:
+            self._timeline.forget(workflow.metadata.uid)
+            return None
+        knobs = await read(workflow, ctx, "workflow", self._delays.workflow)
+        if knobs.fail == "never":
+            return None
+        spec = json.decode(get_raw(workflow) or b"{}").get("spec") or {}
+        try:
+            template, outputs = await _resolve(spec, workflow, ctx)
+        except WorkflowError as error:
+            await _end(ctx, workflow, "Error", str(error))
+            return None
+        if shutdown := workflow.spec.shutdown:
+            await _end(ctx, workflow, "Failed", f"Stopped with strategy '{shutdown}'")
+            return None
+        elapsed_s = self._timeline.elapsed_s(workflow.metadata.uid)
+        if phase != "Running":
+            await _start(ctx, workflow, template)
+        limit_s = spec.get("activeDeadlineSeconds")
+        if limit_s is not None and elapsed_s >= limit_s:
+            await _end(ctx, workflow, "Failed", "Step exceeded its deadline")
+            return None
+        if knobs.fail == "hang" or _is_suspended(template, workflow):
+            return RequeueAfter(limit_s - elapsed_s) if limit_s is not None else None
+        if elapsed_s < knobs.delay_s:
+            return RequeueAfter(knobs.delay_s - elapsed_s)
+        await self._finish(ctx, workflow, knobs.fail, outputs)
+        return None
+
+    async def _finish(
+        self, ctx: Context[Any], workflow: ArgoWorkflow, fault: str, outputs: Mapping[str, str]
+    ) -> None:
+        match fault:
+            case "fail":
+                await _end(ctx, workflow, "Failed", "step main failed with exit code 1")
+            case "error":
+                await _end(ctx, workflow, "Error", "pod deleted")
+            case _:
+                await _end(ctx, workflow, "Succeeded", "", outputs=outputs)
+
+
+async def _resolve(
+    spec: Mapping[str, Any], workflow: ArgoWorkflow, ctx: Context[Any]
+) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """The spec to run and its outputs, with every argument given."""
+    reference = spec.get("workflowTemplateRef")
+    if not reference:
+        return spec, {}
+    name = reference["name"]
+    found: ClusterWorkflowTemplate | WorkflowTemplate | None
+    if reference.get("clusterScope"):
+        found = await ctx.find(ClusterWorkflowTemplate, name, "")
+    else:
+        found = await ctx.find(WorkflowTemplate, name, workflow.metadata.namespace)
+    if found is None:
+        raise WorkflowError(f'workflowtemplates.argoproj.io "{name}" not found')
+    template: dict[str, Any] = json.decode(found.spec)
+    given = {each["name"] for each in (spec.get("arguments") or {}).get("parameters") or ()}
+    for each in (template.get("arguments") or {}).get("parameters") or ():
+        if "value" not in each and each["name"] not in given:
+            raise WorkflowError(f"spec.arguments.{each['name']}.value is required")
+    try:
+        text = found.metadata.annotations.get(OUTPUTS, "{}")
+        outputs = msgspec.json.decode(text, type=dict[str, str])
+    except msgspec.DecodeError:
+        outputs = {}
+    return template, outputs
+
+
+def _steps(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found = [each for each in template.get("templates") or () if "container" in each]
+    found += [each for each in template.get("templates") or () if "suspend" in each]
+    return found or [{"name": "main"}]
+
+
+def _is_suspended(template: Mapping[str, Any], workflow: ArgoWorkflow) -> bool:
+    """Whether a suspend step still waits for a person."""
+    if workflow.spec.suspend:
+        return True
+    nodes = workflow.status.nodes
+    for step in template.get("templates") or ():
+        if "suspend" in step:
+            node = nodes.get(_node_id(workflow, step))
+            if node is None or node.phase != "Succeeded":
+                return True
+    return False
+
+
+def _node_id(workflow: ArgoWorkflow, step: Mapping[str, Any]) -> str:
+    return f"{workflow.metadata.name}-{step['name']}"
+
+
+async def _start(ctx: Context[Any], workflow: ArgoWorkflow, template: Mapping[str, Any]) -> None:
+    now, steps = rfc3339.format_time(ctx.now()), _steps(template)
+    nodes = {
+        _node_id(workflow, step): {
+            "id": _node_id(workflow, step),
+            "displayName": step["name"],
+            "templateName": step["name"],
+            "type": "Suspend" if "suspend" in step else "Pod",
+            "phase": "Running",
+            "startedAt": now,
+        }
+        for step in steps
+    }
+    await ctx.api.merge(
+        ArgoWorkflow,
+        workflow.key,
+        {
+            "metadata": {"labels": {_LABEL_PHASE: "Running", _LABEL_COMPLETED: "false"}},
+            "status": {
+                "phase": "Running",
+                "startedAt": now,
+                "finishedAt": None,
+                "progress": f"0/{len(steps)}",
+                "nodes": nodes,
+            },
+        },
+    )
+
+
+async def _end(
+    ctx: Context[Any],
+    workflow: ArgoWorkflow,
+    phase: str,
+    message: str,
+    *,
+    outputs: Mapping[str, str] | None = None,
+) -> None:
+    now = rfc3339.format_time(ctx.now())
+    current = await ctx.api.get_live(ArgoWorkflow, workflow.key)
+    nodes = {
+        name: {"phase": phase, "finishedAt": now, "message": message or None}
+        for name, node in current.status.nodes.items()
+        if node.phase == "Running"
+    }
+    count = max(1, len(current.status.nodes))
+    status: dict[str, Any] = {
+        "phase": phase,
+        "startedAt": current.status.started_at or now,
+        "finishedAt": now,
+        "message": message or None,
+        "progress": f"{count}/{count}" if phase == "Succeeded" else f"0/{count}",
+        "nodes": nodes,
+    }
+    if outputs:
+        parameters = [{"name": name, "value": value} for name, value in sorted(outputs.items())]
+        status["outputs"] = {"parameters": parameters}
+    labels = {_LABEL_PHASE: phase, _LABEL_COMPLETED: "true"}
+    patch = {"metadata": {"labels": labels}, "status": status}
+    await ctx.api.merge(ArgoWorkflow, workflow.key, patch)
