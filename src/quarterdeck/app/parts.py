@@ -92,6 +92,12 @@ PARTS: tuple[Part, ...] = (
         "quarterdeck.app.pipelines",
         ports=("fleet_port",),
     ),
+    Part(
+        "experiments",
+        "provisions clusters, deploys, runs workflows and cleans up",
+        "quarterdeck.apis.experiments.v1alpha1",
+        "quarterdeck.app.experiments",
+    ),
 )
 
 
