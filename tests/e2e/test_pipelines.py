@@ -195,7 +195,7 @@ def test_run_without_a_server_names_what_is_missing_and_exits_1(spawn: Spawn, cl
 
 def test_plain_run_leaves_pipelines_waiting(spawn: Spawn, cluster: str) -> None:
     process = spawn("run", "--health-port", "0", "--metrics-port", "0", KUBECONFIG=cluster)
-    process.until("there is no default fleet server")
+    process.until("no default fleet server")
     kubectl(cluster, "apply", "-f", str(SAMPLES / "fleetmanagement_v1alpha1_pipeline.yaml"))
     ready(cluster, "pipeline-sample", "NoConnection")
     kubectl(cluster, "delete", "fmp", "pipeline-sample", "--timeout=60s")

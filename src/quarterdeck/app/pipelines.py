@@ -13,7 +13,7 @@ from quarterdeck.app.host import Host
 from quarterdeck.kit import http
 from quarterdeck.operators import pipelines
 from quarterdeck.operators.pipelines import Address
-from quarterdeck.operators.pipelines.connections import BadAddress
+from quarterdeck.operators.pipelines.address import InvalidAddress
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.wire.status import NotFound
@@ -152,12 +152,12 @@ async def _read_address(host: Host) -> Address | None:
         StartError: if the address is invalid.
     """
     try:
-        found = pipelines.settings_of(os.environ)
-    except BadAddress as error:
+        found = pipelines.read_environment(os.environ)
+    except InvalidAddress as error:
         raise StartError(str(error)) from error
     if found is not None:
         return found
-    missing = ", ".join(pipelines.incomplete(os.environ))
+    missing = ", ".join(pipelines.list_missing_variables(os.environ))
     if NAME in host.settings.operators and not await _has_connection(host):
         raise NotConfigured(
             f"the pipelines operator has no fleet server: set {missing}, "

@@ -14,11 +14,11 @@ from quarterdeck.meta.objects import Object, find_controller
 from quarterdeck.operators.applications import plan
 from quarterdeck.operators.applications.conditions import PROGRESSING, READY, TYPES, Reason
 from quarterdeck.operators.applications.observed import (
-    Trouble,
-    Verdict,
-    judge_deployment,
-    judge_job,
-    pod_trouble,
+    Assessment,
+    Problem,
+    assess_deployment,
+    assess_job,
+    find_pod_problem,
 )
 from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Scope, Stalled
 from quarterdeck.runtime import Watch as Watches
@@ -45,9 +45,9 @@ def controller(*, workers: int = 8) -> Controller[Application]:
         reconcile=reconcile,
         for_=Application,
         owns=CHILDREN,
-        watches=(Watches(Pod, applications_of, predicates=(trouble_changed,)),),
+        watches=(Watches(Pod, applications_of, predicates=(problem_changed,)),),
         indexes={Pod: {_BY_APPLICATION: _application_of}},
-        finalizers=(Finalizer(FINALIZER, clean_up),),
+        finalizers=(Finalizer(FINALIZER, delete_children),),
         on_error=report_error,
         ready=None,
         conditions=TYPES,
@@ -56,21 +56,21 @@ def controller(*, workers: int = 8) -> Controller[Application]:
 
 
 async def reconcile(app: Application, ctx: Context[Application]) -> None:
-    """Bring the children to what the spec says, then say what is true."""
+    """Apply the children and report their state in the status."""
     if (bad := plan.check_names(app)) is not None:
         raise Stalled(Reason.INVALID_NAME, bad.message)
     wanted = plan.children(app)
     for child in wanted:
-        await ensure_ours(child, ctx)
+        await ensure_owned(child, ctx)
     applied = await ctx.apply_all(wanted, prune=CHILDREN)
-    verdict = judge(app, applied, await _pods(app, ctx))
-    report(app, verdict, ctx)
+    assessment = assess(app, applied, await _pods(app, ctx))
+    report(app, assessment, ctx)
 
 
-async def ensure_ours(child: Object, ctx: Context[Application]) -> None:
-    """Refuse to take over what belongs to somebody else.
+async def ensure_owned(child: Object, ctx: Context[Application]) -> None:
+    """Stall if an object of the same name has another owner.
 
-    The cache holds only what carries our label, so an object that is not in it is looked for.
+    The cache holds only objects with our label, so other objects are read from the server.
     """
     kind, key = type(child), child.key
     found = await ctx.find(kind, key.name)
@@ -81,51 +81,52 @@ async def ensure_ours(child: Object, ctx: Context[Application]) -> None:
             return
     owner = find_controller(found)
     if owner is None or owner.uid != ctx.obj.metadata.uid:
-        whose = f"belongs to {owner.kind} {owner.name}" if owner else "was made by somebody else"
+        whose = f"is owned by {owner.kind} {owner.name}" if owner else "is not owned by this object"
         raise Stalled(
             Reason.NAME_TAKEN,
-            f"{kind.KIND.kind} {key} exists and {whose}: rename the application, or remove it",
+            f"{kind.KIND.kind} {key} already exists and {whose}: rename the application, or "
+            "delete the existing object",
         )
 
 
-def judge(app: Application, applied: Sequence[Object], pods: Sequence[Pod]) -> Verdict:
-    """What the children say about the application."""
+def assess(app: Application, applied: Sequence[Object], pods: Sequence[Pod]) -> Assessment:
+    """The state of the application, from the state of its children."""
     for child in applied:
         if isinstance(child, Deployment):
-            return judge_deployment(app, child, pods)
+            return assess_deployment(app, child, pods)
         if isinstance(child, Job):
-            return judge_job(app, child, pods)
-    return judge_deployment(app, None, pods)
+            return assess_job(app, child, pods)
+    return assess_deployment(app, None, pods)
 
 
-def report(app: Application, verdict: Verdict, ctx: Context[Application]) -> None:
-    """Fill the status, and tell people when it changed for better or worse."""
+def report(app: Application, assessment: Assessment, ctx: Context[Application]) -> None:
+    """Set the status, and record an event when the Ready reason changed."""
     ctx.status.set(
-        replicas=verdict.replicas,
-        ready_replicas=verdict.ready,
-        phase=verdict.phase,
+        replicas=assessment.replicas,
+        ready_replicas=assessment.ready,
+        phase=assessment.phase,
         label_selector=",".join(f"{k}={v}" for k, v in plan.selector(app).items()),
     )
-    status = TRUE if verdict.is_ready else FALSE
-    put_condition(ctx, READY, status, verdict.reason, verdict.message)
-    updating = verdict.is_progressing
+    status = TRUE if assessment.is_ready else FALSE
+    put_condition(ctx, READY, status, assessment.reason, assessment.message)
+    updating = assessment.is_progressing
     put_condition(
         ctx,
         PROGRESSING,
         TRUE if updating else FALSE,
         Reason.UPDATING if updating else Reason.AVAILABLE,
-        verdict.progress,
+        assessment.progress,
     )
     before, after = ctx.status.get_transition(READY)
     is_news = after is not None and (before is None or before.reason != after.reason)
-    if is_news and verdict.phase != "Pending":
-        ctx.event(verdict.reason, verdict.message, warning=verdict.phase == "Failed")
+    if is_news and assessment.phase != "Pending":
+        ctx.event(assessment.reason, assessment.message, warning=assessment.phase == "Failed")
 
 
 def report_error(ctx: Context[Application], error: Exception) -> None:
-    """A reconcile that failed says so in the status; the runtime tries again."""
+    """Set the conditions of a failed reconcile; the runtime retries."""
     if isinstance(error, Conflict):
-        return  # somebody was faster: nothing is wrong, and the retry reads anew
+        return  # a concurrent write; the retry reads the new version
     stalled = error if isinstance(error, Stalled) else None
     reason = stalled.reason if stalled is not None else str(Reason.RECONCILIATION_FAILED)
     message = stalled.message if stalled is not None else str(error)
@@ -152,15 +153,15 @@ def put_condition(
     )
 
 
-async def clean_up(app: Application, ctx: Context[Application]) -> None:
-    """Remove the children, also where no garbage collector would."""
+async def delete_children(app: Application, ctx: Context[Application]) -> None:
+    """Delete the children, also without a garbage collector."""
     for kind in CHILDREN:
         for child in await ctx.list_owned(kind):
             if not child.is_deleting:
                 await ctx.delete(child, propagation="Background")
 
 
-# --- pods: only their troubles concern us
+# --- pods: only their problems matter
 
 
 async def _pods(app: Application, ctx: Context[Application]) -> Sequence[Pod]:
@@ -186,12 +187,12 @@ def applications_of(pod: Pod, lookup: Lookup) -> Iterable[Key]:
             yield app.key
 
 
-def trouble_changed(event: Event) -> bool:
-    """Whether a pod got into trouble, out of it, or into another one."""
+def problem_changed(event: Event) -> bool:
+    """Whether the problem of a pod changed."""
     if event.change is Change.DELETED or event.old is None:
-        return _trouble(event) is not None
-    return _trouble(event) != pod_trouble((event.old.typed(Pod),))
+        return _find_problem(event) is not None
+    return _find_problem(event) != find_pod_problem((event.old.typed(Pod),))
 
 
-def _trouble(event: Event) -> Trouble | None:
-    return pod_trouble((event.new.typed(Pod),))
+def _find_problem(event: Event) -> Problem | None:
+    return find_pod_problem((event.new.typed(Pod),))

@@ -13,11 +13,11 @@ class Reason(enum.StrEnum):
     RECONCILIATION_SUCCEEDED = "ReconciliationSucceeded"
     """Everything is as the spec says."""
     RECONCILIATION_FAILED = "ReconciliationFailed"
-    """The API refused something; the message says what."""
+    """An API call failed; the message has the error."""
     REPLICAS_NOT_READY = "ReplicasNotReady"
     """Replicas are still starting, and nothing is known to be wrong."""
     NAME_TAKEN = "NameTaken"
-    """An object of that name exists and belongs to somebody else."""
+    """An object of that name exists and has another owner."""
     INVALID_NAME = "InvalidName"
     """A child cannot have the name it would need."""
 
@@ -37,11 +37,11 @@ class Reason(enum.StrEnum):
     """The update made no progress for too long."""
 
     JOB_RUNNING = "JobRunning"
-    """The one run has not ended."""
+    """The run is in progress."""
     JOB_SUCCEEDED = "JobSucceeded"
-    """The one run has ended well."""
+    """The run succeeded."""
     JOB_FAILED = "JobFailed"
-    """The one run was given up."""
+    """The run failed."""
 
     UPDATING = "ReplicaSetUpdated"
     """Replicas are being replaced or added."""

@@ -17,15 +17,15 @@ _STARTING = frozenset(
 )
 
 
-class Trouble(NamedTuple):
-    """Something that will not pass by waiting."""
+class Problem(NamedTuple):
+    """A problem that does not resolve by waiting."""
 
     reason: Reason
     message: str
 
 
-class Verdict(NamedTuple):
-    """What the status will say."""
+class Assessment(NamedTuple):
+    """The state of an application, as its status shows it."""
 
     replicas: int
     ready: int
@@ -37,10 +37,10 @@ class Verdict(NamedTuple):
     progress: str
 
 
-def judge_deployment(
+def assess_deployment(
     app: Application, deployment: Deployment | None, pods: Sequence[Pod]
-) -> Verdict:
-    """How an application that runs for ever is doing."""
+) -> Assessment:
+    """The state of an application that runs continuously."""
     wanted = app.spec.replicas
     if deployment is None:
         counted = _counted(wanted, ready=0, updated=0)
@@ -50,7 +50,7 @@ def judge_deployment(
     replicas, ready = status.replicas, min(status.ready_replicas, status.replicas)
     updated = status.updated_replicas
     if is_current and replicas == updated == ready == wanted:
-        return Verdict(
+        return Assessment(
             replicas=replicas,
             ready=ready,
             phase="Running",
@@ -60,38 +60,38 @@ def judge_deployment(
             is_progressing=False,
             progress="all replicas run the current spec",
         )
-    trouble = _deployment_trouble(deployment.status.conditions) or pod_trouble(pods)
+    problem = _find_deployment_problem(deployment.status.conditions) or find_pod_problem(pods)
     progress = f"{updated} of {wanted} replicas updated, {ready} ready"
     counted = _counted(wanted, ready=ready, updated=updated)
-    if trouble is not None:
-        return Verdict(
+    if problem is not None:
+        return Assessment(
             replicas=replicas,
             ready=ready,
             phase="Failed",
             is_ready=False,
-            reason=trouble.reason,
-            message=f"{counted}: {trouble.message}",
-            is_progressing=trouble.reason is not Reason.DEADLINE_EXCEEDED,
+            reason=problem.reason,
+            message=f"{counted}: {problem.message}",
+            is_progressing=problem.reason is not Reason.DEADLINE_EXCEEDED,
             progress=progress,
         )
     return _waiting(app, replicas, ready, counted=counted, progress=progress)
 
 
 def _counted(wanted: int, *, ready: int, updated: int) -> str:
-    """What is still missing: replicas, or replicas of the current spec."""
+    """What is missing: ready replicas, or replicas of the current spec."""
     if ready < wanted:
         return f"{ready} of {wanted} replicas are ready"
     if updated < wanted:
         return f"{updated} of {wanted} replicas run the current spec, {ready} are ready"
-    return f"{_all_ready(wanted)}, others still end"
+    return f"{_all_ready(wanted)}, old replicas are still terminating"
 
 
 def _waiting(
     app: Application, replicas: int, ready: int, *, counted: str, progress: str
-) -> Verdict:
-    """Not there yet, and nothing wrong; what served before still counts as running."""
+) -> Assessment:
+    """Not ready yet and without a problem; an application that served before stays Running."""
     was_running = app.status.phase == "Running" and ready > 0
-    return Verdict(
+    return Assessment(
         replicas=replicas,
         ready=ready,
         phase="Running" if was_running else "Pending",
@@ -109,8 +109,8 @@ def _all_ready(wanted: int) -> str:
     return "the replica is ready" if wanted == 1 else f"all {wanted} replicas are ready"
 
 
-def judge_job(app: Application, job: Job | None, pods: Sequence[Pod]) -> Verdict:
-    """How an application that runs once is doing."""
+def assess_job(app: Application, job: Job | None, pods: Sequence[Pod]) -> Assessment:
+    """The state of an application that runs once."""
     status = job.status if job is not None else None
     done = status.succeeded if status is not None else 0
     active = status.active if status is not None else 0
@@ -118,20 +118,22 @@ def judge_job(app: Application, job: Job | None, pods: Sequence[Pod]) -> Verdict
     conditions = status.conditions if status is not None else ()
     counted = f"{done} of {app.spec.replicas} runs succeeded"
     if _job_condition(conditions, "Complete") is not None:
-        return _job_verdict(active, ready, "Succeeded", Reason.JOB_SUCCEEDED, counted)
+        return _job_assessment(active, ready, "Succeeded", Reason.JOB_SUCCEEDED, counted)
     if (failed := _job_condition(conditions, "Failed")) is not None:
-        why = failed.message or failed.reason or "the Job was given up"
-        return _job_verdict(active, ready, "Failed", Reason.JOB_FAILED, f"{counted}: {why}")
-    if (trouble := pod_trouble(pods)) is not None:
-        text = f"{counted}: {trouble.message}"
-        return _job_verdict(active, ready, "Failed", trouble.reason, text)
+        why = failed.message or failed.reason or "the Job failed"
+        return _job_assessment(active, ready, "Failed", Reason.JOB_FAILED, f"{counted}: {why}")
+    if (problem := find_pod_problem(pods)) is not None:
+        text = f"{counted}: {problem.message}"
+        return _job_assessment(active, ready, "Failed", problem.reason, text)
     phase: Phase = "Running" if active else "Pending"
-    return _job_verdict(active, ready, phase, Reason.JOB_RUNNING, counted)
+    return _job_assessment(active, ready, phase, Reason.JOB_RUNNING, counted)
 
 
-def _job_verdict(active: int, ready: int, phase: Phase, reason: Reason, message: str) -> Verdict:
+def _job_assessment(
+    active: int, ready: int, phase: Phase, reason: Reason, message: str
+) -> Assessment:
     has_ended = reason in (Reason.JOB_SUCCEEDED, Reason.JOB_FAILED)
-    return Verdict(
+    return Assessment(
         replicas=active,
         ready=ready,
         phase=phase,
@@ -147,46 +149,46 @@ def _job_condition(conditions: Iterable[JobCondition], type_: str) -> JobConditi
     return next((c for c in conditions if c.type == type_ and c.status == "True"), None)
 
 
-def _deployment_trouble(conditions: Iterable[DeploymentCondition]) -> Trouble | None:
+def _find_deployment_problem(conditions: Iterable[DeploymentCondition]) -> Problem | None:
     for condition in conditions:
         match (condition.type, condition.status):
             case ("ReplicaFailure", "True"):
                 is_quota = "exceeded quota" in condition.message
                 reason = Reason.QUOTA_EXCEEDED if is_quota else Reason.REPLICA_REFUSED
-                return Trouble(reason, condition.message or condition.reason)
+                return Problem(reason, condition.message or condition.reason)
             case ("Progressing", "False"):
                 text = condition.message or "the update makes no progress"
-                return Trouble(Reason.DEADLINE_EXCEEDED, text)
+                return Problem(Reason.DEADLINE_EXCEEDED, text)
     return None
 
 
-def pod_trouble(pods: Iterable[Pod]) -> Trouble | None:
+def find_pod_problem(pods: Iterable[Pod]) -> Problem | None:
     """The first thing that keeps a replica from running, of pods in order of their names."""
     for pod in sorted(pods, key=lambda each: each.metadata.name):
         if pod.is_deleting:
             continue
         for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
-            if (trouble := _container_trouble(status)) is not None:
-                return trouble
-        if (trouble := _scheduling_trouble(pod)) is not None:
-            return trouble
+            if (problem := _container_problem(status)) is not None:
+                return problem
+        if (problem := _scheduling_problem(pod)) is not None:
+            return problem
     return None
 
 
-def _container_trouble(status: ContainerStatus) -> Trouble | None:
+def _container_problem(status: ContainerStatus) -> Problem | None:
     waiting = status.state.waiting
     if waiting is None:
         return None
     if waiting.reason in _PULLING:
         text = waiting.message or "the registry does not hand it out"
-        return Trouble(
+        return Problem(
             Reason.IMAGE_CANNOT_BE_PULLED,
             f"image {status.image} cannot be pulled ({text}); check spec.image",
         )
     if waiting.reason == "CrashLoopBackOff":
-        return Trouble(Reason.CRASH_LOOP, _crash(status))
+        return Problem(Reason.CRASH_LOOP, _crash(status))
     if waiting.reason in _STARTING:
-        return Trouble(Reason.CANNOT_START, waiting.message or waiting.reason)
+        return Problem(Reason.CANNOT_START, waiting.message or waiting.reason)
     return None
 
 
@@ -201,8 +203,8 @@ def _crash(status: ContainerStatus) -> str:
     return f"{times}, last with {how}; see its log"
 
 
-def _scheduling_trouble(pod: Pod) -> Trouble | None:
+def _scheduling_problem(pod: Pod) -> Problem | None:
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.reason == "Unschedulable":
-            return Trouble(Reason.UNSCHEDULABLE, condition.message or "no node has room")
+            return Problem(Reason.UNSCHEDULABLE, condition.message or "no node has room")
     return None

@@ -5,7 +5,11 @@ Imports `runtime`, `telemetry`, `apis`, `meta`, `kit`. Start at `pipeline` (the 
 known of it). `drivers` is the only code that talks to a server.
 """
 
-from quarterdeck.operators.pipelines.connections import Address, incomplete, settings_of
+from quarterdeck.operators.pipelines.address import (
+    Address,
+    list_missing_variables,
+    read_environment,
+)
 from quarterdeck.operators.pipelines.register import controllers, register
 
-__all__ = ["Address", "controllers", "incomplete", "register", "settings_of"]
+__all__ = ["Address", "controllers", "list_missing_variables", "read_environment", "register"]

@@ -1,13 +1,13 @@
-"""The last step of a Pipeline: its pipeline leaves the server before the object may go.
+"""The finalizer of a Pipeline: deletes the pipeline on the server before the object.
 
-Only the server's own `not_found` counts as gone. A status that was never written is no excuse
-either: the pipeline is looked for by name and recognised by its owner.
+Only `not_found` from the server counts as deleted. If the status was never written, the pipeline
+is searched by name and recognized by its owner.
 """
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import effective_name, is_ours
-from quarterdeck.operators.pipelines.failures import consequence, unavailable
+from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
 from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
 from quarterdeck.operators.pipelines.pipeline import annotation, is_read_only
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused
@@ -18,7 +18,7 @@ _NO_CONNECTION_RETRY_S = 300.0
 
 
 class Deletion:
-    """Cleans up after Pipelines."""
+    """Deletes pipelines of deleted objects."""
 
     def __init__(self, fleets: Fleets, writes: Writes) -> None:
         self._fleets = fleets
@@ -33,42 +33,42 @@ class Deletion:
         """
         identity = pipeline.status.id
         if annotation(pipeline.metadata.annotations, FORCE_DELETE) == "true":
-            text = f"deletion was forced: pipeline {identity or '(unknown)'} may stay on the server"
+            text = f"forced deletion: pipeline {identity or '(unknown)'} may remain on the server"
             ctx.event(Reason.ORPHANED, text, warning=True)
             return
         if is_read_only(pipeline) or pipeline.spec.deletion_policy == "Orphan":
-            ctx.event(Reason.ORPHANED, f"pipeline {identity or '(none)'} stays on the server")
+            ctx.event(Reason.ORPHANED, f"pipeline {identity or '(none)'} remains on the server")
             return
         try:
             await self._remove(pipeline, ctx)
         except (CallFailed, Paused) as error:
-            raised = consequence(error)
+            raised = to_reconcile_error(error)
             if isinstance(raised, Stalled) and isinstance(error, CallFailed):
-                raised = unavailable(error)  # a deletion is never given up
+                raised = to_unavailable(error)  # a deletion is always retried
             raise raised from error
 
     async def _remove(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
         fleet = await self._fleet(pipeline, ctx)
         if fleet is None:
             if not pipeline.status.id:
-                return  # there never was a server to send it to
+                return  # it was never sent to a server
             raise Waiting(
                 Reason.NO_CONNECTION,
-                f"the connection {pipeline.status.connection!r} is not there to delete "
-                f"pipeline {pipeline.status.id} through",
+                f"cannot delete pipeline {pipeline.status.id}: FleetConnection "
+                f"{pipeline.status.connection!r} does not exist",
                 after_s=_NO_CONNECTION_RETRY_S,
             )
         for identity in await self._identities(pipeline, fleet):
             if await remove(identity, fleet):
-                ctx.event(Reason.DELETED, f"pipeline {identity} was removed from the server")
+                ctx.event(Reason.DELETED, f"pipeline {identity} deleted on the server")
 
     async def _fleet(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet | None:
         """The server the pipeline is on: that of its status, before that of its spec."""
         sent_to = pipeline.status.connection
-        current = await self._fleets.last_known(pipeline, ctx)
+        current = await self._fleets.find_last_known(pipeline, ctx)
         if not sent_to or (current is not None and current.name == sent_to):
             return current
-        return self._fleets.named(sent_to) or current
+        return self._fleets.find_by_name(sent_to) or current
 
     async def _identities(self, pipeline: Pipeline, fleet: Fleet) -> list[str]:
         """The pipelines on the server that are this object's.
@@ -79,7 +79,7 @@ class Deletion:
         """
         status = pipeline.status
         is_sure = status.id and status.name in ("", effective_name(pipeline))
-        if is_sure and not self._writes.may_have_left_overs(pipeline.key):
+        if is_sure and not self._writes.may_have_leftovers(pipeline.key):
             listed = await fleet.owned_by(pipeline.metadata.uid)
         else:
             listed = list(await fleet.api.list())

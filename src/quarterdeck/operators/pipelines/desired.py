@@ -73,7 +73,7 @@ def own_namespace(pipeline: Pipeline) -> str:
     return f"kubernetes/{metadata.namespace}/{metadata.name}/{metadata.uid}"
 
 
-def build(pipeline: Pipeline, contents: Contents, *, url: str) -> Desired:
+def build_desired(pipeline: Pipeline, contents: Contents, *, url: str) -> Desired:
     """What a Pipeline asks the server at an address to have."""
     spec = pipeline.spec
     source = spec.source
@@ -93,37 +93,37 @@ def build(pipeline: Pipeline, contents: Contents, *, url: str) -> Desired:
     return unhashed._replace(hash=_hash((url, unhashed.message())))
 
 
-def problems(pipeline: Pipeline, contents: Contents) -> list[str]:
+def find_problems(pipeline: Pipeline, contents: Contents) -> list[str]:
     """Everything wrong with a pipeline, found before anything is sent; no Secret is repeated."""
     spec, found = pipeline.spec, []
     if len(effective_name(pipeline)) > MAX_NAME:
-        found.append(f"spec.name: at most {MAX_NAME} characters")
-    found += matcher_problems(spec.matchers)
+        found.append(f"spec.name: must have at most {MAX_NAME} characters")
+    found += find_matcher_problems(spec.matchers)
     if len(contents.text.encode()) > MAX_CONTENTS:
-        found.append(f"{contents.origin}: more than {MAX_CONTENTS} bytes")
+        found.append(f"{contents.origin}: must have at most {MAX_CONTENTS} bytes")
         return found
     for finding in select_errors(checks.check(contents.text, ConfigType(spec.config_type))):
         text = str(finding)
         if contents.is_secret:
             where = f"line {finding.line}, column {finding.column}"
-            text = f"{where}: not valid; the text is in a Secret and not shown"
+            text = f"{where}: invalid; the text is hidden because it comes from a Secret"
         found.append(f"{contents.origin}: {text}")
     return found
 
 
-def matcher_problems(matchers: Sequence[str]) -> list[str]:
+def find_matcher_problems(matchers: Sequence[str]) -> list[str]:
     """Everything wrong with the matchers of a pipeline."""
     found = []
     if len(matchers) > MAX_MATCHERS:
-        found.append(f"spec.matchers: at most {MAX_MATCHERS}, not {len(matchers)}")
+        found.append(f"spec.matchers: must have at most {MAX_MATCHERS} items, has {len(matchers)}")
     for index, text in enumerate(matchers):
-        found += _matcher_problem(text, f"spec.matchers[{index}]")
+        found += _find_matcher_problem(text, f"spec.matchers[{index}]")
     return found
 
 
-def _matcher_problem(text: str, field: str) -> list[str]:
+def _find_matcher_problem(text: str, field: str) -> list[str]:
     if len(text) > MAX_LENGTH:
-        return [f"{field}: at most {MAX_LENGTH} characters, not {len(text)}"]
+        return [f"{field}: must have at most {MAX_LENGTH} characters, has {len(text)}"]
     try:
         parse_all([text])
     except MatcherError as error:
@@ -141,7 +141,7 @@ def is_ours(pipeline: Pipeline, remote: Remote) -> bool:
     return remote.source_namespace == own_namespace(pipeline)
 
 
-def is_left_over(desired: Desired, remote: Remote) -> bool:
+def is_leftover(desired: Desired, remote: Remote) -> bool:
     """Whether a pipeline was written for the same object from the same source: a lost one of ours.
 
     Stricter than ownership: a copy that somebody made with our metadata has a source of its own.

@@ -32,7 +32,7 @@ def differences(desired: Desired, remote: Remote) -> tuple[str, ...]:
     return tuple(found)
 
 
-def preview(desired: Desired, remote: Remote | None, *, is_secret: bool) -> str:
+def format_preview(desired: Desired, remote: Remote | None, *, is_secret: bool) -> str:
     """What sending it would change, for people; contents of a Secret are not shown."""
     if remote is None:
         return f"would be created as {desired.name!r}"

@@ -1,6 +1,6 @@
-"""From a failed call to its consequence: who waits, how long, and for what. Pure.
+"""Errors of fleet server calls, translated for the runtime: stall, wait or retry. Pure.
 
-By Connect's code alone: a proxy's 404 is not `not_found`, and a wrong address is not a deletion.
+Decided by the Connect code alone: a proxy's 404 is not `not_found`.
 """
 
 from quarterdeck.operators.pipelines.conditions import Reason
@@ -10,14 +10,14 @@ from quarterdeck.telemetry.fleet.codes import Code
 from quarterdeck.wire.status import ServiceUnavailable
 
 AUTH_RETRY_S = 300.0
-"""Credentials that were refused are tried again this seldom; a change of them is tried at once."""
+"""Retry interval for rejected credentials; changed credentials are tried at once."""
 PRECONDITION_RETRY_S = 600.0
 RATE_RETRY_S = 10.0
 _INVALID = (Code.INVALID_ARGUMENT, Code.OUT_OF_RANGE)
 _AUTH = (Code.UNAUTHENTICATED, Code.PERMISSION_DENIED)
 
 
-def consequence(error: CallFailed | Paused) -> Exception:
+def to_reconcile_error(error: CallFailed | Paused) -> Exception:
     """What a reconcile raises for a failed call."""
     if isinstance(error, Paused):
         return Waiting(Reason.RATE_LIMITED, _pause_text(error.left_s), after_s=error.left_s + 0.01)
@@ -30,22 +30,22 @@ def consequence(error: CallFailed | Paused) -> Exception:
         return Waiting(Reason.RATE_LIMITED, _pause_text(after_s), after_s=max(0.01, after_s))
     if error.code is Code.FAILED_PRECONDITION:
         return Waiting(Reason.SYNC_FAILED, str(error), after_s=PRECONDITION_RETRY_S)
-    return unavailable(error)
+    return to_unavailable(error)
 
 
-def unavailable(error: CallFailed) -> ServiceUnavailable:
-    """A failure that is tried again with growing delays."""
+def to_unavailable(error: CallFailed) -> ServiceUnavailable:
+    """An error that is retried with exponential backoff."""
     after_s = None if error.retry_after_s is None else max(1, round(error.retry_after_s))
     return ServiceUnavailable(str(error), retry_after_s=after_s)
 
 
 def _pause_text(seconds: float) -> str:
-    return f"the server asks for fewer requests; everything waits {seconds:.0f} s"
+    return f"rate limited by the fleet server; next request in {seconds:.0f} s"
 
 
 def _auth_text(error: CallFailed) -> str:
     if error.code is Code.UNAUTHENTICATED:
-        return f"the server does not accept the credentials: {error.message}"
+        return f"the fleet server rejected the credentials: {error.message}"
     return (
         f"the credentials do not allow {error.operation}: {error.message}; "
         "the token needs the scopes fleet-management:read and fleet-management:write"

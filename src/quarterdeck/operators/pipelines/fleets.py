@@ -1,8 +1,8 @@
 """The servers in use: one client, one limiter and one view for each, made when first needed.
 
-Which server a pipeline goes to: the connection it names, the default one of its namespace, the
-one of the environment. Credentials are read when the Secret changed, not kept in a cache; the
-limiter and the view outlive them, because a server does not forget either when a token rotates.
+The server of a pipeline: the connection it names, else the default of its namespace, else the
+environment. Credentials are read again when the Secret changes; limiter and view are kept, because
+the server keeps its limits and pipelines when a token rotates.
 """
 
 import asyncio
@@ -17,9 +17,15 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection, Pipeline
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.pipelines import connections
+from quarterdeck.operators.pipelines.address import (
+    DEFAULT,
+    VARIABLES,
+    Address,
+    InvalidAddress,
+    build_address,
+    find_proxy,
+)
 from quarterdeck.operators.pipelines.conditions import Reason
-from quarterdeck.operators.pipelines.connections import Address, BadAddress
 from quarterdeck.operators.pipelines.drivers.connect import ConnectClient
 from quarterdeck.operators.pipelines.drivers.limiter import Limiter
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
@@ -49,13 +55,13 @@ class Fleet:
         """What a status calls it."""
         return self.address.name
 
-    def wrote(self, remote: Remote) -> None:
+    def record_write(self, remote: Remote) -> None:
         """Remember what the server answered to a write."""
-        self.view.wrote(remote, self._clock.monotonic())
+        self.view.record_write(remote, self._clock.monotonic())
 
-    def removed(self, identity: str) -> None:
+    def record_removal(self, identity: str) -> None:
         """Remember that a pipeline is gone."""
-        self.view.removed(identity, self._clock.monotonic())
+        self.view.record_removal(identity, self._clock.monotonic())
 
     async def owned_by(self, uid: str) -> list[Remote]:
         """The pipelines that were written for an object, also by a process before this one.
@@ -79,15 +85,15 @@ class Fleet:
         A second one tells their revisions, if something changed at all.
         """
         asked_at = self._clock.monotonic()
-        changed = self.view.listed(await self.api.list(), asked_at)
+        changed = self.view.record_list(await self.api.list(), asked_at)
         if self._has_revisions and self.view.has_news:
             changed |= await self._read_revisions()
         return changed
 
     async def _read_revisions(self) -> frozenset[str]:
-        """Revisions are for people: a server that does not tell them is none the worse."""
+        """Read revisions, which only the status shows; a server without them is supported."""
         try:
-            return self.view.revised(await self.api.revisions())
+            return self.view.record_revisions(await self.api.revisions())
         except CallFailed as error:
             self._has_revisions = error.code is not Code.UNIMPLEMENTED
         except Paused:
@@ -108,32 +114,32 @@ class Fleets:
     ) -> None:
         self._clock = clock
         self._metrics = metrics
-        self._make_client = make_client or http_client
+        self._make_client = make_client or create_http_client
         self._limiters: dict[tuple[str, str], Limiter] = {}
         self._views: dict[tuple[str, str], View] = {}
         self._fleets: dict[str, tuple[tuple[Any, ...], Fleet]] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self.default = self._make(default) if default is not None else None
 
-    async def of(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet:
+    async def get_fleet(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet:
         """The server a pipeline goes to.
 
         Raises:
             Stalled: if there is none, or its connection cannot be used as it is.
         """
-        connection = await self.connection_of(pipeline, ctx)
+        connection = await self.find_connection(pipeline, ctx)
         if connection is not None:
             return await self.open(connection, ctx)
         if self.default is None:
             raise Stalled(
                 Reason.NO_CONNECTION,
-                "there is no fleet server to send it to: create a FleetConnection with "
-                "default: true in this namespace, name one in spec.connectionRef, or start the "
-                f"operator with {', '.join(connections.VARIABLES)}",
+                "no fleet server is configured: create a FleetConnection with default: true in "
+                "this namespace, set spec.connectionRef, or start the operator with "
+                f"{', '.join(VARIABLES)}",
             )
         return self.default
 
-    async def connection_of(
+    async def find_connection(
         self, pipeline: Pipeline, ctx: Context[Pipeline]
     ) -> FleetConnection | None:
         """The FleetConnection a pipeline uses; None for that of the environment.
@@ -147,7 +153,7 @@ class Fleets:
             if found is None:
                 raise Stalled(
                     Reason.NO_CONNECTION,
-                    f"spec.connectionRef: there is no FleetConnection {namespace}/{reference.name}",
+                    f"spec.connectionRef: FleetConnection {namespace}/{reference.name} not found",
                 )
             return found
         listed = await ctx.list(FleetConnection, namespace=namespace)
@@ -156,8 +162,8 @@ class Fleets:
             names = ", ".join(each.metadata.name for each in defaults)
             raise Stalled(
                 Reason.NO_CONNECTION,
-                f"several FleetConnections are the default of {namespace}: {names}; "
-                "leave one, or name one in spec.connectionRef",
+                f"namespace {namespace} has several default FleetConnections: {names}; "
+                "keep one, or set spec.connectionRef",
             )
         return defaults[0] if defaults else None
 
@@ -174,9 +180,9 @@ class Fleets:
             if known is not None and known[0] == version:
                 return known[1]
             try:
-                address = connections.address_of(connection, await self._secret(connection, ctx))
+                address = build_address(connection, await self._secret(connection, ctx))
                 fleet = self._make(address)
-            except BadAddress as error:
+            except InvalidAddress as error:
                 raise Stalled(
                     Reason.CONNECTION_INVALID, f"FleetConnection {name}: {error}"
                 ) from error
@@ -185,19 +191,19 @@ class Fleets:
             await _close(known[1])
         return fleet
 
-    async def last_known(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet | None:
+    async def find_last_known(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet | None:
         """The server a pipeline was sent to, also when its connection is going or gone.
 
         A namespace that is deleted takes the Secret first; the client we have still works.
         """
         try:
-            return await self.of(pipeline, ctx)
+            return await self.get_fleet(pipeline, ctx)
         except Stalled:
-            return self.named(pipeline.status.connection)
+            return self.find_by_name(pipeline.status.connection)
 
-    def named(self, name: str) -> Fleet | None:
+    def find_by_name(self, name: str) -> Fleet | None:
         """A server by the name a status calls it."""
-        if name == connections.DEFAULT:
+        if name == DEFAULT:
             return self.default
         return self._fleets[name][1] if name in self._fleets else None
 
@@ -244,7 +250,7 @@ class Fleets:
         try:
             return await secret_values(Key(connection.metadata.namespace, reference.name), ctx)
         except ValueError as error:  # a value that is not base64
-            raise BadAddress(f"Secret {reference.name!r}: {error}") from error
+            raise InvalidAddress(f"Secret {reference.name!r}: {error}") from error
 
 
 async def _close(fleet: Fleet) -> None:
@@ -252,13 +258,15 @@ async def _close(fleet: Fleet) -> None:
         await fleet.api.aclose()
 
 
-def http_client(address: Address, environment: Mapping[str, str] = os.environ) -> http.Client:
+def create_http_client(
+    address: Address, environment: Mapping[str, str] = os.environ
+) -> http.Client:
     """A pooled client for an address; trusts the connection's certificates, else the system's.
 
-    HTTPS_PROXY and NO_PROXY are heeded.
+    HTTPS_PROXY and NO_PROXY are respected.
 
     Raises:
-        BadAddress: if the certificates cannot be read.
+        InvalidAddress: if the certificates cannot be read.
     """
     if not address.url.startswith("https://"):
         return http.Client(read_timeout_s=address.timeout_s)
@@ -268,6 +276,6 @@ def http_client(address: Address, environment: Mapping[str, str] = os.environ) -
             pem = base64.b64decode(address.ca_bundle, validate=True).decode("ascii")
             context = ssl.create_default_context(cadata=pem)
         except (binascii.Error, ssl.SSLError, ValueError) as error:
-            raise BadAddress("spec.caBundle is not PEM in base64") from error
-    proxy = connections.proxy_of(address.url, environment)
+            raise InvalidAddress("spec.caBundle: must be base64-encoded PEM") from error
+    proxy = find_proxy(address.url, environment)
     return http.Client(tls=context, proxy=proxy, read_timeout_s=address.timeout_s)

@@ -1,4 +1,4 @@
-"""Finds what is wrong with pipelines in files, before a cluster or a server sees them. Pure."""
+"""Validates pipelines in files, without a cluster or a server. Pure."""
 
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -9,7 +9,7 @@ import msgspec
 from quarterdeck.apis.fleetmanagement.v1alpha1 import GROUP, Pipeline, PipelineSpec
 from quarterdeck.kit import json, yaml
 from quarterdeck.meta.objects import DecodeError, decode
-from quarterdeck.operators.pipelines.desired import Contents, matcher_problems, problems
+from quarterdeck.operators.pipelines.desired import Contents, find_matcher_problems, find_problems
 from quarterdeck.telemetry import contents
 from quarterdeck.telemetry.contents import ConfigType
 from quarterdeck.telemetry.findings import Severity
@@ -43,13 +43,13 @@ def lint(name: str, data: bytes) -> Linted:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return Linted(0, [Problem(name, "not UTF-8 text")])
+        return Linted(0, [Problem(name, "is not UTF-8 text")])
     if PurePath(name).suffix in ALLOY_ENDINGS:
         return Linted(1, _check_text(name, text, ConfigType.ALLOY))
     try:
         documents = [each for each in yaml.load_all(text) if each is not None]
     except yaml.YamlError as error:
-        return Linted(0, [Problem(name, f"not YAML: {error}")])
+        return Linted(0, [Problem(name, f"cannot parse as YAML: {error}")])
     if len(documents) == 1 and _is_otel(documents[0]):
         return Linted(1, _check_text(name, text, ConfigType.OPEN_TELEMETRY))
     pipelines = [each for document in documents for each in _pipelines(document)]
@@ -84,10 +84,10 @@ def _check_manifest(name: str, document: dict[str, Any]) -> Iterator[Problem]:
     place = f"{name}: Pipeline {metadata.get('name', '(no name)')}"
     spec = document.get("spec")
     if not isinstance(spec, dict):
-        yield Problem(place, "spec: must be set")
+        yield Problem(place, "spec: required")
         return
     for field in sorted(spec.keys() - _SPEC_FIELDS):
-        yield Problem(place, f"spec.{field}: there is no such field")
+        yield Problem(place, f"spec.{field}: unknown field")
     if ("contents" in spec) == ("contentsFrom" in spec):
         yield Problem(place, "spec: exactly one of contents and contentsFrom must be set")
     try:
@@ -97,11 +97,11 @@ def _check_manifest(name: str, document: dict[str, Any]) -> Iterator[Problem]:
         return
     yield from (Problem(place, text) for text in _problems(pipeline))
     if not pipeline.spec.matchers:
-        yield Problem(place, "spec.matchers: empty, so no collector gets it", is_error=False)
+        yield Problem(place, "spec.matchers: empty, no collector matches", is_error=False)
 
 
 def _problems(pipeline: Pipeline) -> list[str]:
     """Contents that are kept elsewhere cannot be looked at."""
     if pipeline.spec.contents_from is not None:
-        return matcher_problems(pipeline.spec.matchers)
-    return problems(pipeline, Contents(pipeline.spec.contents))
+        return find_matcher_problems(pipeline.spec.matchers)
+    return find_problems(pipeline, Contents(pipeline.spec.contents))

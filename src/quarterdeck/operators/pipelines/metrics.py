@@ -44,21 +44,21 @@ class FleetMetrics:
             self._drift.labels(action)
         self._waits.labels()
 
-    def called(self, operation: str, took_s: float, code: str) -> None:
+    def observe_call(self, operation: str, took_s: float, code: str) -> None:
         """One call ended; `code` is empty if it went well."""
         self._requests.labels(operation).value += 1
         self._durations.labels(operation).observe(took_s)
         if code:
             self._errors.labels(operation, code).value += 1
 
-    def waited(self, seconds: float) -> None:
+    def observe_wait(self, seconds: float) -> None:
         """One call got its token."""
         self._waits.labels().observe(seconds)
 
-    def ended(self, kind: str, reason: str) -> None:
+    def count_reconcile(self, kind: str, reason: str) -> None:
         """One reconcile ended."""
         self._synced.labels(kind, reason).value += 1
 
-    def drifted(self, action: str) -> None:
+    def count_drift(self, action: str) -> None:
         """One pipeline was found changed."""
         self._drift.labels(action).value += 1

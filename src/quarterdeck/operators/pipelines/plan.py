@@ -1,7 +1,7 @@
-"""What to do about a pipeline: from the wish, the last outcome and what is known of the server.
+"""What to do about a pipeline, from its spec, the last result and the known state of the server.
 
-Pure. The skip rule stands here: nothing is sent only if generation, hash and the last outcome
-agree, and the server is not known to have something else.
+Pure. The skip rule: nothing is sent only if generation, hash and the last result agree, and the
+server is not known to have something else.
 """
 
 from typing import NamedTuple
@@ -15,26 +15,26 @@ from quarterdeck.operators.pipelines.ports import Remote
 
 
 class Nothing(NamedTuple):
-    """The server has it."""
+    """The server is in sync."""
 
     remote: Remote | None = None
     """What the server has, if it is known better than the status knows it."""
 
 
 class Refused(NamedTuple):
-    """The very same request was refused before."""
+    """The same request was rejected before."""
 
     message: str
 
 
 class Create(NamedTuple):
-    """Make it."""
+    """Create the pipeline."""
 
     why: Reason = Reason.CREATED
 
 
 class Update(NamedTuple):
-    """Replace it, by its id."""
+    """Replace the pipeline by its id."""
 
     id: str
     why: Reason = Reason.UPDATED
@@ -43,13 +43,13 @@ class Update(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """Make it under the new name, then remove the old one: never a moment without either."""
+    """Create it under the new name, then delete the old one, so that one always exists."""
 
     old_id: str
 
 
 class Report(NamedTuple):
-    """It was changed on the server, and the policy is to say so and no more."""
+    """Report that it was changed on the server, as the drift policy asks."""
 
     fields: tuple[str, ...]
 
@@ -68,7 +68,7 @@ class Known(NamedTuple):
     """What the server answered to our last write of it."""
 
     def differences(self, desired: Desired) -> tuple[str, ...]:
-        """What is not as desired; what the server itself made of our words is no difference."""
+        """Fields that differ from the desired state; formatting by the server does not count."""
         if self.remote is None:
             return ()
         if self.answer is not None and _body(self.answer) == _body(self.remote):
@@ -87,7 +87,7 @@ def decide(pipeline: Pipeline, desired: Desired, known: Known) -> Action:
     if status.id and status.name and status.name != desired.name:
         return Rename(status.id)
     if status.applied_hash == desired.hash and is_synced(status):
-        return _against_drift(pipeline, desired, known)
+        return _decide_drift(pipeline, desired, known)
     if known.remote is None and known.is_complete:
         return Create(Reason.RECREATED)
     if not status.id and known.remote is not None and not drift.differences(desired, known.remote):
@@ -95,7 +95,7 @@ def decide(pipeline: Pipeline, desired: Desired, known: Known) -> Action:
     return Update(identity)
 
 
-def _against_drift(pipeline: Pipeline, desired: Desired, known: Known) -> Action:
+def _decide_drift(pipeline: Pipeline, desired: Desired, known: Known) -> Action:
     policy = pipeline.spec.drift_policy
     if policy == "Ignore" or not known.is_complete:
         return Nothing(known.remote)
@@ -144,7 +144,7 @@ def may_adopt(pipeline: Pipeline, remote: Remote) -> bool:
             return False
 
 
-def owner_among(rivals: list[Pipeline], name: str, known: Known) -> Pipeline:
+def choose_owner(rivals: list[Pipeline], name: str, known: Known) -> Pipeline:
     """Who of several objects has a name in the fleet: whoever holds it, else the oldest.
 
     `known.remote` is the pipeline of that name. Where the server was read its word counts, since a

@@ -1,4 +1,4 @@
-"""What the operator asks of a fleet server, and how the server says no."""
+"""The calls of a fleet server that the operator uses, and their errors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -30,7 +30,7 @@ class Paused(Exception):
     """Raised when the server asked for a pause; carries the seconds that are left of it."""
 
     def __init__(self, left_s: float) -> None:
-        super().__init__(f"the server asked for a pause; {left_s:.1f} s are left of it")
+        super().__init__(f"rate limited by the fleet server for another {left_s:.1f} s")
         self.left_s = left_s
 
 

@@ -89,7 +89,7 @@ async def _config_map_value(key: Key, entry: str, ctx: Context[Pipeline]) -> str
 
 
 def _missing(kind: str, name: str, key: str, *, is_there: bool) -> Stalled:
-    what = f"{kind} {name!r} has no key {key!r}" if is_there else f"there is no {kind} {name!r}"
+    what = f"{kind} {name!r} has no key {key!r}" if is_there else f"{kind} {name!r} not found"
     return Stalled(Reason.CONTENTS_UNAVAILABLE, f"spec.contentsFrom: {what}")
 
 
@@ -97,5 +97,5 @@ def _text(data: bytes, kind: str, name: str, key: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        message = f"spec.contentsFrom: the key {key!r} of {kind} {name!r} is not text"
+        message = f"spec.contentsFrom: key {key!r} of {kind} {name!r} is not UTF-8 text"
         raise Stalled(Reason.CONTENTS_UNAVAILABLE, message) from None

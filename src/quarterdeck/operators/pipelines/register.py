@@ -7,13 +7,12 @@ from typing import Any
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FINALIZER, FleetConnection, Pipeline
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.pipelines import connection as connections
-from quarterdeck.operators.pipelines import report
+from quarterdeck.operators.pipelines import fleet_connection, report
+from quarterdeck.operators.pipelines.address import Address
 from quarterdeck.operators.pipelines.conditions import READY, TYPES
-from quarterdeck.operators.pipelines.connection import Connections
-from quarterdeck.operators.pipelines.connections import Address
 from quarterdeck.operators.pipelines.deletion import Deletion
 from quarterdeck.operators.pipelines.desired import effective_name
+from quarterdeck.operators.pipelines.fleet_connection import Connections
 from quarterdeck.operators.pipelines.fleets import Fleets, MakeClient
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
 from quarterdeck.operators.pipelines.pipeline import BY_NAME, Pipelines
@@ -50,7 +49,7 @@ def register(
     sweeps = Connections(
         fleets,
         pipelines=lambda: manager.informers.list(Pipeline),
-        wake=lambda key: manager.enqueue("pipeline", key),
+        enqueue=lambda key: manager.enqueue("pipeline", key),
         clock=manager.clock,
         rng=rng if rng is not None else random.Random(),
     )
@@ -74,7 +73,7 @@ def controllers() -> tuple[Controller[Any], ...]:
     clock, metrics = SystemClock(), FleetMetrics()
     fleets = Fleets(clock=clock, metrics=metrics)
     sweeps = Connections(
-        fleets, pipelines=list, wake=lambda key: None, clock=clock, rng=random.Random()
+        fleets, pipelines=list, enqueue=lambda key: None, clock=clock, rng=random.Random()
     )
     return (pipeline_controller(fleets, metrics), connection_controller(sweeps))
 
@@ -87,8 +86,8 @@ def pipeline_controller(
     pipelines = Pipelines(fleets, writes, metrics)
 
     def on_error(ctx: Context[Pipeline], error: Exception) -> None:
-        if reason := report.failed(ctx, error):
-            metrics.ended("Pipeline", reason)
+        if reason := report.report_error(ctx, error):
+            metrics.count_reconcile("Pipeline", reason)
 
     return Controller(
         reconcile=pipelines.reconcile,
@@ -122,7 +121,7 @@ def connection_controller(sweeps: Connections) -> Controller[FleetConnection]:
         reconcile=sweeps.reconcile,
         for_=FleetConnection,
         watches=(Watch(SecretHead, connections_of_secret),),
-        on_error=connections.report_error,
+        on_error=fleet_connection.report_error,
         ready=None,
         conditions=(READY,),
         workers=2,

@@ -7,7 +7,7 @@ from quarterdeck.operators.pipelines import plan
 from quarterdeck.operators.pipelines.conditions import DRIFTED, READY, SYNCED, VALID, Reason
 from quarterdeck.operators.pipelines.fleets import Fleet
 from quarterdeck.operators.pipelines.ports import Remote
-from quarterdeck.operators.pipelines.wish import Wish
+from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.runtime import Context, Stalled, Waiting
 from quarterdeck.wire.status import Conflict
 
@@ -19,81 +19,83 @@ _SOURCES = {
 _MAX_MESSAGE = 4096
 
 
-def synced(wish: Wish, remote: Remote | None, ctx: Context[Pipeline]) -> None:
-    """The server has what the spec says; `remote` is None if nothing new is known of it."""
+def set_synced(target: SyncTarget, remote: Remote | None, ctx: Context[Pipeline]) -> None:
+    """Set the conditions of a synced pipeline; `remote` is None if nothing new is known of it."""
     if remote is not None:
-        _show(remote, wish.fleet, ctx)
-    ctx.status.set(applied_hash=wish.desired.hash, preview="")
-    identity = remote.id if remote is not None else wish.pipeline.status.id
-    ctx.status.set_condition(READY, TRUE, Reason.SYNCED, "the fleet server has this pipeline")
+        _set_remote(remote, target.fleet, ctx)
+    ctx.status.set(applied_hash=target.desired.hash, preview="")
+    identity = remote.id if remote is not None else target.pipeline.status.id
     ctx.status.set_condition(
-        SYNCED, TRUE, Reason.SYNCED, f"pipeline {identity} is as the spec says"
+        READY, TRUE, Reason.SYNCED, "the pipeline is synced to the fleet server"
     )
-    _clear(ctx)
+    ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, f"pipeline {identity} matches the spec")
+    _clear_conditions(ctx)
 
 
-def _clear(ctx: Context[Pipeline]) -> None:
+def _clear_conditions(ctx: Context[Pipeline]) -> None:
     if find(ctx.status.conditions, DRIFTED) is not None:
         ctx.status.set_condition(DRIFTED, FALSE, Reason.IN_SYNC)
     if find(ctx.status.conditions, VALID) is not None:
         ctx.status.remove_condition(VALID)
 
 
-def told(why: Reason, detail: str, ctx: Context[Pipeline]) -> None:
-    """One event for one change of the server."""
+def record_change(why: Reason, detail: str, ctx: Context[Pipeline]) -> None:
+    """Record an event for a change on the server."""
     is_warning = why in (Reason.RECREATED, Reason.CORRECTED)
     identity = ctx.status.current.id
     text = f"pipeline {identity}" + (f": {detail}" if detail else "")
     ctx.event(why, text, warning=is_warning)
 
 
-def drifted(fields: tuple[str, ...], ctx: Context[Pipeline]) -> None:
-    """It was changed on the server and stays so."""
-    text = f"changed on the server: {', '.join(fields)}; driftPolicy Warn leaves it so"
+def set_drifted(fields: tuple[str, ...], ctx: Context[Pipeline]) -> None:
+    """Set the Drifted condition for a change on the server that is not corrected."""
+    text = f"changed on the server: {', '.join(fields)}; not corrected because driftPolicy is Warn"
     ctx.status.set_condition(DRIFTED, TRUE, Reason.DRIFTED, text)
     before, _ = ctx.status.get_transition(DRIFTED)
     if before is None or before.status != TRUE:
         ctx.event(Reason.DRIFTED, text, warning=True)
 
 
-def mirrored(remote: Remote, fleet: Fleet, ctx: Context[Pipeline]) -> None:
-    """A pipeline that is only looked at."""
-    _show(remote, fleet, ctx)
-    text = f"pipeline {remote.id} is mirrored, never written"
+def set_mirrored(remote: Remote, fleet: Fleet, ctx: Context[Pipeline]) -> None:
+    """Set the conditions of a read-only pipeline."""
+    _set_remote(remote, fleet, ctx)
+    text = f"pipeline {remote.id} is read-only and never written"
     ctx.status.set_condition(READY, TRUE, Reason.READ_ONLY, text)
     ctx.status.set_condition(SYNCED, TRUE, Reason.READ_ONLY, text)
 
 
-def suspended(pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
-    """Nothing is sent; say whether something waits."""
+def set_suspended(pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
+    """Set the conditions of a paused pipeline: whether changes are pending."""
     said = find(pipeline.status.conditions, SYNCED)
     is_current = said is not None and said.observed_generation == pipeline.metadata.generation
     in_sync = is_current and plan.is_synced(pipeline.status)
-    what = "nothing waits" if in_sync else "changes are not sent"
+    what = "no changes are pending" if in_sync else "pending changes are not sent"
     text = f"spec.paused is true: {what}"
     ctx.status.set_condition(READY, TRUE if in_sync else FALSE, Reason.SUSPENDED, text)
     ctx.status.set_condition(SYNCED, TRUE if in_sync else FALSE, Reason.SUSPENDED, text)
 
 
-def previewed(text: str, ctx: Context[Pipeline]) -> None:
-    """A dry run went well."""
+def set_previewed(text: str, ctx: Context[Pipeline]) -> None:
+    """Set status and conditions after a successful dry run."""
     ctx.status.set(preview=text)
-    ctx.status.set_condition(VALID, TRUE, Reason.VALID, "the server would accept it")
-    why = "the dry-run annotation is set: nothing was sent, see status.preview"
+    ctx.status.set_condition(
+        VALID, TRUE, Reason.VALID, "the fleet server would accept the pipeline"
+    )
+    why = "dry-run annotation is set: nothing was written, see status.preview"
     ctx.status.set_condition(READY, FALSE, Reason.DRY_RUN, why)
     ctx.status.set_condition(SYNCED, FALSE, Reason.DRY_RUN, why)
 
 
-def failed(ctx: Context[Pipeline], error: Exception) -> str:
-    """A reconcile that raised; returns the reason."""
+def report_error(ctx: Context[Pipeline], error: Exception) -> str:
+    """Set the conditions of a failed reconcile; returns the reason."""
     if isinstance(error, Conflict):
-        return ""  # somebody was faster: nothing is wrong, and the retry reads anew
+        return ""  # a concurrent write; the retry reads the new version
     reason: str = Reason.SYNC_FAILED
     message = redact(str(error))[:_MAX_MESSAGE]
     if isinstance(error, Stalled | Waiting):
         reason, message = error.reason, redact(error.message)[:_MAX_MESSAGE]
     if ctx.obj.is_deleting:
-        message = f"{message}; to give the pipeline up, annotate with {FORCE_DELETE}=true"
+        message = f"{message}; to delete without the server, annotate with {FORCE_DELETE}=true"
         reason = reason if reason == Reason.RATE_LIMITED else Reason.DELETE_FAILED
     ctx.status.set_condition(READY, FALSE, reason, message)
     ctx.status.set_condition(SYNCED, FALSE, reason, message)
@@ -105,14 +107,14 @@ def failed(ctx: Context[Pipeline], error: Exception) -> str:
     return reason
 
 
-def condition_now(pipeline: Pipeline, type_: str) -> Condition | None:
-    """A condition, if it speaks of the current generation."""
+def get_current_condition(pipeline: Pipeline, type_: str) -> Condition | None:
+    """A condition, if it was set for the current generation."""
     found = find(pipeline.status.conditions, type_)
     is_current = found is not None and found.observed_generation == pipeline.metadata.generation
     return found if is_current else None
 
 
-def _show(remote: Remote, fleet: Fleet, ctx: Context[Pipeline]) -> None:
+def _set_remote(remote: Remote, fleet: Fleet, ctx: Context[Pipeline]) -> None:
     before = ctx.status.current
     is_same = (before.id, before.updated_at) == (remote.id, remote.updated_at)
     revision = fleet.view.revision(remote.id) or (before.revision_id if is_same else "")

@@ -29,7 +29,7 @@ class View:
         """The pipeline of an id."""
         return self._by_id.get(identity)
 
-    def named(self, name: str) -> Remote | None:
+    def find_by_name(self, name: str) -> Remote | None:
         """The pipeline of a name."""
         return self._by_id.get(self._names.get(name, ""))
 
@@ -37,7 +37,7 @@ class View:
         """The pipelines that were written for an object: one, if nothing went wrong."""
         return [self._by_id[identity] for identity in self._owners.get(uid, ())]
 
-    def owners(self, identities: Iterable[str]) -> frozenset[str]:
+    def list_owners(self, identities: Iterable[str]) -> frozenset[str]:
         """Whom some pipelines were written for."""
         known = (self._by_id.get(identity) for identity in identities)
         return frozenset(remote.owner for remote in known if remote is not None)
@@ -50,13 +50,13 @@ class View:
         """The newest revision of a pipeline; empty if it is not known."""
         return self._revisions.get(identity, "")
 
-    def revised(self, revisions: Mapping[str, str]) -> frozenset[str]:
+    def record_revisions(self, revisions: Mapping[str, str]) -> frozenset[str]:
         """Take over the newest revisions; returns the ids whose revision is another one."""
         before, self._revisions = self._revisions, dict(revisions)
         self.has_news = False
         return frozenset(id_ for id_, each in revisions.items() if before.get(id_) != each)
 
-    def wrote(self, remote: Remote, at: float) -> None:
+    def record_write(self, remote: Remote, at: float) -> None:
         """We wrote a pipeline."""
         self._forget(remote.id)
         self._put(remote)
@@ -66,13 +66,13 @@ class View:
         self._written[remote.id] = at
         self._removed.pop(remote.id, None)
 
-    def removed(self, identity: str, at: float) -> None:
+    def record_removal(self, identity: str, at: float) -> None:
         """We removed a pipeline."""
         self._forget(identity)
         self._answers.pop(identity, None)
         self._removed[identity] = at
 
-    def listed(self, pipelines: Iterable[Remote], asked_at: float) -> frozenset[str]:
+    def record_list(self, pipelines: Iterable[Remote], asked_at: float) -> frozenset[str]:
         """Take over a listing; returns the ids that appeared, vanished or changed by it."""
         newer = {id_ for id_, at in self._written.items() if at >= asked_at}
         gone = {id_ for id_, at in self._removed.items() if at >= asked_at}

@@ -1,4 +1,4 @@
-"""Routes the façade's paths; whatever it does not know goes to the Kubernetes API."""
+"""Routes requests of the applications API; other paths are forwarded to the Kubernetes API."""
 
 from collections.abc import Awaitable, Callable
 
@@ -16,7 +16,7 @@ from quarterdeck.services.applications import errors
 from quarterdeck.services.applications.history import History, Query
 from quarterdeck.services.applications.resources import Resources
 from quarterdeck.services.applications.ring import Ring
-from quarterdeck.services.applications.stream import HEARTBEAT_S, Streams, Wish
+from quarterdeck.services.applications.stream import HEARTBEAT_S, Streams, WatchOptions
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import GetOptions
@@ -47,7 +47,7 @@ class Facade:
         heartbeat_s: float = HEARTBEAT_S,
         is_leader: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`others` answers what is not ours; `history` bounds events and the watch's memory."""
+        """`others` handles other paths; `history` limits stored events and the watch buffer."""
         self._api = api
         self._cache = cache
         self._others = others
@@ -57,14 +57,14 @@ class Facade:
         self._history = History(history)
         self._streams = Streams(self._ring, cache, clock, heartbeat_s=heartbeat_s)
         self._resources = Resources(api, clock)
-        cache.add_handler(self._hear)
+        cache.add_handler(self._on_event)
 
     @property
     def listeners(self) -> int:
         """How many watches are open."""
         return self._ring.readers
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         self._ring.record(event)
         self._history.record(event, self._clock.now())
 
@@ -93,8 +93,8 @@ class Facade:
             case "/crd":
                 return await self._definition()
             case "/watch":
-                wish = Wish.parse(request.query, request.headers.get("last-event-id"))
-                return self._streams.open(request, wish)
+                options = WatchOptions.parse(request.query, request.headers.get("last-event-id"))
+                return self._streams.open(request, options)
             case "/events":
                 found = self._history.find(Query.parse(request.query))
                 return errors.answer({"events": [msgspec.to_builtins(each) for each in found]})
@@ -152,9 +152,9 @@ def _with_error(response: Answer) -> Answer:
     """The same answer, with an `error` member if it is a failure."""
     if response.status < 400 or not isinstance(response, Response):
         return response
-    told = errors.failure(from_response(response.status, response.body))
+    failed = errors.failure(from_response(response.status, response.body))
     kept = [each for each in response.headers if each[0].lower() not in _REPLACED]
-    return Response(told.status, [*kept, *told.headers], told.body)
+    return Response(failed.status, [*kept, *failed.headers], failed.body)
 
 
 _REPLACED = ("content-type", "content-encoding", "content-length", "retry-after")

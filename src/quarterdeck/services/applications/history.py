@@ -45,7 +45,7 @@ class Query(NamedTuple):
         for name in given:
             if name not in ("limit", "since", *_TEXTS, *_CHOICES):
                 known = ", ".join(("limit", "since", *_TEXTS, *_CHOICES))
-                raise BadRequest(f"there is no parameter {name!r}; there are: {known}")
+                raise BadRequest(f"unknown parameter {name!r}; valid parameters: {known}")
         for name, choices in _CHOICES.items():
             if name in given and given[name] not in choices:
                 raise BadRequest(f"{name}={given[name]!r} is not one of {', '.join(choices)}")

@@ -1,4 +1,4 @@
-"""`GET /watch`: changes as Server-Sent Events, for as long as somebody listens."""
+"""`GET /watch`: changes as Server-Sent Events, until the client disconnects."""
 
 import asyncio
 import re
@@ -29,8 +29,8 @@ _VERSION = re.compile(r"[0-9]{1,20}")
 _PARAMETERS = ("namespace", "name", "labelSelector", "resourceVersion", "sendInitialEvents")
 
 
-class Wish(NamedTuple):
-    """What a listener wants to hear."""
+class WatchOptions(NamedTuple):
+    """The parameters of a watch."""
 
     namespace: str = ""
     name: str = ""
@@ -39,10 +39,10 @@ class Wish(NamedTuple):
     """The last resource version it has seen."""
     with_initial: bool = False
     is_return: bool = False
-    """Whether it listened before: then it has seen no version that has not happened here."""
+    """Whether it reconnects, and so cannot have seen a version newer than ours."""
 
     @classmethod
-    def parse(cls, query: str, last_event_id: str | None) -> "Wish":
+    def parse(cls, query: str, last_event_id: str | None) -> "WatchOptions":
         """Read a request's parameters; the header of a reconnecting browser wins.
 
         Raises:
@@ -52,7 +52,7 @@ class Wish(NamedTuple):
         for name in given:
             if name not in _PARAMETERS:
                 known = ", ".join(_PARAMETERS)
-                raise BadRequest(f"there is no parameter {name!r}; there are: {known}")
+                raise BadRequest(f"unknown parameter {name!r}; valid parameters: {known}")
         labels = given.get("labelSelector", "")
         return cls(
             namespace=given.get("namespace", ""),
@@ -63,8 +63,8 @@ class Wish(NamedTuple):
             is_return=bool(last_event_id),
         )
 
-    def wants(self, snapshot: Snapshot) -> bool:
-        """Whether an object is among what was asked for."""
+    def matches(self, snapshot: Snapshot) -> bool:
+        """Whether an object is selected by the parameters."""
         key = snapshot.key
         if self.namespace and key.namespace != self.namespace:
             return False
@@ -77,14 +77,16 @@ def _selector(text: str) -> Selector:
     try:
         return Selector.parse(text)
     except SelectorError as error:
-        raise BadRequest(f"labelSelector={text!r} is none: {error}") from error
+        raise BadRequest(f"invalid labelSelector {text!r}: {error}") from error
 
 
 def _version(text: str | None) -> int | None:
     if not text:
         return None
     if not _VERSION.fullmatch(text):
-        raise BadRequest(f"resourceVersion={text!r} is not a number; take the id of an event")
+        raise BadRequest(
+            f"invalid resourceVersion {text!r}: must be a number, such as the id of an event"
+        )
     return int(text)
 
 
@@ -104,11 +106,11 @@ class Streams:
         self._clock = clock
         self._heartbeat_s = heartbeat_s
 
-    def open(self, request: Request, wish: Wish) -> StreamResponse:
+    def open(self, request: Request, options: WatchOptions) -> StreamResponse:
         """The endless answer to one request."""
 
         async def run(writer: BodyWriter) -> None:
-            listener = _Listener(wish, writer, ring=self._ring, cache=self._cache)
+            listener = _Listener(options, writer, ring=self._ring, cache=self._cache)
             await listener.run(request, clock=self._clock, heartbeat_s=self._heartbeat_s)
 
         return StreamResponse(200, _HEADERS, run)
@@ -118,15 +120,15 @@ class _Listener:
     """One open stream. It sleeps on one event, which changes, time and the peer's end set."""
 
     def __init__(
-        self, wish: Wish, writer: BodyWriter, *, ring: Ring, cache: Cache[Application]
+        self, options: WatchOptions, writer: BodyWriter, *, ring: Ring, cache: Cache[Application]
     ) -> None:
-        self._wish = wish
+        self._options = options
         self._writer = writer
         self._ring = ring
         self._cache = cache
         self._wake = asyncio.Event()
         self._is_over = False
-        self._is_beat_due = False
+        self._is_heartbeat_due = False
         self._position = ring.end
 
     async def run(self, request: Request, *, clock: Clock, heartbeat_s: float) -> None:
@@ -136,12 +138,12 @@ class _Listener:
             async with Supervisor("listener") as tasks:
                 tasks.spawn(self._until_gone(request), name="listener-peer")
                 tasks.spawn(self._until_closing(), name="listener-closing")
-                tasks.spawn(self._beat(clock, heartbeat_s), name="listener-heartbeat")
+                tasks.spawn(self._send_heartbeats(clock, heartbeat_s), name="listener-heartbeat")
                 await self._begin()
                 while not self._is_over:
                     await self._wake.wait()
                     self._wake.clear()
-                    await self._write_news()
+                    await self._write_changes()
         except PeerGone:
             return
         finally:
@@ -149,23 +151,23 @@ class _Listener:
 
     async def _begin(self) -> None:
         await self._writer.write(_RETRY)
-        if self._wish.after is not None:
-            synced = self._cache.version(self._wish.namespace)
-            position = self._ring.position_after(self._wish.after, synced=synced)
-            if position is None or (self._wish.is_return and self._wish.after > synced):
+        if self._options.after is not None:
+            synced = self._cache.version(self._options.namespace)
+            position = self._ring.position_after(self._options.after, synced=synced)
+            if position is None or (self._options.is_return and self._options.after > synced):
                 await self._resync()
             else:
                 self._position = position
                 self._wake.set()
-        elif self._wish.with_initial:
+        elif self._options.with_initial:
             await self._write_state()
-            version = self._cache.version(self._wish.namespace)
+            version = self._cache.version(self._options.namespace)
             bookmark = {"metadata": {"resourceVersion": str(version)}}
             await self._writer.write(frame("BOOKMARK", bookmark, version))
 
-    async def _write_news(self) -> None:
-        if self._is_beat_due:
-            self._is_beat_due = False
+    async def _write_changes(self) -> None:
+        if self._is_heartbeat_due:
+            self._is_heartbeat_due = False
             await self._writer.write(_HEARTBEAT)
         entries = self._ring.after(self._position)
         if entries is None:
@@ -173,7 +175,7 @@ class _Listener:
             return
         for entry in entries:
             self._position = entry.position + 1
-            if self._wish.wants(entry.snapshot):
+            if self._options.matches(entry.snapshot):
                 await self._writer.write(entry.frame)
 
     async def _resync(self) -> None:
@@ -184,7 +186,9 @@ class _Listener:
 
     async def _write_state(self) -> None:
         self._position = self._ring.end
-        wanted: Iterable[Snapshot] = [s for s in self._cache.snapshots() if self._wish.wants(s)]
+        wanted: Iterable[Snapshot] = [
+            s for s in self._cache.snapshots() if self._options.matches(s)
+        ]
         for data in initial(wanted):
             await self._writer.write(data)
         self._wake.set()
@@ -201,8 +205,8 @@ class _Listener:
         self._is_over = True
         self._wake.set()
 
-    async def _beat(self, clock: Clock, heartbeat_s: float) -> None:
+    async def _send_heartbeats(self, clock: Clock, heartbeat_s: float) -> None:
         while True:
             await clock.sleep(heartbeat_s)
-            self._is_beat_due = True
+            self._is_heartbeat_due = True
             self._wake.set()

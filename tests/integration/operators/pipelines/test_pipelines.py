@@ -32,7 +32,7 @@ async def test_contents_of_a_config_map_are_followed(world: Any) -> None:
     async with world() as at, at.operator():
         await at.create(contentsFrom={"configMapKeyRef": {"name": "conf", "key": "a.alloy"}})
         pipeline = await at.ready("ContentsUnavailable")
-        assert "there is no ConfigMap 'conf'" in at.condition(pipeline).message
+        assert "ConfigMap 'conf' not found" in at.condition(pipeline).message
         await at.client.create(ConfigMap(metadata=metadata("conf"), data={"other": "x"}))
         await at.until(lambda: _says(at, "has no key 'a.alloy'"))
         await at.client.resource(CONFIG_MAPS).patch(
@@ -60,7 +60,7 @@ async def test_contents_of_a_secret_are_never_repeated(
         await at.client.create(Secret(metadata=metadata("conf"), string_data={"a": text}))
         await at.create(contentsFrom={"secretKeyRef": {"name": "conf", "key": "a"}})
         pipeline = await at.ready("ValidationError")
-        assert "not shown" in at.condition(pipeline).message
+        assert "hidden" in at.condition(pipeline).message
         await at.client.resource(SECRETS).patch(
             "conf", {"stringData": {"a": f"{text}}}\n"}}, namespace="default"
         )
@@ -72,7 +72,7 @@ async def test_contents_of_a_secret_are_never_repeated(
 
 async def _refused_by_server(at: Any) -> Any:
     pipeline = await at.get()
-    return pipeline if "the server refuses" in at.condition(pipeline).message else None
+    return pipeline if "the fleet server rejected" in at.condition(pipeline).message else None
 
 
 async def test_a_dry_run_changes_nothing_and_shows_the_difference(world: Any) -> None:
@@ -97,7 +97,7 @@ async def test_a_dry_run_changes_nothing_and_shows_the_difference(world: Any) ->
         before = at.fleet.count()
         await at.patch({"metadata": {"labels": {"touched": "yes"}}})
         await at.settle()
-        assert at.fleet.count() == before, "one question for one wish"
+        assert at.fleet.count() == before, "one question for one target"
 
 
 async def test_a_paused_pipeline_is_not_sent_but_can_be_deleted(world: Any) -> None:
@@ -158,7 +158,7 @@ async def test_a_connection_without_its_secret_says_so(world: Any) -> None:
         await at.connect(secretRef={"name": "nowhere"})
         await at.create()
         pipeline = await at.ready("ConnectionInvalid")
-        assert "there is no Secret 'nowhere'" in at.condition(pipeline).message
+        assert "Secret 'nowhere' not found" in at.condition(pipeline).message
 
 
 async def test_two_defaults_are_refused(world: Any) -> None:
@@ -311,7 +311,7 @@ async def test_a_fight_over_a_pipeline_is_given_up_for_a_while(world: Any) -> No
             for found in at.fleet.server.pipelines.all():
                 at.fleet.server.pipelines.remove(found.id, "2026-01-01T00:00:00Z")
         pipeline = await at.get()
-        assert "find out who does it" in at.condition(pipeline).message
+        assert "another client that deletes it" in at.condition(pipeline).message
         assert at.fleet.count("CreatePipeline") == 4
 
 

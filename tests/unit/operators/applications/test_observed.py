@@ -11,7 +11,11 @@ from quarterdeck.apis.batch import Job
 from quarterdeck.apis.core.pods import Pod
 from quarterdeck.meta.objects import ObjectMeta, decode
 from quarterdeck.operators.applications.conditions import Reason
-from quarterdeck.operators.applications.observed import judge_deployment, judge_job, pod_trouble
+from quarterdeck.operators.applications.observed import (
+    assess_deployment,
+    assess_job,
+    find_pod_problem,
+)
 
 _TEMPLATE: dict[str, Any] = {"metadata": {}, "spec": {"containers": []}}
 
@@ -55,15 +59,19 @@ ALL = {"replicas": 3, "updatedReplicas": 3, "readyReplicas": 3}
 
 
 def test_all_replicas_ready_is_running() -> None:
-    verdict = judge_deployment(application(), deployment(**ALL), [])
-    assert (verdict.phase, verdict.is_ready, verdict.is_progressing) == ("Running", True, False)
-    assert verdict.reason is Reason.RECONCILIATION_SUCCEEDED
-    assert (verdict.replicas, verdict.ready) == (3, 3)
+    assessment = assess_deployment(application(), deployment(**ALL), [])
+    assert (assessment.phase, assessment.is_ready, assessment.is_progressing) == (
+        "Running",
+        True,
+        False,
+    )
+    assert assessment.reason is Reason.RECONCILIATION_SUCCEEDED
+    assert (assessment.replicas, assessment.ready) == (3, 3)
 
 
 def test_zero_replicas_are_running_too() -> None:
-    verdict = judge_deployment(application(0), deployment(), [])
-    assert (verdict.phase, verdict.message) == ("Running", "scaled to zero")
+    assessment = assess_deployment(application(0), deployment(), [])
+    assert (assessment.phase, assessment.message) == ("Running", "scaled to zero")
 
 
 @pytest.mark.parametrize(
@@ -77,21 +85,25 @@ def test_zero_replicas_are_running_too() -> None:
     ],
 )
 def test_anything_less_is_pending_and_progressing(found: Deployment | None) -> None:
-    verdict = judge_deployment(application(), found, [])
-    assert (verdict.phase, verdict.is_ready, verdict.is_progressing) == ("Pending", False, True)
-    assert verdict.reason is Reason.REPLICAS_NOT_READY
+    assessment = assess_deployment(application(), found, [])
+    assert (assessment.phase, assessment.is_ready, assessment.is_progressing) == (
+        "Pending",
+        False,
+        True,
+    )
+    assert assessment.reason is Reason.REPLICAS_NOT_READY
 
 
 def test_an_update_of_what_ran_before_keeps_running() -> None:
     rolling = deployment(replicas=4, updatedReplicas=1, readyReplicas=3)
-    verdict = judge_deployment(application(phase="Running"), rolling, [])
-    assert (verdict.phase, verdict.is_ready) == ("Running", False)
+    assessment = assess_deployment(application(phase="Running"), rolling, [])
+    assert (assessment.phase, assessment.is_ready) == ("Running", False)
     stopped = deployment(replicas=0, updatedReplicas=0, readyReplicas=0)
-    assert judge_deployment(application(phase="Running"), stopped, []).phase == "Pending"
+    assert assess_deployment(application(phase="Running"), stopped, []).phase == "Pending"
 
 
 @pytest.mark.parametrize(
-    ("trouble", "reason", "words"),
+    ("problem", "reason", "words"),
     [
         pytest.param(
             waiting("ErrImagePull", "not found"),
@@ -133,13 +145,13 @@ def test_an_update_of_what_ran_before_keeps_running() -> None:
     ],
 )
 def test_a_pod_in_trouble_says_what_is_wrong(
-    trouble: Pod, reason: Reason, words: list[str]
+    problem: Pod, reason: Reason, words: list[str]
 ) -> None:
     found = deployment(replicas=3, updatedReplicas=3, readyReplicas=2)
-    verdict = judge_deployment(application(), found, [pod("a"), trouble])
-    assert (verdict.phase, verdict.reason, verdict.is_ready) == ("Failed", reason, False)
-    assert verdict.message.startswith("2 of 3 replicas are ready: ")
-    assert all(word in verdict.message for word in words)
+    assessment = assess_deployment(application(), found, [pod("a"), problem])
+    assert (assessment.phase, assessment.reason, assessment.is_ready) == ("Failed", reason, False)
+    assert assessment.message.startswith("2 of 3 replicas are ready: ")
+    assert all(word in assessment.message for word in words)
 
 
 @pytest.mark.parametrize(
@@ -170,9 +182,9 @@ def test_a_deployment_in_trouble_says_what_is_wrong(
     condition: dict[str, str], reason: Reason
 ) -> None:
     found = deployment(replicas=1, updatedReplicas=1, readyReplicas=1, conditions=[condition])
-    verdict = judge_deployment(application(), found, [])
-    assert (verdict.phase, verdict.reason) == ("Failed", reason)
-    assert condition.get("message", "") in verdict.message
+    assessment = assess_deployment(application(), found, [])
+    assert (assessment.phase, assessment.reason) == ("Failed", reason)
+    assert condition.get("message", "") in assessment.message
 
 
 def test_pods_that_go_or_do_well_are_no_trouble() -> None:
@@ -190,7 +202,7 @@ def test_pods_that_go_or_do_well_are_no_trouble() -> None:
         ),
     )
     running = pod(containerStatuses=[{"name": "a", "state": {"running": {}}}])
-    assert pod_trouble([going, running, waiting("ContainerCreating")]) is None
+    assert find_pod_problem([going, running, waiting("ContainerCreating")]) is None
 
 
 @pytest.mark.parametrize(
@@ -222,19 +234,19 @@ def test_pods_that_go_or_do_well_are_no_trouble() -> None:
 def test_one_run_ends_in_succeeded_or_failed(
     status: dict[str, Any], phase: str, reason: Reason, progressing: bool
 ) -> None:
-    verdict = judge_job(application(1, runPolicy="Once"), job(**status), [])
-    assert (verdict.phase, verdict.reason) == (phase, reason)
-    assert verdict.is_progressing is progressing
-    assert verdict.is_ready is (phase == "Succeeded")
+    assessment = assess_job(application(1, runPolicy="Once"), job(**status), [])
+    assert (assessment.phase, assessment.reason) == (phase, reason)
+    assert assessment.is_progressing is progressing
+    assert assessment.is_ready is (phase == "Succeeded")
 
 
 def test_a_run_whose_image_is_missing_says_so() -> None:
-    verdict = judge_job(application(1), job(active=1), [waiting("ImagePullBackOff")])
-    assert (verdict.phase, verdict.reason) == ("Failed", Reason.IMAGE_CANNOT_BE_PULLED)
+    assessment = assess_job(application(1), job(active=1), [waiting("ImagePullBackOff")])
+    assert (assessment.phase, assessment.reason) == ("Failed", Reason.IMAGE_CANNOT_BE_PULLED)
 
 
 def test_a_run_that_does_not_exist_yet_is_pending() -> None:
-    assert judge_job(application(1), None, []).phase == "Pending"
+    assert assess_job(application(1), None, []).phase == "Pending"
 
 
 @pytest.mark.parametrize(
@@ -247,7 +259,7 @@ def test_a_run_that_does_not_exist_yet_is_pending() -> None:
         ),
         pytest.param(
             {"replicas": 4, "updatedReplicas": 3, "readyReplicas": 4},
-            "all 3 replicas are ready, others still end",
+            "all 3 replicas are ready, old replicas are still terminating",
             id="old ones end",
         ),
         pytest.param(
@@ -258,6 +270,6 @@ def test_a_run_that_does_not_exist_yet_is_pending() -> None:
     ],
 )
 def test_what_is_missing_is_said(status: dict[str, int], message: str) -> None:
-    verdict = judge_deployment(application(), deployment(**status), [])
-    assert not verdict.is_ready
-    assert verdict.message == message
+    assessment = assess_deployment(application(), deployment(**status), [])
+    assert not assessment.is_ready
+    assert assessment.message == message

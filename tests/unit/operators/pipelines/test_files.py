@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.kit import yaml
-from quarterdeck.operators.pipelines.importing import manifest, manifests, object_name
+from quarterdeck.operators.pipelines.importer import build_manifest, build_manifests, object_name
 from quarterdeck.operators.pipelines.lint import lint
 from quarterdeck.operators.pipelines.ports import Remote
 
@@ -42,7 +42,7 @@ def test_every_name_becomes_a_valid_one(name: str) -> None:
 
 def test_an_import_passes_its_own_lint() -> None:
     remote = Remote(id="1", name="Web Shop", contents='a.b "c" { }', matchers=("env=prod",))
-    document = manifest(remote, namespace="shop", read_only=False)
+    document = build_manifest(remote, namespace="shop", read_only=False)
     assert document["spec"]["name"] == "Web Shop"
     assert document["spec"]["adoptionPolicy"] == "Always"
     assert lint("x.yaml", yaml.dump(document).encode()).problems == []
@@ -50,7 +50,7 @@ def test_an_import_passes_its_own_lint() -> None:
 
 def test_what_grafana_owns_is_only_mirrored() -> None:
     remote = Remote(id="9", name="web", contents="x", source_type="SOURCE_TYPE_GRAFANA")
-    document = manifest(remote, namespace="shop", read_only=False)
+    document = build_manifest(remote, namespace="shop", read_only=False)
     annotations = document["metadata"]["annotations"]
     assert annotations["fleetmanagement.grafana.com/import-mode"] == "read-only"
     assert annotations["fleetmanagement.grafana.com/fleet-pipeline-id"] == "9"
@@ -59,10 +59,10 @@ def test_what_grafana_owns_is_only_mirrored() -> None:
 
 def test_what_an_operator_manages_is_left_out_and_said() -> None:
     listed = [Remote(id="1", name="ours", owner="uid"), Remote(id="2", name="theirs")]
-    found = manifests(listed, namespace="shop", read_only=False, everything=False)
+    found = build_manifests(listed, namespace="shop", read_only=False, everything=False)
     assert [each["metadata"]["name"] for each in found.manifests] == ["theirs"]
     assert found.skipped[0].startswith("ours:")
-    both = manifests(listed, namespace="shop", read_only=False, everything=True)
+    both = build_manifests(listed, namespace="shop", read_only=False, everything=True)
     assert len(both.manifests) == 2
 
 
@@ -73,7 +73,7 @@ def test_what_an_operator_manages_is_left_out_and_said() -> None:
         pytest.param("x.alloy", 'a.b "c" { }', [], id="good Alloy"),
         pytest.param("x.alloy", 'a.b "c" {', ["x.alloy:1:"], id="bad Alloy"),
         pytest.param("x.yaml", "receivers: {}\nservice: {}", ["error"], id="bad OpenTelemetry"),
-        pytest.param("x.yaml", "a: [", ["not YAML"], id="no YAML"),
+        pytest.param("x.yaml", "a: [", ["as YAML"], id="no YAML"),
         pytest.param(
             "x.yaml", MANIFEST.replace("env=prod", "env=="), ["matchers[0]"], id="matcher"
         ),

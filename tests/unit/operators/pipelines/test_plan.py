@@ -14,8 +14,14 @@ from quarterdeck.meta.conditions import Condition
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.pipelines import plan
 from quarterdeck.operators.pipelines.conditions import Reason
-from quarterdeck.operators.pipelines.desired import Contents, Desired, build, is_ours, problems
-from quarterdeck.operators.pipelines.drift import differences, preview
+from quarterdeck.operators.pipelines.desired import (
+    Contents,
+    Desired,
+    build_desired,
+    find_problems,
+    is_ours,
+)
+from quarterdeck.operators.pipelines.drift import differences, format_preview
 from quarterdeck.operators.pipelines.ports import Remote
 
 CONTENTS = 'prometheus.scrape "x" {\n  targets = []\n}\n'
@@ -39,7 +45,7 @@ def pipeline(name: str = "web", *, created: str = "2026-01-01T00:00:00Z", **more
 
 
 def wished(obj: Pipeline) -> Desired:
-    return build(obj, Contents(obj.spec.contents), url=URL)
+    return build_desired(obj, Contents(obj.spec.contents), url=URL)
 
 
 def remote_of(obj: Pipeline, identity: str = "7", **changes: Any) -> Remote:
@@ -168,22 +174,22 @@ def test_only_what_matters_differs(changes: dict[str, Any], fields: tuple[str, .
 
 def test_a_preview_shows_lines_but_no_secret() -> None:
     desired, remote = wished(pipeline()), remote_of(pipeline(), contents="old\n", enabled=False)
-    shown = preview(desired, remote, is_secret=False)
+    shown = format_preview(desired, remote, is_secret=False)
     assert "-old" in shown and "enabled: False -> True" in shown
-    assert "old" not in preview(desired, remote, is_secret=True)
-    assert preview(desired, remote_of(pipeline()), is_secret=False) == "nothing would change"
+    assert "old" not in format_preview(desired, remote, is_secret=True)
+    assert format_preview(desired, remote_of(pipeline()), is_secret=False) == "nothing would change"
 
 
 def test_the_holder_of_a_name_comes_before_the_older() -> None:
     old = pipeline("old", created="2026-01-01T00:00:00Z")
     young = pipeline("young", created="2026-01-02T00:00:00Z")
     twin = pipeline("aaa", created="2026-01-01T00:00:00Z")
-    assert plan.owner_among([young, old], "shared", UNKNOWN) is old
-    assert plan.owner_among([old, twin], "shared", UNKNOWN) is twin
+    assert plan.choose_owner([young, old], "shared", UNKNOWN) is old
+    assert plan.choose_owner([old, twin], "shared", UNKNOWN) is twin
     said = pipeline(
         "young", created="2026-01-02T00:00:00Z", status=PipelineStatus(id="1", name="shared")
     )
-    assert plan.owner_among([old, said], "shared", UNKNOWN) is said
+    assert plan.choose_owner([old, said], "shared", UNKNOWN) is said
 
 
 def test_the_servers_word_about_a_name_counts_more_than_a_status() -> None:
@@ -193,11 +199,11 @@ def test_the_servers_word_about_a_name_counts_more_than_a_status() -> None:
         "said", created="2026-01-03T00:00:00Z", status=PipelineStatus(id="1", name="shared")
     )
     written = plan.Known(remote=Remote(id="9", name="shared", owner="uid-young"))
-    assert plan.owner_among([old, said, young], "shared", written) is young
+    assert plan.choose_owner([old, said, young], "shared", written) is young
     edited = plan.Known(remote=Remote(id="1", name="shared"))
-    assert plan.owner_among([old, said, young], "shared", edited) is said
+    assert plan.choose_owner([old, said, young], "shared", edited) is said
     deleted = plan.Known(is_complete=True)
-    assert plan.owner_among([old, said, young], "shared", deleted) is old
+    assert plan.choose_owner([old, said, young], "shared", deleted) is old
 
 
 def test_ownership_is_by_object_not_by_name() -> None:
@@ -215,8 +221,8 @@ def test_the_hash_covers_everything_that_is_sent_and_where_to() -> None:
         wished(pipeline(enabled=False)),
         wished(pipeline(matchers=("env=test",))),
         wished(pipeline("other")),
-        build(pipeline(), Contents(CONTENTS + "\n"), url=URL),
-        build(pipeline(), Contents(CONTENTS), url="https://other.example.com"),
+        build_desired(pipeline(), Contents(CONTENTS + "\n"), url=URL),
+        build_desired(pipeline(), Contents(CONTENTS), url="https://other.example.com"),
     ]
     assert len({each.hash for each in variants}) == len(variants)
 
@@ -241,4 +247,4 @@ def test_a_kubernetes_source_is_never_sent() -> None:
 )
 def test_problems_name_their_field(changes: dict[str, Any], text: str) -> None:
     obj = pipeline(**changes)
-    assert any(text in each for each in problems(obj, Contents(obj.spec.contents)))
+    assert any(text in each for each in find_problems(obj, Contents(obj.spec.contents)))

@@ -11,41 +11,45 @@ def remote(identity: str, name: str = "x", owner: str = "", contents: str = "") 
 def test_a_listing_tells_what_changed() -> None:
     view = View()
     assert not view.is_complete
-    assert view.listed([remote("1", "a"), remote("2", "b")], 1.0) == {"1", "2"}
-    assert view.listed([remote("1", "a"), remote("2", "b")], 2.0) == frozenset()
-    assert view.listed([remote("1", "a", contents="new"), remote("3", "c")], 3.0) == {"1", "2", "3"}
-    assert view.named("b") is None
+    assert view.record_list([remote("1", "a"), remote("2", "b")], 1.0) == {"1", "2"}
+    assert view.record_list([remote("1", "a"), remote("2", "b")], 2.0) == frozenset()
+    assert view.record_list([remote("1", "a", contents="new"), remote("3", "c")], 3.0) == {
+        "1",
+        "2",
+        "3",
+    }
+    assert view.find_by_name("b") is None
     assert view.get("3") is not None
 
 
 def test_a_listing_that_is_older_than_a_write_does_not_undo_it() -> None:
     view = View()
-    view.listed([remote("1", "a"), remote("2", "b")], 1.0)
-    view.wrote(remote("1", "a", contents="ours"), at=5.0)
-    view.removed("2", at=5.0)
-    view.wrote(remote("3", "c"), at=5.0)
-    assert view.listed([remote("1", "a"), remote("2", "b")], asked_at=4.0) == frozenset()
+    view.record_list([remote("1", "a"), remote("2", "b")], 1.0)
+    view.record_write(remote("1", "a", contents="ours"), at=5.0)
+    view.record_removal("2", at=5.0)
+    view.record_write(remote("3", "c"), at=5.0)
+    assert view.record_list([remote("1", "a"), remote("2", "b")], asked_at=4.0) == frozenset()
     found = view.get("1")
     assert found is not None and found.contents == "ours"
     assert view.get("2") is None
     assert view.get("3") is not None
-    assert view.listed([remote("1", "a")], asked_at=6.0) == {"1", "3"}
+    assert view.record_list([remote("1", "a")], asked_at=6.0) == {"1", "3"}
 
 
 def test_a_rename_frees_the_old_name() -> None:
     view = View()
-    view.wrote(remote("1", "a", owner="uid"), at=1.0)
-    view.wrote(remote("1", "b", owner="uid"), at=2.0)
-    assert view.named("a") is None
-    assert [view.named("b")] == view.owned_by("uid")
-    view.removed("1", at=3.0)
+    view.record_write(remote("1", "a", owner="uid"), at=1.0)
+    view.record_write(remote("1", "b", owner="uid"), at=2.0)
+    assert view.find_by_name("a") is None
+    assert [view.find_by_name("b")] == view.owned_by("uid")
+    view.record_removal("1", at=3.0)
     assert view.owned_by("uid") == []
     assert view.owned_by("") == []
 
 
 def test_the_answer_to_a_write_outlives_listings() -> None:
     view = View()
-    view.wrote(remote("1", "a", contents="formatted"), at=1.0)
-    view.listed([remote("1", "a", contents="edited")], asked_at=2.0)
+    view.record_write(remote("1", "a", contents="formatted"), at=1.0)
+    view.record_list([remote("1", "a", contents="edited")], asked_at=2.0)
     answer = view.answer("1")
     assert answer is not None and answer.contents == "formatted"

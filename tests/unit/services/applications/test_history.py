@@ -13,7 +13,7 @@ from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.runtime.cache.snapshot import Snapshot
 from quarterdeck.services.applications.history import History, Query
 from quarterdeck.services.applications.ring import Ring
-from quarterdeck.services.applications.stream import Wish
+from quarterdeck.services.applications.stream import WatchOptions
 from quarterdeck.wire.status import BadRequest
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -207,16 +207,16 @@ async def test_readers_are_woken_and_forgotten() -> None:
 
 
 def test_wishes_choose_by_namespace_name_and_labels() -> None:
-    wish = Wish.parse("namespace=one&name=a&labelSelector=x%3Dy", None)
-    assert wish.wants(snapshot("a", namespace="one", labels={"x": "y"}))
-    assert not wish.wants(snapshot("a", namespace="one"))
-    assert not wish.wants(snapshot("b", namespace="one", labels={"x": "y"}))
-    assert not wish.wants(snapshot("a", labels={"x": "y"}))
+    options = WatchOptions.parse("namespace=one&name=a&labelSelector=x%3Dy", None)
+    assert options.matches(snapshot("a", namespace="one", labels={"x": "y"}))
+    assert not options.matches(snapshot("a", namespace="one"))
+    assert not options.matches(snapshot("b", namespace="one", labels={"x": "y"}))
+    assert not options.matches(snapshot("a", labels={"x": "y"}))
 
 
 def test_the_header_of_a_reconnecting_browser_wins() -> None:
-    assert Wish.parse("resourceVersion=3", "7").after == 7
-    assert Wish.parse("resourceVersion=3", None).after == 3
+    assert WatchOptions.parse("resourceVersion=3", "7").after == 7
+    assert WatchOptions.parse("resourceVersion=3", None).after == 3
 
 
 @pytest.mark.parametrize(
@@ -224,4 +224,4 @@ def test_the_header_of_a_reconnecting_browser_wins() -> None:
 )
 def test_bad_wishes_are_refused(query: str) -> None:
     with pytest.raises(BadRequest):
-        Wish.parse(query, None)
+        WatchOptions.parse(query, None)

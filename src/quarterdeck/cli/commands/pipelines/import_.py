@@ -10,7 +10,7 @@ from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError, print_erro
 from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
-    from quarterdeck.operators.pipelines.connections import Address
+    from quarterdeck.operators.pipelines.address import Address
     from quarterdeck.operators.pipelines.ports import Remote
 
 
@@ -51,18 +51,20 @@ async def import_pipelines(
     ] = False,
 ) -> None:
     """Print manifests that adopt the pipelines of a fleet server, ready for kubectl apply."""
-    from quarterdeck.operators.pipelines.connections import BadAddress
-    from quarterdeck.operators.pipelines.importing import manifests
+    from quarterdeck.operators.pipelines.address import InvalidAddress
+    from quarterdeck.operators.pipelines.importer import build_manifests
     from quarterdeck.operators.pipelines.ports import CallFailed, Paused
 
     try:
         address = _find_address(url, username, password_file, environment=os.environ)
         pipelines = await _list_pipelines(address)
-    except BadAddress as error:
+    except InvalidAddress as error:
         raise CommandError(str(error), REFUSED) from error
     except (CallFailed, Paused) as error:
         raise CommandError(f"{address.url}: {error}", FAILED) from error
-    imported = manifests(pipelines, namespace=namespace, read_only=read_only, everything=everything)
+    imported = build_manifests(
+        pipelines, namespace=namespace, read_only=read_only, everything=everything
+    )
     for line in imported.skipped:
         print_error("quarterdeck pipelines import", f"skipped {line}")
     _write(imported.manifests, output_dir)
@@ -74,23 +76,23 @@ COMMAND = Command(import_pipelines)
 def _find_address(
     url: str, username: str, password_file: str, *, environment: Mapping[str, str]
 ) -> "Address":
-    from quarterdeck.operators.pipelines.connections import (
+    from quarterdeck.operators.pipelines.address import (
         BASE_URL,
         PASSWORD,
         USERNAME,
-        BadAddress,
-        incomplete,
-        settings_of,
+        InvalidAddress,
+        list_missing_variables,
+        read_environment,
     )
 
     given = {BASE_URL: url, USERNAME: username}
     values = {**environment, **{name: value for name, value in given.items() if value}}
     if password_file:
         values[PASSWORD] = _read_password(password_file)
-    address = settings_of(values)
+    address = read_environment(values)
     if address is None:
-        missing = ", ".join(incomplete(values))
-        raise BadAddress(f"set {missing}, or use --url, --username and --password-file")
+        missing = ", ".join(list_missing_variables(values))
+        raise InvalidAddress(f"set {missing}, or use --url, --username and --password-file")
     return address
 
 
@@ -107,10 +109,10 @@ async def _list_pipelines(address: "Address") -> "Sequence[Remote]":
     from quarterdeck.kit.clock import SystemClock
     from quarterdeck.operators.pipelines.drivers.connect import ConnectClient
     from quarterdeck.operators.pipelines.drivers.limiter import Limiter
-    from quarterdeck.operators.pipelines.fleets import http_client
+    from quarterdeck.operators.pipelines.fleets import create_http_client
 
     clock = SystemClock()
-    async with http_client(address) as client:
+    async with create_http_client(address) as client:
         fleet = ConnectClient(
             address.url,
             username=address.username,

@@ -70,10 +70,10 @@ class ConnectClient:
         """
         service = _SERVICE_OF[operation]
         scope = SERVICES[service][operation].scope
-        self._refuse_known(scope, operation)
+        self._check_refused_name(scope, operation)
         body = json.encode(protojson.write(SERVICES[service][operation].request, dict(message)))
         waited_s = await self._limiter.acquire()
-        self._metrics.waited(waited_s)
+        self._metrics.observe_wait(waited_s)
         started = self._clock.monotonic()
         failure: CallFailed | None = None
         with tracing.span(f"fleet {operation}", {"rpc.system": "connect", "rpc.method": operation}):
@@ -86,7 +86,7 @@ class ConnectClient:
                 raise
             finally:
                 code = failure.code.value if failure is not None else ""
-                self._metrics.called(operation, self._clock.monotonic() - started, code)
+                self._metrics.observe_call(operation, self._clock.monotonic() - started, code)
 
     async def _exchange(self, url: str, body: bytes) -> Message:
         headers = [
@@ -124,7 +124,7 @@ class ConnectClient:
         until = self._clock.monotonic() + REFUSAL_S
         self._refusals.update((scope, (error, until)) for scope in scopes)
 
-    def _refuse_known(self, scope: str, operation: str) -> None:
+    def _check_refused_name(self, scope: str, operation: str) -> None:
         """The same credentials are refused again: one call in a while finds out, not all."""
         error, until = self._refusals.get(scope, (None, 0.0))
         if error is not None and self._clock.monotonic() < until:

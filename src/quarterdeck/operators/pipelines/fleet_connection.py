@@ -14,7 +14,7 @@ from quarterdeck.meta.conditions import FALSE, TRUE, find
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.pipelines import plan
 from quarterdeck.operators.pipelines.conditions import PERMANENT, READY, SYNCED, Reason
-from quarterdeck.operators.pipelines.failures import consequence
+from quarterdeck.operators.pipelines.failures import to_reconcile_error
 from quarterdeck.operators.pipelines.fleets import Fleet, Fleets
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused
 from quarterdeck.runtime import Context, Logger, RequeueAfter, Stalled, Waiting
@@ -33,48 +33,48 @@ class Connections:
         fleets: Fleets,
         *,
         pipelines: Callable[[], Sequence[Pipeline]],
-        wake: Callable[[Key], None],
+        enqueue: Callable[[Key], None],
         clock: Clock,
         rng: random.Random,
     ) -> None:
-        """`pipelines` are all that are known, `wake` has one of them reconciled."""
+        """`pipelines` are all that are known, `enqueue` has one of them reconciled."""
         self._fleets = fleets
         self._pipelines = pipelines
-        self._wake = wake
+        self._enqueue = enqueue
         self._clock = clock
         self._random = rng
 
     async def reconcile(
         self, connection: FleetConnection, ctx: Context[FleetConnection]
     ) -> RequeueAfter:
-        """Read the server, wake what changed, and say whether it answers."""
+        """List the server, enqueue changed pipelines, and report whether it can be reached."""
         fleet = await self._fleets.open(connection, ctx)
         try:
             await self.sweep(fleet)
         except (CallFailed, Paused) as error:
-            raise consequence(error) from error
+            raise to_reconcile_error(error) from error
         users = sum(1 for each in self._pipelines() if each.status.connection == fleet.name)
         ctx.status.set(pipelines=users, last_sync_time=rfc3339.format_time(ctx.now()))
-        text = f"{fleet.address.url} answers and accepts the credentials"
+        text = f"connected to {fleet.address.url}"
         ctx.status.set_condition(READY, TRUE, Reason.CONNECTED, text)
         before, _ = ctx.status.get_transition(READY)
         if before is None or before.status != TRUE:
             ctx.event(Reason.CONNECTED, text)
-        return RequeueAfter(self._soon(fleet.address.interval_s))
+        return RequeueAfter(self._jitter(fleet.address.interval_s))
 
     async def sweep(self, fleet: Fleet) -> None:
-        """Read a server by one call, and wake the pipelines that are not as they were.
+        """Read a server by one call, and enqueue the pipelines that are not as they were.
 
         Raises:
             CallFailed, Paused: if it cannot be read.
         """
         changed = await fleet.sweep()
-        owners = fleet.view.owners(changed)
+        owners = fleet.view.list_owners(changed)
         for pipeline in self._pipelines():
             if pipeline.status.connection not in ("", fleet.name):
                 continue
-            if pipeline.metadata.uid in owners or _concerns(pipeline, changed):
-                self._wake(pipeline.key)
+            if pipeline.metadata.uid in owners or _is_affected(pipeline, changed):
+                self._enqueue(pipeline.key)
 
     async def sweep_default(self, log: Logger) -> None:
         """Sweep the default server for ever; a failure is logged and tried again."""
@@ -83,28 +83,28 @@ class Connections:
             return
         delay_s = min(FIRST_SWEEP_S, fleet.address.interval_s)
         while True:
-            await self._clock.sleep(self._soon(delay_s))
+            await self._clock.sleep(self._jitter(delay_s))
             delay_s = fleet.address.interval_s
             try:
                 await self.sweep(fleet)
             except (CallFailed, Paused) as error:
-                log.warning("the fleet server cannot be read", detail=str(error))
+                log.warning("cannot list pipelines of the fleet server", detail=str(error))
 
-    def _soon(self, seconds: float) -> float:
+    def _jitter(self, seconds: float) -> float:
         return seconds * self._random.uniform(1 - JITTER, 1 + JITTER)
 
 
-def _concerns(pipeline: Pipeline, changed: frozenset[str]) -> bool:
-    """Whether a sweep has news for a pipeline, or may help one that waits."""
+def _is_affected(pipeline: Pipeline, changed: frozenset[str]) -> bool:
+    """Whether a pipeline changed on the server, or failed before and can be retried."""
     status = pipeline.status
     if status.id in changed:
         return True
-    said = find(status.conditions, SYNCED)
-    return not plan.is_synced(status) and (said is None or said.reason not in PERMANENT)
+    condition = find(status.conditions, SYNCED)
+    return not plan.is_synced(status) and (condition is None or condition.reason not in PERMANENT)
 
 
 def report_error(ctx: Context[FleetConnection], error: Exception) -> None:
-    """A connection that does not work says so; whoever uses it says the same of itself."""
+    """Set the Ready condition of a connection that failed."""
     if isinstance(error, Conflict):
         return
     reason, message = str(Reason.SYNC_FAILED), str(error)

@@ -10,14 +10,14 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     FleetConnectionSpec,
 )
 from quarterdeck.meta.objects import ObjectMeta
-from quarterdeck.operators.pipelines.connections import (
+from quarterdeck.operators.pipelines.address import (
     VARIABLES,
-    BadAddress,
-    address_of,
-    incomplete,
-    normalised,
-    proxy_of,
-    settings_of,
+    InvalidAddress,
+    build_address,
+    find_proxy,
+    list_missing_variables,
+    normalize_url,
+    read_environment,
 )
 
 
@@ -33,48 +33,48 @@ from quarterdeck.operators.pipelines.connections import (
     ],
 )
 def test_an_address_may_be_written_in_many_ways(url: str) -> None:
-    assert normalised(url) == "https://fleet.example.com"
+    assert normalize_url(url) == "https://fleet.example.com"
 
 
 def test_a_path_before_the_service_stays() -> None:
-    assert normalised("https://x.io/fleet/pipeline.v1.PipelineService/") == "https://x.io/fleet"
+    assert normalize_url("https://x.io/fleet/pipeline.v1.PipelineService/") == "https://x.io/fleet"
 
 
 @pytest.mark.parametrize(
     ("url", "text"),
     [
-        ("", "must look like"),
-        ("fleet.example.com", "must look like"),
-        ("ftp://x", "must look like"),
-        ("https://user:hidden@x", "must not hold credentials"),
+        ("", "invalid URL"),
+        ("fleet.example.com", "invalid URL"),
+        ("ftp://x", "invalid URL"),
+        ("https://user:hidden@x", "must not contain credentials"),
         ("https://x?a=b", "query"),
         ("http://fleet.example.com", "https"),
-        ("https://x:port", "not an address"),
+        ("https://x:port", "invalid URL"),
         ("http://svc.evil.com", "https"),
     ],
 )
 def test_a_bad_address_is_named_without_its_secrets(url: str, text: str) -> None:
-    with pytest.raises(BadAddress, match=text) as caught:
-        normalised(url)
+    with pytest.raises(InvalidAddress, match=text) as caught:
+        normalize_url(url)
     assert "hidden" not in str(caught.value)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:1", "localhost", "[::1]:80", "fleet.ns.svc:80"])
 def test_plain_http_is_for_loopback_and_the_cluster(host: str) -> None:
-    assert normalised(f"http://{host}") == f"http://{host}"
+    assert normalize_url(f"http://{host}") == f"http://{host}"
 
 
 def test_the_environment_needs_all_three() -> None:
     full = dict(zip(VARIABLES, ("https://x.io", "user", "token"), strict=True))
-    found = settings_of(full)
+    found = read_environment(full)
     assert found is not None and found.url == "https://x.io"
     assert "token" not in repr(found)
     for name in VARIABLES:
         partial = {**full, name: " "}
-        assert settings_of(partial) is None
-        assert incomplete(partial) == (name,)
-    with pytest.raises(BadAddress, match="FLEET_MANAGEMENT_BASE_URL"):
-        settings_of({**full, VARIABLES[0]: "nonsense"})
+        assert read_environment(partial) is None
+        assert list_missing_variables(partial) == (name,)
+    with pytest.raises(InvalidAddress, match="FLEET_MANAGEMENT_BASE_URL"):
+        read_environment({**full, VARIABLES[0]: "nonsense"})
 
 
 def connection(**spec: Any) -> FleetConnection:
@@ -87,7 +87,7 @@ def connection(**spec: Any) -> FleetConnection:
 
 def test_a_secret_may_hold_the_address_too() -> None:
     secret = {"username": b"u", "password": b"p\n", "base-url": b"https://x.io\n"}
-    found = address_of(connection(sync_interval="2m"), secret)
+    found = build_address(connection(sync_interval="2m"), secret)
     assert (found.name, found.url, found.username) == ("shop/main", "https://x.io", "u")
     assert found.password.reveal() == "p"
     assert found.interval_s == 120.0
@@ -96,10 +96,10 @@ def test_a_secret_may_hold_the_address_too() -> None:
 @pytest.mark.parametrize(
     ("spec", "secret", "text"),
     [
-        ({"url": "https://x"}, None, "no Secret 'creds'"),
+        ({"url": "https://x"}, None, "Secret 'creds' not found"),
         ({"url": "https://x"}, {"username": b"u"}, "no key 'password'"),
         ({}, {"username": b"u", "password": b"p"}, "no key 'base-url'"),
-        ({"url": "https://x"}, {"username": b"\xff", "password": b"p"}, "not text"),
+        ({"url": "https://x"}, {"username": b"\xff", "password": b"p"}, "not UTF-8 text"),
         (
             {"url": "https://x", "timeout": "1x"},
             {"username": b"u", "password": b"p"},
@@ -108,8 +108,8 @@ def test_a_secret_may_hold_the_address_too() -> None:
     ],
 )
 def test_what_is_missing_is_named(spec: dict[str, Any], secret: Any, text: str) -> None:
-    with pytest.raises(BadAddress, match=text):
-        address_of(connection(**spec), secret)
+    with pytest.raises(InvalidAddress, match=text):
+        build_address(connection(**spec), secret)
 
 
 @pytest.mark.parametrize(
@@ -126,5 +126,5 @@ def test_what_is_missing_is_named(spec: dict[str, Any], secret: Any, text: str) 
 )
 def test_the_proxy_of_the_environment_is_heeded(url: str, exceptions: str, is_used: bool) -> None:
     environment = {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": exceptions}
-    assert proxy_of(url, environment) == ("http://proxy:3128" if is_used else None)
-    assert proxy_of(url, {}) is None
+    assert find_proxy(url, environment) == ("http://proxy:3128" if is_used else None)
+    assert find_proxy(url, {}) is None

@@ -1,4 +1,4 @@
-"""One wish: which object wants what on which server. Handed from step to step."""
+"""The target of one sync: an object, what it asks for, and the server. Passed between steps."""
 
 from typing import NamedTuple
 
@@ -7,8 +7,8 @@ from quarterdeck.operators.pipelines.desired import Contents, Desired
 from quarterdeck.operators.pipelines.fleets import Fleet
 
 
-class Wish(NamedTuple):
-    """What is to be on which server, and for whom."""
+class SyncTarget(NamedTuple):
+    """A Pipeline, what the server should have for it, and the server."""
 
     pipeline: Pipeline
     desired: Desired

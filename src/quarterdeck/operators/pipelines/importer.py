@@ -1,4 +1,4 @@
-"""From pipelines that exist on a server to manifests that adopt them. Pure."""
+"""Manifests that adopt existing pipelines of a server. Pure."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ _SOURCE_NAMES = {wire: name for name, wire in SOURCE_TYPES.items()} | {GRAFANA: 
 
 
 class Imported(NamedTuple):
-    """What came of an import."""
+    """The result of an import."""
 
     manifests: list[dict[str, Any]]
     skipped: list[str]
@@ -33,20 +33,22 @@ def object_name(name: str) -> str:
     return f"{stem or 'c'}-{digest}"
 
 
-def manifests(
+def build_manifests(
     pipelines: Iterable[Remote], *, namespace: str, read_only: bool, everything: bool
 ) -> Imported:
     """Manifests for pipelines of a server, by name; those of an operator only on demand."""
     found, skipped = [], []
     for remote in sorted(pipelines, key=lambda each: each.name):
         if remote.owner and not everything:
-            skipped.append(f"{remote.name}: an operator manages it already (see --all)")
+            skipped.append(
+                f"{remote.name}: already managed by an operator (use --all to include it)"
+            )
         else:
-            found.append(manifest(remote, namespace=namespace, read_only=read_only))
+            found.append(build_manifest(remote, namespace=namespace, read_only=read_only))
     return Imported(found, skipped)
 
 
-def manifest(remote: Remote, *, namespace: str, read_only: bool) -> dict[str, Any]:
+def build_manifest(remote: Remote, *, namespace: str, read_only: bool) -> dict[str, Any]:
     """The Pipeline that stands for a pipeline on the server, and takes it over."""
     name = object_name(remote.name)
     source = _SOURCE_NAMES.get(remote.source_type, "")

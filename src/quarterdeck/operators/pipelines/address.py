@@ -1,4 +1,4 @@
-"""How a fleet server is reached: from a FleetConnection and its Secret, or from the environment.
+"""The address of a fleet server, from a FleetConnection and its Secret or from the environment.
 
 Pure. The default connection has the environment names that users of the cloud service know.
 """
@@ -42,15 +42,15 @@ class Address(NamedTuple):
         return (self.url, self.username)
 
 
-class BadAddress(ValueError):
+class InvalidAddress(ValueError):
     """Raised when a connection cannot be used; names the field and the fix, never a secret."""
 
 
-def normalised(url: str) -> str:
+def normalize_url(url: str) -> str:
     """The root of a server: people store it with or without the path of a service.
 
     Raises:
-        BadAddress: if it is no address, or would send credentials in the clear.
+        InvalidAddress: if it is no address, or would send credentials in the clear.
     """
     text = url.strip().rstrip("/")
     for service in _SERVICES:
@@ -61,61 +61,61 @@ def normalised(url: str) -> str:
         host = parts.hostname or ""
         _ = parts.port
     except ValueError as error:
-        raise BadAddress("the URL is not an address: https://host[:port]") from error
+        raise InvalidAddress("invalid URL: must be https://host[:port]") from error
     if parts.scheme not in ("http", "https") or not host:
-        raise BadAddress("the URL must look like https://host[:port]")
+        raise InvalidAddress("invalid URL: must be https://host[:port]")
     if parts.username or parts.password:
-        raise BadAddress("the URL must not hold credentials: they belong into the Secret")
+        raise InvalidAddress("the URL must not contain credentials: put them into the Secret")
     if parts.query or parts.fragment:
-        raise BadAddress("the URL must have neither a query nor a fragment")
+        raise InvalidAddress("the URL must not have a query or a fragment")
     is_inside = host in _LOOPBACK or host.endswith(_INSIDE)
     if parts.scheme == "http" and not is_inside:
-        raise BadAddress(
-            f"{host} must be reached by https: credentials travel with every call "
-            "(http is for loopback and services of the cluster)"
+        raise InvalidAddress(
+            f"https is required for {host}, because every call carries credentials "
+            "(http is allowed for loopback and services of the cluster)"
         )
     return text
 
 
-def settings_of(environment: Mapping[str, str]) -> Address | None:
+def read_environment(environment: Mapping[str, str]) -> Address | None:
     """The default connection; None unless all three variables are set.
 
     Raises:
-        BadAddress: if the URL cannot be used.
+        InvalidAddress: if the URL cannot be used.
     """
-    if incomplete(environment):
+    if list_missing_variables(environment):
         return None
     try:
-        url = normalised(environment[BASE_URL])
-    except BadAddress as error:
-        raise BadAddress(f"{BASE_URL}: {error}") from error
+        url = normalize_url(environment[BASE_URL])
+    except InvalidAddress as error:
+        raise InvalidAddress(f"{BASE_URL}: {error}") from error
     return Address(DEFAULT, url, environment[USERNAME], Secret(environment[PASSWORD]))
 
 
-def incomplete(environment: Mapping[str, str]) -> tuple[str, ...]:
+def list_missing_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
     """The variables of the default connection that are missing or empty."""
     return tuple(name for name in VARIABLES if not environment.get(name, "").strip())
 
 
-def address_of(connection: FleetConnection, secret: Mapping[str, bytes] | None) -> Address:
+def build_address(connection: FleetConnection, secret: Mapping[str, bytes] | None) -> Address:
     """The address a FleetConnection and the decoded values of its Secret make.
 
     Raises:
-        BadAddress: naming what is missing.
+        InvalidAddress: naming what is missing.
     """
     spec, reference = connection.spec, connection.spec.secret_ref
     values = secret if secret is not None else {}
     url, username, password = spec.url, "", ""
     if reference is not None:
         if secret is None:
-            raise BadAddress(f"spec.secretRef: there is no Secret {reference.name!r}")
+            raise InvalidAddress(f"spec.secretRef: Secret {reference.name!r} not found")
         url = url or _value(values, reference.url_key, reference.name)
         username = _value(values, reference.username_key, reference.name)
         password = _value(values, reference.password_key, reference.name)
     try:
-        root = normalised(url)
-    except BadAddress as error:
-        raise BadAddress(f"spec.url: {error}") from error
+        root = normalize_url(url)
+    except InvalidAddress as error:
+        raise InvalidAddress(f"spec.url: {error}") from error
     return Address(
         name=str(connection.key),
         url=root,
@@ -129,7 +129,7 @@ def address_of(connection: FleetConnection, secret: Mapping[str, bytes] | None) 
     )
 
 
-def proxy_of(url: str, environment: Mapping[str, str]) -> str | None:
+def find_proxy(url: str, environment: Mapping[str, str]) -> str | None:
     """The proxy of HTTPS_PROXY, unless NO_PROXY names the host; None for plain HTTP."""
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -147,9 +147,9 @@ def _value(values: Mapping[str, bytes], key: str, secret: str) -> str:
     try:
         text = values.get(key, b"").decode().strip()
     except UnicodeDecodeError:
-        raise BadAddress(f"the key {key!r} of Secret {secret!r} is not text") from None
+        raise InvalidAddress(f"key {key!r} of Secret {secret!r} is not UTF-8 text") from None
     if not text:
-        raise BadAddress(f"Secret {secret!r} has no key {key!r}, or it is empty")
+        raise InvalidAddress(f"Secret {secret!r} has no key {key!r}, or it is empty")
     return text
 
 
@@ -157,4 +157,4 @@ def _seconds(text: str, field: str) -> float:
     try:
         return duration.parse(text) / 1e9
     except ValueError as error:
-        raise BadAddress(f"{field}: {error}") from error
+        raise InvalidAddress(f"{field}: {error}") from error
