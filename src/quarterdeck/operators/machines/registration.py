@@ -7,22 +7,34 @@ from typing import Any
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
+from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.apis.hypervisor.names import (
     CLAIM_FINALIZER,
     CLUSTER_FINALIZER,
+    IMAGE_LABEL,
     POOL_LABEL,
     TEMPLATE_FINALIZER,
 )
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.meta.conditions import FALSE, find
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import decode
 from quarterdeck.operators.machines.claim import Claims, Shared
 from quarterdeck.operators.machines.claim_deletion import Deletion
 from quarterdeck.operators.machines.cluster import Clusters
-from quarterdeck.operators.machines.conditions import CLAIM_TYPES, CLUSTER_TYPES, TEMPLATE_TYPES
+from quarterdeck.operators.machines.conditions import (
+    CLAIM_TYPES,
+    CLUSTER_TYPES,
+    FLEET_TYPES,
+    HEALTHY,
+    PROGRESSING,
+    TEMPLATE_TYPES,
+    Reason,
+)
 from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.features import Features
+from quarterdeck.operators.machines.fleet import Fleets
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.ports import OpenProvider
 from quarterdeck.operators.machines.providers import Providers
@@ -38,10 +50,23 @@ from quarterdeck.operators.machines.references import (
     secrets_of,
     template_key_of,
 )
+from quarterdeck.operators.machines.report import tell
 from quarterdeck.operators.machines.roster import Roster
 from quarterdeck.operators.machines.sweep import Sweep
 from quarterdeck.operators.machines.template import Templates
-from quarterdeck.runtime import Controller, Finalizer, Lookup, Manager, Watch, get_logger
+from quarterdeck.runtime import (
+    Change,
+    Context,
+    Controller,
+    Event,
+    Finalizer,
+    Lookup,
+    Manager,
+    Owns,
+    Stalled,
+    Watch,
+    get_logger,
+)
 from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
 from quarterdeck.runtime.reconcile.client import build_path
 from quarterdeck.wire.status import NotFound
@@ -160,6 +185,7 @@ def _controllers(
         cluster_controller(Clusters(machines.connections, wake_users=wake_users)),
         template_controller(Templates(machines.connections)),
         claim_controller(machines, claims=claims),
+        fleet_controller(machines),
     )
 
 
@@ -244,6 +270,32 @@ def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineCl
     )
 
 
+def fleet_controller(machines: Machines) -> Controller[Fleet]:
+    """The declaration of the Fleet controller."""
+    fleets = Fleets(
+        features=machines.features, rng=machines.random, monotonic=machines.clock.monotonic
+    )
+    return Controller(
+        reconcile=fleets.reconcile,
+        for_=Fleet,
+        owns=(Owns(MachineClaim, predicates=(fleet_cares,)),),
+        watches=(Watch(HypervisorMachineTemplate, fleets_of_template),),
+        on_deleted=fleets.forget,
+        on_error=report_stalled,
+        ready=None,
+        conditions=FLEET_TYPES,
+        field_manager=FIELD_MANAGER,
+        workers=8,
+        limiter=_limiter,
+    )
+
+
+def report_stalled(ctx: Context[Fleet], error: Exception) -> None:
+    """Say in a condition and an event why nothing happens."""
+    if isinstance(error, Stalled):
+        tell(ctx, PROGRESSING, FALSE, Reason(error.reason), error.message)
+
+
 def _limiter() -> ItemExponentialRateLimiter:
     return ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S)
 
@@ -269,6 +321,33 @@ def claims_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> I
     for claim in lookup.list(MachineClaim, index=(BY_TEMPLATE, str(template.key))):
         if claim.status.phase in (None, "Pending"):
             yield claim.key
+
+
+def fleets_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
+    """The fleets that a template may be the recipe of."""
+    image = template.metadata.labels.get(IMAGE_LABEL, "")
+    for fleet in lookup.list(Fleet, namespace=template.metadata.namespace):
+        named = fleet.spec.image
+        if named == template.metadata.name or (image and named.partition(":")[0] == image):
+            yield fleet.key
+
+
+def fleet_cares(event: Event) -> bool:
+    """Whether a change of a claim concerns its fleet: phase, health, marks, deletion."""
+    if event.change is not Change.MODIFIED or event.old is None:
+        return True
+    old, new = event.old.typed(MachineClaim), event.new.typed(MachineClaim)
+    return (
+        old.status.phase != new.status.phase
+        or old.is_deleting != new.is_deleting
+        or old.metadata.annotations != new.metadata.annotations
+        or _health(old) != _health(new)
+    )
+
+
+def _health(claim: MachineClaim) -> str:
+    condition = find(claim.status.conditions, HEALTHY)
+    return condition.status if condition is not None else ""
 
 
 def _pool_values(claim: MachineClaim) -> Sequence[str]:

@@ -70,6 +70,8 @@ class Controller(Generic[T]):
     """The summary condition that the runtime sets; None leaves all conditions to the reconciler."""
     conditions: Sequence[str] = ()
     """Further condition types that this controller owns."""
+    field_manager: str = ""
+    """Who applies what this controller writes, status included; the manager's name if empty."""
     limiter: Callable[[], RateLimiter] | None = None
     """Delays after failures; default 5 ms doubling to 1000 s per object."""
     resync_s: float | None = None

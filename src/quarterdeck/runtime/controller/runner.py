@@ -85,7 +85,8 @@ class Runner(Generic[T]):
             observer=self._metrics.queue,
         )
         self._dispatcher: Dispatcher[Key] = Dispatcher(self.queue, env.clock)
-        self._shared = Shared(env.api, env.informers, env.field_manager, self._metrics)
+        field_manager = controller.field_manager or env.field_manager
+        self._shared = Shared(env.api, env.informers, field_manager, self._metrics)
         self._cache = env.informers.ensure(controller.for_).cache
         self._conditions = (
             *([controller.ready] if controller.ready else ()),

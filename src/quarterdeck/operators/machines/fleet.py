@@ -1,0 +1,260 @@
+"""The reconciler of Fleet: counts its claims, asks the plan, makes and removes claims."""
+
+import random
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim, MachineClaimSpec
+from quarterdeck.apis.hypervisor.fleet import Fleet, FleetRevision
+from quarterdeck.apis.hypervisor.names import (
+    CLUSTER_LABEL,
+    DELETE_MACHINE,
+    FLEET_LABEL,
+    PRESERVE,
+    REVISION_LABEL,
+    SKIP_REMEDIATION,
+    TEMPLATE_LABEL,
+)
+from quarterdeck.apis.hypervisor.references import ObjectReference
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.operators.machines import fleet_report
+from quarterdeck.operators.machines.conditions import IMAGE_RESOLVED, Reason
+from quarterdeck.operators.machines.features import Features
+from quarterdeck.operators.machines.fleet_wish import build_wish
+from quarterdeck.operators.machines.plan.fleet import Member, Plan, hash_name, plan_fleet
+from quarterdeck.operators.machines.plan.health import find_illness, next_change_s
+from quarterdeck.operators.machines.report import report_unsupported, set_condition
+from quarterdeck.operators.machines.revisions import (
+    hash_revision,
+    overrides_of,
+    remember_revision,
+    resolve_image,
+)
+from quarterdeck.operators.machines.sizes import parse_seconds, seconds_since
+from quarterdeck.operators.machines.support import unsupported_of_fleet
+from quarterdeck.runtime import Context, RequeueAfter, Stalled
+
+EASE_S = 0.25
+"""How often a fleet is looked at, at most: many machines that change at once are one look."""
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_JITTER = 0.1
+
+
+class Resolved(NamedTuple):
+    """The recipe that new machines get."""
+
+    template: HypervisorMachineTemplate
+    revision: str
+
+
+class Fleets:
+    """Reconciles Fleets."""
+
+    def __init__(
+        self, *, features: Features, rng: random.Random, monotonic: Callable[[], float]
+    ) -> None:
+        self._features = features
+        self._random = rng
+        self._monotonic = monotonic
+        self._looked: dict[Key, tuple[float, int]] = {}
+
+    async def reconcile(self, fleet: Fleet, ctx: Context[Fleet]) -> RequeueAfter | None:
+        """Bring the number and the recipe of the machines to what the spec says."""
+        if (left_s := self._ease(fleet)) > 0:
+            return RequeueAfter(left_s)
+        report_unsupported(ctx, unsupported_of_fleet(fleet))
+        resolved = await self._resolve(fleet, ctx)
+        claims = list(await ctx.list_owned(MachineClaim))
+        members = [self._observe(claim, fleet, ctx.now()) for claim in claims]
+        wish = build_wish(fleet, resolved.revision, now=ctx.now(), flags=self._features.flags)
+        plan = plan_fleet(members, wish)
+        await self._carry_out(plan, fleet, resolved, claims, ctx)
+        self._remember(fleet, resolved, claims, ctx)
+        fleet_report.report(fleet, plan, wish, ctx)
+        return _next_look(claims, fleet, plan, ctx.now())
+
+    async def forget(self, key: Key) -> None:
+        """Drop what was remembered of a fleet that is gone."""
+        self._looked.pop(key, None)
+
+    def _ease(self, fleet: Fleet) -> float:
+        """Seconds to wait because the fleet has just been looked at and its spec is the same."""
+        now = self._monotonic()
+        looked_at, generation = self._looked.get(fleet.key, (float("-inf"), -1))
+        if generation == fleet.metadata.generation and now - looked_at < EASE_S:
+            return EASE_S - (now - looked_at)
+        self._looked[fleet.key] = (now, fleet.metadata.generation)
+        return 0.0
+
+    async def _resolve(self, fleet: Fleet, ctx: Context[Fleet]) -> Resolved:
+        templates = await ctx.list(HypervisorMachineTemplate, namespace=fleet.metadata.namespace)
+        found = resolve_image(fleet.spec.image, templates)
+        if isinstance(found, str):
+            set_condition(ctx, IMAGE_RESOLVED, FALSE, Reason.IMAGE_NOT_FOUND, found)
+            raise Stalled(Reason.IMAGE_NOT_FOUND, found)
+        text = f"machines are made by template {found.metadata.name}"
+        set_condition(ctx, IMAGE_RESOLVED, TRUE, Reason.IMAGE_FOUND, text)
+        labels = _claim_labels(fleet, found, "")
+        for key, value in fleet.spec.selector.items():
+            if labels.get(key) != value:
+                raise Stalled(
+                    Reason.INVALID_SELECTOR,
+                    f"spec.selector wants {key}={value}, but claims get {key}={labels.get(key)}: "
+                    "correct spec.template.metadata.labels",
+                )
+        return Resolved(found, hash_revision(fleet, found))
+
+    def _observe(self, claim: MachineClaim, fleet: Fleet, now: datetime) -> Member:
+        status, annotations = claim.status, claim.metadata.annotations
+        age_s = seconds_since(claim.metadata.creation_timestamp, now) or 0.0
+        is_failed = status.phase == "Failed" or bool(status.failure_reason)
+        is_ready = status.phase == "Ready"
+        failed_s = _failed_s(claim, now)
+        retention_s = parse_seconds(claim.spec.failed_retention)
+        return Member(
+            name=claim.metadata.name,
+            revision=claim.spec.revision,
+            age_s=age_s,
+            ready_s=seconds_since(status.ready_since, now) if is_ready else None,
+            is_deleting=claim.is_deleting,
+            is_failed=is_failed,
+            was_ready=bool(status.ready_since),
+            unhealthy="" if is_failed else find_illness(claim, fleet.spec.health_check, now),
+            is_marked=DELETE_MACHINE in annotations,
+            is_kept=is_failed and (annotations.get(PRESERVE) == "true" or failed_s < retention_s),
+            is_skipped=SKIP_REMEDIATION in annotations,
+            expires_s=self._expires_s(claim, fleet, age_s),
+        )
+
+    def _expires_s(self, claim: MachineClaim, fleet: Fleet, age_s: float) -> float | None:
+        """Machines made at once do not expire at once: each lives 10 % longer or shorter."""
+        if not fleet.spec.max_lifetime or not self._features.flags.expiry:
+            return None
+        share = hash_name(claim.metadata.uid) / 2**32
+        lifetime_s = parse_seconds(fleet.spec.max_lifetime) * (1 - _JITTER + 2 * _JITTER * share)
+        return lifetime_s - age_s
+
+    async def _carry_out(
+        self,
+        plan: Plan,
+        fleet: Fleet,
+        resolved: Resolved,
+        claims: Sequence[MachineClaim],
+        ctx: Context[Fleet],
+    ) -> None:
+        by_name = {claim.metadata.name: claim for claim in claims}
+        for removal in plan.remove:
+            await ctx.delete(by_name[removal.name], propagation="Background")
+        taken = set(by_name)
+        for _ in range(plan.create):
+            name = self._new_name(fleet.metadata.name, taken)
+            taken.add(name)
+            await ctx.apply(build_claim(fleet, resolved, name))
+        fleet_report.tell_changes(plan, ctx)
+        failed = sum(each.reason == "Failed" for each in plan.remove)
+        if failed:
+            ctx.status.set(
+                failures=fleet.status.failures + 1,
+                last_failure_time=rfc3339.format_time(ctx.now()),
+            )
+        elif plan.available > fleet.status.available_replicas:
+            ctx.status.set(failures=0)
+
+    def _new_name(self, fleet: str, taken: set[str]) -> str:
+        while True:
+            name = f"{fleet[:50]}-{''.join(self._random.choices(_LETTERS, k=5))}"
+            if name not in taken:
+                return name
+
+    def _remember(
+        self,
+        fleet: Fleet,
+        resolved: Resolved,
+        claims: Sequence[MachineClaim],
+        ctx: Context[Fleet],
+    ) -> None:
+        newest = FleetRevision(
+            revision=0,
+            hash=resolved.revision,
+            image=fleet.spec.image,
+            template=resolved.template.metadata.name,
+            overrides=overrides_of(fleet),
+            created_at=rfc3339.format_time(ctx.now()),
+        )
+        history = remember_revision(
+            fleet.status.revisions,
+            newest,
+            used=frozenset(claim.spec.revision for claim in claims),
+            limit=fleet.spec.revision_history_limit,
+        )
+        if fleet.status.update_revision not in ("", resolved.revision):
+            text = f"machines get revision {history[-1].revision} ({resolved.revision})"
+            ctx.event(Reason.NEW_REVISION, text)
+        ctx.status.set(revisions=history, update_revision=resolved.revision)
+
+
+def build_claim(fleet: Fleet, resolved: Resolved, name: str) -> MachineClaim:
+    """A new machine of the fleet."""
+    overrides, template = overrides_of(fleet), resolved.template
+    metadata = fleet.spec.template.metadata if fleet.spec.template is not None else None
+    annotations = {
+        **(template.spec.metadata.annotations if template.spec.metadata is not None else {}),
+        **(metadata.annotations if metadata is not None else {}),
+    }
+    return MachineClaim(
+        metadata=ObjectMeta(
+            name=name,
+            namespace=fleet.metadata.namespace,
+            labels=_claim_labels(fleet, template, resolved.revision),
+            annotations=annotations,
+        ),
+        spec=MachineClaimSpec(
+            template_ref=ObjectReference(name=template.metadata.name),
+            fleet_ref=ObjectReference(name=fleet.metadata.name),
+            revision=resolved.revision,
+            workload_config=overrides.workload if overrides is not None else None,
+            resources=overrides.resources if overrides is not None else None,
+            network=overrides.network if overrides is not None else None,
+        ),
+    )
+
+
+def _claim_labels(
+    fleet: Fleet, template: HypervisorMachineTemplate, revision: str
+) -> dict[str, str]:
+    own = fleet.spec.template.metadata if fleet.spec.template is not None else None
+    given = template.spec.metadata
+    return {
+        **(given.labels if given is not None else {}),
+        **fleet.spec.selector,
+        **(own.labels if own is not None else {}),
+        FLEET_LABEL: fleet.metadata.name,
+        TEMPLATE_LABEL: template.metadata.name,
+        CLUSTER_LABEL: template.spec.hypervisor_cluster_ref.name,
+        REVISION_LABEL: revision,
+    }
+
+
+def _failed_s(claim: MachineClaim, now: datetime) -> float:
+    transitions = claim.status.phase_transitions
+    return (seconds_since(transitions[-1].time, now) if transitions else None) or 0.0
+
+
+def _next_look(
+    claims: Sequence[MachineClaim], fleet: Fleet, plan: Plan, now: datetime
+) -> RequeueAfter | None:
+    check, times = fleet.spec.health_check, []
+    if plan.check_s is not None:
+        times.append(plan.check_s)
+    for claim in claims:
+        change_s = next_change_s(claim, check, now)
+        if change_s is not None:
+            times.append(change_s)
+    if plan.outdated or plan.unhealthy:
+        times.append(30.0)  # deadlines and budgets move with time
+    return RequeueAfter(max(EASE_S, min(times))) if times else None

@@ -1,0 +1,43 @@
+"""Whether a machine of a fleet is well. Pure."""
+
+from datetime import datetime
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.apis.hypervisor.fleet import FleetHealthCheck
+from quarterdeck.apis.hypervisor.names import REMEDIATE
+from quarterdeck.meta.conditions import find
+from quarterdeck.operators.machines.sizes import parse_seconds, seconds_since
+
+
+def find_illness(claim: MachineClaim, check: FleetHealthCheck, now: datetime) -> str:
+    """Why a machine that has not failed is to be replaced; empty if it is well."""
+    if REMEDIATE in claim.metadata.annotations:
+        return "somebody asked for its repair"
+    is_starting = claim.status.phase in (None, "Pending", "Provisioning", "Bootstrapping")
+    age_s = seconds_since(claim.metadata.creation_timestamp, now) or 0.0
+    limit_s = parse_seconds(check.startup_timeout)
+    if is_starting and claim.status.phase not in (None, "Pending") and age_s >= limit_s > 0:
+        return f"it is not ready after {limit_s:.0f} s"
+    for each in check.unhealthy_conditions:
+        condition = find(claim.status.conditions, each.type)
+        if condition is None or condition.status != each.status:
+            continue
+        lasted_s = seconds_since(condition.last_transition_time, now) or 0.0
+        if lasted_s >= parse_seconds(each.timeout):
+            return f"condition {each.type} is {each.status} for {lasted_s:.0f} s"
+    return ""
+
+
+def next_change_s(claim: MachineClaim, check: FleetHealthCheck, now: datetime) -> float | None:
+    """Seconds until time alone makes a machine unhealthy; None if nothing is running out."""
+    times = []
+    if claim.status.phase in ("Provisioning", "Bootstrapping"):
+        age_s = seconds_since(claim.metadata.creation_timestamp, now) or 0.0
+        times.append(parse_seconds(check.startup_timeout) - age_s)
+    for each in check.unhealthy_conditions:
+        condition = find(claim.status.conditions, each.type)
+        if condition is not None and condition.status == each.status:
+            lasted_s = seconds_since(condition.last_transition_time, now) or 0.0
+            times.append(parse_seconds(each.timeout) - lasted_s)
+    times = [time for time in times if time > 0]
+    return min(times) if times else None

@@ -1,0 +1,217 @@
+"""Fleets on the simulator: numbers, roll-outs, repair, expiry."""
+
+from typing import Any
+
+from tests.integration.operators.machines.world import (
+    Fleet,
+    HypervisorMachineTemplate,
+    MachineClaim,
+    World,
+    condition,
+    open_world,
+)
+
+from quarterdeck.meta.identity import GVR
+from quarterdeck.operators.machines.drivers.simulator import FailureRule, FaultKind
+from quarterdeck.operators.machines.machine import Power
+
+
+async def make(world: World, replicas: int = 3, **spec: Any) -> None:
+    await world.set_up()
+    await world.create(
+        Fleet,
+        "web",
+        {"replicas": replicas, "image": "small", "selector": {"app": "web"}, **spec},
+    )
+
+
+async def complete(world: World, replicas: int = 3, within_s: float = 300.0) -> Fleet:
+    """Wait until all machines have the newest revision and are available."""
+
+    async def holds() -> Fleet | None:
+        fleet = await world.get(Fleet, "web")
+        status = fleet.status
+        is_seen = status.observed_generation == fleet.metadata.generation
+        is_done = condition(fleet, "Progressing").reason == "UpdateComplete"
+        right = status.available_replicas == status.updated_replicas == replicas
+        return fleet if is_seen and is_done and right else None
+
+    try:
+        found: Fleet = await world.until(holds, within_s=within_s)
+    except AssertionError:
+        fleet = await world.get(Fleet, "web")
+        raise AssertionError(f"not complete: {fleet.status}") from None
+    return found
+
+
+async def test_fleet_has_as_many_machines_as_it_should() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        fleet = await complete(world)
+        assert len(world.ours()) == 3
+        assert fleet.status.selector == "app=web"
+        claims = await world.list_all(MachineClaim)
+        assert {claim.metadata.labels["app"] for claim in claims} == {"web"}
+        nodes = {claim.status.vm_ref.node for claim in claims if claim.status.vm_ref}
+        assert len(nodes) == 3
+
+
+async def test_scale_subresource_changes_the_number() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 2)
+        await complete(world, 2)
+        fleets = world.client.resource(GVR("hypervisor.hyperfleet.io", "v1alpha1", "fleets"))
+        await fleets.patch("web", {"spec": {"replicas": 4}}, namespace="default")
+        await complete(world, 4)
+        await world.patch(Fleet, "web", {"spec": {"replicas": 1}})
+        await complete(world, 1)
+        await world.until(lambda: len(world.ours()) == 1)
+
+
+async def test_claims_are_applied_by_the_named_field_manager() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 1)
+        await complete(world, 1)
+        claims = world.client.resource(MachineClaim.KIND.gvr)
+        (claim,) = await claims.list("default")
+        managers = {each["manager"] for each in claim["metadata"]["managedFields"]}
+        assert "hyperfleet-controller" in managers
+
+
+async def _watch_roll_out(world: World, replicas: int) -> tuple[int, int]:
+    """Let an update finish; returns the fewest ready and the most VMs that were ever seen."""
+    lowest, highest = replicas, replicas
+
+    async def holds() -> bool:
+        nonlocal lowest, highest
+        ready = sum(bool(vm.ips) for vm in world.lab.infos())
+        lowest, highest = min(lowest, ready), max(highest, len(world.vms))
+        fleet = await world.get(Fleet, "web")
+        reason = condition(fleet, "Progressing").reason
+        return (
+            fleet.status.current_revision == fleet.status.update_revision
+            and fleet.status.observed_generation == fleet.metadata.generation
+            and reason == "UpdateComplete"
+            and len(world.ours()) == replicas
+        )
+
+    await world.until(holds, within_s=600.0)
+    return lowest, highest
+
+
+async def test_changed_template_rolls_the_fleet_within_its_limits() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        before = await complete(world)
+        old = set(world.ours())
+        patch = {"spec": {"resources": {"cpu": 2}}}
+        await world.patch(HypervisorMachineTemplate, "small", patch)
+        await world.until(
+            lambda: _revision_differs(world, before.status.update_revision), within_s=30.0
+        )
+        lowest, highest = await _watch_roll_out(world, 3)
+        assert lowest >= 3
+        assert highest <= 4
+        assert not old & set(world.ours())
+        assert {vm.cpu for vm in world.lab.vms.values() if not vm.is_template} == {2}
+
+
+async def _revision_differs(world: World, revision: str) -> bool:
+    return (await world.get(Fleet, "web")).status.update_revision != revision
+
+
+async def test_surge_zero_never_has_more_machines_than_its_number() -> None:
+    async with open_world() as world, world.operator():
+        strategy = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+        await make(world, strategy=strategy)
+        before = await complete(world)
+        await world.create_template("next", resources={"cpu": 2, "memory": "1Gi", "disk": "10Gi"})
+        await world.patch(Fleet, "web", {"spec": {"image": "next"}})
+        await world.until(lambda: _revision_differs(world, before.status.update_revision))
+        lowest, highest = await _watch_roll_out(world, 3)
+        assert (lowest >= 2, highest) == (True, 3)
+
+
+async def test_paused_fleet_waits_and_old_image_rolls_back() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 2)
+        first = await complete(world, 2)
+        await world.create_template("next", resources={"cpu": 2, "memory": "1Gi", "disk": "10Gi"})
+        await world.patch(Fleet, "web", {"spec": {"image": "next", "paused": True}})
+        await world.advance(120)
+        assert {vm.cpu for vm in world.lab.vms.values() if not vm.is_template} == {1}
+        await world.patch(Fleet, "web", {"spec": {"paused": False}})
+        await _watch_roll_out(world, 2)
+        await world.patch(Fleet, "web", {"spec": {"image": "small"}})
+        await world.until(lambda: _revision_is(world, first.status.update_revision))
+        await _watch_roll_out(world, 2)
+        fleet = await world.get(Fleet, "web")
+        assert [each.revision for each in fleet.status.revisions] == [2, 3]
+        assert {vm.cpu for vm in world.lab.vms.values() if not vm.is_template} == {1}
+
+
+async def _revision_is(world: World, revision: str) -> bool:
+    return (await world.get(Fleet, "web")).status.update_revision == revision
+
+
+async def test_stopped_machine_is_repaired() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        await complete(world)
+        victim = world.vms[world.ours()[0]]
+        world.lab.set_power(world.lab.vms[victim.id], Power.STOPPED, 0.0)
+        await world.until(lambda: victim.name not in world.ours(), within_s=120.0)
+        await complete(world)
+        assert len(world.ours()) == 3
+
+
+async def test_mass_loss_is_not_repaired_in_an_endless_loop() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 5)
+        await complete(world, 5)
+        for name in world.ours()[:3]:
+            world.lab.remove(world.vms[name].id)
+        await world.advance(200)
+        fleet = await world.get(Fleet, "web")
+        assert condition(fleet, "RemediationAllowed").reason == "TooManyUnhealthy"
+        assert len(world.ours()) <= 3 + 2
+
+
+async def test_machines_that_never_start_are_replaced_with_growing_pauses() -> None:
+    async with open_world() as world, world.operator():
+        world.lab.faults.add(FailureRule(op="clone_vm", kind=FaultKind.PARTIAL, times=12))
+        await make(world, 1)
+        await complete(world, 1, within_s=900.0)
+        assert len(world.ours()) == 1
+
+
+async def test_old_machines_are_replaced() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 2, maxLifetime="5m")
+        await complete(world, 2)
+        old = set(world.ours())
+        await world.advance(340)
+        await complete(world, 2)
+        await world.until(lambda: not old & set(world.ours()) and len(world.ours()) == 2)
+
+
+async def test_unknown_image_is_reported_and_found_later() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 1, image="nginx:latest")
+        await world.until(lambda: _image_reason(world, "ImageNotFound"))
+        labels = {"hyperfleet.io/image": "nginx", "hyperfleet.io/image-tag": "latest"}
+        await world.patch(HypervisorMachineTemplate, "small", {"metadata": {"labels": labels}})
+        await complete(world, 1)
+
+
+async def _image_reason(world: World, reason: str) -> bool:
+    return condition(await world.get(Fleet, "web"), "ImageResolved").reason == reason
+
+
+async def test_deleted_fleet_takes_its_machines_along() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 2)
+        await complete(world, 2)
+        await world.delete(Fleet, "web")
+        await world.until(lambda: world.ours() == [], within_s=120.0)
+        await world.gone(Fleet, "web")
