@@ -13,7 +13,6 @@ Three promises, all kept without locks because everything here is synchronous:
   write is under way, events of its key are parked, so that the answer always comes first.
 """
 
-import contextlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -67,11 +66,6 @@ class Cache(Indexer[T]):
             notified = self._notified.get(key, self._entries.get(key))
             if notified is not None:
                 handler(Event(Change.ADDED, None, notified, self.kind, is_initial=True))
-
-    def remove_handler(self, handler: Handler) -> None:
-        """Stop notifying a handler; an unknown one is ignored."""
-        with contextlib.suppress(ValueError):
-            self._handlers.remove(handler)
 
     # --- events of the watch
 

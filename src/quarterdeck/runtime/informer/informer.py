@@ -113,11 +113,6 @@ class Informer(Generic[T]):
         """Wait until the cache is complete, or the server does not serve the kind."""
         await self._synced_event.wait()
 
-    @property
-    def has_synced(self) -> bool:
-        """Whether the first state is known; never becomes false again."""
-        return self._synced_event.is_set()
-
     def states(self) -> Sequence[SourceState]:
         """How each reflector is doing."""
         now = self._clock.monotonic()

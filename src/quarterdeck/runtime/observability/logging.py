@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import TextIO
 
 ROOT = "quarterdeck"
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "warn": 30, "error": 40, "critical": 50}
@@ -148,9 +148,3 @@ def set_level(level: str) -> None:
 def get_level() -> str:
     """The level in force."""
     return logging.getLevelName(logging.getLogger(ROOT).getEffectiveLevel()).lower()
-
-
-def get_fields(record: logging.LogRecord) -> dict[str, Any]:
-    """The fields of a captured record, for tests."""
-    found: dict[str, Any] = getattr(record, "fields", {})
-    return found

@@ -22,29 +22,29 @@ def snapshot(number: int, version: int = 1) -> Snapshot:
 
 
 def test_a_small_kind_is_kept_as_it_is() -> None:
-    make_store = RetentionPolicy().make_store()
+    store = RetentionPolicy().make_store()
     for number in range(PACK_ABOVE_BYTES // SIZE // 2):
-        make_store.put(snapshot(number))
-    assert all(each.packed_by is None for each in make_store.values())
+        store.put(snapshot(number))
+    assert all(each.packed_by is None for each in store.values())
 
 
 def test_a_large_kind_is_packed_from_the_first_object_to_the_last() -> None:
-    make_store, count = RetentionPolicy().make_store(), PACK_ABOVE_BYTES // SIZE * 4
+    store, count = RetentionPolicy().make_store(), PACK_ABOVE_BYTES // SIZE * 4
     for number in range(count):
-        make_store.put(snapshot(number))
-    assert sum(each.packed_by is None for each in make_store.values()) <= 1
-    assert [each.raw for each in make_store.values()] == [snapshot(n).raw for n in range(count)]
-    assert make_store.size_bytes < PACK_ABOVE_BYTES
+        store.put(snapshot(number))
+    assert sum(each.packed_by is None for each in store.values()) <= 1
+    assert [each.raw for each in store.values()] == [snapshot(n).raw for n in range(count)]
+    assert store.size_bytes < PACK_ABOVE_BYTES
 
 
 @given(changes=st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.integers(1, 9))))
 def test_the_bytes_are_counted_whatever_happens(changes: list[tuple[bool, int, int]]) -> None:
-    make_store = RetentionPolicy().make_store()
+    store = RetentionPolicy().make_store()
     for is_put, number, version in changes:
         if is_put:
-            make_store.put(snapshot(number, version))
+            store.put(snapshot(number, version))
         else:
             key = Key("", f"thing-{number}")
-            was_there = key in make_store
-            assert make_store.remove(key) is was_there
-        assert make_store.size_bytes == sum(len(each.data) for each in make_store.values())
+            was_there = key in store
+            assert store.remove(key) is was_there
+        assert store.size_bytes == sum(len(each.data) for each in store.values())

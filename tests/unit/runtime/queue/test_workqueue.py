@@ -17,11 +17,7 @@ from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.queue.dispatcher import Dispatcher
 from quarterdeck.runtime.queue.rate_limiter import (
-    BucketRateLimiter,
     ItemExponentialRateLimiter,
-    ItemFastSlowRateLimiter,
-    MaxOfRateLimiter,
-    WithMaxWaitRateLimiter,
 )
 from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY, WorkQueue
 
@@ -132,14 +128,14 @@ class QueueMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.processing) < 3)
     @rule()
     def pop(self) -> None:
-        on_get = self.queue.pop()
-        if on_get is None:
+        item = self.queue.pop()
+        if item is None:
             assert not self.fifo
             return
-        assert on_get.key not in self.processing  # I3
-        assert on_get.key == self.fifo.pop(0)  # I6
-        assert on_get.waited_s == self.clock.elapsed - self.due.pop(on_get.key)  # I9
-        self.processing.add(on_get.key)
+        assert item.key not in self.processing  # I3
+        assert item.key == self.fifo.pop(0)  # I6
+        assert item.waited_s == self.clock.elapsed - self.due.pop(item.key)  # I9
+        self.processing.add(item.key)
 
     @rule(key=KEYS)
     def done(self, key: int) -> None:
@@ -190,9 +186,9 @@ def test_priorities_come_first_then_first_come(adds: list[tuple[int, int]]) -> N
             model[key] = (priority, position)  # a raised priority goes to the end of its class
     expected = sorted(model, key=lambda key: (-model[key][0], model[key][1]))
     order = []
-    while (on_get := queue.pop()) is not None:
-        order.append(on_get.key)
-        assert on_get.priority == model[on_get.key][0]
+    while (item := queue.pop()) is not None:
+        order.append(item.key)
+        assert item.priority == model[item.key][0]
     assert order == expected
 
 
@@ -204,11 +200,11 @@ def test_tenants_take_turns(tenants: list[int]) -> None:
     served: Counter[str] = Counter()
     left = Counter(str(tenant) for tenant in tenants)
     per_tenant: dict[str, list[int]] = {}
-    while (on_get := queue.pop()) is not None:
-        tenant_of = on_get.key.namespace
+    while (item := queue.pop()) is not None:
+        tenant_of = item.key.namespace
         served[tenant_of] += 1
         left[tenant_of] -= 1
-        per_tenant.setdefault(tenant_of, []).append(int(on_get.key.name))
+        per_tenant.setdefault(tenant_of, []).append(int(item.key.name))
         waiting = [name for name, count in left.items() if count > 0]
         assert all(served[tenant_of] - served[other] <= 1 for other in waiting)
     assert all(names == sorted(names) for names in per_tenant.values())
@@ -219,17 +215,17 @@ def test_steady_urgent_work_does_not_starve_low_priority() -> None:
     queue: WorkQueue[str] = WorkQueue(clock)
     for number in range(20):
         queue.add(f"low-{number}", priority=LOW_PRIORITY)
-    on_done = []
+    finished = []
     for turn in range(2000):
         clock.elapsed += 0.05
         queue.add(f"urgent-{turn}")
         if turn % 2:
             queue.add(f"more-{turn}")  # more urgent work than one worker can do
-        on_get = queue.pop()
-        assert on_get is not None
-        on_done.append(on_get.key)
-        queue.done(on_get.key)
-    assert sum(key.startswith("low") for key in on_done) == 20
+        item = queue.pop()
+        assert item is not None
+        finished.append(item.key)
+        queue.done(item.key)
+    assert sum(key.startswith("low") for key in finished) == 20
 
 
 def test_an_immediate_add_absorbs_a_delay_and_the_earliest_delay_wins() -> None:
@@ -251,9 +247,9 @@ def test_causes_are_kept_with_the_key_and_bounded() -> None:
     queue: WorkQueue[str] = WorkQueue(Stepped())
     for number in range(9):
         queue.add("a", cause=number)
-    on_get = queue.pop()
-    assert on_get is not None
-    assert on_get.causes == (0, 1, 2, 3)
+    item = queue.pop()
+    assert item is not None
+    assert item.causes == (0, 1, 2, 3)
 
 
 def test_rate_limited_adds_double_until_forgotten() -> None:
@@ -279,33 +275,15 @@ def test_exponential_delays_reach_the_cap_after_nineteen_failures() -> None:
     assert limiter.retries("a") == 2000
 
 
-def test_a_bucket_reserves_tokens_that_do_not_exist_yet() -> None:
-    bucket = BucketRateLimiter(per_second=10, burst=2)
-    assert [round(bucket.when("a", 0.0), 3) for _ in range(4)] == [0.0, 0.0, 0.1, 0.2]
-    assert bucket.when("b", 10.0) == 0.0
-
-
-def test_combined_limiters_charge_every_member() -> None:
-    exponential, fast = (
-        ItemExponentialRateLimiter(1, 100),
-        ItemFastSlowRateLimiter(2, 50, fast_tries=2),
-    )
-    limiter = WithMaxWaitRateLimiter(MaxOfRateLimiter([exponential, fast]), 40)
-    assert [limiter.when("a", 0) for _ in range(4)] == [2, 2, 40, 40]
-    assert limiter.retries("a") == exponential.retries("a") == fast.retries("a") == 4
-    limiter.forget("a")
-    assert limiter.retries("a") == 0
-
-
 async def test_one_add_wakes_exactly_one_worker() -> None:
     clock = VirtualClock()
     dispatcher: Dispatcher[str] = Dispatcher(WorkQueue(clock), clock)
     got: list[str] = []
 
     async def worker() -> None:
-        while (on_get := await dispatcher.get()) is not None:
-            got.append(on_get.key)
-            dispatcher.done(on_get.key)
+        while (item := await dispatcher.get()) is not None:
+            got.append(item.key)
+            dispatcher.done(item.key)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(dispatcher.run())
@@ -331,8 +309,8 @@ async def test_a_cancelled_worker_passes_its_wake_up_on() -> None:
     await clock.advance(0)
     dispatcher.add("a")
     first.cancel()
-    on_get = await second
-    assert on_get is not None
-    assert on_get.key == "a"
+    item = await second
+    assert item is not None
+    assert item.key == "a"
     with pytest.raises(asyncio.CancelledError):
         await first
