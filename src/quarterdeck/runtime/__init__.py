@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from quarterdeck.runtime.endpoints.server import BindAddress, MetricsPage
     from quarterdeck.runtime.informer.informer import Scope
     from quarterdeck.runtime.informer.reflector import WatchSettings
-    from quarterdeck.runtime.leaderelection.election import LeaseTiming, LostLeadership
+    from quarterdeck.runtime.leaderelection.elector import LostLeadership
+    from quarterdeck.runtime.leaderelection.state import LeaseTiming
     from quarterdeck.runtime.manager.manager import LeaderElection, Manager
     from quarterdeck.runtime.manager.program import run_operator
     from quarterdeck.runtime.observability.logging import Logger, get_logger
@@ -79,7 +80,8 @@ _HOMES = {
     "source.handler": ("Lookup", "Owns", "Watch"),
     "reconcile.finalizer": ("Finalizer",),
     "informer.informer": ("Scope",),
-    "leaderelection.election": ("LostLeadership", "LeaseTiming"),
+    "leaderelection.elector": ("LostLeadership",),
+    "leaderelection.state": ("LeaseTiming",),
     "observability.logging": ("Logger", "get_logger"),
     "manager.manager": ("LeaderElection", "Manager"),
     "manager.program": ("run_operator",),

@@ -15,7 +15,7 @@ from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock, settle
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.runtime.leaderelection.election import LeaderElector, LostLeadership
+from quarterdeck.runtime.leaderelection.elector import LeaderElector, LostLeadership
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.registry.object_meta import decode_object_meta

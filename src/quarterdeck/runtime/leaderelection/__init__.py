@@ -1,1 +1,4 @@
-"""Leader election by a Lease."""
+"""Leader election by a Lease.
+
+Start reading at `state` (the decisions, pure), then `elector` (their I/O).
+"""

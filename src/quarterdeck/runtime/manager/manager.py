@@ -28,7 +28,8 @@ from quarterdeck.runtime.endpoints.server import BindAddress, Endpoints, Metrics
 from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.informer.informer import Scope
 from quarterdeck.runtime.informer.reflector import WatchSettings
-from quarterdeck.runtime.leaderelection.election import LeaderElector, LeaseTiming
+from quarterdeck.runtime.leaderelection.elector import LeaderElector
+from quarterdeck.runtime.leaderelection.state import LeaseTiming
 from quarterdeck.runtime.manager import summary
 from quarterdeck.runtime.manager.lifetime import cancel_on_failure, stop_on_signals
 from quarterdeck.runtime.observability import tracing

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.runtime.leaderelection.election import (
+from quarterdeck.runtime.leaderelection.state import (
     ElectionState,
     LeaderElectionRecord,
     LeaseTiming,
