@@ -13,7 +13,7 @@ from bench.peers.api_load import run
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
 from quarterdeck.testing import server_faults as faults
-from quarterdeck.testing.server_faults import ANY, Answer, Proceed, ServerFaults, ServerRule
+from quarterdeck.testing.server_faults import ANY_VERB, Answer, Proceed, ServerFaults, ServerRule
 from quarterdeck.wire.path import ResourcePath
 
 CONTROL = "/bench/faults/"
@@ -27,23 +27,23 @@ class Sometimes(ServerRule):
     """A rule that strikes a share of what it could, by a seed."""
 
     def __init__(self, rule: ServerRule, seed: int = 1) -> None:
-        super().__init__(rule.verb, rule.strike)
+        super().__init__(rule.verb, rule.inject)
         self._random = random.Random(seed)
 
-    def takes(self, verb: str, path: ResourcePath) -> bool:
-        return self._random.random() < _SHARE and super().takes(verb, path)
+    def matches(self, verb: str, path: ResourcePath) -> bool:
+        return self._random.random() < _SHARE and super().matches(verb, path)
 
 
 def stalls() -> ServerRule:
     """Every few seconds the server answers nothing for a while."""
 
-    async def strike(proceed: Proceed) -> Answer:
+    async def inject(proceed: Proceed) -> Answer:
         loop = asyncio.get_running_loop()
         if (left := _STALL_S - loop.time() % _STALL_EVERY_S) > 0:
             await asyncio.sleep(left)
         return await proceed()
 
-    return ServerRule(ANY, strike)
+    return ServerRule(ANY_VERB, inject)
 
 
 def rules(name: str) -> list[ServerRule]:
@@ -58,7 +58,7 @@ def rules(name: str) -> list[ServerRule]:
         case "429":
             return [Sometimes(faults.answer("patch", 429, times=None, retry_after_s=1))]
         case "500":
-            return [Sometimes(faults.answer(ANY, 500, times=None))]
+            return [Sometimes(faults.answer(ANY_VERB, 500, times=None))]
         case "lost":
             return [Sometimes(faults.lose_reply("patch", times=None))]
         case "stall":
@@ -74,7 +74,7 @@ class Faulty:
         self._faults = ServerFaults()
 
     def __call__(self, handler: http.Handler) -> http.Handler:
-        struck = self._faults(handler)
+        injected = self._faults(handler)
 
         async def handle(request: http.Request) -> Answer:
             if request.path.startswith(CONTROL):
@@ -82,7 +82,7 @@ class Faulty:
                 return http.Response(200, [], b"{}")
             if request.headers.get("user-agent") == _SPARED:
                 return await handler(request)
-            return await struck(request)
+            return await injected(request)
 
         return handle
 

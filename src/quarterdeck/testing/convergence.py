@@ -1,4 +1,4 @@
-"""Does an operator end in the same state whatever happens on the way?
+"""Checks that an operator reaches the same state whatever fails on the way.
 
     await assert_converges(
         lambda: [controller], scenario, definitions=[Shelf], compare=[Shelf, ConfigMap]
@@ -6,8 +6,8 @@
 
 The scenario is what users do, against a fresh API server each time. First it runs undisturbed; then
 once for each write the operator made, with the operator killed right behind that write and started
-anew; then under random faults, by seeds. A reconciler that remembers in memory what belongs into
-objects, or that cannot take up work half done, ends elsewhere, and is told where.
+anew; then under random faults, by seeds. A reconciler that keeps in memory what belongs into
+objects, or that cannot continue work half done, ends in another state; the error shows it.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ State = Mapping[str, Any]
 
 _CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_VICTIM, _SUCCESSOR = "operator", "operator-restarted"
-_QUIET_S = 0.15
+_OPERATOR, _RESTARTED_OPERATOR = "operator", "operator-restarted"
+_IDLE_S = 0.15
 _SOON_S = 2.0
 _QUICK = WatchSettings(
     backoff_initial_s=0.02, backoff_cap_s=0.2, short_stream_s=0.0, absent_cap_s=0.2
@@ -71,23 +71,25 @@ async def assert_converges(
     Raises:
         AssertionError: naming the fault, the object and the difference.
     """
-    world = _World(controllers, scenario, compare, definitions, within_s)
-    undisturbed = _Crash(None)
-    wanted = await world.run(undisturbed, undisturbed.crashed)
-    points = _spread(undisturbed.writes, crashes)
+    experiment = _Experiment(controllers, scenario, compare, definitions, within_s)
+    without_faults = _Crash(None)
+    wanted = await experiment.run(without_faults, without_faults.crashed)
+    points = _choose_crash_points(without_faults.writes, crashes)
     for point in points:
         crash = _Crash(point)
-        found = await world.run(crash, crash.crashed)
-        _expect(wanted, found, f"after a crash behind write {point} of {undisturbed.writes}")
+        found = await experiment.run(crash, crash.crashed)
+        _compare_states(
+            wanted, found, f"after a crash behind write {point} of {without_faults.writes}"
+        )
     tried = tuple(seeds)
     for seed in tried:
-        rules = ServerFaults(server_faults.chaos(seed, probability), agent=_VICTIM)
-        found = await world.run(rules, asyncio.Event(), calm=rules.clear)
-        _expect(wanted, found, f"after chaos with seed {seed}")
-    return Convergence(undisturbed.writes, len(points), len(tried))
+        rules = ServerFaults(server_faults.chaos(seed, probability), agent=_OPERATOR)
+        found = await experiment.run(rules, asyncio.Event(), on_scenario_end=rules.clear)
+        _compare_states(wanted, found, f"after chaos with seed {seed}")
+    return Convergence(without_faults.writes, len(points), len(tried))
 
 
-def _spread(writes: int, limit: int) -> list[int]:
+def _choose_crash_points(writes: int, limit: int) -> list[int]:
     if writes <= limit:
         return list(range(1, writes + 1))
     return sorted({1 + round(index * (writes - 1) / (limit - 1)) for index in range(limit)})
@@ -103,22 +105,22 @@ class _Crash:
 
     def __call__(self, handler: http.Handler) -> http.Handler:
         async def handle(request: http.Request) -> Answer:
-            if request.headers.get("user-agent") != _VICTIM:
+            if request.headers.get("user-agent") != _OPERATOR:
                 return await handler(request)
             if self.crashed.is_set():
-                server_faults.hang_up()
+                server_faults.close_connection()
             reply = await handler(request)
             if request.method in _WRITES:
                 self.writes += 1
                 if self.writes == self._after:
                     self.crashed.set()
-                    server_faults.hang_up()
+                    server_faults.close_connection()
             return reply
 
         return handle
 
 
-class _World(NamedTuple):
+class _Experiment(NamedTuple):
     controllers: Controllers
     scenario: Scenario
     compare: Sequence[type[Object]]
@@ -130,29 +132,31 @@ class _World(NamedTuple):
         faults: Callable[[http.Handler], http.Handler],
         crashed: asyncio.Event,
         *,
-        calm: Callable[[], None] = lambda: None,
+        on_scenario_end: Callable[[], None] = lambda: None,
     ) -> State:
         """One server, one run of the scenario; the state of the kinds at its end."""
         async with Cluster(faults=faults) as cluster, asyncio.timeout(self.within_s):
-            await self._define(cluster.client)
+            await self._create_definitions(cluster.client)
             async with asyncio.TaskGroup() as group:
-                acting = group.create_task(_acted(self.scenario, cluster.client), name="scenario")
-                acting.add_done_callback(lambda _: calm())
-                async with self._operator(cluster, _VICTIM) as manager:
-                    await _until_quiet(cluster, manager, acting, crashed)
+                acting = group.create_task(
+                    _run_scenario(self.scenario, cluster.client), name="scenario"
+                )
+                acting.add_done_callback(lambda _: on_scenario_end())
+                async with self._run_operator(cluster, _OPERATOR) as manager:
+                    await _wait_until_idle(cluster, manager, acting, crashed)
                 if crashed.is_set():
-                    async with self._operator(cluster, _SUCCESSOR) as manager:
-                        await _until_quiet(cluster, manager, acting, asyncio.Event())
-            return await self._state(cluster.client)
+                    async with self._run_operator(cluster, _RESTARTED_OPERATOR) as manager:
+                        await _wait_until_idle(cluster, manager, acting, asyncio.Event())
+            return await self._read_state(cluster.client)
 
-    async def _define(self, client: Client) -> None:
+    async def _create_definitions(self, client: Client) -> None:
         for kind in self.definitions:
             await client.resource(_CRDS).create(crd.build_manifest([kind]))
         for kind in self.definitions:
-            await eventually(lambda kind=kind: _served(client, kind))  # type: ignore[misc]
+            await eventually(lambda kind=kind: _is_served(client, kind))  # type: ignore[misc]
 
     @contextlib.asynccontextmanager
-    async def _operator(self, cluster: Cluster, agent: str) -> AsyncIterator[Manager]:
+    async def _run_operator(self, cluster: Cluster, agent: str) -> AsyncIterator[Manager]:
         config = ClusterConfig(server=cluster.url, user_agent=agent, timeout_s=2.0)
         async with Client(config) as client:
             manager = Manager(client, events="off", watch=_QUICK, grace_s=0.0, rng=random.Random(1))
@@ -161,24 +165,24 @@ class _World(NamedTuple):
             async with manager.running():
                 yield manager
 
-    async def _state(self, client: Client) -> State:
+    async def _read_state(self, client: Client) -> State:
         return {
-            f"{kind.__name__} {obj.key}": _normal(obj)
+            f"{kind.__name__} {obj.key}": _normalize(obj)
             for kind in self.compare
             for obj in await client.list(kind)
         }
 
 
-async def _served(client: Client, kind: type[Object]) -> bool:
+async def _is_served(client: Client, kind: type[Object]) -> bool:
     await client.list(kind)
     return True
 
 
-async def _acted(scenario: Scenario, client: Client) -> None:
+async def _run_scenario(scenario: Scenario, client: Client) -> None:
     await scenario(client)
 
 
-async def _until_quiet(
+async def _wait_until_idle(
     cluster: Cluster, manager: Manager, acting: "asyncio.Task[None]", crashed: asyncio.Event
 ) -> None:
     """Wait until the scenario is over and nothing moves any more, or the operator has crashed."""
@@ -191,29 +195,29 @@ async def _until_quiet(
             revision, since = store.revision, clock.monotonic()
         still_s = clock.monotonic() - since
         next_s = manager.next_work_s()
-        if still_s > _QUIET_S and (next_s is None or next_s > _SOON_S or still_s > _SOON_S):
+        if still_s > _IDLE_S and (next_s is None or next_s > _SOON_S or still_s > _SOON_S):
             return
 
 
-def _normal(obj: Object) -> Any:
+def _normalize(obj: Object) -> Any:
     document = json.decode(get_raw(obj) or b"{}")
-    return _without_volatile(document)
+    return _drop_volatile(document)
 
 
-def _without_volatile(value: Any) -> Any:
+def _drop_volatile(value: Any) -> Any:
     """What must be equal: no identities, no versions, no times."""
     if isinstance(value, dict):
         return {
-            name: _without_volatile(inner)
+            name: _drop_volatile(inner)
             for name, inner in value.items()
             if name not in _VOLATILE and not name.endswith(("Time", "Timestamp", "Generation"))
         }
     if isinstance(value, list):
-        return [_without_volatile(inner) for inner in value]
+        return [_drop_volatile(inner) for inner in value]
     return value
 
 
-def _expect(wanted: State, found: State, fault: str) -> None:
+def _compare_states(wanted: State, found: State, fault: str) -> None:
     problems = [f"{name} is missing" for name in sorted(wanted.keys() - found.keys())]
     problems += [f"{name} should not be there" for name in sorted(found.keys() - wanted.keys())]
     problems += [

@@ -21,7 +21,7 @@ def fail(verb: str, code: int, *, resource: str = "", times: int | None = 1) -> 
     """The server answers with a failure instead of doing it."""
 
     async def replace(call: Call) -> Any:
-        raise _error(code)
+        raise _build_error(code)
 
     return Intercept(verb, replace, resource=resource, times=times)
 
@@ -85,7 +85,7 @@ def chaos(seed: int, probability: float) -> list[Intercept]:
     """Each call of any verb fails, loses its reply or is cut, with a probability, by a seed."""
     rng = random.Random(seed)
 
-    async def strike(call: Call) -> Any:
+    async def inject(call: Call) -> Any:
         if rng.random() >= probability:
             return await call.proceed()
         if call.verb == "watch":
@@ -97,9 +97,9 @@ def chaos(seed: int, probability: float) -> list[Intercept]:
                 await call.proceed()
                 raise ConnectionFailed("the reply was lost")
             case code:
-                raise _error(int(code))
+                raise _build_error(int(code))
 
-    return [Intercept(verb, strike) for verb in VERBS]
+    return [Intercept(verb, inject) for verb in VERBS]
 
 
 async def _cut(lines: AsyncIterator[bytes], after: int) -> AsyncIterator[bytes]:
@@ -126,7 +126,7 @@ async def _freeze(lines: AsyncIterator[bytes], after: int) -> AsyncIterator[byte
         yield line
 
 
-def _error(code: int) -> ApiError:
+def _build_error(code: int) -> ApiError:
     if code == 410:
         return Expired("too old resource version (injected)")
     return from_status({"message": f"injected failure {code}", "code": code}, code)

@@ -75,11 +75,11 @@ def namespace(cluster: "BackgroundCluster") -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Close the `client` of a test on the event loop it was used on."""
     for item in items:
-        if isinstance(item, pytest.Function) and _uses_our_client(item):
-            item.obj = _closing_client(item.obj)
+        if isinstance(item, pytest.Function) and _uses_plugin_client(item):
+            item.obj = _close_client_after(item.obj)
 
 
-def _uses_our_client(item: pytest.Function) -> bool:
+def _uses_plugin_client(item: pytest.Function) -> bool:
     """Whether an `async def` test uses this plugin's `client`, not one of the same name."""
     if not inspect.iscoroutinefunction(item.obj):
         return False
@@ -87,7 +87,7 @@ def _uses_our_client(item: pytest.Function) -> bool:
     return bool(definitions) and inspect.unwrap(definitions[-1].func).__module__ == __name__
 
 
-def _closing_client(test: Any) -> Any:
+def _close_client_after(test: Any) -> Any:
     @functools.wraps(test)
     async def closing(**arguments: Any) -> None:
         if "client" not in arguments:

@@ -1,13 +1,13 @@
-"""Fault rules at the embedded server: what a client on a real socket can suffer.
+"""Fault rules at the embedded server: failures of a server as a client on a socket sees them.
 
     rules = ServerFaults(answer("patch", 429, retry_after_s=1, times=3), cut_watch(after_lines=2))
     async with Cluster(faults=rules) as cluster:
         ...
         rules.add(lose_reply("create", resource="widgets"))
 
-The rules stand between the sockets and the API server, so everything above them is the real thing:
+The rules stand between the sockets and the API server, so everything above them is real:
 retries, connection pools, credentials, watches. `faults` has the same at the client's side, without
-a socket. The first rule that takes a request decides; `chaos` strikes at random by a seed.
+a socket. The first rule that matches a request decides; `chaos` injects faults at random by a seed.
 """
 
 import asyncio
@@ -26,36 +26,36 @@ from quarterdeck.wire.status import ApiError, Expired, from_status
 
 Answer = http.Response | http.StreamResponse
 Proceed = Callable[[], Awaitable[Answer]]
-Strike = Callable[[Proceed], Awaitable[Answer]]
+Inject = Callable[[Proceed], Awaitable[Answer]]
 
-ANY = ""
+ANY_VERB = ""
 """Every verb."""
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 
 
 class ServerRule:
-    """Strikes requests of one verb, all or the first `times`, optionally of one resource."""
+    """Injects a fault into requests of one verb: all, or the first `times`."""
 
     def __init__(
-        self, verb: str, strike: Strike, *, resource: str = "", times: int | None = None
+        self, verb: str, inject: Inject, *, resource: str = "", times: int | None = None
     ) -> None:
         self.verb = verb
         self.resource = resource
-        self.strike = strike
+        self.inject = inject
         self.left = times
-        self.struck = 0
-        """How many requests it has taken so far."""
+        self.injected = 0
+        """How many requests got the fault so far."""
 
-    def takes(self, verb: str, path: ResourcePath) -> bool:
-        """Whether it strikes the next such request; counts it."""
+    def matches(self, verb: str, path: ResourcePath) -> bool:
+        """Whether the fault is injected into this request; counts it."""
         if self.left == 0 or (self.verb and verb != self.verb):
             return False
         if self.resource and path.resource != self.resource:
             return False
         if self.left is not None:
             self.left -= 1
-        self.struck += 1
+        self.injected += 1
         return True
 
 
@@ -63,38 +63,38 @@ class ServerFaults:
     """The rules in force at one server; change them while it runs."""
 
     def __init__(self, *rules: ServerRule, agent: str = "") -> None:
-        """`agent` spares clients whose User-Agent is another, such as the test's own."""
+        """With `agent`, only requests of clients with this User-Agent get faults."""
         self.rules = list(rules)
         self._agent = agent
 
     def add(self, rule: ServerRule) -> ServerRule:
-        """Put a rule in force; returns it, to look at `struck` later."""
+        """Add a rule; returns it, to read `injected` later."""
         self.rules.append(rule)
         return rule
 
     def clear(self) -> None:
-        """Let everything through again."""
+        """Remove all rules."""
         self.rules.clear()
 
     def __call__(self, handler: http.Handler) -> http.Handler:
         """The handler behind these rules."""
 
         async def handle(request: http.Request) -> Answer:
-            path = paths.parse(request.path) if self._concerns(request) else None
+            path = paths.parse(request.path) if self._applies_to(request) else None
             if path is not None:
-                verb = verb_of(request, path)
+                verb = get_verb(request, path)
                 for rule in tuple(self.rules):
-                    if rule.takes(verb, path):
-                        return await rule.strike(lambda: handler(request))
+                    if rule.matches(verb, path):
+                        return await rule.inject(lambda: handler(request))
             return await handler(request)
 
         return handle
 
-    def _concerns(self, request: http.Request) -> bool:
+    def _applies_to(self, request: http.Request) -> bool:
         return not self._agent or request.headers.get("user-agent") == self._agent
 
 
-def verb_of(request: http.Request, path: ResourcePath) -> str:
+def get_verb(request: http.Request, path: ResourcePath) -> str:
     """Kubernetes' verb of a request."""
     if request.method == "DELETE":
         return "delete" if path.name else "deletecollection"
@@ -120,12 +120,12 @@ def answer(
     times: int | None = 1,
     retry_after_s: int | None = None,
 ) -> ServerRule:
-    """The server answers with a failure instead of doing it."""
+    """The server answers with an error and does not handle the request."""
 
-    async def strike(proceed: Proceed) -> Answer:
-        return _failure(code, retry_after_s)
+    async def inject(proceed: Proceed) -> Answer:
+        return _build_failure(code, retry_after_s)
 
-    return ServerRule(verb, strike, resource=resource, times=times)
+    return ServerRule(verb, inject, resource=resource, times=times)
 
 
 def delay(
@@ -136,86 +136,88 @@ def delay(
     times: int | None = None,
     clock: Clock | None = None,
 ) -> ServerRule:
-    """The server takes its time before it does it."""
+    """The server waits before it handles the request."""
     waiting = clock if clock is not None else SystemClock()
 
-    async def strike(proceed: Proceed) -> Answer:
+    async def inject(proceed: Proceed) -> Answer:
         await waiting.sleep(seconds)
         return await proceed()
 
-    return ServerRule(verb, strike, resource=resource, times=times)
+    return ServerRule(verb, inject, resource=resource, times=times)
 
 
 def lose_reply(verb: str, *, resource: str = "", times: int | None = 1) -> ServerRule:
-    """The server does it, but the connection breaks before its answer."""
+    """The server handles the request, but closes the connection before its response."""
 
-    async def strike(proceed: Proceed) -> Answer:
+    async def inject(proceed: Proceed) -> Answer:
         await proceed()
-        hang_up()
+        close_connection()
 
-    return ServerRule(verb, strike, resource=resource, times=times)
+    return ServerRule(verb, inject, resource=resource, times=times)
 
 
 def drop_request(verb: str, *, resource: str = "", times: int | None = 1) -> ServerRule:
-    """The connection breaks before the server does anything."""
+    """The server closes the connection before it handles the request."""
 
-    async def strike(proceed: Proceed) -> Answer:
-        hang_up()
+    async def inject(proceed: Proceed) -> Answer:
+        close_connection()
 
-    return ServerRule(verb, strike, resource=resource, times=times)
+    return ServerRule(verb, inject, resource=resource, times=times)
 
 
 def cut_watch(after_lines: int, *, resource: str = "", times: int | None = None) -> ServerRule:
     """Streams break in the middle of the line after so many."""
 
-    async def strike(proceed: Proceed) -> Answer:
-        return _tapped(await proceed(), after_lines, _Tap.TEAR)
+    async def inject(proceed: Proceed) -> Answer:
+        return _inject_into_stream(await proceed(), after_lines, _FaultyWriter.TEAR)
 
-    return ServerRule("watch", strike, resource=resource, times=times)
+    return ServerRule("watch", inject, resource=resource, times=times)
 
 
 def freeze_watch(after_lines: int, *, resource: str = "", times: int | None = 1) -> ServerRule:
     """Streams stay open but deliver nothing more, not even bookmarks, after so many lines."""
 
-    async def strike(proceed: Proceed) -> Answer:
-        return _tapped(await proceed(), after_lines, _Tap.FREEZE)
+    async def inject(proceed: Proceed) -> Answer:
+        return _inject_into_stream(await proceed(), after_lines, _FaultyWriter.FREEZE)
 
-    return ServerRule("watch", strike, resource=resource, times=times)
+    return ServerRule("watch", inject, resource=resource, times=times)
 
 
 def expire_watch(*, after_lines: int = 0, resource: str = "", times: int | None = 1) -> ServerRule:
     """Streams end with the ERROR event of a forgotten version after so many lines."""
 
-    async def strike(proceed: Proceed) -> Answer:
-        return _tapped(await proceed(), after_lines, _Tap.EXPIRE)
+    async def inject(proceed: Proceed) -> Answer:
+        return _inject_into_stream(await proceed(), after_lines, _FaultyWriter.EXPIRE)
 
-    return ServerRule("watch", strike, resource=resource, times=times)
+    return ServerRule("watch", inject, resource=resource, times=times)
 
 
 def chaos(seed: int, probability: float) -> ServerRule:
     """Each request fails, loses its reply or is cut, with a probability, by a seed."""
     rng = random.Random(seed)
 
-    async def strike(proceed: Proceed) -> Answer:
+    async def inject(proceed: Proceed) -> Answer:
         if rng.random() >= probability:
             return await proceed()
         fault, lines = rng.choice(("before", "after", "429", "500")), rng.randrange(4)
         if fault == "before":
-            hang_up()
+            close_connection()
         if fault in ("429", "500"):
-            return _failure(int(fault), 0 if fault == "429" else None)
+            return _build_failure(int(fault), 0 if fault == "429" else None)
         reply = await proceed()
         if isinstance(reply, http.StreamResponse):
-            return _tapped(reply, lines, rng.choice((_Tap.TEAR, _Tap.EXPIRE)))
-        hang_up()
+            return _inject_into_stream(
+                reply, lines, rng.choice((_FaultyWriter.TEAR, _FaultyWriter.EXPIRE))
+            )
+        close_connection()
 
-    return ServerRule(ANY, strike)
+    return ServerRule(ANY_VERB, inject)
 
 
-# --- how they strike
+# --- injection
 
 
-def _failure(code: int, retry_after_s: int | None) -> http.Response:
+def _build_failure(code: int, retry_after_s: int | None) -> http.Response:
     error: ApiError = (
         Expired("too old resource version (injected)")
         if code == 410
@@ -227,36 +229,36 @@ def _failure(code: int, retry_after_s: int | None) -> http.Response:
     return http.Response(code, headers, error.encode())
 
 
-def hang_up() -> NoReturn:
-    """End the request as a server does that is killed: the connection is cut without a word."""
+def close_connection() -> NoReturn:
+    """Close the connection without a response, as a server does that is killed."""
     raise asyncio.CancelledError("cut by a fault rule")
 
 
-def _tapped(reply: Answer, after_lines: int, fault: str) -> Answer:
+def _inject_into_stream(reply: Answer, after_lines: int, fault: str) -> Answer:
     if not isinstance(reply, http.StreamResponse):
         return reply
     run = reply.run
 
     async def faulty(writer: http.BodyWriter) -> None:
-        tap = _Tap(writer, after_lines, fault)
+        tap = _FaultyWriter(writer, after_lines, fault)
         async with Supervisor("faulty-watch") as tasks:
-            stream = tasks.spawn(_ended(run, cast("http.BodyWriter", tap)), name="watch")
+            stream = tasks.spawn(_run_stream(run, cast("http.BodyWriter", tap)), name="watch")
             ending = tasks.spawn(tap.over.wait(), name="fault")
             await asyncio.wait({stream, ending}, return_when=asyncio.FIRST_COMPLETED)
             await settle(3)  # what was written before goes out
-        if tap.over.is_set() and fault == _Tap.TEAR:
-            hang_up()
+        if tap.over.is_set() and fault == _FaultyWriter.TEAR:
+            close_connection()
 
     return http.StreamResponse(reply.status, reply.headers, faulty)
 
 
-async def _ended(
+async def _run_stream(
     run: Callable[[http.BodyWriter], Awaitable[None]], writer: http.BodyWriter
 ) -> None:
     await run(writer)
 
 
-class _Tap:
+class _FaultyWriter:
     """A writer that lets so many lines through, and then its fault happens."""
 
     TEAR, FREEZE, EXPIRE = "tear", "freeze", "expire"
@@ -265,7 +267,7 @@ class _Tap:
         self._writer = writer
         self._lines = lines
         self._fault = fault
-        self._is_struck = False
+        self._is_faulty = False
         self.over = asyncio.Event()
         self.closing = writer.closing
 
@@ -274,19 +276,19 @@ class _Tap:
         return self._writer.buffered
 
     def write_nowait(self, data: bytes) -> int:
-        return self._writer.write_nowait(self._let_through(data))
+        return self._writer.write_nowait(self._filter(data))
 
     async def write(self, data: bytes) -> None:
-        await self._writer.write(self._let_through(data))
+        await self._writer.write(self._filter(data))
 
-    def _let_through(self, data: bytes) -> bytes:
-        if self._is_struck or not data:
+    def _filter(self, data: bytes) -> bytes:
+        if self._is_faulty or not data:
             return b""
         lines = data.splitlines(keepends=True)
         if len(lines) <= self._lines:
             self._lines -= len(lines)
             return data
-        self._is_struck = True
+        self._is_faulty = True
         passed, torn = b"".join(lines[: self._lines]), lines[self._lines]
         match self._fault:
             case self.FREEZE:

@@ -92,7 +92,7 @@ async def test_a_slow_server_does_not_hold_up_others() -> None:
     rules = ServerFaults(faults.delay("list", 0.9, times=1))
     async with Cluster(faults=rules) as cluster, bounded(cluster.url) as client:
         slow = asyncio.ensure_future(client.list(ConfigMap, "default"))
-        await eventually(lambda: bool(rules.rules[0].struck))
+        await eventually(lambda: bool(rules.rules[0].injected))
         assert await client.list(ConfigMap, "default", ListOptions())
         with pytest.raises(ClientError):
             await slow

@@ -84,11 +84,11 @@ async def test_an_operator_with_a_memory_of_its_own_is_found_out() -> None:
         )
 
 
-def test_crashes_are_spread_over_many_writes() -> None:
-    from quarterdeck.testing.convergence import _spread
+def test_crashes_are_choose_crash_points_over_many_writes() -> None:
+    from quarterdeck.testing.convergence import _choose_crash_points
 
-    assert _spread(3, 20) == [1, 2, 3]
-    points = _spread(1000, 5)
+    assert _choose_crash_points(3, 20) == [1, 2, 3]
+    points = _choose_crash_points(1000, 5)
     assert points == sorted(points)
     assert (points[0], points[-1], len(points)) == (1, 1000, 5)
-    assert _spread(0, 5) == []
+    assert _choose_crash_points(0, 5) == []

@@ -33,7 +33,7 @@ async def test_429_is_tried_again_after_the_time_it_names() -> None:
         rule = rules.add(faults.answer("create", 429, retry_after_s=1))
         started = asyncio.get_running_loop().time()
         await cluster.client.create(CONFIG)
-        assert rule.struck == 1
+        assert rule.injected == 1
         assert asyncio.get_running_loop().time() - started >= 1.0
 
 
@@ -136,6 +136,6 @@ async def test_the_fixture_puts_rules_into_the_cluster_of_the_test(
     rule = cluster_faults.add(faults.answer("list", 500, resource="configmaps"))
     with pytest.raises(InternalError):
         await client.list(ConfigMap, "default")
-    assert rule.struck == 1
+    assert rule.injected == 1
     cluster_faults.clear()
     await client.list(ConfigMap, "default")
