@@ -5,7 +5,7 @@ every exception becomes an outcome, and only cancellation ends a worker.
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar, assert_never
 
 from quarterdeck.client.interfaces import Api
@@ -14,9 +14,11 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.kit.time_limit import TimeLimit
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.cache.event import Author, Event
+from quarterdeck.runtime.cache.event import Author
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.controller.report import update_status
+from quarterdeck.runtime.controller.schedule import Schedule
+from quarterdeck.runtime.controller.subscription import Subscription
 from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.observability.metrics import ControllerMetrics, Metrics
@@ -26,7 +28,7 @@ from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY, QueueItem, WorkQue
 from quarterdeck.runtime.reconcile import finalizer
 from quarterdeck.runtime.reconcile.client import ReconcileClient, Shared
 from quarterdeck.runtime.reconcile.context import Context, EventSink
-from quarterdeck.runtime.reconcile.journal import Cause, Journal, Record
+from quarterdeck.runtime.reconcile.journal import Journal, Record
 from quarterdeck.runtime.reconcile.outcome import (
     AwaitingObject,
     Conflicted,
@@ -34,7 +36,6 @@ from quarterdeck.runtime.reconcile.outcome import (
     Failed,
     Outcome,
     Requeued,
-    Retried,
     StalledOutcome,
     Succeeded,
     TimedOut,
@@ -43,8 +44,6 @@ from quarterdeck.runtime.reconcile.outcome import (
 )
 from quarterdeck.runtime.reconcile.result import Result
 from quarterdeck.runtime.reconcile.wait_list import WaitList
-from quarterdeck.runtime.source import handler
-from quarterdeck.runtime.source.predicate import Predicate
 from quarterdeck.wire.status import NotFound
 
 T = TypeVar("T", bound=Object)
@@ -93,7 +92,8 @@ class Runner(Generic[T]):
             *controller.conditions,
         )
         self._finalizers = [step.name for step in controller.finalizers]
-        self._wait_list = WaitList(env.informers, self.enqueue, self._log)
+        wait_list = WaitList(env.informers, self.enqueue, self._log)
+        self._schedule = Schedule(self._dispatcher, wait_list, env.clock)
         self._uids: dict[Key, str] = {}
         self._stopping = False
         kind = controller.for_.KIND
@@ -103,26 +103,13 @@ class Runner(Generic[T]):
 
     def attach(self) -> None:
         """Declare what is watched, and let events flow into the queue, before anything works."""
-        controller, informers = self.controller, self._env.informers
-        for kind in controller.kinds:
-            informers.ensure(kind)
-        for kind, functions in controller.indexes.items():
-            for name, function in functions.items():
-                informers.ensure(kind).cache.add_index(name, function)
-        self._subscribe(controller.for_, controller.predicates, handler.enqueue_object, "itself")
-        owner = controller.for_.KIND
-        for own in controller.owned:
-            informers.ensure(own.kind).cache.index_owners()
-            mapping = handler.enqueue_owner(
-                owner.gvk.group_kind,
-                is_namespaced=owner.is_namespaced,
-                only_controller=own.only_controller,
-            )
-            self._subscribe(own.kind, own.predicates, mapping, "owner")
-        for watch in controller.watches:
-            mapping = handler.enqueue_mapped(watch.to, watch.kind, informers)
-            label = getattr(watch.to, "__name__", "mapping")
-            self._subscribe(watch.kind, watch.predicates, mapping, label)
+        Subscription(
+            self.controller,
+            self._env.informers,
+            dispatcher=self._dispatcher,
+            metrics=self._metrics,
+            log=self._log,
+        ).attach()
 
     def start(self, tasks: Supervisor) -> None:
         """Start working; what was queued until now is worked off."""
@@ -148,7 +135,7 @@ class Runner(Generic[T]):
         self._dispatcher.add(key, cause=cause)
 
     def next_work_s(self) -> float | None:
-        """Seconds until the next visit that is planned: 0 for now, None for none."""
+        """Seconds until the next planned reconcile: 0 for now, None for none."""
         if len(self.queue) or self.queue.processing:
             return 0.0
         return self.queue.next_delay_s()
@@ -162,40 +149,7 @@ class Runner(Generic[T]):
         self._env.metrics.longest_running.labels(*labels).set(max(ages, default=0.0))
         self._metrics.active.set(len(processing))
 
-    # --- events to queue
-
-    def _subscribe(
-        self,
-        kind: type[Object],
-        predicates: Sequence[Predicate],
-        mapping: Callable[[Event], Iterable[Key]],
-        label: str,
-    ) -> None:
-        add, name, metrics = self._dispatcher.add, self.name, self._metrics
-
-        def handle(event: Event) -> None:
-            try:
-                for predicate in predicates:
-                    if not predicate(event):
-                        return
-                keys = mapping(event)
-            except Exception as error:
-                self._log.error(
-                    "predicate or mapping failed; event ignored",
-                    error=error,
-                    kind=kind.__name__,
-                    mapping=label,
-                )
-                return
-            priority = LOW_PRIORITY if event.is_initial else 0
-            for key in keys:
-                author = event.author
-                if author is not None and author.key == key and author.controller == name:
-                    metrics.own_events.value += 1
-                else:
-                    add(key, priority=priority, cause=Cause.of(event, label))
-
-        self._env.informers.ensure(kind).cache.add_handler(handle)
+    # --- sources
 
     async def _run_source(self, source: Callable[[Callable[[Key], None]], Any]) -> None:
         await source(self.enqueue)
@@ -251,7 +205,7 @@ class Runner(Generic[T]):
                 outcome = await self._attempt(ctx, limit)
         took_s = self._clock.monotonic() - started
         self._count(outcome, took_s)
-        next_s = self._schedule(item, outcome)
+        next_s = self._schedule.plan(item, outcome)
         self.journal.add(
             Record(
                 ctx.reconcile_id,
@@ -313,8 +267,7 @@ class Runner(Generic[T]):
 
     async def _handle_deleted(self, item: QueueItem[Key]) -> None:
         """Drop all state of an object that does not exist."""
-        self.queue.forget(item.key)
-        self._wait_list.remove(item.key)
+        self._schedule.forget(item.key)
         self._uids.pop(item.key, None)
         await self._call_on_deleted(item)
 
@@ -335,7 +288,7 @@ class Runner(Generic[T]):
             self._log.error("on_deleted failed; trying again", error=error, object=str(item.key))
             self._dispatcher.add(item.key, rate_limited=True, cause="retry")
 
-    # --- outcome to next run
+    # --- failures and metrics
 
     def _call_on_error(self, ctx: Context[T], error: Exception) -> None:
         if self.controller.on_error is not None:
@@ -370,44 +323,3 @@ class Runner(Generic[T]):
             metrics.errors.value += 1
             metrics.terminal_errors.value += isinstance(outcome, StalledOutcome)
             metrics.timeouts.value += isinstance(outcome, TimedOut)
-
-    def _schedule(self, item: QueueItem[Key], outcome: Outcome) -> float | None:
-        """Put the key back if it has to run again; returns in how many seconds."""
-        key = item.key
-        self._wait_list.remove(key)
-        match outcome:
-            case Conflicted() | TimedOut() | Failed():
-                self._retry(item, outcome)
-            case Succeeded() | StalledOutcome():
-                self.queue.forget(key)
-            case Requeued(after_s, priority):
-                self._requeue(item, outcome, after_s, priority=priority)
-            case Deferred(after_s=after_s):
-                self._requeue(item, outcome, after_s)
-            case AwaitingObject(wait):
-                self._requeue(item, outcome, wait.timeout_s)
-                self._wait_list.add(key, wait)
-            case _:
-                assert_never(outcome)
-        due_at = self.queue.due_at(key)
-        return None if due_at is None else max(0.0, due_at - self._clock.monotonic())
-
-    def _requeue(
-        self, item: QueueItem[Key], outcome: Outcome, after_s: float, *, priority: int | None = None
-    ) -> None:
-        self.queue.forget(item.key)
-        self._dispatcher.add(
-            item.key,
-            after_s=after_s,
-            priority=item.priority if priority is None else priority,
-            cause=outcome.NAME,
-        )
-
-    def _retry(self, item: QueueItem[Key], outcome: Retried) -> None:
-        key, priority = item.key, item.priority
-        after_s = outcome.retry_after_s if isinstance(outcome, Failed) else None
-        if after_s:  # the server asked for a longer delay than the limiter's
-            self.queue.limiter.when(key, self._clock.monotonic())
-            self._dispatcher.add(key, after_s=after_s, priority=priority, cause="retry")
-        else:
-            self._dispatcher.add(key, rate_limited=True, priority=priority, cause="retry")
