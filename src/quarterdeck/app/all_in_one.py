@@ -34,14 +34,14 @@ from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.manager.manager import Manager
 from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.plain_port import PlainPort
-from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.server.authentication.x509 import ClientCertificates
 from quarterdeck.server.options import ServerOptions
 
 TOKEN_FILE = "token"
 _MEMORY_HOST = "localhost"
 _GRACE_S = 5.0
-_ADMINISTRATOR = User(name="kubernetes-admin", groups=(MASTERS, AUTHENTICATED))
+_ADMINISTRATOR = User(name="kubernetes-admin", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
 
 
 async def up(

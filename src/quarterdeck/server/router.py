@@ -36,9 +36,9 @@ from quarterdeck.wire.status import MethodNotAllowed, NotFound
 OBJECT_SUBRESOURCES = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
 """Subresources that are the object itself with rules of their own about what may change."""
 
-Verb = Callable[[Core, Call], Awaitable[responses.Response]]
+Handler = Callable[[Core, Call], Awaitable[responses.Response]]
 
-_VERBS: dict[str, Verb] = {
+_VERBS: dict[str, Handler] = {
     "create": create.handle,
     "delete": delete.handle,
     "deletecollection": delete_collection.handle,
@@ -46,12 +46,12 @@ _VERBS: dict[str, Verb] = {
     "patch": patch.handle,
     "update": update.handle,
 }
-_SCALE_VERBS: dict[str, Verb] = {
+_SCALE_VERBS: dict[str, Handler] = {
     "get": scale.get,
     "patch": scale.patch,
     "update": scale.update,
 }
-_CREATED_SUBRESOURCES: dict[str, Verb] = {"eviction": eviction.handle, token.TOKEN: token.handle}
+_CREATED_SUBRESOURCES: dict[str, Handler] = {"eviction": eviction.handle, token.TOKEN: token.handle}
 """Subresources that are only ever created."""
 _OBJECT_METHODS = {
     "GET": "get",
@@ -169,7 +169,7 @@ async def handle(
     return await _find_handler(resource, path, verb)(core, call)
 
 
-def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Verb:
+def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Handler:
     if path.subresource == SCALE:
         return _SCALE_VERBS[verb]
     if (

@@ -27,7 +27,7 @@ from quarterdeck.meta.objects import Object, ObjectMeta, Struct, replace
 from quarterdeck.runtime import Context, Controller, Manager, WatchSettings
 from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.server.authentication.bearer_token import BearerTokens
-from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.testing import server_faults as faults
 from quarterdeck.testing.poll import eventually
 from quarterdeck.testing.server_faults import ServerFaults, ServerRule
@@ -348,7 +348,7 @@ class Keys:
 
     def authenticate_token(self, token: str, audiences: Sequence[str] = ()) -> User | None:
         if token == self.good:
-            return User(name="operator", groups=(MASTERS, AUTHENTICATED))
+            return User(name="operator", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
         self.refused += 1
         return None
 
@@ -359,7 +359,7 @@ class Eye:
     def authenticate(self, request: Any) -> User | None:
         if request.headers.get("user-agent") == AGENT:
             return None
-        return User(name="test", groups=(MASTERS, AUTHENTICATED))
+        return User(name="test", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
 
 
 PLUGIN = """

@@ -26,14 +26,14 @@ from quarterdeck.runtime.endpoints.certificate import (
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.plain_port import PlainPort
-from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.server.authentication.x509 import ClientCertificates
 
 ACCOUNTS = GVR("", "v1", "serviceaccounts")
 TOKENS = {
-    "operator-token": User(name="operator", groups=(MASTERS, AUTHENTICATED)),
-    "prometheus-token": User(name="prometheus", groups=(MASTERS, AUTHENTICATED)),
-    "stranger-token": User(name="stranger", groups=(AUTHENTICATED,)),
+    "operator-token": User(name="operator", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP)),
+    "prometheus-token": User(name="prometheus", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP)),
+    "stranger-token": User(name="stranger", groups=(AUTHENTICATED_GROUP,)),
 }
 
 

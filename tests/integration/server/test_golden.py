@@ -16,7 +16,7 @@ from replay import encode_body, learn, masked, parse_body, translated
 
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
-from quarterdeck.server.authentication.user import ANONYMOUS, LOCAL, User
+from quarterdeck.server.authentication.user import ANONYMOUS_USER, LOCAL_USER, User
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.wire.status import Unauthorized
 
@@ -36,9 +36,9 @@ class RecordedIdentities:
     def authenticate(self, request: http.Request) -> User | None:
         match request.headers.get("x-identity"):
             case None:
-                return LOCAL
+                return LOCAL_USER
             case "anonymous":
-                return ANONYMOUS
+                return ANONYMOUS_USER
             case "bad token":
                 raise Unauthorized
             case _:

@@ -17,7 +17,7 @@ from webhook_server import WebhookServer, webhook_server
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
 from quarterdeck.server.authentication.bearer_token import BearerTokens
-from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.server.options import ServerOptions
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "auth-v1.32.4.jsonl"
@@ -25,10 +25,10 @@ NOT_YET = GOLDEN.with_name("auth-not-yet.txt")
 """Titles that do not pass yet: `title: reason` a line."""
 HEADERS = ("Content-Type", "Warning")
 TOKENS = {
-    "admin-token": User(name="admin", uid="u-admin", groups=(MASTERS, AUTHENTICATED)),
-    "alice-token": User(name="alice", uid="u-alice", groups=("devs", AUTHENTICATED)),
-    "bob-token": User(name="bob", uid="u-bob", groups=(AUTHENTICATED,)),
-    "carol-token": User(name="carol", uid="u-carol", groups=("ops", AUTHENTICATED)),
+    "admin-token": User(name="admin", uid="u-admin", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP)),
+    "alice-token": User(name="alice", uid="u-alice", groups=("devs", AUTHENTICATED_GROUP)),
+    "bob-token": User(name="bob", uid="u-bob", groups=(AUTHENTICATED_GROUP,)),
+    "carol-token": User(name="carol", uid="u-carol", groups=("ops", AUTHENTICATED_GROUP)),
 }
 PAIRS = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from quarterdeck.kit import http
-from quarterdeck.server.authentication.user import ANONYMOUS, User
+from quarterdeck.server.authentication.user import ANONYMOUS_USER, User
 
 
 class Authenticator(Protocol):
@@ -29,4 +29,4 @@ def authenticate(request: http.Request, authenticators: Sequence[Authenticator])
         user = authenticator.authenticate(request)
         if user is not None:
             return user
-    return ANONYMOUS
+    return ANONYMOUS_USER

@@ -1,7 +1,7 @@
 """The user of the plain HTTP port."""
 
 from quarterdeck.kit import http
-from quarterdeck.server.authentication.user import LOCAL, User
+from quarterdeck.server.authentication.user import LOCAL_USER, User
 
 
 class PlainPort:
@@ -9,4 +9,4 @@ class PlainPort:
 
     def authenticate(self, request: http.Request) -> User | None:
         """Everybody who comes without TLS and without a token."""
-        return None if request.peer.secure else LOCAL
+        return None if request.peer.secure else LOCAL_USER

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-MASTERS = "system:masters"
-AUTHENTICATED = "system:authenticated"
-SERVICE_ACCOUNTS = "system:serviceaccounts"
+MASTERS_GROUP = "system:masters"
+AUTHENTICATED_GROUP = "system:authenticated"
+SERVICE_ACCOUNTS_GROUP = "system:serviceaccounts"
 """Every service account is in it."""
 
 
@@ -30,6 +30,6 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
         return info
 
 
-ANONYMOUS = User(name="system:anonymous", groups=("system:unauthenticated",))
-LOCAL = User(name="quarterdeck:local", groups=(MASTERS, AUTHENTICATED))
+ANONYMOUS_USER = User(name="system:anonymous", groups=("system:unauthenticated",))
+LOCAL_USER = User(name="quarterdeck:local", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
 """Whoever reaches the plain port, which listens on loopback only and on request only."""

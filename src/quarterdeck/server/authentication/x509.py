@@ -5,7 +5,7 @@ import hashlib
 
 from quarterdeck.kit import http
 from quarterdeck.server.authentication.certificate import CertificateError, parse_subject
-from quarterdeck.server.authentication.user import AUTHENTICATED, User
+from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, User
 from quarterdeck.wire.status import Unauthorized
 
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"
@@ -28,5 +28,7 @@ def _build_user(der: bytes) -> User:
         raise Unauthorized from error
     digest = hashlib.sha256(der).hexdigest()
     return User(
-        name=name, groups=(*groups, AUTHENTICATED), extra={_CREDENTIAL: (f"X509SHA256={digest}",)}
+        name=name,
+        groups=(*groups, AUTHENTICATED_GROUP),
+        extra={_CREDENTIAL: (f"X509SHA256={digest}",)},
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from quarterdeck.kit.clock import Clock
 
-_TIDY = 64
+_MIN_CANCELLED = 64
 
 
 class Timer:
@@ -84,7 +84,7 @@ class Timers:
     def _on_cancel(self) -> None:
         """Remove cancelled timers before they outnumber the others."""
         self._cancelled += 1
-        if self._cancelled > _TIDY and self._cancelled * 2 > len(self._heap):
+        if self._cancelled > _MIN_CANCELLED and self._cancelled * 2 > len(self._heap):
             self._heap = [each for each in self._heap if not each[2].is_cancelled]
             heapq.heapify(self._heap)
             self._cancelled = 0

@@ -13,8 +13,8 @@ from quarterdeck.kit import rfc3339
 from quarterdeck.meta.field import quote
 from quarterdeck.server.registry.resource import Object, Resource
 
-APPROVAL = "api-approved.kubernetes.io"
-_APPROVAL_SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
+APPROVAL_ANNOTATION = "api-approved.kubernetes.io"
+_APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 Approval = tuple[str, str]
 """A state (`Approved`, `Bypassed`, `Missing`, `Invalid`) and its sentence."""
@@ -43,7 +43,7 @@ class TakenNames(msgspec.Struct, frozen=True, kw_only=True):
         return cls(resources=frozenset(names), kinds=frozenset(kinds))
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class AcceptedNames(msgspec.Struct, frozen=True, kw_only=True):
     """Which names were accepted, and why not the others."""
 
     names: dict[str, Any]
@@ -58,7 +58,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def accept_names(
     requested: Mapping[str, Any], before: Mapping[str, Any], taken: TakenNames
-) -> Verdict:
+) -> AcceptedNames:
     """Accept what is free or was accepted before; names without a value are left out."""
     names = dict(before)
     reason, message = "NoConflicts", "no conflicts found"
@@ -82,7 +82,7 @@ def accept_names(
         names["categories"] = requested["categories"]
     names.setdefault("plural", "")
     names.setdefault("kind", "")
-    return Verdict(names=names, reason=reason, message=message)
+    return AcceptedNames(names=names, reason=reason, message=message)
 
 
 def _find_conflicts(wanted: Any, before: Any, pool: frozenset[str]) -> list[str]:
@@ -165,16 +165,18 @@ def get_approval(definition: Object) -> Approval | None:
     """Return the state of approval of a definition in a protected group; none for other groups."""
     if not is_protected((definition.get("spec") or {}).get("group") or ""):
         return None
-    text = ((definition.get("metadata") or {}).get("annotations") or {}).get(APPROVAL) or ""
+    text = ((definition.get("metadata") or {}).get("annotations") or {}).get(
+        APPROVAL_ANNOTATION
+    ) or ""
     if not text:
-        missing = f"protected groups must have approval annotation {quote(APPROVAL)}"
-        return "Missing", f"{missing}, {_APPROVAL_SEE}"
+        missing = f"protected groups must have approval annotation {quote(APPROVAL_ANNOTATION)}"
+        return "Missing", f"{missing}, {_APPROVAL_LINK}"
     if text.startswith("unapproved"):
         return "Bypassed", f"not approved: {quote(text)}"
     if "://" in text and text.partition("://")[2]:
         return "Approved", f"approved in {text}"
     return (
         "Invalid",
-        f"protected groups must have approval annotation {quote(APPROVAL)} with either a URL or a"
-        f' reason starting with "unapproved", {_APPROVAL_SEE}',
+        f"protected groups must have approval annotation {quote(APPROVAL_ANNOTATION)} with either a"
+        f' URL or a reason starting with "unapproved", {_APPROVAL_LINK}',
     )

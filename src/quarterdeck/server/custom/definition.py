@@ -16,7 +16,7 @@ from quarterdeck.server.registry.resource import (
     STATUS,
     Column,
     Context,
-    Normalised,
+    NormalizedObject,
     Object,
     Resource,
     Scale,
@@ -25,10 +25,10 @@ from quarterdeck.server.registry.resource import (
 from quarterdeck.wire.status import BadRequest
 
 KIND = GVK("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 """Keeps a definition until the last of its objects is gone."""
 
-_CREATED = Column(
+_CREATED_COLUMN = Column(
     name="Created At",
     type="date",
     description=(
@@ -96,7 +96,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     # shape ---------------------------------------------------------------------------------------
 
-    def normalise(self, value: Object) -> Normalised:
+    def normalise(self, value: Object) -> NormalizedObject:
         """Bring a body into the shape of the kind.
 
         Raises:
@@ -108,7 +108,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             raise BadRequest(
                 f'{KIND.kind} in version "v1" cannot be handled as a {KIND.kind}: {decoded.error}'
             )
-        return Normalised(decoded.object, tuple(unknown))
+        return NormalizedObject(decoded.object, tuple(unknown))
 
     def default(self, value: Object) -> None:
         """Names from the kind, conversion from nothing."""
@@ -191,8 +191,8 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def begin_delete(self, value: Object, context: Context) -> bool:
         """The objects go first: a finalizer waits for them, a condition says so."""
         finalizers = value["metadata"].setdefault("finalizers", [])
-        if CLEANUP not in finalizers:
-            finalizers.append(CLEANUP)
+        if CLEANUP_FINALIZER not in finalizers:
+            finalizers.append(CLEANUP_FINALIZER)
         status = value.setdefault(STATUS, {})
         conditions = status.get("conditions") or []
         text = (
@@ -221,7 +221,7 @@ class DefinitionStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def columns(self) -> Sequence[Column]:
         """Name and time of creation."""
-        return (NAME, _CREATED)
+        return (NAME, _CREATED_COLUMN)
 
     def build_cells(self, value: Object, now: datetime) -> Sequence[object]:
         """Build the time is printed in full."""

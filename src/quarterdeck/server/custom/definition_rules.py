@@ -222,12 +222,12 @@ def _validate_status(definition: Object) -> Iterator[FieldError]:
 
 def _validate_approval(definition: Object) -> Iterator[FieldError]:
     state, text = accepted_names.get_approval(definition) or ("Approved", "")
-    path = f"metadata.annotations[{accepted_names.APPROVAL}]"
+    path = f"metadata.annotations[{accepted_names.APPROVAL_ANNOTATION}]"
     if state == "Missing":
         yield required(path, text)
     elif state == "Invalid":
         annotations = (definition.get("metadata") or {}).get("annotations") or {}
-        yield invalid(path, annotations.get(accepted_names.APPROVAL), text)
+        yield invalid(path, annotations.get(accepted_names.APPROVAL_ANNOTATION), text)
 
 
 def _is_approval_changed(definition: Object, old: Object) -> bool:

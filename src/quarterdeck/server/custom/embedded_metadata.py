@@ -19,7 +19,7 @@ _NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _TYPE = "#meta/v1.ObjectMeta"
 
 
-class BadMetadata(ValueError):
+class InvalidMetadata(ValueError):
     """Raised when a member of metadata has a wrong type; the text is Go's."""
 
 
@@ -34,7 +34,7 @@ def coerce_metadata(value: Object, path: str = "") -> list[str]:
         return []
     decoded = builtins.decode_type(metadata, _NAME)
     if decoded.error is not None:
-        raise BadMetadata(decoded.error)
+        raise InvalidMetadata(decoded.error)
     shaped = decoded.object
     if shaped.get("creationTimestamp") is None:
         shaped.pop("creationTimestamp", None)

@@ -9,7 +9,7 @@ events.
 from collections.abc import Callable, Sequence
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.custom.definition import CLEANUP, KIND, build_bundle_name
+from quarterdeck.server.custom.definition import CLEANUP_FINALIZER, KIND, build_bundle_name
 from quarterdeck.server.registry import deletion
 from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.registry import Registry
@@ -19,7 +19,7 @@ from quarterdeck.storage.errors import StorageError
 from quarterdeck.wire.query import DeleteOptions
 
 DEFINITIONS = f"customresourcedefinitions.{KIND.group}"
-PAGE = 500
+PAGE_SIZE = 500
 
 Cursor = tuple[str, str]
 
@@ -58,7 +58,9 @@ class DefinitionFinalizer:
     def _track_terminating(self, entry: Entry) -> bool:
         definition = kit_json.decode(entry.value)
         metadata = definition["metadata"]
-        if not metadata.get("deletionTimestamp") or CLEANUP not in metadata.get("finalizers", ()):
+        if not metadata.get("deletionTimestamp") or CLEANUP_FINALIZER not in metadata.get(
+            "finalizers", ()
+        ):
             return False
         self._going.setdefault(entry.key.name, None)
         return True
@@ -72,7 +74,7 @@ class DefinitionFinalizer:
                 return
             wrote = False
             while not wrote:
-                page = list(snapshot.range(name, after=self._going[name], limit=PAGE))
+                page = list(snapshot.range(name, after=self._going[name], limit=PAGE_SIZE))
                 if not page:
                     return
                 self._going[name] = (page[-1].key.namespace, page[-1].key.name)
@@ -106,7 +108,7 @@ class DefinitionFinalizer:
             return
         definition: Object = kit_json.decode(entry.value)
         metadata = definition["metadata"]
-        others = [each for each in metadata.get("finalizers") or () if each != CLEANUP]
+        others = [each for each in metadata.get("finalizers") or () if each != CLEANUP_FINALIZER]
         if others == metadata.get("finalizers"):
             return
         if others:

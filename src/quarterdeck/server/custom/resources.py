@@ -25,7 +25,7 @@ from quarterdeck.server.registry.resource import (
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """In the order discovery has them for custom resources."""
 _SCALE = GVK("autoscaling", "v1", "Scale")
-_PART_VERBS = ("get", "patch", "update")
+_SUBRESOURCE_VERBS = ("get", "patch", "update")
 
 
 def build_custom_resources(definition: Object) -> Sequence[Resource]:
@@ -133,9 +133,9 @@ def _build_subresources(version: Mapping[str, Any], gvk: GVK) -> dict[str, Subre
     declared: Mapping[str, Any] = version.get("subresources") or {}
     found: dict[str, Subresource] = {}
     if declared.get("status") is not None:
-        found[STATUS] = Subresource(name=STATUS, verbs=_PART_VERBS, gvk=gvk)
+        found[STATUS] = Subresource(name=STATUS, verbs=_SUBRESOURCE_VERBS, gvk=gvk)
     if declared.get("scale") is not None:
-        found[SCALE] = Subresource(name=SCALE, verbs=_PART_VERBS, gvk=_SCALE)
+        found[SCALE] = Subresource(name=SCALE, verbs=_SUBRESOURCE_VERBS, gvk=_SCALE)
     return found
 
 

@@ -25,10 +25,10 @@ def validate_expressions(document: Mapping[str, Any], path: str) -> list[FieldEr
 
 def compile_expressions(node: Node) -> Expressions | None:
     """The rules of a schema, ready to be asked; none if it has none."""
-    return CompiledLater(node) if has_rules(node) else None
+    return LazyExpressions(node) if has_rules(node) else None
 
 
-class CompiledLater:
+class LazyExpressions:
     """Rules that are compiled when the first object asks for them: a start compiles none.
 
     A stored definition whose rules do not compile any more is served without them: its objects

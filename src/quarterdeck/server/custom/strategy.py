@@ -20,7 +20,7 @@ from quarterdeck.server.registry.resource import (
     STATUS,
     Column,
     Context,
-    Normalised,
+    NormalizedObject,
     Object,
     Scale,
 )
@@ -72,7 +72,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     # shape ---------------------------------------------------------------------------------------
 
-    def normalise(self, value: Object) -> Normalised:
+    def normalise(self, value: Object) -> NormalizedObject:
         """Prune, and bring metadata into shape.
 
         Raises:
@@ -84,12 +84,12 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             if self.has_embedded:
                 for path, part in embedded_metadata.find_embedded(self.schema.node, value):
                     unknown += embedded_metadata.coerce_metadata(part, path)
-        except embedded_metadata.BadMetadata as error:
+        except embedded_metadata.InvalidMetadata as error:
             version = self.api_version.rpartition("/")[2]
             raise BadRequest(
                 f'{self.kind} in version "{version}" cannot be handled as a {self.kind}: {error}'
             ) from error
-        return Normalised(value, tuple(sorted(unknown)) if unknown else ())
+        return NormalizedObject(value, tuple(sorted(unknown)) if unknown else ())
 
     def default(self, value: Object) -> None:
         """Fill in the schema's defaults."""

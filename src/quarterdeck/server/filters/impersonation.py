@@ -6,7 +6,7 @@ Ignoring these headers would let a caller who asks for fewer rights act with all
 from urllib.parse import unquote
 
 from quarterdeck.kit import http
-from quarterdeck.server.authentication.user import ANONYMOUS, AUTHENTICATED, User
+from quarterdeck.server.authentication.user import ANONYMOUS_USER, AUTHENTICATED_GROUP, User
 from quarterdeck.server.authorization.authorizer import Attributes, Authorizer, check_authorized
 from quarterdeck.wire.status import BadRequest
 
@@ -38,8 +38,8 @@ def impersonate(request: http.Request, user: User, authorizer: Authorizer) -> Us
             raise BadRequest("requested impersonation without impersonating a user")
         return user
     _check(user, authorizer, name=name, groups=groups, uid=uid, extra=extra)
-    if name == ANONYMOUS.name:
-        return ANONYMOUS
+    if name == ANONYMOUS_USER.name:
+        return ANONYMOUS_USER
     return User(name=name, uid=uid, groups=_complete_groups(name, groups), extra=extra)
 
 
@@ -82,6 +82,6 @@ def _complete_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
     if not groups and name.startswith(_ACCOUNT) and name.count(":") == 3:
         namespace = name.split(":")[2]
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-    if "system:unauthenticated" in groups or AUTHENTICATED in groups:
+    if "system:unauthenticated" in groups or AUTHENTICATED_GROUP in groups:
         return groups
-    return (*groups, AUTHENTICATED)
+    return (*groups, AUTHENTICATED_GROUP)

@@ -12,7 +12,7 @@ from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
-from quarterdeck.server.write.options import parse_field_validation, parse_intent
+from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire.query import PatchOptions
 from quarterdeck.wire.status import BadRequest, Invalid
 
@@ -22,13 +22,15 @@ async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> 
     if not options.field_manager:
         problem = required("fieldManager", "is required for apply patch")
         raise Invalid.of("PatchOptions", "", [problem], group="meta.k8s.io")
-    intent = parse_intent(call, options, "PatchOptions", subresource=call.path.subresource)
+    write_options = parse_write_options(
+        call, options, "PatchOptions", subresource=call.path.subresource
+    )
     validation = parse_field_validation(options, "PatchOptions")
     config = read_config(call, body)
 
     def merge(live: Object | None) -> Object:
         value = field_managers.apply_configuration(
-            core, call, config, live, manager=intent.manager, force=bool(options.force)
+            core, call, config, live, manager=write_options.manager, force=bool(options.force)
         )
         shaped = decoder.shape_object(call, value, call.resource.gvk, field_validation=validation)
         check_name(call, shaped["metadata"])
@@ -36,11 +38,11 @@ async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> 
         return shaped
 
     if core.store.get_pending(call.key) is not None or call.path.subresource:
-        written = await write.update(core, call, merge, intent, track=False)
+        written = await write.update(core, call, merge, write_options, track=False)
     else:
         check_authorized(core.authorizer, call.user, update.build_create_attributes(call))
         _check_absent(call, config)
-        written = await write.create(core, call, merge(None), intent, track=False)
+        written = await write.create(core, call, merge(None), write_options, track=False)
     return create.build_response(core, call, written)
 
 

@@ -5,22 +5,22 @@ from quarterdeck.server.core import Core
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import responses
-from quarterdeck.server.write.options import parse_field_validation, parse_intent
+from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire.query import CreateOptions
 
 
 async def handle(core: Core, call: Call) -> responses.Response:
     """Read, check and store an object; 201 with the object as it is stored."""
     options = CreateOptions.parse(call.request.query)
-    intent = parse_intent(call, options, "CreateOptions")
+    write_options = parse_write_options(call, options, "CreateOptions")
     validation = parse_field_validation(options, "CreateOptions")
     body = await decoder.read_body(call, core.options.max_body_bytes)
     value = decoder.decode_object(call, body, call.resource.gvk, validation)
-    written = await write.create(core, call, value, intent)
+    written = await write.create(core, call, value, write_options)
     return build_response(core, call, written)
 
 
-def build_response(core: Core, call: Call, written: write.Written) -> responses.Response:
+def build_response(core: Core, call: Call, written: write.WriteResult) -> responses.Response:
     """Build the answer to a write: 201 for a new object, 200 for a changed one."""
     status = 201 if written.created else 200
     if written.body is not None:

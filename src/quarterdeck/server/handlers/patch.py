@@ -16,7 +16,7 @@ from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
-from quarterdeck.server.write.options import parse_field_validation, parse_intent
+from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire import json_patch, merge_patch
 from quarterdeck.wire.media import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions
@@ -42,14 +42,16 @@ async def handle(core: Core, call: Call) -> responses.Response:
         from quarterdeck.server.handlers import apply
 
         return await apply.handle(core, call, body, options)
-    intent = parse_intent(call, options, "PatchOptions", subresource=call.path.subresource)
+    write_options = parse_write_options(
+        call, options, "PatchOptions", subresource=call.path.subresource
+    )
     validation = parse_field_validation(options, "PatchOptions")
     patch = read_patch(core, call, body, media)
 
     def change(old: Object) -> Object:
         return shape_patched(call, patch(copy_object(old)), validation)
 
-    return create.build_response(core, call, await write.update(core, call, change, intent))
+    return create.build_response(core, call, await write.update(core, call, change, write_options))
 
 
 def list_media_types(call: Call) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
-from quarterdeck.server.write.options import parse_field_validation, parse_intent
+from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import BadRequest, Invalid, Unauthorized
 
@@ -31,14 +31,14 @@ Review = Callable[[Core, Call, Object], None]
 async def handle(core: Core, call: Call) -> responses.Response:
     """Answer a review; 201 with its status filled in."""
     options = CreateOptions.parse(call.request.query)
-    intent = parse_intent(call, options, "CreateOptions")
+    write_options = parse_write_options(call, options, "CreateOptions")
     validation = parse_field_validation(options, "CreateOptions")
     body = await decoder.read_body(call, core.options.max_body_bytes)
     value = decoder.decode_object(call, body, call.resource.gvk, validation)
     if call.resource.namespaced:
         check_namespace(call, value["metadata"])
     value.pop("status", None)
-    value = field_managers.track_fields(core, call, value, None, manager=intent.manager)
+    value = field_managers.track_fields(core, call, value, None, manager=write_options.manager)
     value["metadata"].setdefault("creationTimestamp", None)
     _REVIEWS[call.resource.kind](core, call, value)
     return responses.build_object(core, call, value, 201)

@@ -17,7 +17,7 @@ from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.request.object_key import check_name
 from quarterdeck.server.response import responses
 from quarterdeck.server.response.forms import build_partial
-from quarterdeck.server.write.options import parse_intent
+from quarterdeck.server.write.options import parse_write_options
 from quarterdeck.wire.media import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions, UpdateOptions
 from quarterdeck.wire.status import BadRequest, Invalid, NotFound
@@ -43,10 +43,12 @@ async def get(core: Core, call: Call) -> responses.Response:
 async def update(core: Core, call: Call) -> responses.Response:
     """PUT of a scale."""
     options = UpdateOptions.parse(call.request.query)
-    intent = parse_intent(call, options, "UpdateOptions", subresource=SCALE)
+    write_options = parse_write_options(call, options, "UpdateOptions", subresource=SCALE)
     body = await decoder.read_body(call, core.options.max_body_bytes)
     scale = decoder.decode_document(body, decoder.get_content_type(call))
-    written = await write.update(core, call, lambda old: _apply_scale(call, old, scale), intent)
+    written = await write.update(
+        core, call, lambda old: _apply_scale(call, old, scale), write_options
+    )
     return _answer(core, call, to_scale(call, written.value))
 
 
@@ -56,13 +58,13 @@ async def patch(core: Core, call: Call) -> responses.Response:
     media = decoder.get_content_type(call)
     if media not in patching.list_media_types(call) or media == APPLY_PATCH:
         raise decoder.build_unsupported(*patching.list_media_types(call))
-    intent = parse_intent(call, options, "PatchOptions", subresource=SCALE)
+    write_options = parse_write_options(call, options, "PatchOptions", subresource=SCALE)
     body = await decoder.read_body(call, core.options.max_body_bytes)
     if media == STRATEGIC_MERGE_PATCH:
         media = MERGE_PATCH  # a Scale has no lists, so the two are the same
     apply = patching.read_patch(core, call, body, media)
     written = await write.update(
-        core, call, lambda old: _apply_scale(call, old, apply(to_scale(call, old))), intent
+        core, call, lambda old: _apply_scale(call, old, apply(to_scale(call, old))), write_options
     )
     return _answer(core, call, to_scale(call, written.value))
 

@@ -21,7 +21,7 @@ from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
-from quarterdeck.server.write.options import parse_field_validation, parse_intent
+from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.storage import StoreKey
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import BadRequest, Conflict, Invalid, NotFound
@@ -37,7 +37,7 @@ _BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 async def handle(core: Core, call: Call) -> responses.Response:
     """Issue a token; 201 with the request and the token in its status."""
     options = CreateOptions.parse(call.request.query)
-    intent = parse_intent(call, options, "CreateOptions", subresource=TOKEN)
+    write_options = parse_write_options(call, options, "CreateOptions", subresource=TOKEN)
     validation = parse_field_validation(options, "CreateOptions")
     asked = msgspec.structs.replace(call, resource=_build_resource())
     body = await decoder.read_body(call, core.options.max_body_bytes)
@@ -47,7 +47,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     check_name(call, metadata)
     check_namespace(call, metadata)
     value.pop("status", None)
-    value = field_managers.track_fields(core, asked, value, None, manager=intent.manager)
+    value = field_managers.track_fields(core, asked, value, None, manager=write_options.manager)
     value["metadata"]["creationTimestamp"] = format_time(core.clock.now())
     spec = value.setdefault("spec", {})
     spec["audiences"] = spec.get("audiences") or list(AUDIENCES)

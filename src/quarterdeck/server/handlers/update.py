@@ -9,14 +9,16 @@ from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_name, check_namespace
 from quarterdeck.server.response import responses
-from quarterdeck.server.write.options import parse_field_validation, parse_intent
+from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire.query import UpdateOptions
 
 
 async def handle(core: Core, call: Call) -> responses.Response:
     """Replace an object; some kinds are created where they are absent."""
     options = UpdateOptions.parse(call.request.query)
-    intent = parse_intent(call, options, "UpdateOptions", subresource=call.path.subresource)
+    write_options = parse_write_options(
+        call, options, "UpdateOptions", subresource=call.path.subresource
+    )
     validation = parse_field_validation(options, "UpdateOptions")
     body = await decoder.read_body(call, core.options.max_body_bytes)
 
@@ -30,11 +32,11 @@ async def handle(core: Core, call: Call) -> responses.Response:
     if core.store.get_pending(call.key) is None and _may_create(call):
         check_authorized(core.authorizer, call.user, build_create_attributes(call))
         value["metadata"].pop("resourceVersion", None)
-        written = await write.create(core, call, value, intent)
+        written = await write.create(core, call, value, write_options)
     else:
         ready: list[Object] = [value]
         written = await write.update(
-            core, call, lambda _old: ready.pop() if ready else read(), intent
+            core, call, lambda _old: ready.pop() if ready else read(), write_options
         )
     return create.build_response(core, call, written)
 

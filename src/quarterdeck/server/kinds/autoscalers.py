@@ -260,8 +260,8 @@ def _build_budget_cells(value: Object, now: datetime) -> Sequence[object]:
 
 DISRUPTION_BUDGET = Rules(
     validate=_validate_budget,
-    counted=("spec",),
-    unconditional_update=False,
+    generation_fields=("spec",),
+    allows_unconditional_update=False,
     columns=(
         NAME,
         build_column("Min Available"),

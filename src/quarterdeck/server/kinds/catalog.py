@@ -44,10 +44,10 @@ _RULES: dict[tuple[str, str], str] = {
     ("networking.k8s.io/v1", "NetworkPolicy"): "networking.NETWORK_POLICY",
     ("discovery.k8s.io/v1", "EndpointSlice"): "services.ENDPOINT_SLICE",
     ("storage.k8s.io/v1", "StorageClass"): "volumes.STORAGE_CLASS",
-    ("storage.k8s.io/v1", "CSIDriver"): "strategy.STRICT",
-    ("storage.k8s.io/v1", "CSINode"): "strategy.STRICT",
-    ("storage.k8s.io/v1", "CSIStorageCapacity"): "strategy.STRICT",
-    ("storage.k8s.io/v1", "VolumeAttachment"): "strategy.STRICT",
+    ("storage.k8s.io/v1", "CSIDriver"): "strategy.CONDITIONAL_UPDATE_RULES",
+    ("storage.k8s.io/v1", "CSINode"): "strategy.CONDITIONAL_UPDATE_RULES",
+    ("storage.k8s.io/v1", "CSIStorageCapacity"): "strategy.CONDITIONAL_UPDATE_RULES",
+    ("storage.k8s.io/v1", "VolumeAttachment"): "strategy.CONDITIONAL_UPDATE_RULES",
     ("scheduling.k8s.io/v1", "PriorityClass"): "cluster.PRIORITY_CLASS",
     ("node.k8s.io/v1", "RuntimeClass"): "cluster.RUNTIME_CLASS",
     ("coordination.k8s.io/v1", "Lease"): "cluster.LEASE",
@@ -68,10 +68,10 @@ _RULES: dict[tuple[str, str], str] = {
     ("certificates.k8s.io/v1", "CertificateSigningRequest"): "registrations.CERTIFICATE_REQUEST",
 }
 
-_STORAGE = {"events.events.k8s.io": "events"}
+_SHARED_STORAGE = {"events.events.k8s.io": "events"}
 """Resources of two groups that are the same objects."""
 _NOT_STORED = frozenset({"bindings", "componentstatuses"})
-_ELSEWHERE = frozenset({"customresourcedefinitions"})
+_OTHER_PACKAGES = frozenset({"customresourcedefinitions"})
 """Registered by `server.custom`."""
 
 
@@ -79,13 +79,13 @@ def build_builtin_resources() -> Iterator[Resource]:
     """Build the resources of all stored built-in kinds."""
     for declared in builtins.list_resources():
         name = declared.gvr.resource
-        if "list" in declared.verbs and name not in _NOT_STORED | _ELSEWHERE:
+        if "list" in declared.verbs and name not in _NOT_STORED | _OTHER_PACKAGES:
             yield _build_resource(declared)
 
 
 def find_rules(gvk: GVK) -> str:
     """Find where the rules of a kind are: module and name."""
-    return _RULES.get((gvk.api_version, gvk.kind), "strategy.ORDINARY")
+    return _RULES.get((gvk.api_version, gvk.kind), "strategy.DEFAULT_RULES")
 
 
 def _build_resource(declared: builtins.Resource) -> Resource:
@@ -106,5 +106,5 @@ def _build_resource(declared: builtins.Resource) -> Resource:
         categories=declared.categories,
         verbs=declared.verbs,
         subresources=parts,
-        storage=_STORAGE.get(declared.gvr.group_resource, ""),
+        storage=_SHARED_STORAGE.get(declared.gvr.group_resource, ""),
     )

@@ -63,7 +63,7 @@ NAMESPACE = Rules(
     prepare_create=_prepare_namespace,
     prepare_update=_update_namespace,
     name="label",
-    status_may_label=True,
+    status_updates_labels=True,
     selectable={"status.phase": ""},
     columns=(NAME, build_column("Status", text="The status of the namespace"), AGE),
     cells=_build_namespace_cells,
@@ -164,7 +164,7 @@ NODE = Rules(
     validate=_validate_node,
     validate_change=_validate_node_update,
     keeps_status_on_create=True,
-    status_may_label=True,
+    status_updates_labels=True,
     selectable={"spec.unschedulable": "false"},
     columns=(
         NAME,
@@ -216,8 +216,8 @@ def _build_lease_cells(value: Object, now: datetime) -> Sequence[object]:
 
 LEASE = Rules(
     validate=_validate_lease,
-    unconditional_update=False,
-    create_on_update=True,
+    allows_unconditional_update=False,
+    allows_create_on_update=True,
     columns=(NAME, build_column("Holder"), AGE),
     cells=_build_lease_cells,
 )
@@ -267,7 +267,7 @@ PRIORITY_CLASS = Rules(
     default=_default_priority,
     validate=_validate_priority,
     validate_change=_validate_priority_update,
-    counted=("value", "globalDefault", "description", "preemptionPolicy"),
+    generation_fields=("value", "globalDefault", "description", "preemptionPolicy"),
     columns=(
         NAME,
         build_column("Value", "integer"),
@@ -305,7 +305,7 @@ def _is_more(amount: object, other: object) -> bool:
 
 LIMIT_RANGE = Rules(
     validate=_validate_limit,
-    create_on_update=True,
+    allows_create_on_update=True,
     columns=(NAME, build_column("Created At", "date")),
     cells=lambda value, now: (
         value["metadata"].get("name", ""),
@@ -323,8 +323,8 @@ def _build_runtime_class_cells(value: Object, now: datetime) -> Sequence[object]
 
 
 RUNTIME_CLASS = Rules(
-    unconditional_update=False,
-    create_on_update=True,
+    allows_unconditional_update=False,
+    allows_create_on_update=True,
     columns=(NAME, build_column("Handler"), AGE),
     cells=_build_runtime_class_cells,
 )

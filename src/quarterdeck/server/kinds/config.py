@@ -12,7 +12,7 @@ from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_
 from quarterdeck.server.registry.resource import Context, Object
 
 _SIZE_LIMIT = 1024 * 1024
-_FROZEN = "field is immutable when `immutable` is set"
+_IMMUTABLE_MESSAGE = "field is immutable when `immutable` is set"
 
 
 # config maps -------------------------------------------------------------------------------------
@@ -39,10 +39,10 @@ def _validate_frozen(value: Object, old: Object, members: Sequence[str]) -> Iter
     if not old.get("immutable"):
         return
     if not value.get("immutable"):
-        yield forbidden("immutable", _FROZEN)
+        yield forbidden("immutable", _IMMUTABLE_MESSAGE)
     for member in members:
         if get_mapping(value, member) != get_mapping(old, member):
-            yield forbidden(member, _FROZEN)
+            yield forbidden(member, _IMMUTABLE_MESSAGE)
 
 
 def _build_config_map_cells(value: Object, now: datetime) -> Sequence[object]:
@@ -62,7 +62,7 @@ CONFIG_MAP = Rules(
 
 # secrets -----------------------------------------------------------------------------------------
 
-_NEEDED: dict[str, tuple[str, ...]] = {
+_REQUIRED_KEYS: dict[str, tuple[str, ...]] = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
@@ -91,7 +91,7 @@ def _validate_secret(value: Object, context: Context) -> Iterator[FieldError]:
         size += len(data[key] or "") * 3 // 4
     if size > _SIZE_LIMIT:
         yield too_long("data", "", _SIZE_LIMIT)
-    for key in _NEEDED.get(kind, ()):
+    for key in _REQUIRED_KEYS.get(kind, ()):
         if key not in data:
             yield required(f"data[{key}]")
     if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():

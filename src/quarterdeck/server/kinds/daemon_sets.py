@@ -125,7 +125,7 @@ DAEMON_SET = Rules(
     validate=_validate_daemon_set,
     validate_change=lambda value, old, context: validate_selector_update(value, old),
     warn=find_template_warnings,
-    counted=("spec",),
+    generation_fields=("spec",),
     columns=(
         NAME,
         *map(_build_integer_column, ("Desired", "Current", "Ready", "Up-to-date", "Available")),

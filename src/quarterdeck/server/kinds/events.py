@@ -10,8 +10,8 @@ from quarterdeck.server.kinds.strategy import Rules, get_text
 from quarterdeck.server.registry.printer import build_column, build_wide_column, format_age
 from quarterdeck.server.registry.resource import Context, Object
 
-_NEW = "events.k8s.io/v1"
-_RENAMED = {
+_EVENTS_API_VERSION = "events.k8s.io/v1"
+_RENAMED_FIELDS = {
     "involvedObject": "regarding",
     "message": "note",
     "source": "deprecatedSource",
@@ -20,15 +20,23 @@ _RENAMED = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
-_BACK = {new: old for old, new in _RENAMED.items()}
-_REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_CORE_FIELDS = {new: old for old, new in _RENAMED_FIELDS.items()}
+_REFERENCE_FIELDS = (
+    "kind",
+    "namespace",
+    "name",
+    "uid",
+    "apiVersion",
+    "resourceVersion",
+    "fieldPath",
+)
 
 
 def to_core(value: Object) -> Object:
     """The stored form of an event of the newer group."""
-    if value.get("apiVersion") != _NEW:
+    if value.get("apiVersion") != _EVENTS_API_VERSION:
         return value
-    stored = {_BACK.get(name, name): member for name, member in value.items()}
+    stored = {_CORE_FIELDS.get(name, name): member for name, member in value.items()}
     stored["apiVersion"] = "v1"
     for member in ("reportingComponent", "reportingInstance"):
         stored.setdefault(member, "")
@@ -38,10 +46,10 @@ def to_core(value: Object) -> Object:
 
 def to_new(value: Object) -> Object:
     """The newer form of a stored event."""
-    if value.get("apiVersion") == _NEW:
+    if value.get("apiVersion") == _EVENTS_API_VERSION:
         return value
-    served = {_RENAMED.get(name, name): member for name, member in value.items()}
-    served["apiVersion"] = _NEW
+    served = {_RENAMED_FIELDS.get(name, name): member for name, member in value.items()}
+    served["apiVersion"] = _EVENTS_API_VERSION
     for member in ("reportingController", "reportingInstance"):
         if not served.get(member):
             served.pop(member, None)
@@ -103,7 +111,8 @@ def _format_source(event: Object) -> str:
 
 def _get_core_field_values(event: Object) -> Mapping[str, str]:
     values = {
-        f"involvedObject.{name}": get_text(event, f"involvedObject.{name}") for name in _REFERENCE
+        f"involvedObject.{name}": get_text(event, f"involvedObject.{name}")
+        for name in _REFERENCE_FIELDS
     }
     source = get_field(event, "source", "component") or event.get("reportingComponent") or ""
     return values | {
@@ -137,9 +146,9 @@ _COLUMNS = (
 
 CORE_EVENT = Rules(
     validate=_validate,
-    create_on_update=True,
+    allows_create_on_update=True,
     selectable=dict.fromkeys(
-        [f"involvedObject.{name}" for name in _REFERENCE]
+        [f"involvedObject.{name}" for name in _REFERENCE_FIELDS]
         + ["reason", "reportingComponent", "source", "type"],
         "",
     ),
@@ -149,12 +158,14 @@ CORE_EVENT = Rules(
 )
 NEW_EVENT = Rules(
     validate_new=_validate_new,
-    create_on_update=True,
+    allows_create_on_update=True,
     to_stored=to_core,
     to_served=to_new,
     converts=True,
     selectable=dict.fromkeys(
-        [f"regarding.{name}" for name in _REFERENCE] + ["reason", "reportingController", "type"], ""
+        [f"regarding.{name}" for name in _REFERENCE_FIELDS]
+        + ["reason", "reportingController", "type"],
+        "",
     ),
     field_values=_get_field_values,
     columns=_COLUMNS,

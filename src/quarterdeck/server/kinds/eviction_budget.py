@@ -7,16 +7,16 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.wire.label_selector import Selector, SelectorError
 from quarterdeck.wire.status import ApiError, Cause, Details, Forbidden, TooManyRequests
 
-_REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
+_REFUSAL_MESSAGE = "Cannot evict pod as it would violate the pod's disruption budget."
 _CAUSE = "DisruptionBudget"
 _RETRY_S = 10
-_GONE = ("Succeeded", "Failed", "Pending")
+_UNPROTECTED_PHASES = ("Succeeded", "Failed", "Pending")
 
 
 def is_protected(pod: Object) -> bool:
     """Whether budgets are asked about a pod at all: one that ends or never ran may go."""
     phase = (pod.get("status") or {}).get("phase")
-    return phase not in _GONE and not pod["metadata"].get("deletionTimestamp")
+    return phase not in _UNPROTECTED_PHASES and not pod["metadata"].get("deletionTimestamp")
 
 
 def find_budget(pod: Object, budgets: Iterable[Object]) -> Object | None:
@@ -91,7 +91,7 @@ def _build_refusal(text: str, *, retry_after_s: int = 0) -> TooManyRequests:
     details = Details(
         causes=(Cause(reason=_CAUSE, message=text),), retry_after_seconds=retry_after_s
     )
-    return TooManyRequests(_REFUSED, details=details, retry_after_s=retry_after_s or None)
+    return TooManyRequests(_REFUSAL_MESSAGE, details=details, retry_after_s=retry_after_s or None)
 
 
 def _set_exhausted(status: dict[str, Any], now: str) -> None:

@@ -27,8 +27,8 @@ from quarterdeck.server.registry.printer import (
 from quarterdeck.server.registry.resource import Context, Object
 
 _POLICIES = ("OnFailure", "Never")
-_UID = "batch.kubernetes.io/controller-uid"
-_NAME = "batch.kubernetes.io/job-name"
+_UID_LABEL = "batch.kubernetes.io/controller-uid"
+_NAME_LABEL = "batch.kubernetes.io/job-name"
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -67,14 +67,14 @@ def _prepare_create(value: Object, context: Context) -> None:
         suffix = "".join(context.random.choices(_ALPHABET, k=5))
         metadata["name"] = metadata["generateName"][:58] + suffix
     uid, name = metadata["uid"], metadata.get("name") or ""
-    own = {_UID: uid, _NAME: name, "controller-uid": uid, "job-name": name}
+    own = {_UID_LABEL: uid, _NAME_LABEL: name, "controller-uid": uid, "job-name": name}
     template = spec["template"].setdefault("metadata", {})
     template["labels"] = {**(template.get("labels") or {}), **own}
     metadata["labels"] = {**(metadata.get("labels") or {}), **own}
     if spec.get("selector") is None:
         spec["selector"] = {}
     selector = spec["selector"]
-    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _UID: uid}
+    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _UID_LABEL: uid}
 
 
 def validate_job_spec(spec: Object, path: str) -> Iterator[FieldError]:
@@ -132,12 +132,16 @@ def _validate_job_update(value: Object, old: Object, context: Context) -> Iterat
         yield invalid("spec.template", spec.get("template"), validators.IMMUTABLE)
 
 
-_PLACE = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
+_SCHEDULING_FIELDS = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
 """What may still change of a job that is suspended and never ran: where its pods go."""
 
 
 def _without_place(template: Object) -> Object:
-    spec = {key: each for key, each in get_mapping(template, "spec").items() if key not in _PLACE}
+    spec = {
+        key: each
+        for key, each in get_mapping(template, "spec").items()
+        if key not in _SCHEDULING_FIELDS
+    }
     return {"spec": spec}
 
 
@@ -191,7 +195,7 @@ JOB = Rules(
     prepare_create=_prepare_create,
     validate=_validate_job,
     validate_change=_validate_job_update,
-    counted=("spec",),
+    generation_fields=("spec",),
     selectable={"status.successful": "0"},
     field_values=lambda value: {
         "status.successful": str(get_field(value, "status", "succeeded") or 0)
@@ -309,7 +313,7 @@ CRON_JOB = Rules(
     default=_default_cron_job,
     validate=_validate_cron_job,
     validate_new=_validate_cron_job_name,
-    counted=("spec",),
+    generation_fields=("spec",),
     columns=(
         NAME,
         build_column("Schedule"),

@@ -16,7 +16,7 @@ from quarterdeck.server.registry.resource import Context, Object
 
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 _SHOWN_HOSTS = 3
-_NARROW = 16
+_HOSTS_WIDTH = 16
 
 
 # ingresses ---------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def _build_ingress_cells(value: Object, now: datetime) -> Sequence[object]:
         value["metadata"].get("name", ""),
         spec.get("ingressClassName") or NONE,
         _format_hosts(rules),
-        address if len(address) <= _NARROW else f"{address[: _NARROW - 3]}...",
+        address if len(address) <= _HOSTS_WIDTH else f"{address[: _HOSTS_WIDTH - 3]}...",
         "80, 443" if get_items(spec, "tls") else "80",
         format_creation_age(value, now),
     )
@@ -138,7 +138,7 @@ def _find_ingress_warnings(value: Object, old: Object | None, context: Context) 
 INGRESS = Rules(
     validate=_validate_ingress,
     warn=_find_ingress_warnings,
-    counted=("spec",),
+    generation_fields=("spec",),
     columns=(
         NAME,
         build_column("Class"),
@@ -187,7 +187,7 @@ INGRESS_CLASS = Rules(
         get_mapping(value, "spec").get("controller"),
         get_mapping(old, "spec").get("controller"),
     ),
-    counted=("spec",),
+    generation_fields=("spec",),
     columns=(NAME, build_column("Controller"), build_column("Parameters"), AGE),
     cells=_build_class_cells,
 )
@@ -261,7 +261,7 @@ def _build_policy_cells(value: Object, now: datetime) -> Sequence[object]:
 NETWORK_POLICY = Rules(
     default=_default_policy,
     validate=_validate_policy,
-    counted=("spec",),
+    generation_fields=("spec",),
     columns=(NAME, build_column("Pod-Selector"), AGE),
     cells=_build_policy_cells,
 )

@@ -12,7 +12,7 @@ from quarterdeck.server.kinds.pod_warnings import find_pod_warnings
 from quarterdeck.server.kinds.strategy import Rules, get_text
 from quarterdeck.server.registry.resource import Context, Object
 
-_FROZEN = (
+_FORBIDDEN_UPDATE_MESSAGE = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions"
     " to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it"
@@ -47,7 +47,7 @@ def _validate_update(pod: Object, old: Object, context: Context) -> Iterator[Fie
         yield forbidden("spec.tolerations", text)
     allowed = _with_allowed_changes(spec, before)
     if allowed != spec:
-        yield forbidden("spec", f"{_FROZEN}\n{diff_specs(before, spec)}")
+        yield forbidden("spec", f"{_FORBIDDEN_UPDATE_MESSAGE}\n{diff_specs(before, spec)}")
 
 
 def _is_superset_of_tolerations(new: Sequence[Any], old: Sequence[Any]) -> bool:
@@ -118,7 +118,7 @@ POD = Rules(
     validate=_validate,
     validate_change=_validate_update,
     warn=find_pod_warnings,
-    status_may_label=True,
+    status_updates_labels=True,
     selectable={**_SELECTABLE, "status.podIPs": ""},
     field_values=_get_field_values,
     columns=pod_table.COLUMNS,
@@ -133,7 +133,7 @@ def _default_template_object(value: Object) -> None:
 
 POD_TEMPLATE = Rules(
     default=_default_template_object,
-    counted=("template",),
+    generation_fields=("template",),
     validate=lambda value, context: validate_spec(
         get_mapping(value, "template", "spec"), "template.spec"
     ),

@@ -84,14 +84,14 @@ _ROLE_COLUMNS = (NAME, shown_column("Created At", "date", text=AGE_TEXT))
 ROLE = Rules(
     validate=_validate_role,
     name="path",
-    create_on_update=True,
+    allows_create_on_update=True,
     columns=_ROLE_COLUMNS,
     cells=_build_role_cells,
 )
 CLUSTER_ROLE = Rules(
     validate=_validate_cluster_role,
     name="path",
-    create_on_update=True,
+    allows_create_on_update=True,
     columns=_ROLE_COLUMNS,
     cells=_build_role_cells,
 )
@@ -204,7 +204,7 @@ ROLE_BINDING = Rules(
     validate=_validate_binding,
     validate_change=_validate_binding_update,
     name="path",
-    create_on_update=True,
+    allows_create_on_update=True,
     columns=_BINDING_COLUMNS,
     cells=_build_binding_cells,
 )
@@ -213,7 +213,7 @@ CLUSTER_ROLE_BINDING = Rules(
     validate=_validate_cluster_binding,
     validate_change=_validate_binding_update,
     name="path",
-    create_on_update=True,
+    allows_create_on_update=True,
     columns=_BINDING_COLUMNS,
     cells=_build_binding_cells,
 )

@@ -81,16 +81,16 @@ _COLUMNS = (NAME, build_column("Webhooks", "integer"), AGE)
 VALIDATING = Rules(
     default=_default_validating,
     validate=_validate,
-    counted=("webhooks",),
-    unconditional_update=False,
+    generation_fields=("webhooks",),
+    allows_unconditional_update=False,
     columns=_COLUMNS,
     cells=_build_cells,
 )
 MUTATING = Rules(
     default=_default_mutating,
     validate=_validate,
-    counted=("webhooks",),
-    unconditional_update=False,
+    generation_fields=("webhooks",),
+    allows_unconditional_update=False,
     columns=_COLUMNS,
     cells=_build_cells,
 )
@@ -112,8 +112,8 @@ def _default_policy(value: Object) -> None:
 
 POLICY = Rules(
     default=_default_policy,
-    counted=("spec",),
-    unconditional_update=False,
+    generation_fields=("spec",),
+    allows_unconditional_update=False,
     columns=(NAME, build_column("Validations", "integer"), build_column("ParamKind"), AGE),
     cells=_build_policy_cells,
 )
@@ -128,8 +128,8 @@ def _build_binding_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 POLICY_BINDING = Rules(
-    counted=("spec",),
-    unconditional_update=False,
+    generation_fields=("spec",),
+    allows_unconditional_update=False,
     columns=(NAME, build_column("PolicyName"), build_column("ParamRef"), AGE),
     cells=_build_binding_cells,
 )

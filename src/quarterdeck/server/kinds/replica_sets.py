@@ -71,7 +71,7 @@ REPLICA_SET = Rules(
     validate=_validate_replica_set,
     validate_change=lambda value, old, context: validate_selector_update(value, old),
     warn=find_template_warnings,
-    counted=("spec",),
+    generation_fields=("spec",),
     scales=True,
     scale_selector=format_scale_selector,
     selectable={"status.replicas": "0"},
@@ -112,7 +112,7 @@ def _build_controller_cells(value: Object, now: datetime) -> Sequence[object]:
 REPLICATION_CONTROLLER = Rules(
     default=_default_controller,
     validate=_validate_controller,
-    counted=("spec",),
+    generation_fields=("spec",),
     scales=True,
     scale_selector=lambda value: validators.format_selector(
         {"matchLabels": get_field(value, "spec", "selector")}

@@ -218,8 +218,8 @@ SERVICE = Rules(
     validate_change=_validate_update,
     prepare_update=_keep_addresses,
     name="label1035",
-    create_on_update=True,
-    status_may_label=True,
+    allows_create_on_update=True,
+    status_updates_labels=True,
     selectable={"spec.clusterIP": "", "spec.type": ""},
     columns=(
         NAME,
@@ -275,7 +275,7 @@ def _validate_endpoints(value: Object, context: Context) -> Iterator[FieldError]
 ENDPOINTS = Rules(
     default=_default_endpoints,
     validate=_validate_endpoints,
-    create_on_update=True,
+    allows_create_on_update=True,
     columns=(NAME, build_column("Endpoints"), AGE),
     cells=_build_endpoints_cells,
 )
@@ -318,7 +318,7 @@ ENDPOINT_SLICE = Rules(
     validate_change=lambda value, old, context: validators.validate_immutable(
         "addressType", value.get("addressType"), old.get("addressType")
     ),
-    counted=("endpoints", "ports", "addressType"),
+    generation_fields=("endpoints", "ports", "addressType"),
     columns=(
         NAME,
         build_column("AddressType"),

@@ -21,7 +21,7 @@ from quarterdeck.server.kinds.templates import (
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 
-_STATEFUL_CHANGEABLE = (
+_MUTABLE_FIELDS = (
     "replicas",
     "ordinals",
     "template",
@@ -83,12 +83,12 @@ def _validate_stateful_set_update(
     value: Object, old: Object, context: Context
 ) -> Iterator[FieldError]:
     spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
-    members = (spec.keys() | before.keys()) - set(_STATEFUL_CHANGEABLE)
+    members = (spec.keys() | before.keys()) - set(_MUTABLE_FIELDS)
     if any(spec.get(member) != before.get(member) for member in members):
-        listed = ", ".join(f"'{name}'" for name in _STATEFUL_CHANGEABLE[:-1])
+        listed = ", ".join(f"'{name}'" for name in _MUTABLE_FIELDS[:-1])
         text = (
             f"updates to statefulset spec for fields other than {listed} and"
-            f" '{_STATEFUL_CHANGEABLE[-1]}' are forbidden"
+            f" '{_MUTABLE_FIELDS[-1]}' are forbidden"
         )
         yield forbidden("spec", text)
 
@@ -111,7 +111,7 @@ STATEFUL_SET = Rules(
     validate=_validate_stateful_set,
     validate_change=_validate_stateful_set_update,
     warn=find_template_warnings,
-    counted=("spec",),
+    generation_fields=("spec",),
     scales=True,
     scale_selector=format_scale_selector,
     columns=(

@@ -16,10 +16,17 @@ from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.registry.printer import AGE, NAME, format_creation_age
-from quarterdeck.server.registry.resource import STATUS, Column, Context, Normalised, Object, Scale
+from quarterdeck.server.registry.resource import (
+    STATUS,
+    Column,
+    Context,
+    NormalizedObject,
+    Object,
+    Scale,
+)
 from quarterdeck.wire.status import BadRequest
 
-Problems = Iterable[FieldError]
+FieldErrors = Iterable[FieldError]
 Cells = Callable[[Object, datetime], Sequence[object]]
 
 
@@ -27,7 +34,7 @@ def do_nothing(*_: object) -> None:
     """Do nothing; the default of a kind without such a step."""
 
 
-def find_no_errors(*_: object) -> Problems:
+def find_no_errors(*_: object) -> FieldErrors:
     """Find no errors; the default of a kind without checks."""
     return ()
 
@@ -57,23 +64,23 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     default: Callable[[Object], None] = do_nothing
     prepare_create: Callable[[Object, Context], None] = do_nothing
     prepare_update: Callable[[Object, Object, Context], None] = do_nothing
-    validate: Callable[[Object, Context], Problems] = find_no_errors
+    validate: Callable[[Object, Context], FieldErrors] = find_no_errors
     """Asked of new objects and of changed ones."""
-    validate_new: Callable[[Object, Context], Problems] = find_no_errors
-    validate_change: Callable[[Object, Object, Context], Problems] = find_no_errors
+    validate_new: Callable[[Object, Context], FieldErrors] = find_no_errors
+    validate_change: Callable[[Object, Object, Context], FieldErrors] = find_no_errors
     """What may not change; asked on the main endpoint only."""
     warn: Callable[[Object, Object | None, Context], Sequence[str]] = find_no_warnings
 
     name: names.NameKind = "subdomain"
-    counted: tuple[str, ...] = ()
+    generation_fields: tuple[str, ...] = ()
     """The members whose change raises the generation; empty for kinds without generation."""
-    counts_annotations: bool = False
+    annotations_bump_generation: bool = False
     """Whether a change of annotations raises the generation too."""
-    unconditional_update: bool = True
-    create_on_update: bool = False
+    allows_unconditional_update: bool = True
+    allows_create_on_update: bool = False
     keeps_status_on_create: bool = False
     """Nodes and kinds without a status endpoint bring their own status."""
-    status_may_label: bool = False
+    status_updates_labels: bool = False
     """Whether writers of the status may change metadata along with it."""
 
     selectable: Mapping[str, str] = {}
@@ -93,8 +100,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     is_kept: Callable[[Object], bool] = lambda value: False
 
 
-ORDINARY = Rules()
-STRICT = Rules(unconditional_update=False)
+DEFAULT_RULES = Rules()
+CONDITIONAL_UPDATE_RULES = Rules(allows_unconditional_update=False)
 
 
 class BuiltinStrategy:
@@ -102,7 +109,7 @@ class BuiltinStrategy:
 
     __slots__ = ("_home", "_rules", "gvk", "has_status")
 
-    def __init__(self, gvk: GVK, home: str = "strategy.ORDINARY", *, has_status: bool) -> None:
+    def __init__(self, gvk: GVK, home: str = "strategy.DEFAULT_RULES", *, has_status: bool) -> None:
         self.gvk = gvk
         self.has_status = has_status
         self._home = home
@@ -123,17 +130,17 @@ class BuiltinStrategy:
     @property
     def has_generation(self) -> bool:
         """Kinds whose spec somebody follows count its changes."""
-        return bool(self.rules.counted)
+        return bool(self.rules.generation_fields)
 
     @property
     def allow_unconditional_update(self) -> bool:
         """Most built-in kinds may be replaced blindly."""
-        return self.rules.unconditional_update
+        return self.rules.allows_unconditional_update
 
     @property
     def allow_create_on_update(self) -> bool:
         """A few kinds may be created by PUT."""
-        return self.rules.create_on_update
+        return self.rules.allows_create_on_update
 
     @property
     def needs_type_meta(self) -> bool:
@@ -147,7 +154,7 @@ class BuiltinStrategy:
 
     # shape ---------------------------------------------------------------------------------------
 
-    def normalise(self, value: Object) -> Normalised:
+    def normalise(self, value: Object) -> NormalizedObject:
         """Take a body through the kind's type.
 
         Raises:
@@ -159,7 +166,9 @@ class BuiltinStrategy:
             raise BadRequest(
                 f'{kind} in version "{version}" cannot be handled as a {kind}: {decoded.error}'
             )
-        return Normalised(decoded.object, tuple(builtins.find_unknown_fields(value, self.gvk)))
+        return NormalizedObject(
+            decoded.object, tuple(builtins.find_unknown_fields(value, self.gvk))
+        )
 
     def default(self, value: Object) -> None:
         """Fill in the kind's defaults."""
@@ -198,7 +207,7 @@ class BuiltinStrategy:
                 value[member] = copy_value(old[member])
             else:
                 value.pop(member)
-        if not self.rules.status_may_label:
+        if not self.rules.status_updates_labels:
             if "labels" in old["metadata"]:
                 value["metadata"]["labels"] = dict(old["metadata"]["labels"])
             else:
@@ -219,11 +228,11 @@ class BuiltinStrategy:
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:
         """One of the counted members changed."""
-        if self.rules.counts_annotations and context.subresource != STATUS:
+        if self.rules.annotations_bump_generation and context.subresource != STATUS:
             before, after = (each["metadata"].get("annotations") or {} for each in (old, value))
             if before != after:
                 return True
-        return any(value.get(member) != old.get(member) for member in self.rules.counted)
+        return any(value.get(member) != old.get(member) for member in self.rules.generation_fields)
 
     def find_warnings(self, value: Object, old: Object | None, context: Context) -> Sequence[str]:
         """Find the warnings of the kind."""
@@ -238,7 +247,7 @@ class BuiltinStrategy:
         if not self.has_status:
             return ()
         if subresource == STATUS:
-            if self.rules.status_may_label:
+            if self.rules.status_updates_labels:
                 return (("spec",),)
             return (("spec",), ("metadata", "labels"))
         return ((STATUS,),)

@@ -79,12 +79,12 @@ def _claim_problems(value: Object, context: Context) -> Iterator[FieldError]:
     )
 
 
-_CLAIM_CHANGEABLE = ("resources", "volumeAttributesClassName")
+_MUTABLE_CLAIM_FIELDS = ("resources", "volumeAttributesClassName")
 
 
 def _claim_changes(value: Object, old: Object, context: Context) -> Iterator[FieldError]:
     spec, before = get_mapping(value, "spec"), get_mapping(old, "spec")
-    allowed = _CLAIM_CHANGEABLE if before.get("volumeName") else ("volumeName",)
+    allowed = _MUTABLE_CLAIM_FIELDS if before.get("volumeName") else ("volumeName",)
     members = (spec.keys() | before.keys()) - set(allowed)
     if any(spec.get(member) != before.get(member) for member in members):
         text = (
@@ -116,7 +116,7 @@ CLAIM = Rules(
     prepare_create=lambda value, context: value.__setitem__("status", {"phase": "Pending"}),
     validate=_claim_problems,
     validate_change=_claim_changes,
-    status_may_label=True,
+    status_updates_labels=True,
     columns=(
         NAME,
         build_column("Status"),
@@ -217,7 +217,7 @@ VOLUME = Rules(
     prepare_create=lambda value, context: value.__setitem__("status", {"phase": "Pending"}),
     validate=_validate_volume,
     validate_change=_validate_volume_update,
-    status_may_label=True,
+    status_updates_labels=True,
     columns=(
         NAME,
         build_column("Capacity"),

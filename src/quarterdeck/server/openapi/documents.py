@@ -21,7 +21,7 @@ from quarterdeck.server.registry.resource import Resource
 Document = dict[str, Any]
 
 
-class Served(NamedTuple):
+class ServedDocument(NamedTuple):
     """A document ready to send."""
 
     body: bytes
@@ -38,9 +38,9 @@ class OpenApiDocuments:
         self._generation = -1
         self._resources: dict[str, list[Resource]] = {}
         self._hashes: dict[str, str] = {}
-        self._built: dict[str, tuple[str, Served]] = {}
+        self._built: dict[str, tuple[str, ServedDocument]] = {}
 
-    def get_index(self) -> Served:
+    def get_index(self) -> ServedDocument:
         """`/openapi/v3`: where the document of each group version is, with its hash."""
         self._refresh()
         paths = {
@@ -49,7 +49,7 @@ class OpenApiDocuments:
         }
         return _build_served({"paths": paths})
 
-    def get_version(self, name: str) -> Served | None:
+    def get_version(self, name: str) -> ServedDocument | None:
         """`/openapi/v3/apis/apps/v1`; None if it is not served. The etag is its hash."""
         self._refresh()
         if name not in self._resources:
@@ -63,7 +63,7 @@ class OpenApiDocuments:
             kept = self._built[name] = (digest, served)
         return kept[1]
 
-    def get_swagger(self) -> Served:
+    def get_swagger(self) -> ServedDocument:
         """`/openapi/v2`: everything in one Swagger document."""
         self._refresh()
         names = sorted(self._resources)
@@ -121,9 +121,9 @@ def build_document_name(version: GroupVersion) -> str:
     return f"apis/{version.group}/{version.version}" if version.group else f"api/{version.version}"
 
 
-def _build_served(document: Document) -> Served:
+def _build_served(document: Document) -> ServedDocument:
     body = json.encode(document)
-    return Served(body, gzip.compress(body, 6, mtime=0), _digest(body))
+    return ServedDocument(body, gzip.compress(body, 6, mtime=0), _digest(body))
 
 
 def _digest(*parts: str | bytes) -> str:

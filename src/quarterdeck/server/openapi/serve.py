@@ -6,7 +6,7 @@ from email.utils import format_datetime
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.server.openapi import outline
-from quarterdeck.server.openapi.documents import OpenApiDocuments, Served
+from quarterdeck.server.openapi.documents import OpenApiDocuments, ServedDocument
 from quarterdeck.wire.query import parse_query
 
 _YEAR = timedelta(days=365)
@@ -41,7 +41,7 @@ def build_response(
 
 
 def _respond(
-    request: http.Request, served: Served, headers: list[tuple[str, str]]
+    request: http.Request, served: ServedDocument, headers: list[tuple[str, str]]
 ) -> http.Response:
     etag = f'"{served.etag}"'
     headers = [*headers, ("Etag", etag), ("Vary", "Accept-Encoding"), ("Vary", "Accept")]

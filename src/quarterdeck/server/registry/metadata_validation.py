@@ -10,7 +10,7 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, quote, required, too_long
 
 ANNOTATIONS_LIMIT = 256 * 1024
-NameProblems = Callable[..., Sequence[str]]
+NameValidator = Callable[..., Sequence[str]]
 """`Strategy.name_problems`: called with the name and `is_prefix=`."""
 
 KNOWN_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
@@ -18,7 +18,7 @@ _EVENT = ("v1", "Event")
 
 
 def validate_metadata(
-    metadata: Mapping[str, Any], name_problems: NameProblems, *, namespaced: bool
+    metadata: Mapping[str, Any], name_problems: NameValidator, *, namespaced: bool
 ) -> list[FieldError]:
     """Find what is wrong with the metadata of a new object."""
     errors: list[FieldError] = []

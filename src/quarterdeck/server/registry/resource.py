@@ -30,7 +30,7 @@ Object = dict[str, Any]
 STATUS = "status"
 SCALE = "scale"
 
-READ_WRITE = (
+ALL_VERBS = (
     "create",
     "delete",
     "deletecollection",
@@ -58,7 +58,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     skip their costly checks then, and say so. They do not repeat these."""
 
 
-class Normalised(NamedTuple):
+class NormalizedObject(NamedTuple):
     """A body in the shape of its kind."""
 
     value: Object
@@ -114,7 +114,7 @@ class Strategy(Protocol):
 
     # shape ---------------------------------------------------------------------------------------
 
-    def normalise(self, value: Object) -> Normalised:
+    def normalise(self, value: Object) -> NormalizedObject:
         """Drop what the kind does not know and say what it was; `value` may be changed.
 
         Raises:
@@ -228,7 +228,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Of a custom kind; those of built-in kinds are in their table and built when asked for."""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    verbs: tuple[str, ...] = READ_WRITE
+    verbs: tuple[str, ...] = ALL_VERBS
     subresources: Mapping[str, Subresource] = {}
     storage: str = ""
     """The resource name in storage; the group resource unless two groups share the objects."""

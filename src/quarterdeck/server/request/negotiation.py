@@ -31,7 +31,7 @@ class Choice(NamedTuple):
     media: str = JSON
 
 
-PLAIN = Choice()
+DEFAULT_CHOICE = Choice()
 
 
 def choose(accept: str | None) -> Choice:
@@ -40,7 +40,7 @@ def choose(accept: str | None) -> Choice:
     Raises:
         NotAcceptable: if nothing the client accepts can be made.
     """
-    return PLAIN if not accept else _choose(accept)
+    return DEFAULT_CHOICE if not accept else _choose(accept)
 
 
 @functools.lru_cache(maxsize=512)

@@ -11,8 +11,8 @@ from quarterdeck.server.write.deletion import delete
 from quarterdeck.server.write.result import (
     MODIFIED,
     Change,
-    Intent,
-    Written,
+    WriteOptions,
+    WriteResult,
     build_conflict,
     build_not_found,
     get_current,
@@ -21,8 +21,8 @@ from quarterdeck.server.write.result import (
 __all__ = [
     "MODIFIED",
     "Change",
-    "Intent",
-    "Written",
+    "WriteOptions",
+    "WriteResult",
     "build_conflict",
     "build_not_found",
     "create",

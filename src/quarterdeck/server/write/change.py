@@ -12,11 +12,11 @@ from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.result import (
     MODIFIED,
     Change,
-    Intent,
-    Written,
+    WriteOptions,
+    WriteResult,
     build_attributes,
     build_conflict,
-    build_written,
+    build_result,
     get_current,
     validate_finalizers_of,
     wait_for_completion,
@@ -39,8 +39,8 @@ _KEPT_METADATA = (
 
 
 async def update(
-    core: Core, call: Call, change: Change, intent: Intent, *, track: bool = True
-) -> Written:
+    core: Core, call: Call, change: Change, write_options: WriteOptions, *, track: bool = True
+) -> WriteResult:
     """Change a stored object; `change` is asked again where somebody else was faster.
 
     Raises:
@@ -51,12 +51,14 @@ async def update(
         old = decode_stored(call.resource, entry.value)
         value = change(old)
         check_identity(call, value["metadata"], old["metadata"])
-        context = core.build_context(call.user.name, call.path.namespace, intent.subresource)
+        context = core.build_context(call.user.name, call.path.namespace, write_options.subresource)
         call.resource.strategy.default(value)
         _keep_metadata(value["metadata"], old["metadata"])
         if track:
-            value = field_managers.track_fields(core, call, value, old, manager=intent.manager)
-        attempt = build_attributes(call, "update", intent, value=value, old=old)
+            value = field_managers.track_fields(
+                core, call, value, old, manager=write_options.manager
+            )
+        attempt = build_attributes(call, "update", write_options, value=value, old=old)
         core.admission.admit(attempt)
         if core.admission.has_async_plugins:
             await core.admission.admit_async(attempt)
@@ -68,7 +70,9 @@ async def update(
         _validate_changed(call, value, old, context)
         core.admission.validate(attempt)
         try:
-            return await _store_changed(core, call, entry, value=value, old=old, intent=intent)
+            return await _store_changed(
+                core, call, entry, value=value, old=old, write_options=write_options
+            )
         except RevisionConflict:
             continue
     raise build_conflict(call, MODIFIED)
@@ -139,23 +143,23 @@ def _validate_changed(call: Call, value: Object, old: Object, context: Context) 
 
 
 async def _store_changed(
-    core: Core, call: Call, entry: Entry, *, value: Object, old: Object, intent: Intent
-) -> Written:
+    core: Core, call: Call, entry: Entry, *, value: Object, old: Object, write_options: WriteOptions
+) -> WriteResult:
     if is_finished(call.resource, value):
-        if not intent.is_dry_run:
+        if not write_options.is_dry_run:
             version = value["metadata"].get("resourceVersion")
             ticket = core.store.delete(
                 entry.key, build_encoder(value, call.resource), expected=entry.revision
             )
             await ticket
             value["metadata"]["resourceVersion"] = version
-        return Written(value, None, deleted=True)
+        return WriteResult(value, None, deleted=True)
     if field_managers.differs_in_times_only(value, old):
         await wait_until_durable(core, entry)
-        return build_written(call, old, entry)
-    if intent.is_dry_run:
-        return Written(value, None)
+        return build_result(call, old, entry)
+    if write_options.is_dry_run:
+        return WriteResult(value, None)
     ticket = core.store.put(entry.key, build_encoder(value, call.resource), expected=entry.revision)
     stored = await ticket
     await wait_for_completion(core, call, stored)
-    return build_written(call, value, stored)
+    return build_result(call, value, stored)

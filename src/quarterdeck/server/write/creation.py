@@ -11,10 +11,10 @@ from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.object_key import check_namespace
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.result import (
-    Intent,
-    Written,
+    WriteOptions,
+    WriteResult,
     build_attributes,
-    build_written,
+    build_result,
     validate_finalizers_of,
     wait_for_completion,
     with_metadata_errors,
@@ -26,8 +26,8 @@ _NAME_ATTEMPTS = 8
 
 
 async def create(
-    core: Core, call: Call, value: Object, intent: Intent, *, track: bool = True
-) -> Written:
+    core: Core, call: Call, value: Object, write_options: WriteOptions, *, track: bool = True
+) -> WriteResult:
     """Store a new object.
 
     Raises:
@@ -40,9 +40,9 @@ async def create(
     context = core.build_context(call.user.name, call.path.namespace)
     strategy.default(value)
     if track:
-        value = field_managers.track_fields(core, call, value, None, manager=intent.manager)
+        value = field_managers.track_fields(core, call, value, None, manager=write_options.manager)
         metadata = value["metadata"]
-    attributes = build_attributes(call, "create", intent, value=value)
+    attributes = build_attributes(call, "create", write_options, value=value)
     core.admission.admit(attributes)
     if core.admission.has_async_plugins:
         await core.admission.admit_async(attributes)
@@ -56,7 +56,7 @@ async def create(
 
 async def _store_new(
     core: Core, call: Call, attributes: AdmissionAttributes, *, context: Context
-) -> Written:
+) -> WriteResult:
     value = attributes.value or {}
     metadata = value["metadata"]
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
@@ -69,7 +69,7 @@ async def _store_new(
         key = StoreKey(call.resource.stored_name, call.path.namespace, metadata["name"])
         if attributes.is_dry_run:
             if core.store.get_pending(key) is None:
-                return Written(value, None, created=True)
+                return WriteResult(value, None, created=True)
             continue
         try:
             ticket = core.store.put(key, build_encoder(value, call.resource), expected=0)
@@ -77,7 +77,7 @@ async def _store_new(
             continue
         entry = await ticket
         await wait_for_completion(core, call, entry)
-        return build_written(call, value, entry, created=True)
+        return build_result(call, value, entry, created=True)
     gvr = call.resource.gvr
     raise AlreadyExists.of(gvr.resource, metadata["name"], group=gvr.group)
 

@@ -7,12 +7,7 @@ from quarterdeck.server.registry.codec import build_encoder, decode_stored
 from quarterdeck.server.registry.deletion import begin_deletion
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.write.result import (
-    MODIFIED,
-    Written,
-    build_conflict,
-    get_current,
-)
+from quarterdeck.server.write.result import MODIFIED, WriteResult, build_conflict, get_current
 from quarterdeck.storage import Entry, RevisionConflict
 from quarterdeck.wire.query import DeleteOptions
 from quarterdeck.wire.status import Conflict
@@ -20,7 +15,7 @@ from quarterdeck.wire.status import Conflict
 _ATTEMPTS = 64
 
 
-async def delete(core: Core, call: Call, options: DeleteOptions) -> Written:
+async def delete(core: Core, call: Call, options: DeleteOptions) -> WriteResult:
     """Delete the object a call names.
 
     Raises:
@@ -80,7 +75,7 @@ def check_preconditions(call: Call, options: DeleteOptions, metadata: Object) ->
 
 async def _begin_or_delete(
     core: Core, call: Call, options: DeleteOptions, *, entry: Entry, old: Object
-) -> Written:
+) -> WriteResult:
     context = core.build_context(call.user.name, call.path.namespace)
     value = decode_stored(call.resource, entry.value)
     is_kept, is_changed = begin_deletion(call.resource, value, options, context=context)
@@ -89,10 +84,10 @@ async def _begin_or_delete(
             encode = build_encoder(value, call.resource)
             await core.store.delete(entry.key, encode, expected=entry.revision)
             value["metadata"]["resourceVersion"] = old["metadata"].get("resourceVersion")
-        return Written(value, None, deleted=True)
+        return WriteResult(value, None, deleted=True)
     if is_changed and not options.dry_run:
         encode = build_encoder(value, call.resource)
         await core.store.put(entry.key, encode, expected=entry.revision)
     else:
         await wait_until_durable(core, entry)
-    return Written(value, None)
+    return WriteResult(value, None)

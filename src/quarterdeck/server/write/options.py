@@ -3,7 +3,7 @@
 from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, quote, too_long
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.decoder import check_field_validation
-from quarterdeck.server.write.result import Intent
+from quarterdeck.server.write.result import WriteOptions
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import Invalid
 
@@ -11,7 +11,9 @@ _MANAGER_LIMIT = 128
 _DRY_RUN_ALL = ("All",)
 
 
-def parse_intent(call: Call, options: CreateOptions, kind: str, *, subresource: str = "") -> Intent:
+def parse_write_options(
+    call: Call, options: CreateOptions, kind: str, *, subresource: str = ""
+) -> WriteOptions:
     """Parse what the options of a write mean.
 
     Raises:
@@ -20,7 +22,7 @@ def parse_intent(call: Call, options: CreateOptions, kind: str, *, subresource: 
     errors = [*_check_manager(options.field_manager), *check_dry_run(options.dry_run)]
     if errors:
         raise Invalid.of(kind, "", errors, group="meta.k8s.io")
-    return Intent(
+    return WriteOptions(
         manager=options.field_manager or call.manager,
         is_dry_run=bool(options.dry_run),
         subresource=subresource,

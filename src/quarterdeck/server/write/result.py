@@ -18,7 +18,7 @@ MODIFIED = (
 )
 
 
-class Intent(NamedTuple):
+class WriteOptions(NamedTuple):
     """What a write is told besides its object."""
 
     manager: str
@@ -26,7 +26,7 @@ class Intent(NamedTuple):
     subresource: str = ""
 
 
-class Written(NamedTuple):
+class WriteResult(NamedTuple):
     """What a write left behind: the object as served, and its stored bytes if they are it."""
 
     value: Object
@@ -71,16 +71,16 @@ async def wait_for_completion(core: Core, call: Call, entry: Entry | None) -> No
             await wait_until_durable(core, follower)
 
 
-def build_written(
+def build_result(
     call: Call, value: Object, entry: Entry | None, *, created: bool = False
-) -> Written:
+) -> WriteResult:
     """Build what a stored entry means for the answer."""
     body = entry.value if entry and call.resource.strategy.stored_as_served else None
-    return Written(value, body, created=created)
+    return WriteResult(value, body, created=created)
 
 
 def build_attributes(
-    call: Call, verb: str, intent: Intent, *, value: Object, old: Object | None = None
+    call: Call, verb: str, write_options: WriteOptions, *, value: Object, old: Object | None = None
 ) -> AdmissionAttributes:
     """Build what admission is told about a write."""
     return AdmissionAttributes(
@@ -89,10 +89,10 @@ def build_attributes(
         namespace=call.path.namespace,
         name=value["metadata"].get("name") or "",
         user=call.user,
-        subresource=intent.subresource,
+        subresource=write_options.subresource,
         value=value,
         old=old,
-        is_dry_run=intent.is_dry_run,
+        is_dry_run=write_options.is_dry_run,
         warnings=call.warnings,
     )
 

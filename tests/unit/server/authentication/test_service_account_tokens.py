@@ -18,9 +18,9 @@ from quarterdeck.server.authentication.bearer_token import (
 from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.service_accounts.claims import Bound, parse_claims
 from quarterdeck.server.authentication.service_accounts.signing_key import (
-    BadToken,
+    InvalidKey,
+    InvalidToken,
     SigningKey,
-    UnusableKey,
 )
 from quarterdeck.server.authentication.service_accounts.tokens import ServiceAccountTokens
 from quarterdeck.server.authentication.user import User
@@ -155,7 +155,7 @@ async def test_tokens_of_others_are_nobodys() -> None:
         turned = signature[:-4] + ("AAAA" if signature[-4:] != "AAAA" else "BBBB")
         for bad in ("", "x", "a.b.c", "ü.ü.ü", other, unsigned, f"{content}.{turned}", f"{token}x"):
             assert world.tokens.authenticate_token(bad) is None
-            with pytest.raises(BadToken):
+            with pytest.raises(InvalidToken):
                 world.tokens.key.verify(bad)
         assert world.tokens.authenticate_token(world.tokens.key.sign({"sub": "x"})) is None
         foreign = json.loads(_decoded(token.split(".")[1])) | {"iss": "https://elsewhere"}
@@ -177,7 +177,7 @@ def test_unusable_key_file_is_named(tmp_path: Path, content: bytes | None) -> No
     path = tmp_path / "the.key"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(UnusableKey, match=r"the\.key"):
+    with pytest.raises(InvalidKey, match=r"the\.key"):
         SigningKey(path).sign({})
 
 

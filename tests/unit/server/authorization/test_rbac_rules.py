@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.server.authentication.user import ANONYMOUS, LOCAL, User
+from quarterdeck.server.authentication.user import ANONYMOUS_USER, LOCAL_USER, User
 from quarterdeck.server.authorization.authorizer import Attributes
 from quarterdeck.server.authorization.policy_rule import (
     PolicyRule,
@@ -231,12 +231,12 @@ def test_objects_that_refuse_updates_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("user", "attributes", "allowed"),
     [
-        pytest.param(LOCAL, Attributes("delete", resource="pods"), True, id="local"),
-        pytest.param(ANONYMOUS, Attributes("get", path="/version"), True, id="version"),
-        pytest.param(ANONYMOUS, Attributes("get", path="/api/v1"), False, id="discovery"),
-        pytest.param(ANONYMOUS, Attributes("get", path="/metrics"), False, id="metrics"),
-        pytest.param(ANONYMOUS, Attributes("post", path="/version"), False, id="post"),
-        pytest.param(ANONYMOUS, Attributes("list", resource="pods"), False, id="nobody"),
+        pytest.param(LOCAL_USER, Attributes("delete", resource="pods"), True, id="local"),
+        pytest.param(ANONYMOUS_USER, Attributes("get", path="/version"), True, id="version"),
+        pytest.param(ANONYMOUS_USER, Attributes("get", path="/api/v1"), False, id="discovery"),
+        pytest.param(ANONYMOUS_USER, Attributes("get", path="/metrics"), False, id="metrics"),
+        pytest.param(ANONYMOUS_USER, Attributes("post", path="/version"), False, id="post"),
+        pytest.param(ANONYMOUS_USER, Attributes("list", resource="pods"), False, id="nobody"),
         pytest.param(
             User(name="alice", groups=("system:authenticated",)),
             Attributes("create", group="authorization.k8s.io", resource="selfsubjectaccessreviews"),

@@ -11,7 +11,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK, GroupVersion
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.view import Decoded, Served, View
+from quarterdeck.server.lifecycle.engine.view import DecodedObjects, ServedResource, View
 from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import Entry, StoreKey
 
@@ -20,10 +20,10 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _BUILTIN = {each.kind: each for each in builtins.list_resources() if "list" in each.verbs}
 
 
-def serves(api_version: str, kind: str) -> Served | None:
+def serves(api_version: str, kind: str) -> ServedResource | None:
     group, version = GroupVersion.parse(api_version)
     found = _BUILTIN.get(GVK(group, version, kind))
-    return None if found is None else Served(found.gvr.group_resource, found.namespaced)
+    return None if found is None else ServedResource(found.gvr.group_resource, found.namespaced)
 
 
 def key_of(value: Object) -> StoreKey:
@@ -67,7 +67,9 @@ def view_of(objects: Iterable[Object], now: datetime = NOW) -> View:
     source, index = Objects(objects), Index()
     for entry in source.entries.values():
         index.load(entry)
-    return View(source, index, decoded=Decoded(), serves=serves, now=now, rng=random.Random(7))
+    return View(
+        source, index, decoded=DecodedObjects(), serves=serves, now=now, rng=random.Random(7)
+    )
 
 
 @pytest.fixture

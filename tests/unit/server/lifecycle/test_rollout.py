@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.server.lifecycle.workloads.rollout import (
     Bounds,
-    Set,
+    SetSize,
     compute_bounds,
     grow_new,
     scale_proportionally,
@@ -48,19 +48,19 @@ def test_rolling_update_ends_and_never_leaves_its_bounds(
     spread = old
     while sum(spread) > replicas:
         spread = [max(0, each - 1) for each in spread]
-    others = [Set(each, each) for each in spread]
-    new = Set(0, 0)
+    others = [SetSize(each, each) for each in spread]
+    new = SetSize(0, 0)
     floor = min(sum(spread), replicas - limits.unavailable)
     for _ in range(500):
         if new == (replicas, replicas) and not any(each.wanted for each in others):
             return
         size = grow_new(replicas, limits, new, others)
         if size != new.wanted:
-            new = Set(size, new.available)
+            new = SetSize(size, new.available)
         else:
             sizes = shrink_old(replicas, limits, new, others)
             others = [
-                Set(target, each.available) for target, each in zip(sizes, others, strict=True)
+                SetSize(target, each.available) for target, each in zip(sizes, others, strict=True)
             ]
         total = new.wanted + sum(each.wanted for each in others)
         # the numbers a set reports may lag behind what was already taken from it
@@ -68,9 +68,9 @@ def test_rolling_update_ends_and_never_leaves_its_bounds(
         assert total <= replicas + limits.surge
         assert serving >= floor
         if luck.random() < 0.7:
-            others = [Set(each.wanted, min(each.available, each.wanted)) for each in others]
+            others = [SetSize(each.wanted, min(each.available, each.wanted)) for each in others]
         if new.available < new.wanted and luck.random() < 0.7:
-            new = Set(new.wanted, new.available + 1)
+            new = SetSize(new.wanted, new.available + 1)
     raise AssertionError(f"never ends: {new} {others}")
 
 
@@ -91,4 +91,4 @@ def test_proportional_scaling_uses_exactly_what_is_allowed(
 
 def test_pods_that_do_not_serve_go_first() -> None:
     limits = Bounds(1, 1)
-    assert shrink_old(3, limits, Set(1, 1), [Set(2, 0), Set(1, 1)]) == [0, 1]
+    assert shrink_old(3, limits, SetSize(1, 1), [SetSize(2, 0), SetSize(1, 1)]) == [0, 1]

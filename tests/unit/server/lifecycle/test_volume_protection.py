@@ -10,7 +10,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.server.lifecycle.controllers.volume_protection import VolumeProtection
 from quarterdeck.server.lifecycle.engine.actions import Update
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.view import Decoded, StoreSource, View
+from quarterdeck.server.lifecycle.engine.view import DecodedObjects, StoreSource, View
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreEvent, StoreKey, open_memory
 
@@ -44,7 +44,7 @@ def view(store: Store) -> View:
     return View(
         StoreSource(store),
         Index(),
-        decoded=Decoded(),
+        decoded=DecodedObjects(),
         serves=lambda api_version, kind: None,
         now=NOW,
         rng=random.Random(1),

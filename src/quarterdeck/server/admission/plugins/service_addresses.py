@@ -22,15 +22,15 @@ from quarterdeck.wire.status import Invalid
 
 NETWORK = ipaddress.ip_network("10.96.0.0/12")
 NODE_PORTS = range(30000, 32768)
-_RESERVED = 16
+_RESERVED_ADDRESSES = 16
 """The first addresses are left to those who ask for them: the API itself, DNS."""
-_REMEMBERED = 4096
+_MAX_OFFERED = 4096
 
 Holder = tuple[str, str]
 """Namespace and name of a service."""
 
 
-class Pool:
+class AllocationPool:
     """Values with one holder each."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Pool:
         """Keep a value for a service that is about to be stored."""
         self._offered[value] = holder
         self._offered.move_to_end(value)
-        while len(self._offered) > _REMEMBERED:
+        while len(self._offered) > _MAX_OFFERED:
             self._offered.popitem(last=False)
 
     def hold(self, values: Sequence[Any], holder: Holder) -> None:
@@ -68,8 +68,8 @@ class ServiceAddresses:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._addresses = Pool()
-        self._ports = Pool()
+        self._addresses = AllocationPool()
+        self._ports = AllocationPool()
         self._follows = False
 
     def admit(self, attributes: AdmissionAttributes) -> None:
@@ -126,10 +126,10 @@ class ServiceAddresses:
             raise Invalid.of("Service", attributes.name, errors)
 
     def _allocate_address(self, holder: Holder) -> str:
-        size = NETWORK.num_addresses - _RESERVED - 1
+        size = NETWORK.num_addresses - _RESERVED_ADDRESSES - 1
         start = zlib.crc32("/".join(holder).encode()) % size
         for step in range(size):
-            address = str(NETWORK[_RESERVED + (start + step) % size])
+            address = str(NETWORK[_RESERVED_ADDRESSES + (start + step) % size])
             if self._addresses.is_free(address, holder):
                 return address
         raise Invalid.of(

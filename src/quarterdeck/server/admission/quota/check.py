@@ -21,7 +21,7 @@ from quarterdeck.server.admission.quota.usage import (
 )
 
 _ZERO = Quantity.of(0)
-_MUST_BE_SAID = frozenset(
+_REQUIRED_MEMBERS = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
 
@@ -121,7 +121,7 @@ def _find_missing(pod: Object, members: Sequence[str]) -> str:
         said = compute(
             parse_amounts(resources.get("requests")), parse_amounts(resources.get("limits"))
         )
-        for member in _MUST_BE_SAID.intersection(members) - said.keys():
+        for member in _REQUIRED_MEMBERS.intersection(members) - said.keys():
             missing.setdefault(member, set()).add(container.get("name", ""))
     return "; ".join(f"{each} for: {','.join(sorted(missing[each]))}" for each in sorted(missing))
 

@@ -12,16 +12,20 @@ Amounts = dict[str, Quantity]
 
 PODS, SERVICES, CLAIMS = "pods", "services", "persistentvolumeclaims"
 _ONE, _ZERO = Quantity.of(1), Quantity.of(0)
-_BY_PLAIN_NAME = frozenset({"configmaps", "secrets", "replicationcontrollers", "resourcequotas"})
-_COMPUTE = ("cpu", "memory", "ephemeral-storage")
+_COUNTED_BY_NAME = frozenset({"configmaps", "secrets", "replicationcontrollers", "resourcequotas"})
+_COMPUTE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _POD_MEMBERS = frozenset(
-    {PODS, *_COMPUTE, *(f"{kind}.{name}" for kind in ("requests", "limits") for name in _COMPUTE)}
+    {
+        PODS,
+        *_COMPUTE_RESOURCES,
+        *(f"{kind}.{name}" for kind in ("requests", "limits") for name in _COMPUTE_RESOURCES),
+    }
 )
 _SERVICE_MEMBERS = frozenset({SERVICES, "services.nodeports", "services.loadbalancers"})
 _CLAIM_MEMBERS = (CLAIMS, "requests.storage")
 _CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-_PAGES = "hugepages-"
+_HUGE_PAGES_PREFIX = "hugepages-"
 
 
 def measure_usage(resource: str, value: Object, now: datetime | None = None) -> Amounts:
@@ -30,9 +34,9 @@ def measure_usage(resource: str, value: Object, now: datetime | None = None) -> 
     Without a time, pods that are being deleted count until they are gone.
     """
     used: Amounts = {f"count/{resource}": _ONE}
-    if resource in _BY_PLAIN_NAME:
+    if resource in _COUNTED_BY_NAME:
         used[resource] = _ONE
-    elif (measure := _MEASURES.get(resource)) is not None:
+    elif (measure := _MEASURE_FUNCTIONS.get(resource)) is not None:
         used.update(measure(value, now))
     return used
 
@@ -50,7 +54,7 @@ def is_limited_by(resource: str, member: str) -> bool:
         case "pods":
             return (
                 member in _POD_MEMBERS
-                or member.startswith((_PAGES, f"requests.{_PAGES}"))
+                or member.startswith((_HUGE_PAGES_PREFIX, f"requests.{_HUGE_PAGES_PREFIX}"))
                 or (member.startswith("requests.") and not _is_native(member))
             )
         case "services":
@@ -60,7 +64,7 @@ def is_limited_by(resource: str, member: str) -> bool:
                 tuple(f"{_CLASS_SUFFIX}{each}" for each in _CLAIM_MEMBERS)
             )
         case _:
-            return member == resource and resource in _BY_PLAIN_NAME
+            return member == resource and resource in _COUNTED_BY_NAME
 
 
 def list_resources(members: Iterable[str]) -> Iterator[str]:
@@ -70,7 +74,7 @@ def list_resources(members: Iterable[str]) -> Iterator[str]:
         if member.startswith("count/"):
             found[member.removeprefix("count/")] = None
             continue
-        for resource in (PODS, SERVICES, CLAIMS, *_BY_PLAIN_NAME):
+        for resource in (PODS, SERVICES, CLAIMS, *_COUNTED_BY_NAME):
             if is_limited_by(resource, member):
                 found[resource] = None
     yield from found
@@ -103,13 +107,13 @@ def add(left: Amounts, right: Amounts) -> Amounts:
 def compute(requests: Amounts, limits: Amounts) -> Amounts:
     """Name the requests and limits of a pod, or of a container, as quotas name them."""
     used: Amounts = {PODS: _ONE}
-    for name in _COMPUTE:
+    for name in _COMPUTE_RESOURCES:
         if name in requests:
             used[name] = used[f"requests.{name}"] = requests[name]
         if name in limits:
             used[f"limits.{name}"] = limits[name]
     for name, amount in requests.items():
-        if name.startswith(_PAGES):
+        if name.startswith(_HUGE_PAGES_PREFIX):
             used[name] = used[f"requests.{name}"] = amount
         elif not _is_native(name):
             used[f"requests.{name}"] = amount
@@ -203,7 +207,7 @@ def _claim(claim: Object, now: datetime | None) -> Amounts:
     return used
 
 
-_MEASURES: dict[str, Callable[[Object, datetime | None], Amounts]] = {
+_MEASURE_FUNCTIONS: dict[str, Callable[[Object, datetime | None], Amounts]] = {
     PODS: _measure_pod,
     SERVICES: _measure_service,
     CLAIMS: _claim,

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 _ALGORITHM = "ES256"
 _NUMBER_BYTES = 32
-_REMEMBERED = 512
+_CACHED_TOKENS = 512
 """Verified tokens that are remembered: clients send the same one with every request."""
 
 
-class BadToken(ValueError):
+class InvalidToken(ValueError):
     """Raised when a token is none of ours, or was changed."""
 
 
-class UnusableKey(ValueError):
+class InvalidKey(ValueError):
     """Raised when the key's file cannot be used."""
 
 
@@ -34,7 +34,7 @@ class SigningKey:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        self._verify = functools.lru_cache(maxsize=_REMEMBERED)(self._verify_now)
+        self._verify = functools.lru_cache(maxsize=_CACHED_TOKENS)(self._verify_now)
 
     def sign(self, claims: dict[str, Any]) -> str:
         """A token with these claims."""
@@ -83,9 +83,9 @@ class SigningKey:
         try:
             key = load_pem_private_key(self._path.read_bytes(), password=None)
         except (OSError, ValueError) as error:
-            raise UnusableKey(f"cannot use the token key {self._path.name}: {error}") from error
+            raise InvalidKey(f"cannot use the token key {self._path.name}: {error}") from error
         if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name != "secp256r1":
-            raise UnusableKey(f"the token key {self._path.name} is no P-256 key")
+            raise InvalidKey(f"the token key {self._path.name} is no P-256 key")
         return key
 
     def _sign(self, content: bytes) -> bytes:
@@ -103,11 +103,11 @@ class SigningKey:
             said, found = kit_json.decode(_decode(header)), kit_json.decode(_decode(claims))
             raw = _decode(signature)
         except (ValueError, binascii.Error) as error:
-            raise BadToken("not a token of this server") from error
+            raise InvalidToken("not a token of this server") from error
         if not isinstance(said, dict) or said.get("alg") != _ALGORITHM:
-            raise BadToken("not a token of this server")
+            raise InvalidToken("not a token of this server")
         if said.get("kid") != self.identifier or not isinstance(found, dict):
-            raise BadToken("not a token of this server")
+            raise InvalidToken("not a token of this server")
         self._check_signature(content.encode(), raw)
         return found
 
@@ -118,13 +118,13 @@ class SigningKey:
         from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
         if len(raw) != 2 * _NUMBER_BYTES:
-            raise BadToken("not a token of this server")
+            raise InvalidToken("not a token of this server")
         r, s = (int.from_bytes(part, "big") for part in (raw[:_NUMBER_BYTES], raw[_NUMBER_BYTES:]))
         try:
             signature = encode_dss_signature(r, s)
             self._private.public_key().verify(signature, content, ec.ECDSA(hashes.SHA256()))
         except InvalidSignature as error:
-            raise BadToken("the token's signature is not good") from error
+            raise InvalidToken("the token's signature is not good") from error
 
 
 def _encode(data: bytes) -> str:

@@ -16,8 +16,8 @@ from quarterdeck.server.authentication.service_accounts.claims import (
     Claims,
     parse_claims,
 )
-from quarterdeck.server.authentication.service_accounts.signing_key import BadToken, SigningKey
-from quarterdeck.server.authentication.user import AUTHENTICATED, SERVICE_ACCOUNTS, User
+from quarterdeck.server.authentication.service_accounts.signing_key import InvalidToken, SigningKey
+from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, SERVICE_ACCOUNTS_GROUP, User
 from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.storage import Store, StoreKey
@@ -26,7 +26,7 @@ from quarterdeck.wire.status import Unauthorized
 _RESOURCE = "serviceaccounts"
 _EXTRA = "authentication.kubernetes.io/"
 _RESOURCES = {"pod": "pods", "secret": "secrets", "node": "nodes"}
-_GOING = timedelta(seconds=60)
+_DELETION_LEEWAY = timedelta(seconds=60)
 """How long a token outlives the moment its pod was to be gone."""
 
 
@@ -72,7 +72,7 @@ class ServiceAccountTokens:
             return None
         try:
             claims = parse_claims(self.key.verify(token))
-        except BadToken:
+        except InvalidToken:
             return None
         if claims is None:
             return None
@@ -98,7 +98,7 @@ class ServiceAccountTokens:
         if entry is None or (object_meta := get_object_meta(entry)).uid != uid:
             return False
         ends = object_meta.deletion_timestamp
-        return not ends or self._clock.now() < rfc3339.parse(ends) + _GOING
+        return not ends or self._clock.now() < rfc3339.parse(ends) + _DELETION_LEEWAY
 
 
 def _build_user(claims: Claims) -> User:
@@ -110,9 +110,9 @@ def _build_user(claims: Claims) -> User:
         name=claims.subject,
         uid=claims.account_uid,
         groups=(
-            SERVICE_ACCOUNTS,
-            f"{SERVICE_ACCOUNTS}:{claims.namespace}",
-            AUTHENTICATED,
+            SERVICE_ACCOUNTS_GROUP,
+            f"{SERVICE_ACCOUNTS_GROUP}:{claims.namespace}",
+            AUTHENTICATED_GROUP,
         ),
         extra=extra,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.authentication.user import MASTERS, User
+from quarterdeck.server.authentication.user import MASTERS_GROUP, User
 from quarterdeck.server.authorization.authorizer import Attributes
 from quarterdeck.server.authorization.policy_rule import PolicyRule
 from quarterdeck.server.authorization.rbac.grants import Grants, Permissions, Question, Source
@@ -30,7 +30,7 @@ class RbacAuthorizer:
 
     def allows(self, user: User, attributes: Attributes) -> bool:
         """Whether a rule that the user holds there, or everywhere, allows it."""
-        if MASTERS in user.groups:
+        if MASTERS_GROUP in user.groups:
             return True
         permissions = self.permissions(user, attributes.namespace)
         if attributes.path:

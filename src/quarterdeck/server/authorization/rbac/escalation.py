@@ -7,7 +7,7 @@ binding must hold all rules of its role, or have the verb `bind` on that role.
 from typing import Any
 
 from quarterdeck.meta.field import quote
-from quarterdeck.server.authentication.user import MASTERS, User
+from quarterdeck.server.authentication.user import MASTERS_GROUP, User
 from quarterdeck.server.authorization.authorizer import Attributes
 from quarterdeck.server.authorization.policy_rule import ALL, PolicyRule, parse_rules
 from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
@@ -36,7 +36,7 @@ def check_role(authorizer: RbacAuthorizer, user: User, resource: str, value: Obj
     asked = Attributes(
         verb="escalate", group=GROUP, resource=resource, namespace=namespace, name=name
     )
-    if MASTERS in user.groups or authorizer.allows(user, asked):
+    if MASTERS_GROUP in user.groups or authorizer.allows(user, asked):
         return
     held = authorizer.permissions(user, namespace).rules
     if missing := find_missing(held, parse_rules(value.get("rules"))):
@@ -53,7 +53,7 @@ def check_binding(authorizer: RbacAuthorizer, user: User, resource: str, value: 
         NotFound: if there is no such role, so that nobody can tell what it will allow.
         Forbidden: listing the rules that are missing.
     """
-    if MASTERS in user.groups:
+    if MASTERS_GROUP in user.groups:
         return
     namespace, name = _place(value)
     source, home, role = resolve_role(value)

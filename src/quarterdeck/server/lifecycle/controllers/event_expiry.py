@@ -14,7 +14,7 @@ from quarterdeck.storage import StoreEvent, StoreKey
 
 EVENTS = "events"
 TTL = timedelta(hours=1)
-_AT_ONCE = 500
+_MAX_ACTIONS = 500
 _SWEEP = StoreKey(EVENTS, "", "")
 
 
@@ -48,7 +48,7 @@ class EventExpiry:
         """Remove what is due and come back for the next."""
         now = view.now.timestamp()
         actions: list[Action] = []
-        while self._due and self._due[0][0] <= now and len(actions) < _AT_ONCE:
+        while self._due and self._due[0][0] <= now and len(actions) < _MAX_ACTIONS:
             _, revision, each = heapq.heappop(self._due)
             value = view.get(each)
             if value is not None and value["metadata"].get("resourceVersion") == str(revision):

@@ -12,8 +12,8 @@ from quarterdeck.storage import StoreEvent, StoreKey
 
 ACCOUNTS = "serviceaccounts"
 CONFIG_MAPS = "configmaps"
-ACCOUNT = "default"
-AUTHORITY = "kube-root-ca.crt"
+ACCOUNT_NAME = "default"
+ROOT_CA_NAME = "kube-root-ca.crt"
 
 
 class NamespaceContents:
@@ -33,7 +33,7 @@ class NamespaceContents:
         if key.resource == NAMESPACES:
             if event.after is not None and get_object_meta(event.after).deletion_timestamp is None:
                 yield key
-        elif (key.resource, key.name) in ((ACCOUNTS, ACCOUNT), (CONFIG_MAPS, AUTHORITY)):
+        elif (key.resource, key.name) in ((ACCOUNTS, ACCOUNT_NAME), (CONFIG_MAPS, ROOT_CA_NAME)):
             yield StoreKey(NAMESPACES, "", key.namespace)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
@@ -42,11 +42,13 @@ class NamespaceContents:
         if namespace is None or is_deleting(namespace):
             return ()
         actions: list[Action] = []
-        if view.get_object_meta(StoreKey(ACCOUNTS, key.name, ACCOUNT)) is None:
-            actions.append(Create(ACCOUNTS, _build_object("ServiceAccount", ACCOUNT, key.name)))
-        present = view.get(StoreKey(CONFIG_MAPS, key.name, AUTHORITY))
+        if view.get_object_meta(StoreKey(ACCOUNTS, key.name, ACCOUNT_NAME)) is None:
+            actions.append(
+                Create(ACCOUNTS, _build_object("ServiceAccount", ACCOUNT_NAME, key.name))
+            )
+        present = view.get(StoreKey(CONFIG_MAPS, key.name, ROOT_CA_NAME))
         if present is None:
-            new = _build_object("ConfigMap", AUTHORITY, key.name)
+            new = _build_object("ConfigMap", ROOT_CA_NAME, key.name)
             actions.append(Create(CONFIG_MAPS, new | {"data": self._data}))
         elif present.get("data") != self._data and not is_deleting(present):
             actions.append(update(CONFIG_MAPS, present, data=self._data))

@@ -13,7 +13,7 @@ from quarterdeck.storage import Entry, StoreEvent, StoreKey
 
 NAMESPACES = "namespaces"
 _FINALIZER = "kubernetes"
-_AT_ONCE = 500
+_MAX_DELETIONS = 500
 """Objects that are deleted before others get a turn; their events bring us back."""
 
 
@@ -70,7 +70,7 @@ def _list_contents(view: View, namespace: str) -> tuple[list[Entry], list[Entry]
             contents.append(entry)
             if get_object_meta(entry).deletion_timestamp is None:
                 fresh.append(entry)
-                if len(fresh) >= _AT_ONCE:
+                if len(fresh) >= _MAX_DELETIONS:
                     return contents, fresh
     return contents, fresh
 

@@ -25,8 +25,13 @@ from quarterdeck.server.lifecycle.engine.actions import (
 from quarterdeck.server.lifecycle.engine.controller import Controller
 from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.refusals import build_refusal_event, is_ending
-from quarterdeck.server.lifecycle.engine.view import Decoded, Served, StoreSource, View
-from quarterdeck.server.lifecycle.engine.writer import Stale, Writer
+from quarterdeck.server.lifecycle.engine.view import (
+    DecodedObjects,
+    ServedResource,
+    StoreSource,
+    View,
+)
+from quarterdeck.server.lifecycle.engine.writer import StaleObject, Writer
 from quarterdeck.storage import (
     Closed,
     Entry,
@@ -43,8 +48,8 @@ _Item = tuple[int, StoreKey]
 
 FIRST_RETRY_S = 0.1
 LAST_RETRY_S = 60.0
-_LOADED_AT_ONCE = 500
-_BEHIND_S = 1.0
+_LOAD_BATCH = 500
+_STORE_WAIT_S = 1.0
 
 
 class Engine:
@@ -56,7 +61,7 @@ class Engine:
         self._writer = Writer(core)
         self._source = StoreSource(core.store)
         self._index = Index()
-        self._decoded = Decoded()
+        self._decoded = DecodedObjects()
         self._queue: dict[_Item, None] = {}
         self._timers: dict[_Item, Timer] = {}
         self._failures: dict[_Item, int] = {}
@@ -145,12 +150,12 @@ class Engine:
         for resource in snapshot.resources():
             fresh.extend(snapshot.range(resource))
         for number, entry in enumerate(fresh):
-            if number % _LOADED_AT_ONCE == 0:
+            if number % _LOAD_BATCH == 0:
                 await self._core.clock.sleep(0)
             if store.get(entry.key) is entry:
                 self._index.load(entry)
         for number, entry in enumerate(fresh):
-            if number % _LOADED_AT_ONCE == 0:
+            if number % _LOAD_BATCH == 0:
                 await self._core.clock.sleep(0)
             if store.get(entry.key) is entry:
                 self._enqueue_event(StoreEvent(entry.revision, entry.key, before=None, after=entry))
@@ -194,7 +199,7 @@ class Engine:
                 ticket = await self._write(action, controller.manager)
                 if ticket is not None:
                     tickets.append((item, ticket))
-        except (Stale, RevisionConflict):
+        except (StaleObject, RevisionConflict):
             self._enqueue(item)
             self._is_behind = True
         except Closed:
@@ -237,14 +242,14 @@ class Engine:
         """News are best effort: nothing else waits for them or fails with them."""
         try:
             return self._writer.record(action, manager)
-        except (ApiError, Stale):
+        except (ApiError, StaleObject):
             return None
 
     async def _wait_for_store(self) -> None:
         """Let what was decided become visible, so that the next plan sees it."""
         waiting = self._core.store.statistics().writes_waiting
         target = self._core.store.revision + waiting
-        await wait_for_revision(self._core, target, timeout_s=_BEHIND_S)
+        await wait_for_revision(self._core, target, timeout_s=_STORE_WAIT_S)
         await self._core.clock.sleep(0)
 
     def _set_timer(self, item: _Item, seconds: float | None) -> None:
@@ -274,10 +279,12 @@ class Engine:
         context = {"message": f"{controller.name} failed at {key}", "exception": error}
         asyncio.get_running_loop().call_exception_handler(context)
 
-    def _serves(self, api_version: str, kind: str) -> Served | None:
+    def _serves(self, api_version: str, kind: str) -> ServedResource | None:
         try:
             group, version = GroupVersion.parse(api_version)
         except ValueError:
             return None  # people write references, and may write anything
         resource = self._core.registry.find_by_kind(GVK(group, version, kind))
-        return None if resource is None else Served(resource.stored_name, resource.namespaced)
+        return (
+            None if resource is None else ServedResource(resource.stored_name, resource.namespaced)
+        )

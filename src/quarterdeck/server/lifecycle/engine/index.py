@@ -14,16 +14,16 @@ from quarterdeck.server.registry.object_meta import ObjectMeta, get_object_meta
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
 from quarterdeck.wire.label_selector import Operator, Selector, SelectorError
 
-LABELLED = frozenset({"pods", "replicasets.apps"})
+LABELLED_RESOURCES = frozenset({"pods", "replicasets.apps"})
 """Resources that are looked for by label."""
 
-LISTED = frozenset({"nodes", "resourcequotas", "persistentvolumes"})
+LISTED_RESOURCES = frozenset({"nodes", "resourcequotas", "persistentvolumes"})
 """Resources with few objects that are asked for often, as a whole."""
 
-REMEMBERED = 10_000
+MAX_DELETED = 10_000
 """How many deleted objects are remembered as such."""
 
-_ANY = ("", "")
+_WITHOUT_LABEL = ("", "")
 """Where a selector without a plain `key=value` is filed."""
 
 
@@ -52,7 +52,7 @@ def _parse_label_selector(selector: Mapping[str, Any] | None) -> Selector | None
         return None
 
 
-SELECTING: Mapping[str, Callable[[Mapping[str, Any] | None], Selector | None]] = {
+SELECTOR_PARSERS: Mapping[str, Callable[[Mapping[str, Any] | None], Selector | None]] = {
     "services": _parse_labels,
     "replicationcontrollers": _parse_labels,
     "replicasets.apps": _parse_label_selector,
@@ -73,7 +73,7 @@ def is_linked(entry: Entry) -> bool:
     Asked of the bytes, so that the facts of a hundred thousand plain objects are never made.
     """
     return (
-        entry.key.resource in LABELLED
+        entry.key.resource in LABELLED_RESOURCES
         or b'"ownerReferences"' in entry.value
         or b'"deletionTimestamp"' in entry.value
     )
@@ -99,15 +99,15 @@ class Index:
             self.add(event.after)
         elif event.before is not None:
             self._remove_uid(get_object_meta(event.before).uid)
-            if event.key.resource in LISTED:
+            if event.key.resource in LISTED_RESOURCES:
                 _drop(self._listed, (event.key.resource, event.key.namespace), event.key)
-        if event.key.resource in SELECTING:
+        if event.key.resource in SELECTOR_PARSERS:
             self._add_selector(event.key, event.after)
 
     def add(self, entry: Entry) -> None:
         """Know an object; selectors are filed by `apply` or `load`."""
         key = entry.key
-        if key.resource in LISTED:
+        if key.resource in LISTED_RESOURCES:
             self._listed.setdefault((key.resource, key.namespace), {})[key] = None
         if not is_linked(entry):
             return
@@ -116,14 +116,14 @@ class Index:
             self._ending[object_meta.uid] = key
         for owner in object_meta.owner_references or ():
             self._owned.setdefault(owner.uid, {})[key] = None
-        if key.resource in LABELLED:
+        if key.resource in LABELLED_RESOURCES:
             for row in _list_label_rows(key, object_meta):
                 self._labelled.setdefault(row, {})[key] = None
 
     def load(self, entry: Entry) -> None:
         """Know an object that was there before the first event."""
         self.add(entry)
-        if entry.key.resource in SELECTING:
+        if entry.key.resource in SELECTOR_PARSERS:
             self._add_selector(entry.key, entry)
 
     def list_owned(self, uid: str) -> Iterator[StoreKey]:
@@ -150,7 +150,7 @@ class Index:
         """Find a few objects among which all are that a selector selects; none if it cannot say."""
         best: _Keys | None = None
         for requirement in selector.requirements:
-            if requirement.operator not in _PLAIN:
+            if requirement.operator not in _EQUALITY_OPERATORS:
                 continue
             (value,) = requirement.values
             rows = self._labelled.get((resource, namespace, requirement.key, value), {})
@@ -163,7 +163,7 @@ class Index:
     ) -> Iterator[StoreKey]:
         """Find the objects of a resource whose selector selects some labels."""
         labels = labels or {}
-        for pair in (*labels.items(), _ANY):
+        for pair in (*labels.items(), _WITHOUT_LABEL):
             for key, selector in self._selecting.get((resource, namespace, *pair), {}).items():
                 if selector.matches(labels):
                     yield key
@@ -171,7 +171,7 @@ class Index:
     def _remove_uid(self, uid: str) -> None:
         self._ending.pop(uid, None)
         self._gone[uid] = None
-        if len(self._gone) > REMEMBERED:
+        if len(self._gone) > MAX_DELETED:
             del self._gone[next(iter(self._gone))]
 
     def _forget(self, entry: Entry) -> None:
@@ -180,7 +180,7 @@ class Index:
         key, object_meta = entry.key, get_object_meta(entry)
         for owner in object_meta.owner_references or ():
             _drop(self._owned, owner.uid, key)
-        if key.resource in LABELLED:
+        if key.resource in LABELLED_RESOURCES:
             for row in _list_label_rows(key, object_meta):
                 _drop(self._labelled, row, key)
 
@@ -192,21 +192,21 @@ class Index:
                 return
             del self._filed[key]
             _drop(self._selecting, filed[1], key)
-        selector = None if entry is None else SELECTING[key.resource](written)
+        selector = None if entry is None else SELECTOR_PARSERS[key.resource](written)
         if selector is None:
             return
         pairs = [
             (each.key, next(iter(each.values)))
             for each in selector.requirements
-            if each.operator in _PLAIN
+            if each.operator in _EQUALITY_OPERATORS
         ]
-        rows = [(key.resource, key.namespace, *pair) for pair in pairs or [_ANY]]
+        rows = [(key.resource, key.namespace, *pair) for pair in pairs or [_WITHOUT_LABEL]]
         row = min(rows, key=lambda each: len(self._selecting.get(each, ())))
         self._filed[key] = (written, row)
         self._selecting.setdefault(row, {})[key] = selector
 
 
-_PLAIN = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS})
+_EQUALITY_OPERATORS = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS})
 
 
 def _list_label_rows(key: StoreKey, object_meta: ObjectMeta) -> Iterator[tuple[str, str, str, str]]:

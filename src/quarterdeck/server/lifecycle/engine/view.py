@@ -19,7 +19,7 @@ CACHED_OBJECTS = 1024
 """Decoded objects that are kept; the others are decoded again when they are needed."""
 
 
-class Served(NamedTuple):
+class ServedResource(NamedTuple):
     """What is known of a kind."""
 
     resource: str
@@ -59,7 +59,7 @@ class StoreSource:
         return self._store.snapshot().resources()
 
 
-class Decoded:
+class DecodedObjects:
     """Decoded objects by key, as long as they are the newest."""
 
     def __init__(self, limit: int = CACHED_OBJECTS) -> None:
@@ -91,8 +91,8 @@ class View:
         source: Source,
         index: Index,
         *,
-        decoded: Decoded,
-        serves: Callable[[str, str], Served | None],
+        decoded: DecodedObjects,
+        serves: Callable[[str, str], ServedResource | None],
         now: datetime,
         rng: random.Random,
     ) -> None:
@@ -113,7 +113,7 @@ class View:
         entry = self._source.get(key)
         return None if entry is None else get_object_meta(entry)
 
-    def serves(self, api_version: str, kind: str) -> Served | None:
+    def serves(self, api_version: str, kind: str) -> ServedResource | None:
         """Where objects of a kind are; none for a kind nobody knows."""
         return self._serves(api_version, kind)
 

@@ -11,7 +11,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.identity import GVK, GroupVersion
 from quarterdeck.server.admission.attributes import AdmissionAttributes
-from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.server.core import Core
 from quarterdeck.server.lifecycle.engine.actions import Create, Delete, Record, Remove, Update
 from quarterdeck.server.registry.codec import build_encoder
@@ -24,11 +24,13 @@ from quarterdeck.wire.query import DeleteOptions
 
 _NAME_ATTEMPTS = 8
 _EVENTS = "events"
-SYSTEM = User(name="system:kube-controller-manager", groups=(MASTERS, AUTHENTICATED))
+SYSTEM_USER = User(
+    name="system:kube-controller-manager", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP)
+)
 """Who writes."""
 
 
-class Stale(Exception):
+class StaleObject(Exception):
     """Raised when the object is not what the plan saw; the plan is to be made again."""
 
 
@@ -69,7 +71,7 @@ class Writer:
             return None
         value: Object = kit_json.decode(kit_json.encode(action.value))
         namespace = value["metadata"].get("namespace") or ""
-        context = core.build_context(SYSTEM.name, namespace)
+        context = core.build_context(SYSTEM_USER.name, namespace)
         resource.strategy.default(value)
         value = self._track(resource, value, None, manager=manager)
         attributes = self._build_attributes(resource, value, namespace=namespace)
@@ -99,7 +101,9 @@ class Writer:
         resource = self._find_resource_of(old)
         if resource is None:
             return self._core.store.put(entry.key, build_encoder(value), expected=entry.revision)
-        context = self._core.build_context(SYSTEM.name, action.key.namespace, action.subresource)
+        context = self._core.build_context(
+            SYSTEM_USER.name, action.key.namespace, action.subresource
+        )
         if resource.strategy.bumps_generation(value, old, context):
             value["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
         value = self._track(resource, value, old, manager=manager, subresource=action.subresource)
@@ -123,7 +127,7 @@ class Writer:
         options = DeleteOptions(
             propagation_policy=action.policy, grace_period_seconds=action.grace_s
         )
-        context = self._core.build_context(SYSTEM.name, action.key.namespace)
+        context = self._core.build_context(SYSTEM_USER.name, action.key.namespace)
         is_kept, is_changed = begin_deletion(resource, value, options, context=context)
         encode = build_encoder(value, resource)
         if not is_kept:
@@ -213,7 +217,7 @@ class Writer:
     def _get_current(self, key: StoreKey, revision: int) -> Entry:
         entry = self._core.store.get_pending(key)
         if entry is None or entry.revision != revision:
-            raise Stale(str(key))
+            raise StaleObject(str(key))
         return entry
 
     def _track(
@@ -239,7 +243,7 @@ class Writer:
             resource=resource,
             namespace=namespace,
             name=value["metadata"].get("name") or "",
-            user=SYSTEM,
+            user=SYSTEM_USER,
             value=value,
         )
 

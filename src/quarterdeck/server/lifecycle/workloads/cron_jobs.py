@@ -57,10 +57,10 @@ class CronJobs:
         if cron is None or is_deleting(cron):
             return ()
         jobs = [job for job in view.list_owned(get_uid(cron), JOBS) if is_controlled_by(job, cron)]
-        return list(_Step(view, cron, jobs).plan())
+        return list(_Sync(view, cron, jobs).plan())
 
 
-class _Step:
+class _Sync:
     """One look at a cron job and its jobs."""
 
     def __init__(self, view: View, cron: Object, jobs: list[Object]) -> None:

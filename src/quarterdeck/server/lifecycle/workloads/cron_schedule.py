@@ -8,7 +8,7 @@ from quarterdeck.kit import duration
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_WORDS = {
+_MACROS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
     "@monthly": "0 0 1 * *",
@@ -17,7 +17,7 @@ _WORDS = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_FURTHEST = timedelta(days=366 * 5)
+_SEARCH_LIMIT = timedelta(days=366 * 5)
 _NANO = 1_000_000_000
 
 
@@ -44,7 +44,7 @@ class Schedule(NamedTuple):
             return moment.replace(microsecond=0) + timedelta(seconds=self.every_s)
         local = moment.astimezone(_load_zone(zone)) if zone else moment
         wall = local.replace(second=0, microsecond=0, tzinfo=None) + timedelta(minutes=1)
-        end = wall + _FURTHEST
+        end = wall + _SEARCH_LIMIT
         while wall < end:
             wall, fits = self._advance(wall)
             if fits:
@@ -88,7 +88,7 @@ def parse_schedule(text: str) -> Schedule:
     """
     if text.startswith("@every "):
         return _parse_every(text.removeprefix("@every "))
-    fields = _WORDS.get(text, text).split()
+    fields = _MACROS.get(text, text).split()
     if len(fields) != 5:
         raise ScheduleError(f"a schedule has 5 fields, not {len(fields)}: {text!r}")
     try:

@@ -83,10 +83,10 @@ class DaemonSets:
         if daemons is None or selector is None:
             return ()
         pods, actions = claim(view, daemons, PODS, selector)
-        return actions or list(_Step(view, daemons, pods).plan())
+        return actions or list(_Sync(view, daemons, pods).plan())
 
 
-class _Step:
+class _Sync:
     """One look at a daemon set, its pods and the nodes."""
 
     def __init__(self, view: View, daemons: Object, pods: list[Object]) -> None:

@@ -13,7 +13,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
     is_deleting,
 )
 from quarterdeck.server.lifecycle.workloads.replica_sets import get_replicas
-from quarterdeck.server.lifecycle.workloads.rollout import Set
+from quarterdeck.server.lifecycle.workloads.rollout import SetSize
 from quarterdeck.server.registry.resource import Object
 
 HASH_LABEL = "pod-template-hash"
@@ -90,12 +90,12 @@ def is_of(replica_set: Object, deployment: Object) -> bool:
     return bool(plain == other_given and template.get("spec") == other.get("spec"))
 
 
-def count_replicas(replica_set: Object) -> Set:
+def count_replicas(replica_set: Object) -> SetSize:
     """Count a replica set in numbers."""
-    return Set(get_replicas(replica_set), get_status(replica_set).get("availableReplicas") or 0)
+    return SetSize(get_replicas(replica_set), get_status(replica_set).get("availableReplicas") or 0)
 
 
-def count_all_replicas(replica_sets: Sequence[Object]) -> list[Set]:
+def count_all_replicas(replica_sets: Sequence[Object]) -> list[SetSize]:
     """Replica sets in numbers."""
     return [count_replicas(each) for each in replica_sets]
 

@@ -37,7 +37,7 @@ from quarterdeck.server.lifecycle.workloads.pods import PODS, claim, is_finished
 from quarterdeck.server.lifecycle.workloads.replica_sets import REPLICA_SETS, get_replicas
 from quarterdeck.server.lifecycle.workloads.rollout import (
     Bounds,
-    Set,
+    SetSize,
     compute_bounds,
     grow_new,
     scale_proportionally,
@@ -119,7 +119,7 @@ class _Rollout:
 
     def _plan_rolling_update(self) -> Iterator[Action]:
         if self.new is None:
-            size = grow_new(self.replicas, self.limits, Set(0, 0), count_all_replicas(self.old))
+            size = grow_new(self.replicas, self.limits, SetSize(0, 0), count_all_replicas(self.old))
             yield from self._begin(size)
             return
         new, old = count_replicas(self.new), count_all_replicas(self.old)

@@ -66,7 +66,7 @@ class Jobs:
         if is_over(job):
             return list(_delete_after_ttl(job, view.now))
         pods, actions = claim(view, job, PODS, selector)
-        return actions or list(_Step(view, job, pods).plan())
+        return actions or list(_Sync(view, job, pods).plan())
 
 
 def is_over(job: Object) -> bool:
@@ -87,7 +87,7 @@ def _delete_after_ttl(job: Object, now: datetime) -> Iterator[Action]:
     yield Requeue(left) if left > 0 else delete(JOBS, job)
 
 
-class _Step:
+class _Sync:
     """One look at a job and its pods."""
 
     def __init__(self, view: View, job: Object, pods: list[Object]) -> None:

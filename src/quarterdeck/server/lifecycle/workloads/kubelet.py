@@ -71,7 +71,9 @@ class Kubelet:
             return end_pod(pod) if pod is not None and orphaned else ()
         if SIMULATED_NODE not in get_annotations(node) or is_down(node):
             return ()
-        place = pod_status.Place(get_address(node), self._assign_address(pod, key, node), view.now)
+        place = pod_status.Placement(
+            get_address(node), self._assign_address(pod, key, node), view.now
+        )
         return list(_plan_next_stage(pod, parse_behaviour(pod), place))
 
     def _assign_address(self, pod: Object, key: StoreKey, node: Object) -> str:
@@ -80,7 +82,9 @@ class Kubelet:
         return get_status(pod).get("podIP") or self._addresses.take(key)
 
 
-def _plan_next_stage(pod: Object, wants: Behaviour, place: pod_status.Place) -> Iterator[Action]:
+def _plan_next_stage(
+    pod: Object, wants: Behaviour, place: pod_status.Placement
+) -> Iterator[Action]:
     if is_deleting(pod):
         yield from _stop(pod, wants, place.now)
     elif is_finished(pod):
@@ -93,12 +97,12 @@ def _plan_next_stage(pod: Object, wants: Behaviour, place: pod_status.Place) -> 
         yield from _start(pod, wants, place)
 
 
-def _start(pod: Object, wants: Behaviour, place: pod_status.Place) -> Iterator[Action]:
+def _start(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterator[Action]:
     begun = parse_time(get_status(pod).get("startTime"))
     left = _compute_time_left(begun or place.now, wants.start_delay, place.now)
     if left > 0:
         if begun is None:
-            unborn = pod_status.Place(place.host, "", place.now)
+            unborn = pod_status.Placement(place.host, "", place.now)
             yield _write(pod, pod_status.build_waiting(pod, unborn, "ContainerCreating"))
         yield Requeue(left)
         return
@@ -112,7 +116,9 @@ def _start(pod: Object, wants: Behaviour, place: pod_status.Place) -> Iterator[A
         yield from _start_news(pod, container)
 
 
-def _plan_start_failure(pod: Object, wants: Behaviour, place: pod_status.Place) -> Iterator[Action]:
+def _plan_start_failure(
+    pod: Object, wants: Behaviour, place: pod_status.Placement
+) -> Iterator[Action]:
     failure = wants.failure
     assert failure is not None  # the caller asked
     image = ((get_spec(pod).get("containers") or [{}])[0]).get("image") or ""
@@ -130,7 +136,7 @@ def _plan_start_failure(pod: Object, wants: Behaviour, place: pod_status.Place) 
         )
 
 
-def _keep_running(pod: Object, wants: Behaviour, place: pod_status.Place) -> Iterator[Action]:
+def _keep_running(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterator[Action]:
     started = parse_time(pod_status.get_start_time(pod)) or place.now
     if wants.run_for is not None:
         left = _compute_time_left(started, wants.run_for, place.now)
@@ -152,7 +158,7 @@ def _keep_running(pod: Object, wants: Behaviour, place: pod_status.Place) -> Ite
         yield _write(pod, new)
 
 
-def _plan_exit(pod: Object, wants: Behaviour, place: pod_status.Place) -> Iterator[Action]:
+def _plan_exit(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterator[Action]:
     code = wants.exit_code
     reason = "Error" if code else "Completed"
     if wants.failure is not None and wants.failure.effect is Effect.CRASHES:
@@ -168,7 +174,7 @@ def _plan_exit(pod: Object, wants: Behaviour, place: pod_status.Place) -> Iterat
         yield _build_event(pod, "BackOff", text, container, is_warning=True)
 
 
-def _start_again(pod: Object, ended: str, place: pod_status.Place) -> Iterator[Action]:
+def _start_again(pod: Object, ended: str, place: pod_status.Placement) -> Iterator[Action]:
     pause = min(_FIRST_BACKOFF_S * 2 ** pod_status.count_restarts(pod), _LAST_BACKOFF_S)
     left = _compute_time_left(parse_time(ended) or place.now, pause, place.now)
     if left > 0:

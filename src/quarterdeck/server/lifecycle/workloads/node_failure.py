@@ -27,7 +27,7 @@ from quarterdeck.server.lifecycle.workloads.pods import PODS, is_finished, is_re
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
 
-_PATIENCE_S = 300
+_DEFAULT_TOLERATION_S = 300
 
 
 class NodeFailure:
@@ -109,7 +109,7 @@ def _get_toleration_seconds(pod: Object) -> int | None:
         ):
             seconds = each.get("tolerationSeconds")
             return None if seconds is None else int(seconds)
-    return _PATIENCE_S
+    return _DEFAULT_TOLERATION_S
 
 
 def _compute_seconds_left(end: datetime, now: datetime) -> float:

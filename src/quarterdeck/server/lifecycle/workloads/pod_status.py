@@ -16,7 +16,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
 from quarterdeck.server.registry.resource import Object
 
 
-class Place(NamedTuple):
+class Placement(NamedTuple):
     """Where a pod runs."""
 
     host: str
@@ -24,27 +24,27 @@ class Place(NamedTuple):
     now: datetime
 
 
-def build_waiting(pod: Object, place: Place, reason: str, message: str = "") -> Object:
+def build_waiting(pod: Object, place: Placement, reason: str, message: str = "") -> Object:
     """Bound to a node, its containers do not run yet."""
     state = {"waiting": {"reason": reason} | ({"message": message} if message else {})}
     return _build_status(pod, place, "Pending", state)
 
 
-def build_running(pod: Object, place: Place, *, is_ready: bool, restarts: int = 0) -> Object:
+def build_running(pod: Object, place: Placement, *, is_ready: bool, restarts: int = 0) -> Object:
     """Its containers run; the time they started is kept."""
     started = get_start_time(pod) or format_moment(place.now)
     state = {"running": {"startedAt": started}}
     return _build_status(pod, place, "Running", state, is_ready=is_ready, restarts=restarts)
 
 
-def build_restarted(pod: Object, place: Place) -> Object:
+def build_restarted(pod: Object, place: Placement) -> Object:
     """Its containers run again."""
     state = {"running": {"startedAt": format_moment(place.now)}}
     count = count_restarts(pod) + 1
     return _build_status(pod, place, "Running", state, is_ready=True, restarts=count)
 
 
-def build_backing_off(pod: Object, place: Place, exit_code: int, reason: str) -> Object:
+def build_backing_off(pod: Object, place: Placement, exit_code: int, reason: str) -> Object:
     """Its containers exited and are not started again just yet."""
     container = _get_first_container(pod).get("name")
     text = f"back-off restarting failed container={container} pod={pod['metadata']['name']}"
@@ -53,14 +53,14 @@ def build_backing_off(pod: Object, place: Place, exit_code: int, reason: str) ->
     return _build_status(pod, place, "Running", state, restarts=count_restarts(pod), last=last)
 
 
-def build_ended(pod: Object, place: Place, exit_code: int, reason: str) -> Object:
+def build_ended(pod: Object, place: Placement, exit_code: int, reason: str) -> Object:
     """Its containers exited for good."""
     state = {"terminated": _build_terminated(pod, place, exit_code, reason)}
     phase = "Failed" if exit_code else "Succeeded"
     return _build_status(pod, place, phase, state, restarts=count_restarts(pod))
 
 
-def build_evicted(pod: Object, place: Place, reason: str, message: str) -> Object:
+def build_evicted(pod: Object, place: Placement, reason: str, message: str) -> Object:
     """Thrown out by its node."""
     return {
         "phase": "Failed",
@@ -113,7 +113,7 @@ def _get_first_container(pod: Object) -> Object:
 
 def _build_status(
     pod: Object,
-    place: Place,
+    place: Placement,
     phase: str,
     state: Object,
     *,
@@ -213,7 +213,7 @@ def _build_init_status(pod: Object, container: Object, now: str, *, runs: bool) 
     }
 
 
-def _build_terminated(pod: Object, place: Place, exit_code: int, reason: str) -> Object:
+def _build_terminated(pod: Object, place: Placement, exit_code: int, reason: str) -> Object:
     return {
         "exitCode": exit_code,
         "reason": reason,

@@ -49,7 +49,7 @@ _COST = "controller.kubernetes.io/pod-deletion-cost"
 _FAILED_RETRY_S = 5.0
 
 
-class Flavour(NamedTuple):
+class WorkloadType(NamedTuple):
     """What tells the two kinds apart."""
 
     resource: str
@@ -63,8 +63,8 @@ def _parse_plain_selector(value: Object) -> Selector | None:
     return Selector.of(labels) if labels else None
 
 
-REPLICA_SET = Flavour(REPLICA_SETS, "ReplicaSet", "replicaset-controller", parse_selector)
-REPLICATION_CONTROLLER = Flavour(
+REPLICA_SET = WorkloadType(REPLICA_SETS, "ReplicaSet", "replicaset-controller", parse_selector)
+REPLICATION_CONTROLLER = WorkloadType(
     "replicationcontrollers",
     "ReplicationController",
     "replication-controller",
@@ -78,7 +78,7 @@ class ReplicaSets:
     manager = "kube-controller-manager"
     initial: Sequence[StoreKey] = ()
 
-    def __init__(self, flavour: Flavour = REPLICA_SET) -> None:
+    def __init__(self, flavour: WorkloadType = REPLICA_SET) -> None:
         self._flavour = flavour
         self.name = flavour.component
         self.resources: frozenset[str] | None = frozenset({flavour.resource, PODS})
@@ -129,7 +129,9 @@ def get_replicas(value: Object) -> int:
     return 1 if replicas is None else int(replicas)
 
 
-def _create_pods(view: View, flavour: Flavour, owner: Object, *, number: int) -> Iterator[Action]:
+def _create_pods(
+    view: View, flavour: WorkloadType, owner: Object, *, number: int
+) -> Iterator[Action]:
     template = get_spec(owner).get("template") or {}
     prefix = f"{get_name(owner)}-"
     for _ in range(number):
@@ -140,7 +142,7 @@ def _create_pods(view: View, flavour: Flavour, owner: Object, *, number: int) ->
 
 
 def _delete_pods(
-    flavour: Flavour, owner: Object, pods: list[Object], *, number: int
+    flavour: WorkloadType, owner: Object, pods: list[Object], *, number: int
 ) -> Iterator[Action]:
     for pod in rank_for_deletion(pods)[:number]:
         yield from delete_pod(owner, pod, flavour.component)
@@ -176,7 +178,7 @@ def _get_deletion_cost(pod: Object) -> int:
     return int(text) if text.lstrip("-").isdigit() else 0
 
 
-def _build_refusal_event(flavour: Flavour, owner: Object, room: Room) -> Record:
+def _build_refusal_event(flavour: WorkloadType, owner: Object, room: Room) -> Record:
     return Record(
         about=owner,
         reason="FailedCreate",
@@ -190,7 +192,7 @@ def _build_refusal_event(flavour: Flavour, owner: Object, room: Room) -> Record:
 
 
 def _report(
-    view: View, flavour: Flavour, owner: Object, *, pods: list[Object], refused: Room | None
+    view: View, flavour: WorkloadType, owner: Object, *, pods: list[Object], refused: Room | None
 ) -> Iterator[Action]:
     template_labels = ((get_spec(owner).get("template") or {}).get("metadata") or {}).get("labels")
     waits = [

@@ -18,7 +18,7 @@ class Bounds(NamedTuple):
     unavailable: int
 
 
-class Set(NamedTuple):
+class SetSize(NamedTuple):
     """One replica set, in numbers; `wanted` is its spec, `available` its status."""
 
     wanted: int
@@ -46,7 +46,7 @@ def _resolve_percentage(value: int | str | None, total: int, *, round_up: bool) 
     return int(value)
 
 
-def grow_new(replicas: int, limits: Bounds, new: Set, old: Sequence[Set]) -> int:
+def grow_new(replicas: int, limits: Bounds, new: SetSize, old: Sequence[SetSize]) -> int:
     """How many pods the new set should have now."""
     if new.wanted >= replicas:
         return replicas
@@ -55,7 +55,7 @@ def grow_new(replicas: int, limits: Bounds, new: Set, old: Sequence[Set]) -> int
     return new.wanted + max(0, min(room, replicas - new.wanted))
 
 
-def shrink_old(replicas: int, limits: Bounds, new: Set, old: Sequence[Set]) -> list[int]:
+def shrink_old(replicas: int, limits: Bounds, new: SetSize, old: Sequence[SetSize]) -> list[int]:
     """How many pods each old set should have now, oldest first.
 
     Pods that do not serve go first, then as many of the others as the outage allows.

@@ -62,10 +62,10 @@ class StatefulSets:
         pods, actions = claim(view, stateful, PODS, selector)
         if actions:
             return actions
-        return list(_Step(view, stateful, pods).plan())
+        return list(_Sync(view, stateful, pods).plan())
 
 
-class _Step:
+class _Sync:
     """One look at a stateful set and its pods."""
 
     def __init__(self, view: View, stateful: Object, pods: list[Object]) -> None:
