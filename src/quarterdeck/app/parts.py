@@ -98,6 +98,12 @@ PARTS: tuple[Part, ...] = (
         "quarterdeck.apis.experiments.v1alpha1",
         "quarterdeck.app.experiments",
     ),
+    Part(
+        "machines",
+        "keeps fleets of virtual machines on hypervisors",
+        "quarterdeck.apis.hypervisor.v1alpha1",
+        "quarterdeck.app.machines",
+    ),
 )
 
 

@@ -38,6 +38,7 @@ from quarterdeck.operators.machines.revisions import (
 from quarterdeck.operators.machines.sizes import parse_seconds, seconds_since
 from quarterdeck.operators.machines.support import unsupported_of_fleet
 from quarterdeck.runtime import Context, RequeueAfter, Stalled
+from quarterdeck.runtime.observability.tracing import span
 
 EASE_S = 0.25
 """How often a fleet is looked at, at most: many machines that change at once are one look."""
@@ -67,6 +68,14 @@ class Fleets:
         """Bring the number and the recipe of the machines to what the spec says."""
         if (left_s := self._ease(fleet)) > 0:
             return RequeueAfter(left_s)
+        attributes = {
+            "fleet.name": fleet.metadata.name,
+            "fleet.namespace": fleet.metadata.namespace,
+        }
+        with span("fleet.reconcile", attributes):
+            return await self._reconcile(fleet, ctx)
+
+    async def _reconcile(self, fleet: Fleet, ctx: Context[Fleet]) -> RequeueAfter | None:
         report_unsupported(ctx, unsupported_of_fleet(fleet))
         resolved = await self._resolve(fleet, ctx)
         claims = list(await ctx.list_owned(MachineClaim))

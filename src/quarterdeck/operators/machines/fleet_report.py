@@ -105,12 +105,16 @@ def _report_pause(fleet: Fleet, ctx: Context[Fleet]) -> None:
 def tell_changes(plan: Plan, ctx: Context[Fleet]) -> None:
     """Events for what was made and removed."""
     if plan.create:
-        ctx.event(Reason.SCALED_UP, f"made {plan.create} machines")
+        ctx.event(Reason.SCALED_UP, f"made {_count(plan.create)}")
     reasons = Counter(removal.reason for removal in plan.remove)
     for reason, count in sorted(reasons.items()):
         is_repair = reason in ("Unhealthy", "Failed")
         ctx.event(
             Reason.REPAIRING if is_repair else Reason.SCALED_DOWN,
-            f"removed {count} machines: {reason}",
+            f"removed {_count(count)}: {reason}",
             warning=is_repair,
         )
+
+
+def _count(number: int) -> str:
+    return "1 machine" if number == 1 else f"{number} machines"

@@ -1,0 +1,148 @@
+"""Attaches the machines operator; in `up` with simulated hypervisors that outlive the process."""
+
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from quarterdeck.apis.core.config import Namespace
+from quarterdeck.apis.hypervisor.fleet import Fleet
+from quarterdeck.app.host import Host
+from quarterdeck.app.machines_samples import FLEET, NEXT_IMAGE, SAMPLE_FILES, SAMPLES
+from quarterdeck.kit import json
+from quarterdeck.meta.conditions import find
+from quarterdeck.operators import machines
+from quarterdeck.operators.machines import simulation
+from quarterdeck.operators.machines.drivers.simulator import Simulators, SimulatorSettings
+from quarterdeck.operators.machines.drivers.simulator.persistence import dump, load
+from quarterdeck.runtime import get_logger
+from quarterdeck.wire.status import ApiError, NotFound
+
+if TYPE_CHECKING:
+    from quarterdeck.runtime import Controller
+
+__all__ = ["SAMPLES", "SAMPLE_FILES", "attach", "controllers"]
+
+_STATE = "simulator.json"
+_SAVE_S = 5.0
+_LOOK_S = 1.0
+_SYSTEM = "kube-system"
+
+
+async def attach(host: Host) -> None:
+    """Register the controllers, and simulated hypervisors for `provider: mock`."""
+    settings = host.settings
+    namespaces = tuple(name.strip() for name in settings.namespace.split(",") if name.strip())
+    simulators = Simulators(host.clock, SimulatorSettings(seed=1, scale=0.3))
+    machines.register(
+        host.manager,
+        operator_uid=await find_operator_uid(host, namespaces),
+        providers={"mock": simulators.open},
+        namespaces=namespaces,
+        folder=host.folder,
+    )
+    host.manager.add(simulation.controller(simulators))
+    if host.is_embedded and host.folder is not None and not settings.in_memory:
+        _keep_simulators(host, simulators, host.folder / _STATE)
+    if host.is_embedded and settings.demo:
+        _roll_demo_fleet(host)
+
+
+def controllers() -> "Sequence[Controller[Any]]":
+    """The declarations alone, for permissions."""
+    simulators = Simulators(_no_clock())
+    return (*machines.controllers(), simulation.controller(simulators))
+
+
+def _no_clock() -> Any:
+    from quarterdeck.kit.clock import SystemClock
+
+    return SystemClock()
+
+
+async def find_operator_uid(host: Host, namespaces: Sequence[str]) -> str:
+    """What tells our VMs from those of other operators, the same after every restart.
+
+    It is derived from the cluster's identity and the namespaces we watch: two operators that share
+    a hypervisor, or a cluster, never take each other's VMs for their own.
+    """
+    try:
+        identity = (await host.client.get(Namespace, _SYSTEM)).metadata.uid
+    except ApiError:
+        identity = (await host.client.get(Namespace, "default")).metadata.uid
+    if not namespaces:
+        return identity
+    return str(uuid.uuid5(uuid.UUID(identity), ",".join(sorted(namespaces))))
+
+
+def _keep_simulators(host: Host, simulators: Simulators, path: Path) -> None:
+    """Load what was there, and save it from time to time and at the end."""
+    _load(simulators, path)
+    saved = -1
+
+    def save() -> None:
+        nonlocal saved
+        changes = sum(world.changes for world in simulators.worlds.values())
+        if changes == saved:
+            return
+        saved = changes
+        documents = {key: dump(world).decode() for key, world in simulators.worlds.items()}
+        fresh = path.with_suffix(".new")
+        fresh.write_bytes(json.encode(documents))
+        os.replace(fresh, path)
+
+    async def run() -> None:
+        try:
+            while True:
+                await host.clock.sleep(_SAVE_S)
+                save()
+        finally:
+            save()
+
+    host.manager.add_runnable("simulator-state", run)
+
+
+def _load(simulators: Simulators, path: Path) -> None:
+    try:
+        documents = json.decode(path.read_bytes())
+        for endpoint, text in documents.items():
+            load(simulators.get(endpoint), text.encode())
+    except FileNotFoundError:
+        return
+    except (msgspec.DecodeError, ValueError, KeyError) as error:
+        get_logger("machines").warning(
+            "state of simulated hypervisors cannot be read; they start empty",
+            file=str(path),
+            detail=str(error),
+        )
+
+
+def _roll_demo_fleet(host: Host) -> None:
+    """Once the demo's fleet is complete, give it another image and let it roll."""
+
+    async def run() -> None:
+        while not await _is_complete(host):
+            await host.clock.sleep(_LOOK_S)
+        fleets = host.client.resource(Fleet.KIND.gvr)
+        patch = {"spec": {"image": NEXT_IMAGE}}
+        await fleets.patch(FLEET, patch, namespace="default")
+        if host.print_line is not None:
+            host.print_line(f"  {host.clock.now():%H:%M:%S}  fleet {FLEET} rolls to {NEXT_IMAGE}")
+
+    host.manager.add_runnable("machines-demo", run)
+
+
+async def _is_complete(host: Host) -> bool:
+    try:
+        fleet = await host.client.get(Fleet, FLEET, "default")
+    except NotFound:
+        return False
+    condition = find(fleet.status.conditions, "Progressing")
+    return (
+        condition is not None
+        and condition.reason == "UpdateComplete"
+        and fleet.status.available_replicas == fleet.spec.replicas
+    )

@@ -1,0 +1,135 @@
+"""What is done to a simulated hypervisor behind the operator's back, as data.
+
+The same documents come from tests, from `quarterdeck hypervisor` and from ConfigMaps.
+"""
+
+from typing import Any, Literal, TypeVar, get_args
+
+import msgspec
+
+from quarterdeck.operators.machines.drivers.simulator.faults import FailureRule
+from quarterdeck.operators.machines.drivers.simulator.settings import SimulatorSettings
+from quarterdeck.operators.machines.drivers.simulator.world import SimulatedVM, Simulator
+from quarterdeck.operators.machines.machine import Power
+
+T = TypeVar("T")
+ActionName = Literal[
+    "kill-node",
+    "revive-node",
+    "power-off",
+    "delete",
+    "rename",
+    "retag",
+    "partition",
+    "heal",
+    "rotate-credentials",
+    "forget-tasks",
+]
+ACTIONS: tuple[str, ...] = get_args(ActionName)
+
+
+class BadControl(ValueError):
+    """Raised when a control cannot be carried out; says what is wrong with it."""
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True):
+    """One action; the id makes it happen once."""
+
+    id: str
+    action: ActionName
+    node: str = ""
+    vm: str = ""
+    """Name or id of a VM."""
+    value: str = ""
+    """New name, tags separated by commas, or token."""
+
+
+def parse_rules(document: Any) -> tuple[FailureRule, ...]:
+    """Failure rules from plain data.
+
+    Raises:
+        BadControl: naming the field.
+    """
+    return _convert(document or [], tuple[FailureRule, ...])
+
+
+def parse_actions(document: Any) -> tuple[Action, ...]:
+    """Actions from plain data.
+
+    Raises:
+        BadControl: naming the field.
+    """
+    return _convert(document or [], tuple[Action, ...])
+
+
+def parse_settings(document: Any, settings: SimulatorSettings) -> SimulatorSettings:
+    """Settings with changed latencies, from plain data: `latencies`, `scale`, `boot_s`.
+
+    Raises:
+        BadControl: naming the field.
+    """
+    allowed = {"latencies", "scale", "boot_s"}
+    if not isinstance(document, dict) or not set(document) <= allowed:
+        raise BadControl(f"timing must be a map with {', '.join(sorted(allowed))} only")
+    plain = msgspec.to_builtins(settings)
+    latencies = {**plain["latencies"], **document.get("latencies", {})}
+    return _convert({**plain, **document, "latencies": latencies}, SimulatorSettings)
+
+
+def perform(world: Simulator, action: Action) -> None:
+    """Carry an action out.
+
+    Raises:
+        BadControl: if it names a node or VM that is not there.
+    """
+    match action.action:
+        case "kill-node":
+            _node(world, action.node).is_online = False
+        case "revive-node":
+            _revive(world, action.node)
+        case "power-off":
+            world.set_power(_vm(world, action.vm), Power.STOPPED, 0.0)
+        case "delete":
+            world.remove(_vm(world, action.vm).id)
+        case "rename":
+            _vm(world, action.vm).name = action.value
+        case "retag":
+            tags = tuple(filter(None, action.value.split(",")))
+            _vm(world, action.vm).tags = tags
+        case "partition" | "heal":
+            world.is_partitioned = action.action == "partition"
+        case "rotate-credentials":
+            world.token = action.value
+        case "forget-tasks":
+            world.forget_tasks()
+    world.changes += 1
+
+
+def _revive(world: Simulator, name: str) -> None:
+    """A node comes back with its VMs stopped."""
+    node = _node(world, name)
+    if not node.is_online:
+        node.is_online = True
+        for vm in world.vms.values():
+            if vm.node == name and not vm.is_template:
+                world.set_power(vm, Power.STOPPED, 0.0)
+
+
+def _node(world: Simulator, name: str) -> Any:
+    if name not in world.nodes:
+        raise BadControl(f"there is no node {name!r}; there are: {', '.join(world.nodes)}")
+    return world.nodes[name]
+
+
+def _vm(world: Simulator, name: str) -> SimulatedVM:
+    for vm in world.vms.values():
+        if not vm.is_template and name in (vm.name, str(vm.id)):
+            return vm
+    raise BadControl(f"there is no VM {name!r}")
+
+
+def _convert(document: Any, type_: type[T]) -> T:
+    try:
+        return msgspec.convert(document, type_)
+    except msgspec.ValidationError as error:
+        raise BadControl(str(error)) from error

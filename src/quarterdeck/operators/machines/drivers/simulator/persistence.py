@@ -1,0 +1,53 @@
+"""A simulated hypervisor on disk, so that its VMs outlive the process as real ones do."""
+
+import dataclasses
+from typing import Any
+
+import msgspec
+
+from quarterdeck.operators.machines.drivers.simulator.world import SimulatedVM, Simulator
+from quarterdeck.operators.machines.machine import CloudInit, Power, VMSpec
+
+_LONG_AGO_S = 1e6
+
+
+def dump(world: Simulator) -> bytes:
+    """Everything but tasks: a hypervisor that restarts has none."""
+    world.settle()
+    vms = [
+        {**dataclasses.asdict(vm), "previous": None}
+        for vm in world.vms.values()
+        if not vm.is_template
+    ]
+    offline = [node.name for node in world.nodes.values() if not node.is_online]
+    return msgspec.json.encode({"vms": vms, "offline": offline, "token": world.token})
+
+
+def load(world: Simulator, data: bytes) -> None:
+    """Put into a fresh world what another one had.
+
+    Raises:
+        msgspec.DecodeError: if the data is not what `dump` wrote.
+    """
+    stored: dict[str, Any] = msgspec.json.decode(data)
+    world.token = stored["token"]
+    for name in stored["offline"]:
+        if name in world.nodes:
+            world.nodes[name].is_online = False
+    for each in stored["vms"]:
+        if each["node"] in world.nodes and each["id"] not in world.vms:
+            _restore(world, each)
+
+
+def _restore(world: Simulator, stored: dict[str, Any]) -> None:
+    spec = VMSpec(stored["name"], stored["cpu"], stored["memory_bytes"], stored["disk_bytes"])
+    vm: SimulatedVM = world.make_vm(
+        stored["id"], spec, node=stored["node"], description=stored["description"]
+    )
+    for name in ("uuid", "mac", "ip", "boot_s"):
+        setattr(vm, name, stored[name])
+    vm.tags = tuple(stored["tags"])
+    vm.power = Power(stored["power"])
+    vm.seed = CloudInit(*stored["seed"]) if stored["seed"] else None
+    if vm.power is Power.RUNNING:
+        vm.started_at = world.clock.monotonic() - _LONG_AGO_S

@@ -1,0 +1,83 @@
+"""Controls of simulated hypervisors by ConfigMap: failure rules, timing, and actions done once.
+
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: simulator
+  labels: {hyperfleet.io/config: simulator}
+data:
+  endpoint: mock://lab
+  rules: '[{op: clone_vm, kind: partial, times: 3}]'
+  timing: '{scale: 0.1, boot_s: [1, 2]}'
+  actions: '[{id: a1, action: kill-node, node: sim-1}]'
+"""
+
+from typing import Any
+
+from quarterdeck.kit import yaml
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.machines.drivers.simulator import Simulators
+from quarterdeck.operators.machines.drivers.simulator.controls import (
+    BadControl,
+    parse_actions,
+    parse_rules,
+    parse_settings,
+    perform,
+)
+from quarterdeck.operators.machines.drivers.simulator.world import Simulator
+from quarterdeck.operators.machines.records import SIMULATOR, ConfigRecord
+from quarterdeck.runtime import Context, Controller
+
+DEFAULT_ENDPOINT = "mock://lab"
+
+
+class Controls:
+    """Brings simulators to what ConfigMaps say."""
+
+    def __init__(self, simulators: Simulators) -> None:
+        self._simulators = simulators
+        self._done: set[tuple[Key, str]] = set()
+        self._rules: dict[Key, str] = {}
+
+    async def reconcile(self, record: ConfigRecord, ctx: Context[ConfigRecord]) -> None:
+        """Take over rules and timing, and do the actions that are new."""
+        if record.purpose != SIMULATOR:
+            return
+        world = self._simulators.get(record.data.get("endpoint", DEFAULT_ENDPOINT))
+        try:
+            self._take_over(record, world)
+            for action in parse_actions(_read(record, "actions")):
+                if (record.key, action.id) not in self._done:
+                    self._done.add((record.key, action.id))
+                    perform(world, action)
+                    ctx.log.info("simulator action done", action=action.action, id=action.id)
+        except BadControl as error:
+            ctx.event("BadControl", str(error), warning=True)
+
+    def _take_over(self, record: ConfigRecord, world: Simulator) -> None:
+        text = record.data.get("rules", "")
+        if self._rules.get(record.key) != text:
+            rules = parse_rules(_read(record, "rules"))
+            world.faults.clear()
+            world.faults.add(*rules)
+            self._rules[record.key] = text
+        if timing := _read(record, "timing"):
+            world.settings = parse_settings(timing, world.settings)
+
+
+def controller(simulators: Simulators) -> Controller[ConfigRecord]:
+    """The declaration of the controller."""
+    return Controller(
+        reconcile=Controls(simulators).reconcile,
+        for_=ConfigRecord,
+        name="simulator",
+        ready=None,
+        workers=1,
+    )
+
+
+def _read(record: ConfigRecord, key: str) -> Any:
+    try:
+        return yaml.load(record.data[key]) if key in record.data else None
+    except yaml.YamlError as error:
+        raise BadControl(f"data.{key} is not YAML: {error}") from error
