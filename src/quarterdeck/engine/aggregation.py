@@ -246,18 +246,17 @@ class Running:
         self, batch: "BatchView", mask: list[bool] | None, keys: Sequence[str] | None
     ) -> None:
         wants_numbers = self._spec.function != "distinct"
-        values, mask = batch.values(self._spec.field, mask, numbers=wants_numbers)
+        values, counted = batch.values(self._spec.field, mask, numbers=wants_numbers)
         if keys is None:
             self._states[""].update(values)
             return
-        if mask is not None:
-            keys = list(compress(keys, mask))
+        for key in set(keys if mask is None else compress(keys, mask)) - self._states.keys():
+            self._states[key] = self._new()
         groups: defaultdict[str, list[Any]] = defaultdict(list)
-        for key, value in zip(keys, values, strict=True):
+        chosen = keys if counted is None else compress(keys, counted)
+        for key, value in zip(chosen, values, strict=True):
             groups[key].append(value)
         for key, members in groups.items():
-            if key not in self._states:
-                self._states[key] = self._new()
             self._states[key].update(members)
 
     def result(self) -> AggregationValue:
