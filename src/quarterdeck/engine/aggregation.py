@@ -6,15 +6,16 @@ To add a function, write a state with `update` and `result`, and add it to `STAT
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import Any, Protocol
 
 from quarterdeck.apis.clusterpulse.metric_source import Aggregation, AggregationFunction
 from quarterdeck.engine import compat
+from quarterdeck.engine.columns import Columns
 from quarterdeck.engine.filters import CompiledFilter
 from quarterdeck.engine.results import AggregationValue, Number
-from quarterdeck.engine.values import LIST, NULL, NUMBER, TEXT, kinds_of, to_text
+from quarterdeck.engine.values import LIST, NULL, NUMBER, TEXT, to_text
 
 UNKNOWN_GROUP = "_unknown_"
 """The group of objects without a value to group by."""
@@ -271,12 +272,11 @@ class Running:
 class BatchView:
     """Columns of a batch as aggregations look at them; what several need is made once."""
 
-    def __init__(self, columns: Mapping[str, list[Any]], size: int) -> None:
+    def __init__(self, columns: Columns, size: int) -> None:
         self.size = size
         self._columns = columns
         self._masks: dict[int, list[bool]] = {}
         self._keys: dict[str, Sequence[str]] = {}
-        self._kinds: dict[str, int] = {}
 
     def mask(self, filter_: CompiledFilter | None) -> list[bool] | None:
         """Which objects pass a filter; None is all of them."""
@@ -284,7 +284,9 @@ class BatchView:
             return None
         known = self._masks.get(id(filter_))
         if known is None:
-            known = self._masks[id(filter_)] = filter_.select(self._columns[filter_.field])
+            known = self._masks[id(filter_)] = filter_.select(
+                self._columns[filter_.field], self._columns.kinds(filter_.field)
+            )
         return known
 
     def keys(self, field: str, *, is_compat: bool) -> Sequence[str] | None:
@@ -299,25 +301,19 @@ class BatchView:
         column = self._columns.get(field)
         if column is None:
             return [UNKNOWN_GROUP] * self.size
-        kinds = self.kinds(field)
+        kinds = self._columns.kinds(field)
         if kinds == TEXT:
             return column
         if is_compat:
             return [compat.group_key(value) for value in column]
         return [UNKNOWN_GROUP if value is None else to_text(value) for value in column]
 
-    def kinds(self, field: str) -> int:
-        """The kinds of value of a column."""
-        if field not in self._kinds:
-            self._kinds[field] = kinds_of(self._columns[field])
-        return self._kinds[field]
-
     def values(
         self, field: str, mask: list[bool] | None, *, numbers: bool
     ) -> tuple[Sequence[Any], list[bool] | None]:
         """The values that count, and which objects they belong to."""
         column = self._columns[field]
-        kinds = self.kinds(field)
+        kinds = self._columns.kinds(field)
         if kinds == NUMBER or (not numbers and not kinds & (NULL | LIST)):
             return (column if mask is None else list(compress(column, mask))), mask
         if numbers:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from quarterdeck.apis.clusterpulse.metric_source import FieldType
-from quarterdeck.engine.times import parse_time
+from quarterdeck.engine.times import are_usual_times, parse_time
 from quarterdeck.engine.values import MISSING, Missing, are_finite, parse_number, to_text
 from quarterdeck.kit import duration as durations
 from quarterdeck.kit.quantity import Quantity, QuantityError
@@ -199,6 +199,8 @@ class ColumnConverter:
     def convert(self, raw: Column) -> Column:
         """The converted values, one per raw value."""
         types = set(map(type, raw))
+        if self._type == "timestamp" and types == {str} and are_usual_times(raw):
+            return raw
         if self._is_list and self._type != "arrayLength":
             return [self._convert_list(value) for value in raw]
         if types <= _UNCHANGED.get(self._type, frozenset()):

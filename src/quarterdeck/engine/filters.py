@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from quarterdeck.apis.clusterpulse.metric_source import AggregationFilter, FilterOperator
 from quarterdeck.engine import compat
-from quarterdeck.engine.values import BOOL, NULL, NUMBER, TEXT, kinds_of, parse_number, to_text
+from quarterdeck.engine.values import BOOL, NULL, NUMBER, TEXT, parse_number, to_text
 from quarterdeck.kit.patterns import PatternError, compile_re2
 
 Predicate: TypeAlias = Callable[[Any], bool]
@@ -50,9 +50,8 @@ class CompiledFilter:
         self._operator = spec.operator
         self._limit = parse_number(spec.value)
 
-    def select(self, column: list[Any]) -> list[bool]:
+    def select(self, column: list[Any], kinds: int) -> list[bool]:
         """For each value whether it passes. Equal values of one kind are tested once."""
-        kinds = kinds_of(column)
         if kinds == NUMBER and (limit := self._limit) is not None:
             if self._operator == "greaterThan":
                 return [value > limit for value in column]

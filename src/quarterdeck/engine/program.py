@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from quarterdeck.engine.aggregation import CompiledAggregation
 from quarterdeck.engine.collector import Identity
+from quarterdeck.engine.columns import Columns
 from quarterdeck.engine.expressions.compiler import Moment
 from quarterdeck.engine.extraction import Extractor
 from quarterdeck.engine.paths import Key, Path
@@ -28,9 +29,7 @@ class ColumnConverter(Protocol):
 class ColumnExpression(Protocol):
     """Columns to one more column."""
 
-    def evaluate(
-        self, columns: Mapping[str, Sequence[Any]], size: int, moment: Moment
-    ) -> list[Any]:
+    def evaluate(self, columns: Columns, size: int, moment: Moment) -> list[Any]:
         """The values for `size` objects."""
         ...
 
@@ -72,14 +71,13 @@ class Program:
         self.extractor = Extractor([*(field.path for field in fields), *_METADATA])
         self._make_rows = _compile_rows(self.columns)
 
-    def metadata_columns(self, identity: Identity) -> dict[str, list[Any]]:
+    @staticmethod
+    def metadata_columns(identity: Identity) -> Columns:
         """The identity of objects under the names that expressions use."""
-        return {
-            "namespace": identity.namespaces,
-            "name": identity.names,
-            "_namespace": identity.namespaces,
-            "_name": identity.names,
-        }
+        columns = Columns()
+        columns["namespace"] = columns["_namespace"] = identity.namespaces
+        columns["name"] = columns["_name"] = identity.names
+        return columns
 
     def make_rows(self, columns: Mapping[str, list[Any]], size: int) -> list[dict[str, Any]]:
         """Columns to one dictionary per object."""

@@ -204,14 +204,16 @@ def holds(value: Any, test: Any) -> bool:
     if not test.operator:
         return value is not ABSENT
     value = None if value is ABSENT else value
-    same = value == test.value and isinstance(value, bool) == isinstance(test.value, bool)
-    if test.operator in ("==", "!="):
-        return same == (test.operator == "==")
+    same = bool(value == test.value) and isinstance(value, bool) == isinstance(test.value, bool)
+    if test.operator == "==":
+        return same
+    if test.operator == "!=":
+        return not same
     is_number = not isinstance(value, bool) and isinstance(value, int | float)
     comparable = isinstance(value, str) and isinstance(test.value, str)
     if not comparable and not (is_number and isinstance(test.value, float)):
         return False
-    less, equal = value < test.value, value == test.value
+    less, equal = bool(value < test.value), bool(value == test.value)
     return {"<": less, "<=": less or equal, ">": not less and not equal, ">=": not less}[
         test.operator
     ]

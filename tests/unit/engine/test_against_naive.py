@@ -1,6 +1,8 @@
 """The compiled engine against the naive one, on sources and objects that nobody wrote."""
 
+import json
 import math
+import os
 from typing import Any
 
 import pytest
@@ -13,11 +15,13 @@ from quarterdeck.apis.clusterpulse.metric_source import (
     Aggregation,
     AggregationFilter,
     ComputedField,
+    ComputedType,
     FieldExtraction,
 )
 from quarterdeck.engine import SourceError, compile_source
 from quarterdeck.engine.expressions.functions import FUNCTIONS
 
+EXAMPLES = 3000 if os.environ.get("QUARTERDECK_FULL") else 80
 NOW_TEXT = "2026-11-15T12:00:00Z"
 
 FIELDS = (
@@ -115,7 +119,8 @@ def combine(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 expressions = st.recursive(literals | st.sampled_from([*NAMES, "name"]), combine, max_leaves=8)
-types = st.sampled_from(["string", "integer", "float", "boolean"])
+TYPES: tuple[ComputedType, ...] = ("string", "integer", "float", "boolean")
+types: st.SearchStrategy[ComputedType] = st.sampled_from(TYPES)
 filters = st.builds(
     AggregationFilter,
     field=st.sampled_from([*NAMES, "c0"]),
@@ -170,7 +175,8 @@ def draw_computed(data: st.DataObject, name: str) -> ComputedField:
     return field
 
 
-@settings(max_examples=400)
+@pytest.mark.slow
+@settings(max_examples=EXAMPLES)
 @given(data=st.data(), batch=st.lists(objects, max_size=6))
 def test_rows_are_those_of_the_naive_engine(data: st.DataObject, batch: list[Any]) -> None:
     spec = source(*FIELDS, computed=[draw_computed(data, f"c{index}") for index in range(3)])
@@ -188,7 +194,8 @@ def test_rows_are_those_of_the_naive_engine(data: st.DataObject, batch: list[Any
         assert strictly_equal(given_row, wanted_row), (given_row, wanted_row)
 
 
-@settings(max_examples=300)
+@pytest.mark.slow
+@settings(max_examples=EXAMPLES)
 @given(data=st.data(), batch=st.lists(objects, max_size=12))
 def test_aggregations_are_those_of_the_naive_engine(data: st.DataObject, batch: list[Any]) -> None:
     computed = [draw_computed(data, "c0"), ComputedField(name="c1", expression="i + q")]
@@ -208,11 +215,9 @@ def test_aggregations_are_those_of_the_naive_engine(data: st.DataObject, batch: 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_the_examples_of_the_reference_are_true(name: str) -> None:
-    import json
-
     function = FUNCTIONS[name]
     shown = json.loads(function.shows)
-    type_ = "string" if isinstance(shown, str) else "float"
+    type_: ComputedType = "string" if isinstance(shown, str) else "float"
     if isinstance(shown, bool):
         type_ = "boolean"
     spec = source(computed=[ComputedField(name="result", expression=function.example, type=type_)])

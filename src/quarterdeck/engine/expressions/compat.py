@@ -13,8 +13,9 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from quarterdeck.apis.clusterpulse.metric_source import ComputedType
+from quarterdeck.engine.columns import Columns
 from quarterdeck.engine.expressions import library
-from quarterdeck.engine.expressions.compiler import Column, Moment
+from quarterdeck.engine.expressions.compiler import Moment
 from quarterdeck.engine.expressions.functions import FUNCTIONS
 from quarterdeck.engine.expressions.tree import (
     Binary,
@@ -77,7 +78,7 @@ class CompatExpression:
         self._tree = tree
         self._type = type_
 
-    def evaluate(self, columns: Mapping[str, Column], size: int, moment: Moment) -> list[Any]:
+    def evaluate(self, columns: Columns, size: int, moment: Moment) -> list[Any]:
         """The values for `size` objects."""
         evaluator = _Evaluator(moment)
         used = {name: columns[name] for name in self.names}
@@ -91,7 +92,7 @@ class _Evaluator:
     def __init__(self, moment: Moment) -> None:
         self._moment = moment
 
-    def evaluate(self, tree: Expression, columns: Mapping[str, Column], index: int) -> Any:
+    def evaluate(self, tree: Expression, columns: Mapping[str, list[Any]], index: int) -> Any:
         try:
             return self._value(tree, {name: column[index] for name, column in columns.items()})
         except _Fault:

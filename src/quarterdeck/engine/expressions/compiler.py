@@ -1,12 +1,13 @@
 """Compiles an expression to Python code objects, one for each combination of kinds it meets."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
 
 from quarterdeck.apis.clusterpulse.metric_source import ComputedType
+from quarterdeck.engine.columns import Columns
 from quarterdeck.engine.expressions.emitter import NOW_SECONDS, NOW_TEXT, Code, Emitter
 from quarterdeck.engine.expressions.errors import ExpressionError
 from quarterdeck.engine.expressions.library import MAX_TEXT
@@ -16,12 +17,9 @@ from quarterdeck.engine.values import (
     BOOL,
     MAX_INTEGER,
     NULL,
-    NUMBER,
     are_finite,
-    kinds_of,
 )
 
-Column: TypeAlias = Sequence[Any]
 Evaluate: TypeAlias = Callable[..., list[Any]]
 
 _MOST_VARIANTS = 32
@@ -53,19 +51,14 @@ class CompiledExpression:
             hint = "split it into several computed fields"
             raise ExpressionError("the expression is too complex", 0, hint) from None
 
-    def evaluate(self, columns: Mapping[str, Column], size: int, moment: Moment) -> list[Any]:
+    def evaluate(self, columns: Columns, size: int, moment: Moment) -> list[Any]:
         """The values for `size` objects; every name is among the columns."""
-        used = [columns[name] for name in self.names]
-        kinds = tuple(map(kinds_of, used))
+        kinds = tuple(map(columns.kinds, self.names))
         evaluate = self._variants.get(kinds)
         if evaluate is None:
             evaluate = self._compile(kinds)
-        floats = [
-            _to_floats(column) if kind & NUMBER else column
-            for column, kind in zip(used, kinds, strict=True)
-        ]
-        found = evaluate(size, moment.seconds, moment.text, *floats)
-        return _finish(found, self._type)
+        inputs = map(columns.floats, self.names)
+        return _finish(evaluate(size, moment.seconds, moment.text, *inputs), self._type)
 
     def source(self, kinds: Mapping[str, int]) -> str:
         """The Python code for some kinds, for people who wonder."""
@@ -129,26 +122,6 @@ def _coerce(emitter: Emitter, tree: Expression, type_: ComputedType) -> Code:
 
 def _named(code: Code, name: str) -> Code:
     return Code(name, code.kinds & ~NULL, is_atom=True)
-
-
-def _to_floats(column: Column) -> Column:
-    """The column with its whole numbers as floats; the rest as it is."""
-    types = set(map(type, column))
-    if int not in types:
-        return column
-    try:
-        if types <= {int, float}:
-            return list(map(float, column))
-        return [float(value) if type(value) is int else value for value in column]
-    except OverflowError:
-        return [_to_float(value) if type(value) is int else value for value in column]
-
-
-def _to_float(value: int) -> float | None:
-    try:
-        return float(value)
-    except OverflowError:
-        return None
 
 
 def _finish(column: list[Any], type_: ComputedType) -> list[Any]:
