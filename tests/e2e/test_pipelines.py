@@ -120,8 +120,8 @@ def call(url: str, token: str, operation: str, message: dict[str, Any]) -> dict[
 def test_the_demo_shows_a_pipeline_reach_agents(spawn: Spawn, tmp_path: Path) -> None:
     up = spawn("up", "--demo", *ANY_PORTS)
     kubeconfig = up.until(r"export KUBECONFIG=(\S+)")
-    up.until("agent edge-1 runs pipeline-sample")
-    up.until("agent edge-3 runs no pipeline")
+    up.until("agent edge-1 received pipeline-sample")
+    up.until("agent edge-3 received no pipelines")
     token_file = tmp_path / ".quarterdeck" / "fleet-token"
     assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
     assert token_file.read_text().strip() not in up.said
@@ -139,7 +139,7 @@ def test_the_demo_shows_a_pipeline_reach_agents(spawn: Spawn, tmp_path: Path) ->
         "-p",
         '{"spec":{"enabled":false}}',
     )
-    up.until("(?s)agent edge-1 runs pipeline-sample.*agent edge-1 runs no pipeline")
+    up.until("(?s)agent edge-1 received pipeline-sample.*agent edge-1 received no pipelines")
     assert up.end() == 0
 
 
@@ -274,7 +274,7 @@ def test_lint_exits_1_and_names_the_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("fleet", "--port", "99999"), "not a port"),
+        (("fleet", "--port", "99999"), "greater than 65535"),
         (("fleet", "--data-dir", "/dev/null/x", "--port", "0"), "cannot use"),
         (("pipelines", "lint", "nowhere.yaml"), "cannot read nowhere.yaml"),
         (("pipelines", "import"), "FLEET_MANAGEMENT_BASE_URL"),

@@ -58,7 +58,7 @@ class Up:
 
     @property
     def facade(self) -> str:
-        return self.url("applications over plain HTTP")
+        return self.url("applications API on plain HTTP")
 
     @property
     def kubeconfig(self) -> str:
@@ -174,7 +174,7 @@ def test_demo_converges(start: Start) -> None:
     up = start("--demo", "--in-memory")
     apps = f"{GROUP}/namespaces/default/applications"
     until_running(up, f"{apps}/my-app")
-    assert "nothing is kept" in up.ready()
+    assert "nothing is stored" in up.ready()
     assert up.end(signal.SIGTERM)[0] == 0
 
 
@@ -187,14 +187,17 @@ def test_kubectl_works_on_it(start: Start, tmp_path: Path) -> None:
 
     def run(*arguments: str, given: str | None = None) -> str:
         done = subprocess.run(
-            [*base, *arguments], capture_output=True, text=True, input=given, timeout=20
+            [*base, *arguments], capture_output=True, text=True, input=given, timeout=60
         )
         assert done.returncode == 0, done.stderr
         assert "Warning" not in done.stderr
         return done.stdout
 
     samples = subprocess.run(
-        [*COMMAND, "manifests", "--samples"], capture_output=True, text=True, check=True
+        [*COMMAND, "manifests", "--samples", "--operators", "applications,pipelines"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     run("apply", "-f", "-", given=samples)
     run("wait", "application/my-app", "--for=condition=Ready", "--timeout=60s")
