@@ -7,6 +7,7 @@ STAMP := $(VENV)/.installed
 TOOLS := .tools
 ARGS ?=
 IMG ?= quarterdeck:latest
+COVERAGE_FLOOR ?= 85
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
@@ -49,6 +50,11 @@ test-e2e: $(STAMP) ## Run the tests with real processes and clients
 test-full: $(STAMP) tools ## Run everything, also what needs slow Go builds
 	@bash tools/helm.sh $(TOOLS)
 	@QUARTERDECK_FULL=1 $(BIN)/python -m pytest -n auto $(ARGS)
+
+.PHONY: coverage
+coverage: $(STAMP) ## Measure branch coverage of src by all tests in this process (COVERAGE_FLOOR=)
+	@$(BIN)/python -m pytest -n auto --dist worksteal tests/unit tests/contract tests/integration \
+		--cov --cov-report term --cov-fail-under $(COVERAGE_FLOOR) $(ARGS)
 
 .PHONY: test-durability
 test-durability: $(STAMP) ## Kill the server 300 times under load
