@@ -24,7 +24,7 @@ REASONS = frozenset(
 )
 """Reasons of targets whose cluster is ready and only registration is missing."""
 _MOST_REFUSALS = 6
-_LONGEST_RETRY_S = 30.0
+_LONGEST_FACTOR = 30.0
 
 
 async def register(run: Run, target: Target, secret: Key, *, key: str = "") -> None:
@@ -106,7 +106,7 @@ async def _prepare(run: Run, target: Target, text: bytes) -> bool:
 
 def _retry_later(run: Run, target: Target, reason: Reason, message: str) -> None:
     retries = run.target(target.name).retries
-    delay_s = min(2.0**retries, _LONGEST_RETRY_S)
+    delay_s = run.settings.retry_s * min(2.0**retries, _LONGEST_FACTOR)
     run.set_target(
         target.name,
         reason=str(reason),

@@ -19,6 +19,8 @@ class Settings(NamedTuple):
     vcluster_mode: ClusterMode = "claim"
     grace_s: float = 60.0
     """How long a provider or Argo CD may report an error before it counts."""
+    retry_s: float = 1.0
+    """The first delay after a target refused or did not answer; it doubles up to 30 times."""
     missing_grace_s: float = 30.0
     """How long a Component or WorkflowTemplate may be missing before it counts."""
     resync_s: float = 60.0

@@ -45,6 +45,7 @@ NAMESPACES = (
 QUICK = Delays(cluster=0.05, application=0.02, workflow=0.05, deletion=0.02)
 SETTINGS = Settings(
     grace_s=0.2,
+    retry_s=0.02,
     missing_grace_s=0.3,
     resync_s=5.0,
     app_deletion_s=1.0,
