@@ -48,32 +48,64 @@ def read(files: Sequence[Path]) -> Kubeconfig:
     return merged
 
 
+def parse_inline(text: bytes, *, origin: str) -> Kubeconfig:
+    """Read a kubeconfig that somebody else wrote: it may hold values, not name files or programs.
+
+    Raises:
+        ConfigError: naming the origin, if it is no kubeconfig or names a file or program of ours.
+    """
+    parsed = _parse(text, origin)
+    for entries in (parsed.clusters, parsed.users):
+        for name, body in entries.items():
+            if forbidden := [each for each in (*_PATHS, "exec", "auth-provider") if body.get(each)]:
+                raise ConfigError(
+                    f"{origin}: {forbidden[0]} of {name!r} names a file or program of this "
+                    "machine; put the value itself there"
+                )
+    return parsed
+
+
 def _read_one(file: Path) -> Kubeconfig:
     try:
-        document = yaml.load(file.read_bytes())
+        text = file.read_bytes()
     except OSError as error:
         raise ConfigError(f"cannot read the kubeconfig {file}: {error.strerror}") from error
+    parsed, folder = _parse(text, f"the kubeconfig {file}"), file.parent
+    return msgspec.structs.replace(
+        parsed,
+        clusters={
+            name: _with_absolute_paths(body, folder) for name, body in parsed.clusters.items()
+        },
+        users={name: _with_absolute_paths(body, folder) for name, body in parsed.users.items()},
+    )
+
+
+def _parse(text: bytes, origin: str) -> Kubeconfig:
+    try:
+        document = yaml.load(text)
     except yaml.YamlError as error:
-        raise ConfigError(f"the kubeconfig {file} is not YAML: {error}") from error
+        raise ConfigError(f"{origin} is not YAML: {error}") from error
     if not isinstance(document, dict):
-        raise ConfigError(f"the kubeconfig {file} is not a mapping")
+        raise ConfigError(f"{origin} is not a mapping")
     return Kubeconfig(
-        clusters=_read_entries(document, "clusters", file),
-        users=_read_entries(document, "users", file),
-        contexts=_read_entries(document, "contexts", file),
+        clusters=_read_entries(document, "clusters", origin),
+        users=_read_entries(document, "users", origin),
+        contexts=_read_entries(document, "contexts", origin),
         current_context=str(document.get("current-context") or ""),
     )
 
 
 def _read_entries(
-    document: Mapping[str, Any], name: str, file: Path
+    document: Mapping[str, Any], name: str, origin: str
 ) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for index, entry in enumerate(document.get(name) or ()):
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-            raise ConfigError(f"the kubeconfig {file} has no name at {name}[{index}]")
+            raise ConfigError(f"{origin} has no name at {name}[{index}]")
         body = entry.get(_LISTS[name]) or {}
-        found.setdefault(entry["name"], _with_absolute_paths(body, file.parent))
+        if not isinstance(body, dict):
+            raise ConfigError(f"{origin} has no mapping at {name}[{index}].{_LISTS[name]}")
+        found.setdefault(entry["name"], body)
     return found
 
 

@@ -1,0 +1,313 @@
+"""One cluster, read once: all parts at the same time, and only the nodes must succeed.
+
+Pods are listed once and counted as they stream by: nodes, totals and the short list share them.
+What a cluster does not serve (OpenShift's kinds, OLM, metrics.k8s.io) is asked for again only when
+operators are scanned.
+"""
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from quarterdeck.client.client import Client
+from quarterdeck.client.errors import ClientError
+from quarterdeck.hubstate.collect.pages import count_all, read_all, read_pages
+from quarterdeck.inventory import cluster, cluster_operators, forms, nodes, operators, resources
+from quarterdeck.inventory.cluster import ClusterTotals
+from quarterdeck.inventory.cluster_operators import ClusterOperatorFacts
+from quarterdeck.inventory.nodes import NodeFacts, PodTally
+from quarterdeck.inventory.operators import OperatorFacts
+from quarterdeck.inventory.resources import Limits, PodSelection, ResourceLists
+from quarterdeck.kit import json, rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.identity import GVR
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import ListOptions
+from quarterdeck.wire.status import ApiError, Forbidden, NotFound
+
+NODES = GVR("", "v1", "nodes")
+PODS = GVR("", "v1", "pods")
+NAMESPACES = GVR("", "v1", "namespaces")
+DEPLOYMENTS = GVR("apps", "v1", "deployments")
+SERVICES = GVR("", "v1", "services")
+STATEFUL_SETS = GVR("apps", "v1", "statefulsets")
+DAEMON_SETS = GVR("apps", "v1", "daemonsets")
+CONFIG_MAPS = GVR("", "v1", "configmaps")
+INGRESSES = GVR("networking.k8s.io", "v1", "ingresses")
+NODE_USAGE = GVR("metrics.k8s.io", "v1beta1", "nodes")
+CLUSTER_VERSIONS = GVR("config.openshift.io", "v1", "clusterversions")
+CLUSTER_OPERATORS = GVR("config.openshift.io", "v1", "clusteroperators")
+ROUTES = GVR("route.openshift.io", "v1", "routes")
+SUBSCRIPTIONS = GVR("operators.coreos.com", "v1alpha1", "subscriptions")
+SERVICE_VERSIONS = GVR("operators.coreos.com", "v1alpha1", "clusterserviceversions")
+_CONSOLE = ("openshift-console", "console")
+
+T = TypeVar("T")
+Document = dict[str, Any]
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What to read."""
+
+    endpoint: str
+    limits: Limits | None = Limits()
+    """None leaves the short lists out."""
+    keeps_namespace: Callable[[str], bool] | None = None
+    """Which namespaces the short lists are about; None means all."""
+    scans_operators: bool = True
+    """Whether to read OLM's operators, and to look for APIs that were absent before."""
+
+
+class Collected(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read; a part that could not be read is None and named in `problems`."""
+
+    at: datetime
+    nodes: tuple[NodeFacts, ...]
+    totals: ClusterTotals
+    info: Mapping[str, Any]
+    namespaces: tuple[str, ...] | None
+    resources: ResourceLists | None
+    operators: tuple[OperatorFacts, ...] | None
+    cluster_operators: tuple[ClusterOperatorFacts, ...] | None
+    problems: Mapping[str, str]
+
+
+async def ping(client: Client) -> None:
+    """The connection test: one small list that every reader may make."""
+    await client.raw.list(ResourcePath(*NAMESPACES), ListOptions(limit=1))
+
+
+class ClusterCollector:
+    """Reads one cluster again and again; remembers which optional APIs it serves."""
+
+    def __init__(self, client: Client, *, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._absent: set[str] = set()
+
+    async def collect(self, wanted: Wanted) -> Collected:
+        """Read everything once.
+
+        Raises:
+            ApiError, ClientError: if nodes or pods cannot be read.
+        """
+        if wanted.scans_operators:
+            self._absent.clear()
+        reading = _Reading(self._client, self._absent, wanted, self._clock)
+        return await reading.run()
+
+
+def _others(limits: Limits) -> Iterator[tuple[str, GVR, Any, int, Callable[[Any], Any]]]:
+    """Short lists other than pods and deployments: name, resource, form, limit, summary."""
+    yield "services", SERVICES, forms.Service, limits.services, resources.summarize_service
+    yield (
+        *("statefulsets", STATEFUL_SETS, forms.Workload, limits.stateful_sets),
+        resources.summarize_workload,
+    )
+    yield (
+        *("daemonsets", DAEMON_SETS, forms.DaemonSet, limits.daemon_sets),
+        resources.summarize_daemon_set,
+    )
+    yield (
+        *("configmaps", CONFIG_MAPS, forms.ConfigMap, limits.config_maps),
+        resources.summarize_config_map,
+    )
+    yield "ingresses", INGRESSES, forms.Ingress, limits.ingresses, resources.summarize_ingress
+
+
+class _Reading:
+    """One collection under way."""
+
+    def __init__(self, client: Client, absent: set[str], wanted: Wanted, clock: Clock) -> None:
+        self._client = client
+        self._api = client.raw
+        self._absent = absent
+        self._wanted = wanted
+        self._clock = clock
+        self._problems: dict[str, str] = {}
+        self._tally = PodTally()
+        self._pods = PodSelection(wanted.limits or Limits())
+
+    async def run(self) -> Collected:
+        began = self._clock.monotonic()
+        try:
+            async with asyncio.TaskGroup() as group:
+                listed = group.create_task(self._nodes(), name="nodes")
+                spaces = group.create_task(self._optional("namespaces", self._namespaces))
+                info = group.create_task(self._info(), name="info")
+                lists = group.create_task(self._optional("resources", self._lists))
+                subscribed = group.create_task(self._optional("operators", self._operators))
+                openshift = group.create_task(
+                    self._optional("cluster operators", self._cluster_operators)
+                )
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from errors
+        found, usage = listed.result()
+        at = self._clock.now()
+        now = rfc3339.format_time(at)
+        facts = tuple(
+            nodes.read_node(each, self._tally, now=now, usage=usage.get(each.metadata.name))
+            for each in found
+        )
+        namespaces, resource_lists = spaces.result(), lists.result()
+        if resource_lists is not None:
+            took_ms = int((self._clock.monotonic() - began) * 1000)
+            resource_lists = msgspec.structs.replace(
+                resource_lists,
+                pods=self._pods.kept,
+                truncated=resource_lists.truncated or self._pods.is_truncated,
+                collection_time_ms=took_ms,
+            )
+        totals = cluster.total(
+            facts,
+            self._tally,
+            namespaces=len(namespaces or ()),
+            deployments=self._deployments,
+            now=now,
+        )
+        return Collected(
+            at=at,
+            nodes=tuple(sorted(facts, key=lambda each: each.name)),
+            totals=totals,
+            info=info.result(),
+            namespaces=tuple(namespaces) if namespaces is not None else None,
+            resources=resource_lists,
+            operators=self._join(subscribed.result(), len(namespaces or ())),
+            cluster_operators=openshift.result(),
+            problems=self._problems,
+        )
+
+    _deployments = 0
+
+    # --- the parts
+
+    async def _nodes(self) -> tuple[list[forms.Node], Mapping[str, forms.NodeUsage]]:
+        found, _ = await read_all(self._api, NODES, forms.Node)
+        async with contextlib.aclosing(read_pages(self._api, PODS, forms.Pod)) as pages:
+            async for page in pages:
+                for pod in page:
+                    self._tally.add(pod)
+                    if self._keeps(pod.metadata.namespace):
+                        self._pods.add(pod)
+        return found, await self._usage()
+
+    async def _usage(self) -> Mapping[str, forms.NodeUsage]:
+        async def read() -> Mapping[str, forms.NodeUsage]:
+            found, _ = await read_all(self._api, NODE_USAGE, forms.NodeUsage)
+            return {each.metadata.name: each for each in found}
+
+        return await self._where_served(NODE_USAGE, "node usage", read) or {}
+
+    async def _namespaces(self) -> list[str]:
+        found, _ = await read_all(self._api, NAMESPACES, forms.Named)
+        return [each.metadata.name for each in found]
+
+    async def _info(self) -> Mapping[str, Any]:
+        version = await self._optional("version", self._client.version)
+        clusters = await self._where_served(
+            CLUSTER_VERSIONS, "cluster version", lambda: self._get(CLUSTER_VERSIONS, "", "version")
+        )
+        console = None
+        if clusters is not None:
+            console = await self._where_served(
+                ROUTES, "console", lambda: self._get(ROUTES, *_CONSOLE)
+            )
+        return cluster.read_info(
+            endpoint=self._wanted.endpoint,
+            server_version=version,
+            cluster_version=clusters,
+            console_route=console,
+        )
+
+    async def _lists(self) -> ResourceLists | None:
+        limits = self._wanted.limits
+        if limits is None:
+            self._deployments = await count_all(self._api, DEPLOYMENTS)
+            return None
+        workloads, cut = await read_all(
+            self._api, DEPLOYMENTS, forms.Workload, limit=limits.deployments
+        )
+        self._deployments = len(workloads)
+        if cut:
+            self._deployments = await count_all(self._api, DEPLOYMENTS)
+        found: dict[str, Any] = {}
+        for kind, gvr, form, limit, summarize in _others(limits):
+            reading = functools.partial(read_all, self._api, gvr, form, limit=limit)
+            read = await self._optional(kind, reading)
+            listed, more = read if read is not None else ([], False)
+            cut = cut or more
+            kept = (each for each in listed if self._keeps(each.metadata.namespace))
+            found[kind] = tuple(summarize(each) for each in kept)
+        deployments = tuple(
+            resources.summarize_workload(each, with_labels=limits.with_labels)
+            for each in workloads
+            if self._keeps(each.metadata.namespace)
+        )
+        return ResourceLists(deployments=deployments, truncated=cut, **found)
+
+    async def _operators(self) -> tuple[list[Document], dict[tuple[str, str], Document]] | None:
+        if not self._wanted.scans_operators:
+            return None
+
+        async def read() -> tuple[list[Document], dict[tuple[str, str], Document]]:
+            subscriptions, _ = await read_all(self._api, SUBSCRIPTIONS, Document)
+            versions: dict[tuple[str, str], Document] = {}
+            for each in subscriptions:
+                installed = operators.installed_version(each)
+                if installed is not None and installed not in versions:
+                    with contextlib.suppress(NotFound):  # it is being replaced
+                        versions[installed] = await self._get(SERVICE_VERSIONS, *installed)
+            return subscriptions, versions
+
+        found = await self._where_served(SUBSCRIPTIONS, "operators", read)
+        return found if found is not None else ([], {})
+
+    def _join(
+        self, found: tuple[list[Document], dict[tuple[str, str], Document]] | None, namespaces: int
+    ) -> tuple[OperatorFacts, ...] | None:
+        if found is None:
+            return None
+        return tuple(operators.read_operators(*found, namespaces=namespaces))
+
+    async def _cluster_operators(self) -> tuple[ClusterOperatorFacts, ...]:
+        async def read() -> tuple[ClusterOperatorFacts, ...]:
+            found, _ = await read_all(self._api, CLUSTER_OPERATORS, Document)
+            return tuple(cluster_operators.read_cluster_operators(found))
+
+        return await self._where_served(CLUSTER_OPERATORS, "cluster operators", read) or ()
+
+    # --- what may fail
+
+    async def _optional(self, what: str, read: Callable[[], Awaitable[T]]) -> T | None:
+        """A part without which the rest still says something."""
+        try:
+            return await read()
+        except (ApiError, ClientError) as error:
+            self._problems[what] = str(error)
+            return None
+
+    async def _where_served(
+        self, gvr: GVR, what: str, read: Callable[[], Awaitable[T]]
+    ) -> T | None:
+        """A part that many clusters do not have; its absence is no problem."""
+        if gvr.group in self._absent:
+            return None
+        try:
+            return await read()
+        except (NotFound, Forbidden):
+            self._absent.add(gvr.group)
+        except (ApiError, ClientError) as error:
+            self._problems[what] = str(error)
+        return None
+
+    async def _get(self, gvr: GVR, namespace: str, name: str) -> Document:
+        document: Document = json.decode(await self._api.get(ResourcePath(*gvr, namespace, name)))
+        return document
+
+    def _keeps(self, namespace: str) -> bool:
+        return self._wanted.keeps_namespace is None or self._wanted.keeps_namespace(namespace)

@@ -1,0 +1,349 @@
+"""The reconciler of ClusterConnection: one visit to one cluster, as a short list of steps.
+
+A visit never raises for what the cluster does: it becomes conditions, and the next visit is
+planned. What was known before stays known, with its age.
+"""
+
+import asyncio
+from collections.abc import Iterator
+
+import msgspec
+
+from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection, CollectorStatus
+from quarterdeck.client.config.cluster import ClusterConfig
+from quarterdeck.client.errors import ClientError
+from quarterdeck.hubstate import cluster_writes, keys, series
+from quarterdeck.hubstate.cluster_writes import ClusterSpec, Stay
+from quarterdeck.hubstate.collect.cluster import Collected, Wanted, ping
+from quarterdeck.hubstate.errors import HubStateError
+from quarterdeck.hubstate.notices import notice
+from quarterdeck.hubstate.writes import Write
+from quarterdeck.inventory.health import Observation, Verdict, judge
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.breaker import CircuitOpen, State
+from quarterdeck.meta.conditions import FALSE
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.clusters import plan, report
+from quarterdeck.operators.clusters.conditions import Reason
+from quarterdeck.operators.clusters.credentials import (
+    Limits,
+    build_config,
+    describe_tls,
+    secret_key,
+)
+from quarterdeck.operators.clusters.failures import CredentialsUnavailable, describe, reason_of
+from quarterdeck.operators.clusters.hub import Hub, Seen, StoreProblem
+from quarterdeck.operators.clusters.options import namespace_predicate
+from quarterdeck.operators.clusters.pool import ClusterAccess
+from quarterdeck.operators.clusters.secrets import secret_values, secret_version
+from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
+from quarterdeck.wire.status import ApiError
+
+BY_NAME = "cluster-name"
+"""Index of ClusterConnections by name: names of clusters are unique in the store."""
+_SLOW_S = 5.0
+_RETRY_DELETION_S = 10.0
+
+ClusterContext = Context[ClusterConnection]
+
+
+class Clusters:
+    """Reconciles ClusterConnections."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._keeps = namespace_predicate(hub.options.namespace_filter)
+        self._uids: dict[Key, str] = {}
+
+    async def reconcile(self, connection: ClusterConnection, ctx: ClusterContext) -> RequeueAfter:
+        """Visit the cluster, keep what was found, and say how it fares."""
+        await self._ensure_only_one(connection, ctx)
+        uid = connection.metadata.uid
+        self._uids[connection.key] = uid
+        seen = self._hub.seen.setdefault(uid, Seen(name=connection.metadata.name))
+        self._note_lag(seen)
+        interval_s = plan.effective_interval(
+            connection.spec.monitoring.interval, self._hub.options.interval_s
+        )
+        failure = await self._visit(connection, seen, ctx)
+        verdict = self._judge(connection, seen, interval_s)
+        problem = await self._store(connection, seen, verdict, failed=failure is not None)
+        self._say(connection, seen, verdict, problem=problem, ctx=ctx)
+        delay_s = plan.next_visit(interval_s, verdict.health, failed=failure is not None)
+        if problem is not None:
+            delay_s = min(delay_s, plan.MAX_ERROR_S / 2)
+        seen.due_at = self._hub.clock.monotonic() + delay_s
+        return RequeueAfter(delay_s)
+
+    async def delete(self, connection: ClusterConnection, ctx: ClusterContext) -> None:
+        """The finalizer: remove every key of the cluster, and its client."""
+        name, uid = connection.metadata.name, connection.metadata.uid
+        if uid in self._hub.seen or not await self._has_rival(connection, ctx):
+            try:
+                found = await self._hub.state.keys(f"cluster:{name}:")
+                await self._hub.state.commit(
+                    list(cluster_writes.deletion_writes(name, found, ctx.now()))
+                )
+            except HubStateError as error:
+                reason = Reason.STORE_UNAVAILABLE
+                raise Waiting(reason, str(error), after_s=_RETRY_DELETION_S) from error
+            self._hub.metrics.forgot(name)
+        self._hub.seen.pop(uid, None)
+        await self._hub.pool.remove(uid)
+
+    async def forget(self, key: Key) -> None:
+        """Drop what was remembered of an object that vanished without its finalizer."""
+        uid = self._uids.pop(key, "")
+        self._hub.seen.pop(uid, None)
+        await self._hub.pool.remove(uid)
+
+    # --- the steps
+
+    async def _ensure_only_one(self, connection: ClusterConnection, ctx: ClusterContext) -> None:
+        if await self._has_rival(connection, ctx):
+            raise Stalled(
+                Reason.NAME_CONFLICT,
+                f"an older ClusterConnection is called {connection.metadata.name!r} too, in "
+                "another namespace: choose another name, since clusters are known by it",
+            )
+
+    async def _has_rival(self, connection: ClusterConnection, ctx: ClusterContext) -> bool:
+        def age(each: ClusterConnection) -> tuple[str, str]:
+            return each.metadata.creation_timestamp or "", each.metadata.uid
+
+        others = await ctx.list(ClusterConnection, index=(BY_NAME, connection.metadata.name))
+        return any(each.key != connection.key and age(each) < age(connection) for each in others)
+
+    async def _visit(
+        self, connection: ClusterConnection, seen: Seen, ctx: ClusterContext
+    ) -> Exception | None:
+        """Read the cluster; returns why it could not be read."""
+        try:
+            access = await self._connect(connection, seen, ctx)
+        except CredentialsUnavailable as error:
+            return self._note_failure(seen, error)
+        timeout_s = float(connection.spec.monitoring.timeout or self._hub.options.connect_timeout_s)
+        try:
+            async with access.breaker.guard():
+                async with asyncio.timeout(timeout_s):
+                    await ping(access.client)
+                await self._collect(connection, access, seen, ctx)
+        except CircuitOpen as error:
+            return error  # what was said of the last try still holds
+        except (ApiError, ClientError, TimeoutError) as error:
+            failure = self._note_failure(seen, error, limit_s=timeout_s)
+            if access.breaker.state is not State.CLOSED:
+                seen.failure_reason = Reason.CIRCUIT_OPEN
+                seen.failure = f"circuit breaker is open: {seen.failure}"
+            return failure
+        seen.failure, seen.failure_reason = "", Reason.CONNECTED
+        return None
+
+    def _note_failure(self, seen: Seen, error: Exception, limit_s: float = 0.0) -> Exception:
+        seen.failure, seen.failure_reason = describe(error, time_limit_s=limit_s), reason_of(error)
+        self._hub.metrics.failed("cluster", seen.failure_reason)
+        return error
+
+    async def _connect(
+        self, connection: ClusterConnection, seen: Seen, ctx: ClusterContext
+    ) -> ClusterAccess:
+        """The pooled client; the Secret is read only when it changed."""
+        key = secret_key(connection)
+        assert key is not None
+        version = f"{connection.metadata.generation}/{await secret_version(key, ctx)}"
+        access = self._hub.pool.find(connection.metadata.uid)
+        if access is not None and version == seen.secret_version and not version.endswith("/"):
+            access.used_at = self._hub.clock.monotonic()
+            return access
+        config = await self._read_config(connection, key, ctx)
+        status, reason, message = describe_tls(config)
+        ctx.status.condition("TLSVerified", status, reason, message)
+        access = await self._hub.pool.get(connection.metadata.uid, config)
+        seen.secret_version = version
+        return access
+
+    async def _read_config(
+        self, connection: ClusterConnection, key: Key, ctx: ClusterContext
+    ) -> ClusterConfig:
+        values = await secret_values(key, ctx)
+        if values is None:
+            raise CredentialsUnavailable(f"there is no Secret {key}; spec.credentialsRef names it")
+        options = self._hub.options
+        limits = Limits(requests_per_s=options.requests_per_s, burst=options.burst)
+        return build_config(connection, values, origin=f"Secret {key}", limits=limits)
+
+    async def _collect(
+        self,
+        connection: ClusterConnection,
+        access: ClusterAccess,
+        seen: Seen,
+        ctx: ClusterContext,
+    ) -> None:
+        hub, began = self._hub, self._hub.clock.monotonic()
+        is_scan = seen.scanned_at is None or began - seen.scanned_at >= hub.options.scan_interval_s
+        wanted = Wanted(
+            endpoint=connection.spec.endpoint,
+            limits=hub.options.limits,
+            keeps_namespace=self._keeps,
+            scans_operators=is_scan,
+        )
+        async with asyncio.timeout(hub.options.collect_timeout_s):
+            collected = await access.collector.collect(wanted)
+        took_s = hub.clock.monotonic() - began
+        if is_scan:
+            seen.scanned_at = began
+        elif collected.operators is None and seen.collected is not None:
+            collected = msgspec.structs.replace(collected, operators=seen.collected.operators)
+        seen.collected = collected
+        hub.metrics.collected("cluster", took_s)
+        if took_s > _SLOW_S:
+            ctx.log.info("reading a cluster took long", duration_s=round(took_s, 3))
+
+    def _judge(self, connection: ClusterConnection, seen: Seen, interval_s: int) -> Verdict:
+        last = seen.collected
+        age_s = self._age_s(connection, seen)
+        return judge(
+            Observation(
+                failure=seen.failure,
+                failure_reason=seen.failure_reason,
+                nodes=last.nodes if last is not None else None,
+                cluster_operators=(last.cluster_operators or ()) if last is not None else (),
+                age_s=age_s,
+                interval_s=interval_s,
+            ),
+            self._hub.options.thresholds,
+        )
+
+    async def _store(
+        self, connection: ClusterConnection, seen: Seen, verdict: Verdict, *, failed: bool
+    ) -> StoreProblem | None:
+        hub, name, now = self._hub, connection.metadata.name, self._hub.clock.now()
+        writes = list(cluster_writes.spec_writes(name, spec_of(connection, hub.options.interval_s)))
+        stay = self._stay(connection)
+        is_old = now.timestamp() - seen.stored_at > stay.cache_s / 3
+        if seen.collected is not None and (not failed or is_old):
+            if seen.nodes is None:
+                try:
+                    seen.nodes = await hub.state.members(keys.cluster(name, "nodes"))
+                except HubStateError:
+                    seen.nodes = frozenset()
+            writes += collected_writes(name, seen.collected, seen.nodes, stay)
+        writes += cluster_writes.status_writes(
+            name, health=verdict.health, message=verdict.message, at=now
+        )
+        data = {"health": str(verdict.health), "display_name": display_name(connection)}
+        writes += notice("cluster.reconciled", name, now, data)
+        problem = await hub.store(writes)
+        if problem is None and seen.collected is not None:
+            seen.stored_at = now.timestamp()
+            seen.nodes = frozenset(each.name for each in seen.collected.nodes)
+        if not failed and seen.collected is not None:
+            hub.record(samples_of(name, seen.collected))
+        return problem
+
+    def _say(
+        self,
+        connection: ClusterConnection,
+        seen: Seen,
+        verdict: Verdict,
+        *,
+        problem: StoreProblem | None,
+        ctx: ClusterContext,
+    ) -> None:
+        """Status, conditions, events and metrics of a visit."""
+        access = self._hub.pool.find(connection.metadata.uid)
+        breaker = access.breaker.state if access is not None else State.CLOSED
+        self._hub.metrics.judged(connection.metadata.name, verdict.health, breaker)
+        report.cluster(verdict, seen.collected, ctx, failed=bool(seen.failure))
+        report.stored(problem, ctx)
+        if connection.spec.collection_mode == "push":
+            ctx.status.set(collector_status=CollectorStatus(connected=False))
+        if seen.collected is not None and (problems := seen.collected.problems):
+            ctx.log.debug("parts of a cluster could not be read", detail=str(dict(problems)))
+
+    # --- smaller things
+
+    def _stay(self, connection: ClusterConnection) -> Stay:
+        options = self._hub.options
+        interval_s = plan.effective_interval(
+            connection.spec.monitoring.interval, options.interval_s
+        )
+        return Stay(
+            interval_s=interval_s,
+            cache_s=options.lifetimes.cached(interval_s),
+            scan_s=options.lifetimes.cached(max(interval_s, options.scan_interval_s)),
+            retention_s=options.lifetimes.retention_s,
+        )
+
+    def _age_s(self, connection: ClusterConnection, seen: Seen) -> float | None:
+        now = self._hub.clock.now()
+        if seen.collected is not None:
+            return (now - seen.collected.at).total_seconds()
+        if connection.status.last_sync_time:
+            return (now - rfc3339.parse(connection.status.last_sync_time)).total_seconds()
+        return None
+
+    def _note_lag(self, seen: Seen) -> None:
+        if seen.due_at is not None:
+            self._hub.metrics.was_late(self._hub.clock.monotonic() - seen.due_at)
+            seen.due_at = None
+
+
+def display_name(connection: ClusterConnection) -> str:
+    """What people call the cluster."""
+    return connection.spec.display_name or connection.metadata.name
+
+
+def spec_of(connection: ClusterConnection, default_interval_s: int) -> ClusterSpec:
+    """What a user declared, as the store keeps it."""
+    reference, monitoring = connection.spec.credentials_ref, connection.spec.monitoring
+    return ClusterSpec(
+        display_name=display_name(connection),
+        endpoint=connection.spec.endpoint,
+        credentials_ref={
+            "name": reference.name,
+            "namespace": reference.namespace or connection.metadata.namespace,
+        },
+        labels=connection.spec.labels,
+        monitoring={
+            "interval": plan.effective_interval(monitoring.interval, default_interval_s),
+            "timeout": monitoring.timeout or 0,
+        },
+    )
+
+
+def collected_writes(
+    name: str, collected: Collected, before: frozenset[str], stay: Stay
+) -> Iterator[Write]:
+    """Everything that was read, as writes."""
+    at, now = collected.at, rfc3339.format_time(collected.at)
+    yield from cluster_writes.nodes_writes(name, collected.nodes, before=before, at=at, stay=stay)
+    yield from cluster_writes.info_writes(name, collected.info, stay)
+    yield from cluster_writes.totals_writes(name, collected.totals, stay)
+    if collected.namespaces is not None:
+        yield from cluster_writes.namespaces_writes(name, collected.namespaces, now=now, stay=stay)
+    if collected.resources is not None:
+        yield from cluster_writes.resources_writes(name, collected.resources, now=now, stay=stay)
+    if collected.operators is not None:
+        yield from cluster_writes.operators_writes(name, collected.operators, stay)
+    if collected.cluster_operators is not None:
+        yield from cluster_writes.cluster_operators_writes(
+            name, collected.cluster_operators, now=now, stay=stay
+        )
+
+
+def samples_of(name: str, collected: Collected) -> Iterator[series.Sample]:
+    """Everything that was read, as samples."""
+    at = collected.at
+    yield from series.cluster_samples(name, collected.totals, at)
+    yield from series.node_samples(name, collected.nodes, at)
+    yield from series.operator_samples(
+        name, collected.operators or (), collected.cluster_operators or (), at
+    )
+
+
+def report_error(ctx: ClusterContext, error: Exception) -> None:
+    """A visit that could not even begin says why."""
+    if isinstance(error, Stalled | Waiting):
+        ctx.status.set(phase="Error", message=error.message)
+        ctx.status.condition("Ready", FALSE, error.reason, error.message)

@@ -1,0 +1,145 @@
+"""From a Secret to a client's configuration: a token with an authority, or a kubeconfig.
+
+Secrets are watched by their metadata and read when that changes: no Secret lies in our memory, and
+a rotation is noticed at once.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+
+import msgspec
+
+from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
+from quarterdeck.apis.clusterpulse.registry_connection import RegistryConnection
+from quarterdeck.apis.core.config import Secret as SecretObject
+from quarterdeck.client.config import kubeconfig
+from quarterdeck.client.config.cluster import ClusterConfig, Material
+from quarterdeck.client.errors import ConfigError
+from quarterdeck.client.interfaces import Form
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.meta.conditions import FALSE, TRUE, Status
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.operators.clusters.conditions import Reason
+from quarterdeck.operators.clusters.failures import CredentialsUnavailable
+from quarterdeck.runtime import Scope
+
+TOKEN = "token"
+AUTHORITY = "ca.crt"
+KUBECONFIG = "kubeconfig"
+HEADS_ONLY = Scope(form=Form.METADATA)
+_CONNECTIONS = 4
+
+
+class SecretHead(Object, frozen=True, kw_only=True):
+    """The metadata of a Secret."""
+
+    KIND = SecretObject.KIND
+
+    def __post_init__(self) -> None:
+        """Metadata alone comes under the name of another kind."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How hard one cluster may be asked."""
+
+    timeout_s: float = 30.0
+    requests_per_s: float = 100.0
+    burst: int = 200
+
+
+def secret_key(obj: ClusterConnection | RegistryConnection) -> Key | None:
+    """The Secret an object names."""
+    reference = obj.spec.credentials_ref
+    if reference is None:
+        return None
+    return Key(reference.namespace or obj.metadata.namespace, reference.name)
+
+
+def build_config(
+    connection: ClusterConnection, values: Mapping[str, bytes], *, origin: str, limits: Limits
+) -> ClusterConfig:
+    """The configuration of a client.
+
+    Raises:
+        CredentialsUnavailable: naming the key that is missing or wrong.
+    """
+    endpoint = connection.spec.endpoint.rstrip("/")
+    if not endpoint.startswith(("https://", "http://")):
+        raise CredentialsUnavailable(
+            f"spec.endpoint {endpoint!r} is no URL; write https://HOST:PORT"
+        )
+    base = (
+        _from_kubeconfig(values[KUBECONFIG], origin)
+        if KUBECONFIG in values
+        else _from_token(values, origin)
+    )
+    is_insecure = connection.spec.insecure_skip_tls_verify or base.insecure_skip_tls_verify
+    return msgspec.structs.replace(
+        base,
+        name=connection.metadata.name,
+        server=endpoint,
+        insecure_skip_tls_verify=is_insecure,
+        certificate_authority=Material() if is_insecure else base.certificate_authority,
+        user_agent="quarterdeck-hub",
+        timeout_s=limits.timeout_s,
+        connections=_CONNECTIONS,
+        requests_per_s=limits.requests_per_s,
+        burst=limits.burst,
+    )
+
+
+def describe_tls(config: ClusterConfig) -> tuple[Status, Reason, str]:
+    """What the condition TLSVerified says."""
+    if config.server.startswith("http://"):
+        return FALSE, Reason.PLAIN_HTTP, "spec.endpoint is http: nothing is encrypted"
+    if config.insecure_skip_tls_verify:
+        return FALSE, Reason.INSECURE, "any certificate is accepted, as insecureSkipTLSVerify says"
+    if not config.certificate_authority:
+        text = "the Secret has no ca.crt: the certificate is checked against the system's store"
+        return TRUE, Reason.SYSTEM_TRUST, text
+    return TRUE, Reason.VERIFIED, "the certificate is checked against ca.crt of the Secret"
+
+
+def identity_of(config: ClusterConfig) -> str:
+    """A hash that changes with the address or the credentials, and shows neither."""
+    parts = [
+        config.server,
+        config.tls_server_name,
+        config.proxy_url,
+        str(config.insecure_skip_tls_verify),
+        config.token.reveal() if config.token else "",
+        config.username,
+        config.password.reveal() if config.password else "",
+        *(
+            material.read().decode(errors="replace")
+            for material in (
+                config.certificate_authority,
+                config.client_certificate,
+                config.client_key,
+            )
+        ),
+    ]
+    return sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _from_token(values: Mapping[str, bytes], origin: str) -> ClusterConfig:
+    token = values.get(TOKEN, b"").decode(errors="replace").strip()
+    if not token:
+        raise CredentialsUnavailable(f"{origin} has no key {TOKEN!r} and no key {KUBECONFIG!r}")
+    if not token.isprintable() or any(each.isspace() for each in token):
+        raise CredentialsUnavailable(f"the key {TOKEN!r} of {origin} is no bearer token")
+    authority = values.get(AUTHORITY, b"").strip()
+    return ClusterConfig(
+        server="",
+        token=Secret(token),
+        certificate_authority=Material(data=Secret(authority)) if authority else Material(),
+    )
+
+
+def _from_kubeconfig(text: bytes, origin: str) -> ClusterConfig:
+    try:
+        parsed = kubeconfig.parse_inline(text, origin=f"the key {KUBECONFIG!r} of {origin}")
+        return kubeconfig.resolve(parsed)
+    except ConfigError as error:
+        raise CredentialsUnavailable(str(error)) from error

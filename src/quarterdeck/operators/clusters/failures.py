@@ -1,0 +1,57 @@
+"""Why a cluster could not be read, in words for its conditions: every exception in one place."""
+
+from quarterdeck.client.errors import (
+    BadAnswer,
+    ConfigError,
+    ConnectionFailed,
+    CredentialError,
+    RequestTimeout,
+    UntrustedServer,
+)
+from quarterdeck.kit.breaker import CircuitOpen
+from quarterdeck.kit.redaction import redact
+from quarterdeck.operators.clusters.conditions import Reason
+from quarterdeck.wire.status import ApiError, Forbidden, Unauthorized
+
+_MAX = 500
+_REASONS: tuple[tuple[type[Exception], Reason], ...] = (
+    (UntrustedServer, Reason.UNTRUSTED),
+    (ConnectionFailed, Reason.UNREACHABLE),
+    (RequestTimeout, Reason.TIMEOUT),
+    (TimeoutError, Reason.TIMEOUT),
+    (BadAnswer, Reason.BAD_ANSWER),
+    (CredentialError, Reason.NO_CREDENTIALS),
+    (ConfigError, Reason.NO_CREDENTIALS),
+    (Unauthorized, Reason.UNAUTHORIZED),
+    (Forbidden, Reason.FORBIDDEN),
+    (CircuitOpen, Reason.CIRCUIT_OPEN),
+    (ApiError, Reason.SERVER_ERROR),
+)
+
+
+class CredentialsUnavailable(Exception):
+    """Raised when a Secret, or what is in it, cannot be used; the message never contains it."""
+
+
+def reason_of(error: Exception) -> Reason:
+    """The reason of a failure."""
+    if isinstance(error, CredentialsUnavailable):
+        return Reason.NO_CREDENTIALS
+    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), Reason.ERROR)
+
+
+def describe(error: Exception, *, time_limit_s: float = 0.0) -> str:
+    """One line for people, without secrets, and what to do where that is known."""
+    text = redact(str(error) or type(error).__name__)[:_MAX]
+    match reason_of(error):
+        case Reason.UNTRUSTED:
+            return (
+                f"{text}; put the authority into the key ca.crt of the Secret, "
+                "or set spec.insecureSkipTLSVerify"
+            )
+        case Reason.UNAUTHORIZED:
+            return f"{text}: the token is wrong or has expired; renew it in the Secret"
+        case Reason.TIMEOUT if time_limit_s:
+            return f"the cluster did not answer within {time_limit_s:g} s"
+        case _:
+            return text

@@ -1,0 +1,81 @@
+"""What the reconcilers share: the store, the history, the clients, and what was last seen."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from quarterdeck.hubstate.collect.cluster import Collected
+from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
+from quarterdeck.hubstate.history_writer import HistoryWriter
+from quarterdeck.hubstate.ports import Sample, StateStore
+from quarterdeck.hubstate.writes import Write
+from quarterdeck.kit.clock import Clock
+from quarterdeck.operators.clusters.conditions import Reason
+from quarterdeck.operators.clusters.metrics import HubMetrics
+from quarterdeck.operators.clusters.options import HubOptions
+from quarterdeck.operators.clusters.pool import ClientPool
+
+
+class Seen(msgspec.Struct):
+    """What is remembered of one cluster between two visits."""
+
+    name: str = ""
+    collected: Collected | None = None
+    """The last complete reading."""
+    nodes: frozenset[str] | None = None
+    """Nodes that the store has; None until it was asked."""
+    stored_at: float = 0.0
+    scanned_at: float | None = None
+    """When operators were last read, on the monotonic clock."""
+    due_at: float | None = None
+    failure: str = ""
+    """Why the last visit failed; empty if it did not."""
+    failure_reason: Reason = Reason.CONNECTED
+    secret_version: str = ""
+
+
+class StoreProblem(msgspec.Struct, frozen=True):
+    """Why something is not in the store."""
+
+    reason: Reason
+    message: str
+
+
+class Hub:
+    """Everything one hub process has."""
+
+    def __init__(
+        self,
+        *,
+        state: StateStore,
+        history: HistoryWriter,
+        pool: ClientPool,
+        options: HubOptions,
+        metrics: HubMetrics,
+        clock: Clock,
+    ) -> None:
+        self.state = state
+        self.history = history
+        self.pool = pool
+        self.options = options
+        self.metrics = metrics
+        self.clock = clock
+        self.seen: dict[str, Seen] = {}
+        """By uid of the ClusterConnection."""
+
+    async def store(self, writes: Iterable[Write]) -> StoreProblem | None:
+        """Commit; what went wrong if something did: a store that is gone stops nobody."""
+        wanted: Sequence[Write] = list(writes)
+        try:
+            await self.state.commit(wanted)
+        except StoreUnavailable as error:
+            self.metrics.store_failed(Reason.STORE_UNAVAILABLE)
+            return StoreProblem(Reason.STORE_UNAVAILABLE, str(error))
+        except StoreRefused as error:
+            self.metrics.store_failed(Reason.STORE_REFUSED)
+            return StoreProblem(Reason.STORE_REFUSED, str(error))
+        return None
+
+    def record(self, samples: Iterable[Sample]) -> None:
+        """Hand samples to the history."""
+        self.history.add(samples)

@@ -1,0 +1,394 @@
+"""The reconciler of MetricSource: compile, collect from every connected cluster, keep, report.
+
+Each cluster has its own schedule: a visit collects from those that are due. One that takes longer
+than the interval goes on in the background and is not asked again meanwhile, so a slow cluster
+delays nobody.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
+from quarterdeck.apis.clusterpulse.metric_source import MetricSource
+from quarterdeck.client.errors import ClientError
+from quarterdeck.engine import (
+    AggregationResults,
+    CollectionMeta,
+    CompiledSource,
+    ResourceCollection,
+    SourceError,
+    compile_source,
+    guess_resource,
+    validate_fields,
+)
+from quarterdeck.hubstate import keys, series, source_writes
+from quarterdeck.hubstate.collect.source import SourceCollector, SourceResult
+from quarterdeck.hubstate.errors import HubStateError
+from quarterdeck.hubstate.notices import source_notice
+from quarterdeck.hubstate.source_writes import SourceHead
+from quarterdeck.hubstate.writes import Write
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.breaker import CircuitOpen
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.clusters import plan, report
+from quarterdeck.operators.clusters.conditions import READY, Reason
+from quarterdeck.operators.clusters.failures import describe, reason_of
+from quarterdeck.operators.clusters.hub import Hub, StoreProblem
+from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
+from quarterdeck.wire.status import ApiError
+
+_RETRY_S = 30.0
+_RETRY_DELETION_S = 10.0
+_SLACK_S = 1.0
+"""A cluster that is due within this time is collected now."""
+
+SourceContext = Context[MetricSource]
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How the last collection from one cluster went."""
+
+    resources: int = 0
+    errors: int = 0
+    problem: str = ""
+    due_at: float
+    result: SourceResult | None = None
+
+
+class Collections:
+    """What is remembered of one source."""
+
+    def __init__(self, source: CompiledSource) -> None:
+        self.source = source
+        self.outcomes: dict[str, Outcome] = {}
+        """By name of the cluster."""
+        self.running: dict[str, asyncio.Task[None]] = {}
+        self.compiled_at = ""
+        self.is_stored = False
+        self.problem: StoreProblem | None = None
+
+
+class Sources:
+    """Reconciles MetricSources."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._known: dict[Key, Collections] = {}
+        self._tasks: Supervisor | None = None
+
+    async def run(self) -> None:
+        """Own the collections that run in the background; ends with the manager."""
+        async with Supervisor("collections") as tasks:
+            self._tasks = tasks
+            try:
+                await tasks.wait_failed()
+            finally:
+                self._tasks = None
+
+    async def reconcile(self, source: MetricSource, ctx: SourceContext) -> RequeueAfter:
+        """Collect from the clusters that are due, and say what came of it."""
+        known = self._compile(source, ctx)
+        known.problem = await self._store_definition(source, known, ctx)
+        connected = self._connected(await ctx.list(ClusterConnection))
+        await self._drop_gone(source, known, connected)
+        began = self._hub.clock.monotonic()
+        await self._collect_due(source, known, connected)
+        self._report(source, known, ctx, took_s=self._hub.clock.monotonic() - began)
+        return RequeueAfter(self._next(source, known))
+
+    async def delete(self, source: MetricSource, ctx: SourceContext) -> None:
+        """The finalizer: remove the definition and everything it collected."""
+        known = self._known.pop(source.key, None)
+        for task in known.running.values() if known is not None else ():
+            task.cancel()
+        namespace, name = source.key
+        identity = keys.source_id(namespace, name)
+        try:
+            found = await self._hub.state.keys("cluster:")
+            writes = source_writes.deletion_writes(
+                namespace,
+                name,
+                found=source_writes.collections_of(found, identity),
+                resource_type=source.spec.rbac.resource_type_name,
+                at=ctx.now(),
+            )
+            await self._hub.state.commit(list(writes))
+        except HubStateError as error:
+            reason = Reason.STORE_UNAVAILABLE
+            raise Waiting(reason, str(error), after_s=_RETRY_DELETION_S) from error
+        self._hub.metrics.unexport(identity)
+
+    async def forget(self, key: Key) -> None:
+        """Drop what was remembered of an object that vanished."""
+        known = self._known.pop(key, None)
+        for task in known.running.values() if known is not None else ():
+            task.cancel()
+        self._hub.metrics.unexport(keys.source_id(*key))
+
+    # --- the steps
+
+    def _compile(self, source: MetricSource, ctx: SourceContext) -> Collections:
+        """The compiled source; compiled anew only when the spec changed.
+
+        Raises:
+            Stalled: with every problem of the spec, which the status lists field by field.
+        """
+        known = self._known.get(source.key)
+        if known is not None and known.source.spec == source.spec:
+            return known
+        try:
+            compiled = compile_source(source.spec)
+        except SourceError as error:
+            self._known.pop(source.key, None)
+            ctx.status.set(phase="Error", field_validation=validate_fields(source.spec))
+            raise Stalled(Reason.INVALID, str(error)) from error
+        fresh = self._known[source.key] = Collections(compiled)
+        fresh.compiled_at = rfc3339.format_time(ctx.now())
+        return fresh
+
+    async def _store_definition(
+        self, source: MetricSource, known: Collections, ctx: SourceContext
+    ) -> StoreProblem | None:
+        if known.is_stored:
+            return None
+        namespace, name = source.key
+        target = source.spec.source
+        head = SourceHead(
+            compiled_at=known.compiled_at,
+            hash=known.source.hash,
+            kind=target.kind,
+            api_version=target.api_version,
+            resource_type_name=source.spec.rbac.resource_type_name,
+        )
+        try:
+            before = await self._hub.state.fields(f"{keys.source(namespace, name)}:meta")
+        except HubStateError as error:
+            return StoreProblem(Reason.STORE_UNAVAILABLE, str(error))
+        definition = known.source.definition(
+            name=name,
+            namespace=namespace,
+            resource=target.resource or guess_resource(target.kind),
+            compiled_at=known.compiled_at,
+        )
+        writes = source_writes.definition_writes(
+            namespace,
+            name,
+            definition=definition,
+            head=head,
+            before=before.get("resourceTypeName", ""),
+        )
+        problem = await self._hub.store(writes)
+        known.is_stored = problem is None
+        return problem
+
+    def _connected(self, connections: Sequence[ClusterConnection]) -> dict[str, ClusterConnection]:
+        return {
+            each.metadata.name: each
+            for each in connections
+            if each.status.phase == "Connected" and not each.is_deleting
+        }
+
+    async def _drop_gone(
+        self, source: MetricSource, known: Collections, connected: dict[str, ClusterConnection]
+    ) -> None:
+        """Forget clusters that are not connected: what was collected from them stays stored."""
+        identity = keys.source_id(*source.key)
+        for name in [name for name in known.outcomes if name not in connected]:
+            del known.outcomes[name]
+            self._hub.metrics.unexport(identity, name)
+
+    async def _collect_due(
+        self, source: MetricSource, known: Collections, connected: dict[str, ClusterConnection]
+    ) -> None:
+        """Collect from clusters that are due; wait for them, but never past the interval."""
+        now = self._hub.clock.monotonic()
+        gate = asyncio.Semaphore(self._hub.options.source_workers)
+        for name, connection in connected.items():
+            last = known.outcomes.get(name)
+            is_due = last is None or last.due_at <= now + _SLACK_S
+            if name in known.running or not is_due or self._tasks is None:
+                continue
+            work = self._collect_gated(source, known, connection, gate)
+            known.running[name] = self._tasks.spawn(work, name=f"collect-{source.key}-{name}")
+        if known.running:
+            limit_s = float(source.spec.collection.interval_seconds)
+            await asyncio.wait(list(known.running.values()), timeout=limit_s)
+
+    async def _collect_gated(
+        self,
+        source: MetricSource,
+        known: Collections,
+        connection: ClusterConnection,
+        gate: asyncio.Semaphore,
+    ) -> None:
+        name = connection.metadata.name
+        try:
+            async with gate:
+                outcome = await self._collect(source, known, connection)
+            known.outcomes[name] = outcome
+        finally:
+            known.running.pop(name, None)
+
+    async def _collect(
+        self, source: MetricSource, known: Collections, connection: ClusterConnection
+    ) -> Outcome:
+        """One cluster, within its time limit; a failure is an outcome."""
+        hub, limits = self._hub, source.spec.collection
+        began = hub.clock.monotonic()
+        access = hub.pool.find(connection.metadata.uid)
+        if access is None:  # not visited yet since the hub began
+            return Outcome(due_at=began)
+        collector = SourceCollector(access.client.raw, known.source, clock=hub.clock)
+        try:
+            access.breaker.acquire()
+            access.breaker.release()
+            async with asyncio.timeout(limits.timeout_seconds):
+                result = await collector.collect()
+        except (ApiError, ClientError, TimeoutError, CircuitOpen) as error:
+            hub.metrics.failed("source", reason_of(error))
+            text = describe(error, time_limit_s=float(limits.timeout_seconds))
+            return await self._fail(source, connection.metadata.name, text)
+        hub.metrics.collected("source", hub.clock.monotonic() - began)
+        return await self._keep(source, known, connection.metadata.name, result)
+
+    async def _keep(
+        self, source: MetricSource, known: Collections, cluster: str, result: SourceResult
+    ) -> Outcome:
+        identity = keys.source_id(*source.key)
+        interval_s = source.spec.collection.interval_seconds
+        writes = _collection_writes(identity, cluster, result, self._ttl_s(source))
+        problem = await self._hub.store(writes)
+        if problem is not None:
+            known.problem = problem
+        samples = list(series.aggregation_samples(cluster, identity, result.values, result.at))
+        self._hub.record(samples)
+        self._hub.metrics.export(identity, cluster, samples)
+        has_errors = bool(result.errors) or problem is not None
+        delay_s = plan.next_collection(interval_s, errors=has_errors)
+        return Outcome(
+            resources=len(result.resources),
+            errors=len(result.errors),
+            problem=result.errors[0] if result.errors else "",
+            due_at=self._hub.clock.monotonic() + delay_s,
+            result=msgspec.structs.replace(result, resources=[]),
+        )
+
+    async def _fail(self, source: MetricSource, cluster: str, text: str) -> Outcome:
+        """A cluster that could not be read: its rows stay, and its meta says why."""
+        meta = CollectionMeta(
+            source_id=keys.source_id(*source.key),
+            cluster_name=cluster,
+            last_collection_time=rfc3339.format_time(self._hub.clock.now()),
+            duration_ms=0,
+            resource_count=0,
+            truncated=False,
+            error_count=1,
+            last_error=text,
+        )
+        await self._hub.store([source_writes.failure_write(meta, ttl_s=self._ttl_s(source))])
+        delay_s = plan.next_collection(source.spec.collection.interval_seconds, errors=True)
+        due_at = self._hub.clock.monotonic() + delay_s
+        return Outcome(errors=1, problem=f"{cluster}: {text}", due_at=due_at)
+
+    def _ttl_s(self, source: MetricSource) -> int:
+        return self._hub.options.lifetimes.cached(source.spec.collection.interval_seconds)
+
+    def _next(self, source: MetricSource, known: Collections) -> float:
+        """When the next cluster is due."""
+        if known.problem is not None:
+            return _RETRY_S
+        now = self._hub.clock.monotonic()
+        interval_s = float(source.spec.collection.interval_seconds)
+        due = [each.due_at - now for each in known.outcomes.values()]
+        return min(interval_s, max(_SLACK_S, min(due, default=interval_s)))
+
+    # --- what the status says
+
+    def _report(
+        self, source: MetricSource, known: Collections, ctx: SourceContext, *, took_s: float
+    ) -> None:
+        outcomes = known.outcomes.values()
+        errors = sum(each.errors for each in outcomes)
+        results = [each.result for each in outcomes if each.result is not None]
+        problem = next((each.problem for each in outcomes if each.problem), "")
+        before = source.status
+        resources = sum(each.resources for each in outcomes)
+        ctx.status.set(
+            phase="Active",
+            resources_collected=resources,
+            clusters_collected=len(results),
+            errors_last_run=errors,
+            message=f"Collected with {errors} errors" if errors else "Collection successful",
+            field_validation=validate_fields(
+                source.spec, tuple(each.collector for each in results)
+            ),
+        )
+        reason = Reason.PARTIAL if errors else Reason.COLLECTED
+        text = problem or f"{len(results)} clusters were read"
+        ctx.status.condition(READY, TRUE if results or not errors else FALSE, reason, text)
+        report.stored(known.problem, ctx)
+        newest = max((each.at for each in results), default=None)
+        if newest is not None and (ctx.status.current != before or _is_older(before, newest)):
+            ctx.status.set(
+                last_collection_time=rfc3339.format_time(newest),
+                last_collection_duration=f"{round(took_s * 1000)}ms",
+            )
+        if errors and not before.errors_last_run:
+            ctx.event(Reason.PARTIAL, problem, warning=True)
+
+
+def _is_older(before: object, newest: datetime) -> bool:
+    """Whether the status names a collection that is more than a few minutes older."""
+    text = getattr(before, "last_collection_time", "")
+    return not text or (newest - rfc3339.parse(text)).total_seconds() >= 60
+
+
+def _collection_writes(
+    identity: str, cluster: str, result: SourceResult, ttl_s: int
+) -> list[Write]:
+    now = rfc3339.format_time(result.at)
+    count = len(result.resources)
+    rows = ResourceCollection(
+        collected_at=now,
+        source_id=identity,
+        cluster_name=cluster,
+        resource_count=count,
+        truncated=result.truncated,
+        duration_ms=result.duration_ms,
+        resources=result.resources,
+    )
+    values = AggregationResults(
+        computed_at=now, source_id=identity, duration_ms=result.duration_ms, values=result.values
+    )
+    meta = CollectionMeta(
+        source_id=identity,
+        cluster_name=cluster,
+        last_collection_time=now,
+        duration_ms=result.duration_ms,
+        resource_count=count,
+        truncated=result.truncated,
+        error_count=len(result.errors),
+        last_error=result.errors[0] if result.errors else "",
+    )
+    data = {"resources": count, "clusters": 1, "errors": len(result.errors)}
+    return [
+        *source_writes.collection_writes(rows, values, meta, ttl_s=ttl_s),
+        source_notice("reconciled", identity, result.at, data),
+    ]
+
+
+def report_error(ctx: SourceContext, error: Exception) -> None:
+    """A source that cannot be collected at all says why."""
+    reason, message = str(Reason.ERROR), str(error)
+    if isinstance(error, Stalled | Waiting):
+        reason, message = error.reason, error.message
+    ctx.status.set(phase="Error", message=message)
+    ctx.status.condition(READY, FALSE, reason, message)
+    before, _ = ctx.status.transition(READY)
+    if before is None or (before.reason, before.message) != (reason, message):
+        ctx.event(reason, message, warning=True)

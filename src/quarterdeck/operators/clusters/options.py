@@ -1,0 +1,53 @@
+"""What the hub is told: intervals, lifetimes, limits and thresholds."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from quarterdeck.engine.namespaces import compile_wildcard
+from quarterdeck.hubstate.lifetimes import Lifetimes
+from quarterdeck.inventory.health import Thresholds
+from quarterdeck.inventory.resources import Limits
+
+
+class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is the same for all clusters."""
+
+    interval_s: int = 30
+    """RECONCILIATION_INTERVAL: how often a cluster is read that names no interval."""
+    scan_interval_s: int = 300
+    """OPERATOR_SCAN_INTERVAL: how often OLM's operators are read."""
+    connect_timeout_s: int = 10
+    """CONNECT_TIMEOUT: how long the connection test may take."""
+    collect_timeout_s: int = 60
+    """How long reading one cluster may take in all."""
+    lifetimes: Lifetimes = Lifetimes()
+    thresholds: Thresholds = Thresholds()
+    limits: Limits | None = Limits()
+    """None switches the short lists off: RESOURCE_COLLECTION_ENABLED=false."""
+    namespace_filter: str = ""
+    """RESOURCE_NAMESPACE_FILTER: names or wildcards; `!name` leaves out."""
+    policy_interval_s: int = 300
+    """POLICY_VALIDATION_INTERVAL: how often policies are judged anew."""
+    workers: int = 64
+    """Clusters read at the same time."""
+    source_workers: int = 32
+    """Clusters that one MetricSource reads at the same time."""
+    requests_per_s: float = 100.0
+    burst: int = 200
+
+
+def namespace_predicate(text: str) -> Callable[[str], bool] | None:
+    """Whether the short lists are about a namespace; None if about all."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        return None
+    dropped = [compile_wildcard(part[1:]) for part in parts if part.startswith("!")]
+    kept = [compile_wildcard(part) for part in parts if not part.startswith("!")]
+
+    def keeps(namespace: str) -> bool:
+        if any(pattern.fullmatch(namespace) for pattern in dropped):
+            return False
+        return not kept or any(pattern.fullmatch(namespace) for pattern in kept)
+
+    return keeps

@@ -1,0 +1,82 @@
+"""What the status says after a visit; the one place that sets conditions and sends events."""
+
+from typing import Any
+
+from quarterdeck.hubstate.collect.cluster import Collected
+from quarterdeck.inventory.health import Health, Verdict
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.conditions import FALSE, TRUE, UNKNOWN, Status
+from quarterdeck.operators.clusters.conditions import REACHABLE, READY, STORED, Reason
+from quarterdeck.operators.clusters.hub import StoreProblem
+from quarterdeck.runtime import Context
+
+_READY: dict[Health, tuple[Status, Reason]] = {
+    Health.HEALTHY: (TRUE, Reason.HEALTHY),
+    Health.DEGRADED: (TRUE, Reason.DEGRADED),
+    Health.UNHEALTHY: (FALSE, Reason.UNHEALTHY),
+    Health.UNKNOWN: (UNKNOWN, Reason.UNKNOWN),
+}
+_SYNC_STEP_S = 60
+"""How old lastSyncTime may get while nothing else changes: not every visit writes the status."""
+
+
+def cluster(
+    verdict: Verdict, collected: Collected | None, ctx: Context[Any], *, failed: bool
+) -> None:
+    """How a cluster fares."""
+    before = ctx.status.current
+    ctx.status.set(
+        phase="Error" if failed else "Connected",
+        health=str(verdict.health),
+        message=verdict.message,
+    )
+    if collected is not None and not failed:
+        ctx.status.set(
+            nodes=len(collected.nodes),
+            namespaces=len(collected.namespaces or ()),
+            version=str(collected.info.get("version", "")),
+        )
+    for type_, finding in verdict.findings:
+        ctx.status.condition(type_, finding.status, finding.reason, finding.message)
+    ctx.status.condition(READY, *_READY[verdict.health], verdict.message)
+    _note_sync(before, collected, ctx, failed=failed)
+    _tell(before, verdict, ctx, failed=failed)
+
+
+def _note_sync(
+    before: Any, collected: Collected | None, ctx: Context[Any], *, failed: bool
+) -> None:
+    """When the cluster was last read: with any other change, else about once a minute."""
+    if collected is None or failed:
+        return
+    now = rfc3339.format_time(collected.at)
+    if not before.last_sync_time or ctx.status.current != before:
+        ctx.status.set(last_sync_time=now)
+        return
+    age_s = (collected.at - rfc3339.parse(before.last_sync_time)).total_seconds()
+    if age_s >= _SYNC_STEP_S:
+        ctx.status.set(last_sync_time=now)
+
+
+def _tell(before: Any, verdict: Verdict, ctx: Context[Any], *, failed: bool) -> None:
+    """One event for a cluster that came, went, or fares differently."""
+    old, new = ctx.status.transition(REACHABLE)
+    if new is not None and (old is None or old.status != new.status):
+        if failed:
+            ctx.event(new.reason, verdict.reachable.message, warning=True)
+        else:
+            ctx.event(Reason.CONNECTED, "the cluster is reachable")
+    elif before.health and before.health != verdict.health:
+        _, reason = _READY[verdict.health]
+        ctx.event(reason, verdict.message, warning=verdict.health is not Health.HEALTHY)
+
+
+def stored(problem: StoreProblem | None, ctx: Context[Any]) -> None:
+    """Whether the finding is in the store; said only once something went wrong."""
+    if problem is not None:
+        ctx.status.condition(STORED, FALSE, problem.reason, problem.message)
+    elif any(each.type == STORED for each in ctx.status.conditions):
+        ctx.status.condition(STORED, TRUE, Reason.STORED)
+    before, after = ctx.status.transition(STORED)
+    if after is not None and after.status == FALSE and (before is None or before.status != FALSE):
+        ctx.event(after.reason, after.message, warning=True)
