@@ -7,13 +7,14 @@ A test that needs a program which is not installed is skipped, or fails when
 `QUARTERDECK_REQUIRE_TOOLS` names it.
 """
 
+import asyncio
 import contextlib
 import os
 import shutil
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,19 @@ def running(
         yield process
     finally:
         stop(process)
+
+
+@contextlib.asynccontextmanager
+async def running_beside(
+    command: Sequence[str], *, port: int, folder: Path, environment: dict[str, str] | None = None
+) -> AsyncIterator["subprocess.Popen[bytes]"]:
+    """The same inside a coroutine: the event loop goes on while the server starts and stops."""
+    server = running(command, port=port, folder=folder, environment=environment)
+    process = await asyncio.to_thread(server.__enter__)
+    try:
+        yield process
+    finally:
+        await asyncio.to_thread(server.__exit__, None, None, None)
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:

@@ -1,7 +1,7 @@
 """What only Redis does: it goes away and comes back, is full, read-only, behind TLS or Sentinel."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -16,29 +16,31 @@ from quarterdeck.kit.redaction import Secret
 from quarterdeck.testing import programs
 
 
-@contextlib.contextmanager
-def serving(folder: Path, *options: str, port: int = 0) -> Iterator[int]:
+@contextlib.asynccontextmanager
+async def serving(folder: Path, *options: str, port: int = 0) -> AsyncIterator[int]:
     port = port or programs.free_port()
-    with programs.running(programs.redis_server(port, *options), port=port, folder=folder):
+    async with programs.running_beside(
+        programs.redis_server(port, *options), port=port, folder=folder
+    ):
         yield port
 
 
 async def test_a_server_that_went_away_is_found_again(tmp_path: Path) -> None:
-    with serving(tmp_path) as port:
+    async with serving(tmp_path) as port:
         store = RedisState(RedisAddress(hosts=(("127.0.0.1", port),)))
         await store.commit([SetValue("a", b"1")])
     with pytest.raises(StoreUnavailable, match=str(port)):
         await store.commit([SetValue("a", b"2")])
     with pytest.raises(StoreUnavailable):
         await store.ping()
-    with serving(tmp_path, port=port):
+    async with serving(tmp_path, port=port):
         await store.commit([SetValue("a", b"3")])
         assert await store.get("a") == b"3"
     await store.aclose()
 
 
 async def test_a_full_server_refuses_all_of_a_commit(tmp_path: Path) -> None:
-    with serving(tmp_path, "--maxmemory", "1mb", "--maxmemory-policy", "noeviction") as port:
+    async with serving(tmp_path, "--maxmemory", "1mb", "--maxmemory-policy", "noeviction") as port:
         store = RedisState(RedisAddress(hosts=(("127.0.0.1", port),)))
         with pytest.raises(StoreRefused, match="memory"):
             for number in range(20):
@@ -51,7 +53,7 @@ async def test_a_full_server_refuses_all_of_a_commit(tmp_path: Path) -> None:
 
 
 async def test_a_read_only_replica_refuses(tmp_path: Path) -> None:
-    with (
+    async with (
         serving(tmp_path) as primary,
         serving(tmp_path, "--replicaof", "127.0.0.1", str(primary)) as port,
     ):
@@ -62,7 +64,7 @@ async def test_a_read_only_replica_refuses(tmp_path: Path) -> None:
 
 
 async def test_a_wrong_password_is_refused_and_never_shown(tmp_path: Path) -> None:
-    with serving(tmp_path, "--requirepass", "right") as port:
+    async with serving(tmp_path, "--requirepass", "right") as port:
         hosts = (("127.0.0.1", port),)
         store = RedisState(RedisAddress(hosts=hosts, password=Secret("hunter2")))
         with pytest.raises(StoreRefused) as caught:
@@ -84,7 +86,7 @@ async def test_tls_checks_the_certificate(tmp_path: Path) -> None:
         *("--tls-key-file", str(authority.key("server"))),
         *("--tls-ca-cert-file", str(authority.certificate("authority"))),
     )
-    with programs.running(command, port=port, folder=tmp_path):
+    async with programs.running_beside(command, port=port, folder=tmp_path):
         ca = authority.certificate("authority")
         store = RedisState(RedisAddress.parse(f"rediss://127.0.0.1:{port}?ca={ca}"))
         await store.commit([SetValue("a", b"1")])
@@ -97,13 +99,13 @@ async def test_tls_checks_the_certificate(tmp_path: Path) -> None:
 
 async def test_sentinel_names_the_master(tmp_path: Path) -> None:
     port = programs.free_port()
-    with serving(tmp_path) as master:
+    async with serving(tmp_path) as master:
         config = tmp_path / "sentinel.conf"
         config.write_text(
             f"port {port}\nbind 127.0.0.1\nsentinel monitor fleet 127.0.0.1 {master} 1\n"
         )
         command = [programs.require("redis-server"), str(config), "--sentinel"]
-        with programs.running(command, port=port, folder=tmp_path):
+        async with programs.running_beside(command, port=port, folder=tmp_path):
             store = RedisState(RedisAddress.parse(f"redis+sentinel://127.0.0.1:{port}/fleet/2"))
             await store.commit([SetValue("a", b"1")])
             assert await store.get("a") == b"1"
