@@ -1,0 +1,1 @@
+"""The code that talks to outside systems: image registries over HTTP."""

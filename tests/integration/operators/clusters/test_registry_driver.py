@@ -1,0 +1,267 @@
+"""The registry driver against Debian's docker-registry, and against registries that misbehave."""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quarterdeck.app import certificates
+from quarterdeck.kit import http, json
+from quarterdeck.kit.clock import SystemClock
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.operators.clusters.drivers.challenge import (
+    Challenge,
+    next_page,
+    parse_challenge,
+)
+from quarterdeck.operators.clusters.drivers.registry import DockerRegistry
+from quarterdeck.operators.clusters.ports import RegistryAddress, RegistryCheck
+from quarterdeck.testing import programs
+
+_HEAD = """
+version: 0.1
+log: {level: error}
+storage: {filesystem: {rootdirectory: %s}}
+http:
+  addr: 127.0.0.1:%d
+"""
+CATALOG = RegistryCheck(catalog_limit=100)
+
+
+@contextlib.asynccontextmanager
+async def registry(folder: Path, extra: str = "") -> AsyncIterator[int]:
+    program = programs.require("docker-registry")
+    port = programs.free_port()
+    config = folder / "registry.yml"
+    (folder / "images").mkdir()
+    config.write_text(_HEAD % (folder / "images", port) + extra)
+    async with programs.running_beside([program, "serve", str(config)], port=port, folder=folder):
+        yield port
+
+
+async def htpasswd(folder: Path) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *(programs.require("htpasswd"), "-Bbn", "hub", "secret"), stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await process.communicate()
+    (folder / "htpasswd").write_bytes(output)
+    return f"auth: {{htpasswd: {{realm: test, path: {folder / 'htpasswd'}}}}}\n"
+
+
+async def push(url: str, names: list[str]) -> None:
+    """The least that makes a repository: one blob and one manifest."""
+    async with http.Client() as client:
+        for name in names:
+            await _push(client, url, name)
+
+
+async def _push(client: http.Client, url: str, name: str) -> None:
+    blob = b"{}"
+    digest = f"sha256:{hashlib.sha256(blob).hexdigest()}"
+    begun = await client.request("POST", f"{url}/v2/{name}/blobs/uploads/")
+    await begun.read()
+    target = begun.headers.get("Location")
+    done = await client.request(
+        "PUT",
+        f"{target}&digest={digest}",
+        headers=[("Content-Type", "application/octet-stream")],
+        body=blob,
+    )
+    await done.read()
+    assert done.status == 201
+    kind = "application/vnd.docker.distribution.manifest.v2+json"
+    part = {"size": len(blob), "digest": digest}
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": kind,
+        "config": {"mediaType": "application/vnd.docker.container.image.v1+json", **part},
+        "layers": [],
+    }
+    put = await client.request(
+        "PUT",
+        f"{url}/v2/{name}/manifests/latest",
+        headers=[("Content-Type", kind)],
+        body=json.encode(manifest),
+    )
+    await put.read()
+    assert put.status == 201
+
+
+async def test_an_open_registry_is_healthy_and_lists_its_repositories(tmp_path: Path) -> None:
+    async with registry(tmp_path) as port:
+        url = f"http://127.0.0.1:{port}"
+        await push(url, ["web", "api", "team/worker"])
+        found = await DockerRegistry().check(RegistryAddress(url=url), CATALOG)
+        assert found.facts.available and found.authenticated
+        assert found.facts.version == "registry/2.0"
+        assert found.facts.repositories == ("api", "team/worker", "web")
+        assert found.facts.features["catalog_accessible"]
+        assert found.facts.features["docker_v2_api"]
+        few = await DockerRegistry().check(RegistryAddress(url=url), RegistryCheck(catalog_limit=2))
+        assert few.facts.repository_count == 2
+
+
+async def test_a_registry_with_passwords(tmp_path: Path) -> None:
+    async with registry(tmp_path, await htpasswd(tmp_path)) as port:
+        url = f"http://127.0.0.1:{port}"
+        nobody = await DockerRegistry().check(RegistryAddress(url=url), CATALOG)
+        assert nobody.facts.available and nobody.authenticated
+        assert nobody.facts.features["requires_auth"]
+        right = RegistryAddress(url=url, username="hub", password=Secret("secret"))
+        found = await DockerRegistry().check(right, CATALOG)
+        assert found.facts.available and found.authenticated
+        assert found.facts.features["catalog_accessible"]
+        wrong = RegistryAddress(url=url, username="hub", password=Secret("guess"))
+        refused = await DockerRegistry().check(wrong, CATALOG)
+        assert refused.facts.available and not refused.authenticated
+
+
+async def test_a_registry_with_tls(tmp_path: Path) -> None:
+    pki = certificates.ensure(tmp_path / "pki", SystemClock().now())
+    extra = f"  tls: {{certificate: {pki.certificate('server')}, key: {pki.key('server')}}}\n"
+    async with registry(tmp_path, extra) as port:
+        url = f"https://127.0.0.1:{port}"
+        untrusted = await DockerRegistry().check(RegistryAddress(url=url), CATALOG)
+        assert not untrusted.facts.available
+        assert "certificate" in str(untrusted.facts.error)
+        skipped = await DockerRegistry().check(
+            RegistryAddress(url=url, skip_tls_verify=True), CATALOG
+        )
+        assert skipped.facts.available
+        authority = pki.certificate("authority").read_bytes()
+        trusted = await DockerRegistry().check(
+            RegistryAddress(url=url, certificate_authority=authority), CATALOG
+        )
+        assert trusted.facts.available
+
+
+# --- registries of our own, for what Debian's does not do
+
+
+@contextlib.asynccontextmanager
+async def serving(handler: http.Handler) -> AsyncIterator[str]:
+    server = http.Server(handler)
+    listener = await server.listen("127.0.0.1", 0)
+    try:
+        yield listener.url
+    finally:
+        await server.close()
+
+
+async def test_a_bearer_token_is_asked_for_and_used() -> None:
+    asked: list[tuple[str, str]] = []
+
+    async def handle(request: http.Request) -> http.Response:
+        authorization = request.headers.get("Authorization") or ""
+        if request.path == "/token":
+            asked.append((request.target, authorization))
+            return http.Response(200, [], b'{"token":"short-lived"}')
+        if authorization != "Bearer short-lived":
+            host = request.headers.get("Host")
+            challenge = f'Bearer realm="http://{host}/token",service="r",scope="x"'
+            return http.Response(401, [("WWW-Authenticate", challenge)])
+        if request.path == "/v2/_catalog":
+            last = "last" in request.target
+            link = [] if last else [("Link", '</v2/_catalog?n=2&last=b>; rel="next"')]
+            names = ["c"] if last else ["a", "b"]
+            return http.Response(200, link, json.encode({"repositories": names}))
+        return http.Response(200, [("Server", "Harbor")])
+
+    async with serving(handle) as url:
+        address = RegistryAddress(url=url, username="hub", password=Secret("secret"))
+        found = await DockerRegistry().check(address, CATALOG)
+    assert found.facts.available and found.authenticated
+    assert found.facts.repositories == ("a", "b", "c")
+    assert found.facts.features == {
+        "catalog_accessible": True,
+        "harbor_detected": True,
+        "pagination": True,
+        "requires_auth": True,
+        "token_auth": True,
+    }
+    assert "service=r" in asked[0][0] and asked[0][1].startswith("Basic ")
+    assert "registry%3Acatalog%3A%2A" in asked[1][0]
+
+
+async def test_redirects_are_followed_a_few_times_without_the_password() -> None:
+    seen: list[str] = []
+
+    async def other(request: http.Request) -> http.Response:
+        seen.append(request.headers.get("Authorization") or "")
+        return http.Response(200, [])
+
+    async with serving(other) as target:
+
+        async def moved(request: http.Request) -> http.Response:
+            return http.Response(302, [("Location", f"{target}/v2/")])
+
+        async def loop(request: http.Request) -> http.Response:
+            return http.Response(302, [("Location", request.path)])
+
+        async with serving(moved) as url:
+            address = RegistryAddress(url=url, username="hub", password=Secret("secret"))
+            assert (await DockerRegistry().check(address, RegistryCheck())).facts.available
+        assert seen == [""]
+        async with serving(loop) as url:
+            found = await DockerRegistry().check(RegistryAddress(url=url), RegistryCheck())
+            assert "redirects" in str(found.facts.error)
+
+
+@pytest.mark.parametrize(
+    ("status", "text"), [(404, "unexpected status code: 404"), (503, "status code: 503")]
+)
+async def test_other_answers_are_unavailable(status: int, text: str) -> None:
+    async def handle(request: http.Request) -> http.Response:
+        return http.Response(status, [])
+
+    async with serving(handle) as url:
+        found = await DockerRegistry().check(RegistryAddress(url=url), CATALOG)
+    assert not found.facts.available
+    assert text in str(found.facts.error)
+
+
+async def test_a_registry_that_never_ends_is_given_up() -> None:
+    async def endless(request: http.Request) -> Any:
+        async def run(writer: http.BodyWriter) -> None:
+            while True:
+                await writer.write(b"x" * 65536)
+
+        return http.StreamResponse(200, [], run)
+
+    async def silent(request: http.Request) -> http.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with serving(endless) as url:
+        found = await DockerRegistry().check(RegistryAddress(url=url), RegistryCheck())
+        assert "larger than the limit" in str(found.facts.error)
+    async with serving(silent) as url:
+        found = await DockerRegistry().check(RegistryAddress(url=url), RegistryCheck(timeout_s=0.2))
+        assert "no answer within 0.2 s" in str(found.facts.error)
+    refused = f"http://127.0.0.1:{programs.free_port()}"
+    found = await DockerRegistry().check(RegistryAddress(url=refused), RegistryCheck())
+    assert str(found.facts.error).startswith("request failed: ")
+
+
+async def test_the_first_path_that_answers_decides() -> None:
+    async def handle(request: http.Request) -> http.Response:
+        return http.Response(200 if request.path == "/healthz" else 404, [])
+
+    async with serving(handle) as url:
+        wanted = RegistryCheck(paths=("/v2/", "/healthz"))
+        assert (await DockerRegistry().check(RegistryAddress(url=url), wanted)).facts.available
+
+
+def test_challenges_and_links_are_read() -> None:
+    header = 'Bearer realm="https://a/t?x=1",service="s \\"q\\"",scope=repository:x:pull'
+    challenge = parse_challenge(header)
+    assert challenge == Challenge("bearer", "https://a/t?x=1", 's "q"', "repository:x:pull")
+    assert challenge.token_url().startswith("https://a/t?x=1&service=")
+    assert parse_challenge("Basic realm=x") == Challenge("basic", "x")
+    assert parse_challenge("") is None
+    assert next_page('</v2/_catalog?last=b>; rel="next"') == "/v2/_catalog?last=b"
+    assert next_page("<x>; rel=prev") == ""
