@@ -4,7 +4,6 @@ A visit never raises for what the cluster does: it becomes conditions, and the n
 planned. What was known before stays known, with its age.
 """
 
-import asyncio
 from collections.abc import Iterator
 
 import msgspec
@@ -17,10 +16,12 @@ from quarterdeck.hubstate.cluster_writes import ClusterSpec, Stay
 from quarterdeck.hubstate.collect.cluster import Collected, Wanted, ping
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.notices import notice
+from quarterdeck.hubstate.ports import Sample
 from quarterdeck.hubstate.writes import Write
 from quarterdeck.inventory.health import Observation, Verdict, judge
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.breaker import CircuitOpen, State
+from quarterdeck.kit.deadline import run_within
 from quarterdeck.meta.conditions import FALSE
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters import plan, report
@@ -125,8 +126,7 @@ class Clusters:
         timeout_s = float(connection.spec.monitoring.timeout or self._hub.options.connect_timeout_s)
         try:
             async with access.breaker.guard():
-                async with asyncio.timeout(timeout_s):
-                    await ping(access.client)
+                await run_within(self._hub.clock, timeout_s, ping(access.client))
                 await self._collect(connection, access, seen, ctx)
         except CircuitOpen as error:
             return error  # what was said of the last try still holds
@@ -157,7 +157,7 @@ class Clusters:
             return access
         config = await self._read_config(connection, key, ctx)
         status, reason, message = describe_tls(config)
-        ctx.status.condition("TLSVerified", status, reason, message)
+        ctx.status.set_condition("TLSVerified", status, reason, message)
         access = await self._hub.pool.get(connection.metadata.uid, config)
         seen.secret_version = version
         return access
@@ -187,8 +187,8 @@ class Clusters:
             keeps_namespace=self._keeps,
             scans_operators=is_scan,
         )
-        async with asyncio.timeout(hub.options.collect_timeout_s):
-            collected = await access.collector.collect(wanted)
+        limit_s = float(hub.options.collect_timeout_s)
+        collected = await run_within(hub.clock, limit_s, access.collector.collect(wanted))
         took_s = hub.clock.monotonic() - began
         if is_scan:
             seen.scanned_at = began
@@ -221,7 +221,8 @@ class Clusters:
         writes = list(cluster_writes.spec_writes(name, spec_of(connection, hub.options.interval_s)))
         stay = self._stay(connection)
         is_old = now.timestamp() - seen.stored_at > stay.cache_s / 3
-        if seen.collected is not None and (not failed or is_old):
+        keeps = seen.collected is not None and (not failed or is_old)
+        if seen.collected is not None and keeps:
             if seen.nodes is None:
                 try:
                     seen.nodes = await hub.state.members(keys.cluster(name, "nodes"))
@@ -234,7 +235,7 @@ class Clusters:
         data = {"health": str(verdict.health), "display_name": display_name(connection)}
         writes += notice("cluster.reconciled", name, now, data)
         problem = await hub.store(writes)
-        if problem is None and seen.collected is not None:
+        if problem is None and keeps and seen.collected is not None:
             seen.stored_at = now.timestamp()
             seen.nodes = frozenset(each.name for each in seen.collected.nodes)
         if not failed and seen.collected is not None:
@@ -332,7 +333,7 @@ def collected_writes(
         )
 
 
-def samples_of(name: str, collected: Collected) -> Iterator[series.Sample]:
+def samples_of(name: str, collected: Collected) -> Iterator[Sample]:
     """Everything that was read, as samples."""
     at = collected.at
     yield from series.cluster_samples(name, collected.totals, at)
@@ -346,4 +347,4 @@ def report_error(ctx: ClusterContext, error: Exception) -> None:
     """A visit that could not even begin says why."""
     if isinstance(error, Stalled | Waiting):
         ctx.status.set(phase="Error", message=error.message)
-        ctx.status.condition("Ready", FALSE, error.reason, error.message)
+        ctx.status.set_condition("Ready", FALSE, error.reason, error.message)

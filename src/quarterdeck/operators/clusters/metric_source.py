@@ -6,6 +6,7 @@ delays nobody.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -32,6 +33,7 @@ from quarterdeck.hubstate.source_writes import SourceHead
 from quarterdeck.hubstate.writes import Write
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.breaker import CircuitOpen
+from quarterdeck.kit.deadline import run_within
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
@@ -217,7 +219,9 @@ class Sources:
             known.running[name] = self._tasks.spawn(work, name=f"collect-{source.key}-{name}")
         if known.running:
             limit_s = float(source.spec.collection.interval_seconds)
-            await asyncio.wait(list(known.running.values()), timeout=limit_s)
+            waiting = asyncio.wait(list(known.running.values()))
+            with contextlib.suppress(TimeoutError):
+                await run_within(self._hub.clock, limit_s, waiting)
 
     async def _collect_gated(
         self,
@@ -247,13 +251,14 @@ class Sources:
         try:
             access.breaker.acquire()
             access.breaker.release()
-            async with asyncio.timeout(limits.timeout_seconds):
-                result = await collector.collect()
+            result = await run_within(hub.clock, float(limits.timeout_seconds), collector.collect())
         except (ApiError, ClientError, TimeoutError, CircuitOpen) as error:
             hub.metrics.failed("source", reason_of(error))
             text = describe(error, time_limit_s=float(limits.timeout_seconds))
             return await self._fail(source, connection.metadata.name, text)
         hub.metrics.collected("source", hub.clock.monotonic() - began)
+        if connection.metadata.uid not in hub.seen:  # deleted meanwhile: leave no keys behind
+            return Outcome(due_at=began)
         return await self._keep(source, known, connection.metadata.name, result)
 
     async def _keep(
@@ -330,7 +335,7 @@ class Sources:
         )
         reason = Reason.PARTIAL if errors else Reason.COLLECTED
         text = problem or f"{len(results)} clusters were read"
-        ctx.status.condition(READY, TRUE if results or not errors else FALSE, reason, text)
+        ctx.status.set_condition(READY, TRUE if results or not errors else FALSE, reason, text)
         report.stored(known.problem, ctx)
         newest = max((each.at for each in results), default=None)
         if newest is not None and (ctx.status.current != before or _is_older(before, newest)):
@@ -388,7 +393,7 @@ def report_error(ctx: SourceContext, error: Exception) -> None:
     if isinstance(error, Stalled | Waiting):
         reason, message = error.reason, error.message
     ctx.status.set(phase="Error", message=message)
-    ctx.status.condition(READY, FALSE, reason, message)
-    before, _ = ctx.status.transition(READY)
+    ctx.status.set_condition(READY, FALSE, reason, message)
+    before, _ = ctx.status.get_transition(READY)
     if before is None or (before.reason, before.message) != (reason, message):
         ctx.event(reason, message, warning=True)

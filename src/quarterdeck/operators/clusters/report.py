@@ -37,8 +37,8 @@ def cluster(
             version=str(collected.info.get("version", "")),
         )
     for type_, finding in verdict.findings:
-        ctx.status.condition(type_, finding.status, finding.reason, finding.message)
-    ctx.status.condition(READY, *_READY[verdict.health], verdict.message)
+        ctx.status.set_condition(type_, finding.status, finding.reason, finding.message)
+    ctx.status.set_condition(READY, *_READY[verdict.health], verdict.message)
     _note_sync(before, collected, ctx, failed=failed)
     _tell(before, verdict, ctx, failed=failed)
 
@@ -60,7 +60,7 @@ def _note_sync(
 
 def _tell(before: Any, verdict: Verdict, ctx: Context[Any], *, failed: bool) -> None:
     """One event for a cluster that came, went, or fares differently."""
-    old, new = ctx.status.transition(REACHABLE)
+    old, new = ctx.status.get_transition(REACHABLE)
     if new is not None and (old is None or old.status != new.status):
         if failed:
             ctx.event(new.reason, verdict.reachable.message, warning=True)
@@ -74,9 +74,9 @@ def _tell(before: Any, verdict: Verdict, ctx: Context[Any], *, failed: bool) -> 
 def stored(problem: StoreProblem | None, ctx: Context[Any]) -> None:
     """Whether the finding is in the store; said only once something went wrong."""
     if problem is not None:
-        ctx.status.condition(STORED, FALSE, problem.reason, problem.message)
+        ctx.status.set_condition(STORED, FALSE, problem.reason, problem.message)
     elif any(each.type == STORED for each in ctx.status.conditions):
-        ctx.status.condition(STORED, TRUE, Reason.STORED)
-    before, after = ctx.status.transition(STORED)
+        ctx.status.set_condition(STORED, TRUE, Reason.STORED)
+    before, after = ctx.status.get_transition(STORED)
     if after is not None and after.status == FALSE and (before is None or before.status != FALSE):
         ctx.event(after.reason, after.message, warning=True)

@@ -1,0 +1,151 @@
+"""The reconciler of MonitorAccessPolicy: judge, and say so. Policies are not enforced yet.
+
+States: an unreadable time or pattern is Error, and the policy counts for nothing; then notBefore,
+notAfter and enabled are looked at, in this order.
+"""
+
+from datetime import datetime
+from hashlib import sha256
+
+import msgspec
+
+from quarterdeck.apis.clusterpulse.metric_source import MetricSource
+from quarterdeck.apis.clusterpulse.monitor_access_policy import (
+    MonitorAccessPolicy,
+    MonitorAccessPolicySpec,
+)
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.patterns import PatternError, compile_re2
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.clusters.conditions import READY, Reason
+from quarterdeck.operators.clusters.options import HubOptions
+from quarterdeck.runtime import Context, RequeueAfter
+
+BUILT_IN_TYPES = frozenset({"nodes", "operators", "namespaces", "pods", "alerts", "events"})
+_RECHECK_S = 1.0
+
+PolicyContext = Context[MonitorAccessPolicy]
+
+
+class State(msgspec.Struct, frozen=True):
+    """Whether a policy is in force, and when that changes."""
+
+    state: str
+    message: str
+    changes_at: datetime | None = None
+
+
+class Policies:
+    """Reconciles MonitorAccessPolicies."""
+
+    def __init__(self, options: HubOptions) -> None:
+        self._options = options
+
+    async def reconcile(self, policy: MonitorAccessPolicy, ctx: PolicyContext) -> RequeueAfter:
+        """Judge a policy, and come back when its state changes by time."""
+        spec, now = policy.spec, ctx.now()
+        state = judge_policy(spec, now)
+        types = custom_types(spec)
+        sources = await ctx.list(MetricSource)
+        fingerprint = hash_policy(spec)
+        is_new = fingerprint != policy.status.hash or state.state != policy.status.state
+        compiled_at = rfc3339.format_time(now) if is_new else policy.status.compiled_at
+        subjects = spec.identity.subjects
+        ctx.status.set(
+            state=state.state,
+            message=state.message,
+            hash=fingerprint,
+            compiled_at=compiled_at,
+            affected_users=len(subjects.users),
+            affected_groups=len(subjects.groups),
+            affected_service_accounts=len(subjects.service_accounts),
+            custom_resource_types=len(types),
+            custom_resource_warnings=warn_policy(spec, sources),
+        )
+        self._say(state, ctx)
+        delay_s = float(self._options.policy_interval_s)
+        if state.changes_at is not None:
+            left_s = (state.changes_at - now).total_seconds()
+            delay_s = min(delay_s, max(_RECHECK_S, left_s))
+        return RequeueAfter(delay_s)
+
+    def _say(self, state: State, ctx: PolicyContext) -> None:
+        is_bad = state.state == "Error"
+        status = FALSE if is_bad else TRUE
+        ctx.status.set_condition(READY, status, state.state, state.message)
+        old, new = ctx.status.get_transition(READY)
+        if new is not None and (old is None or old.reason != new.reason):
+            ctx.event(state.state, state.message, warning=state.state in ("Error", Reason.EXPIRED))
+
+
+def judge_policy(spec: MonitorAccessPolicySpec, now: datetime) -> State:
+    """Whether a policy is in force."""
+    problems = find_problems(spec)
+    if problems:
+        return State("Error", "; ".join(problems))
+    validity = spec.lifecycle.validity if spec.lifecycle is not None else None
+    start = rfc3339.parse(validity.not_before) if validity and validity.not_before else None
+    end = rfc3339.parse(validity.not_after) if validity and validity.not_after else None
+    if start is not None and now < start:
+        return State("Inactive", "Policy not yet valid", start)
+    if end is not None and now > end:
+        return State("Expired", "Policy expired")
+    if not spec.access.enabled:
+        return State("Inactive", "Policy is disabled", end)
+    return State("Active", "Policy is active", end)
+
+
+def find_problems(spec: MonitorAccessPolicySpec) -> list[str]:
+    """What makes a policy count for nothing."""
+    found = []
+    validity = spec.lifecycle.validity if spec.lifecycle is not None else None
+    for name in ("not_before", "not_after"):
+        text = getattr(validity, name) if validity is not None else ""
+        try:
+            if text:
+                rfc3339.parse(text)
+        except rfc3339.TimeError as error:
+            found.append(f"spec.lifecycle.validity.{_camel(name)}: {error}")
+    for index, rule in enumerate(spec.scope.clusters.rules):
+        try:
+            compile_re2(rule.selector.match_pattern)
+        except PatternError as error:
+            found.append(f"spec.scope.clusters.rules[{index}].selector.matchPattern: {error}")
+    return found
+
+
+def custom_types(spec: MonitorAccessPolicySpec) -> tuple[str, ...]:
+    """The types of MetricSources that a policy names."""
+    named = (each.type for rule in spec.scope.clusters.rules for each in rule.resources)
+    return tuple(sorted(set(named) - BUILT_IN_TYPES))
+
+
+def warn_policy(spec: MonitorAccessPolicySpec, sources: "list[MetricSource]") -> tuple[str, ...]:
+    """Types and fields that no MetricSource has: probably a typing mistake."""
+    by_type = {each.spec.rbac.resource_type_name: each.spec for each in sources}
+    found = []
+    for rule in spec.scope.clusters.rules:
+        for each in rule.resources:
+            if each.type in BUILT_IN_TYPES:
+                continue
+            known = by_type.get(each.type)
+            if known is None:
+                found.append(f"no MetricSource has the resourceTypeName {each.type!r}")
+                continue
+            fields = {one.name for one in known.fields} | {one.name for one in known.computed}
+            wanted = each.filters.fields if each.filters is not None else {}
+            found += [
+                f"{each.type}: there is no field {name!r}" for name in wanted if name not in fields
+            ]
+    return tuple(dict.fromkeys(found))
+
+
+def hash_policy(spec: MonitorAccessPolicySpec) -> str:
+    """16 hexadecimal digits that change with the spec."""
+    plain = msgspec.json.encode(msgspec.to_builtins(spec), order="sorted")
+    return sha256(plain).hexdigest()[:16]
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,244 @@
+"""Puts the operator into a manager: four controllers, and what wakes them."""
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from quarterdeck.apis.clusterpulse.v1alpha1 import (
+    FINALIZER,
+    ClusterConnection,
+    MetricSource,
+    MonitorAccessPolicy,
+    RegistryConnection,
+)
+from quarterdeck.hubstate.embedded.history import open_history
+from quarterdeck.hubstate.embedded.state import open_embedded
+from quarterdeck.hubstate.history_writer import HistoryWriter
+from quarterdeck.hubstate.ports import History, StateStore
+from quarterdeck.kit.clock import SystemClock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.clusters import cluster_connection, metric_source
+from quarterdeck.operators.clusters.cluster_connection import BY_NAME, Clusters
+from quarterdeck.operators.clusters.conditions import (
+    CLUSTER_TYPES,
+    READY,
+    REGISTRY_TYPES,
+    SOURCE_TYPES,
+)
+from quarterdeck.operators.clusters.credentials import HEADS_ONLY, SecretHead, secret_key
+from quarterdeck.operators.clusters.drivers.registry import DockerRegistry
+from quarterdeck.operators.clusters.hub import Hub
+from quarterdeck.operators.clusters.metric_source import Sources
+from quarterdeck.operators.clusters.metrics import HubMetrics
+from quarterdeck.operators.clusters.monitor_access_policy import Policies
+from quarterdeck.operators.clusters.options import HubOptions
+from quarterdeck.operators.clusters.pool import ClientPool, MakeClient
+from quarterdeck.operators.clusters.ports import Registry
+from quarterdeck.operators.clusters.registry_connection import Registries
+from quarterdeck.runtime import Controller, Event, Finalizer, Lookup, Manager, Watch
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
+from quarterdeck.runtime.source.predicate import generation_changed
+
+BY_SECRET = "secret"
+FIRST_RETRY_S = 1.0
+LAST_RETRY_S = 60.0
+SOURCE_WORKERS = 8
+REGISTRY_WORKERS = 16
+_SOURCE_LIMIT_S = 3600.0
+
+__all__ = ["Hub", "controllers", "register"]
+
+
+def register(
+    manager: Manager,
+    *,
+    state: StateStore,
+    history: History,
+    options: HubOptions | None = None,
+    namespaces: Sequence[str] = (),
+    make_client: MakeClient | None = None,
+    registry: Registry | None = None,
+) -> Hub:
+    """Run the operator in a manager; whoever opened the store and the history closes them."""
+    hub = _make_hub(
+        state=state,
+        history=history,
+        options=options or HubOptions(),
+        manager=manager,
+        make_client=make_client,
+    )
+    manager.set_scope(SecretHead, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
+    sources = Sources(hub)
+    for each in _controllers(hub, sources, registry or DockerRegistry()):
+        manager.add(each)
+
+    async def run() -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(hub.pool.aclose)
+            stack.push_async_callback(hub.history.flush)
+            tasks = await stack.enter_async_context(Supervisor("hub"))
+            tasks.spawn(hub.history.run(), name="history")
+            tasks.spawn(sources.run(), name="collections")
+            await tasks.wait_failed()
+
+    manager.add_runnable("hub", run)
+    return hub
+
+
+def controllers() -> tuple[Controller[Any], ...]:
+    """The declarations alone, for the permissions they need."""
+    clock = SystemClock()
+    hub = Hub(
+        state=open_embedded(None, clock=clock),
+        history=HistoryWriter(open_history(None, clock=clock), clock=clock),
+        pool=ClientPool(clock=clock),
+        options=HubOptions(),
+        metrics=HubMetrics(),
+        clock=clock,
+    )
+    return _controllers(hub, Sources(hub), DockerRegistry())
+
+
+def _make_hub(
+    *,
+    state: StateStore,
+    history: History,
+    options: HubOptions,
+    manager: Manager,
+    make_client: MakeClient | None,
+) -> Hub:
+    writer = HistoryWriter(history, clock=manager.clock)
+    metrics = HubMetrics(manager.metrics.registry)
+    metrics.follow_history(writer)
+    return Hub(
+        state=state,
+        history=writer,
+        pool=ClientPool(clock=manager.clock, make_client=make_client),
+        options=options,
+        metrics=metrics,
+        clock=manager.clock,
+    )
+
+
+def _controllers(hub: Hub, sources: Sources, registry: Registry) -> tuple[Controller[Any], ...]:
+    return (
+        cluster_controller(hub),
+        registry_controller(hub, registry),
+        source_controller(sources),
+        policy_controller(hub.options),
+    )
+
+
+def cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
+    """The declaration of the ClusterConnection controller."""
+    clusters = Clusters(hub)
+    return Controller(
+        reconcile=clusters.reconcile,
+        for_=ClusterConnection,
+        watches=(
+            Watch(SecretHead, clusters_of_secret),
+            Watch(ClusterConnection, clusters_of_name, predicates=(generation_changed,)),
+        ),
+        indexes={
+            ClusterConnection: {
+                BY_NAME: lambda each: (each.metadata.name,),
+                BY_SECRET: lambda each: (str(secret_key(each)),),
+            }
+        },
+        finalizers=(Finalizer(FINALIZER, clusters.delete),),
+        on_deleted=clusters.forget,
+        on_error=cluster_connection.report_error,
+        ready=None,
+        conditions=CLUSTER_TYPES,
+        workers=hub.options.workers,
+        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+    )
+
+
+def registry_controller(hub: Hub, registry: Registry) -> Controller[RegistryConnection]:
+    """The declaration of the RegistryConnection controller."""
+    registries = Registries(hub, registry)
+    return Controller(
+        reconcile=registries.reconcile,
+        for_=RegistryConnection,
+        watches=(Watch(SecretHead, registries_of_secret),),
+        indexes={RegistryConnection: {BY_SECRET: lambda each: (str(secret_key(each) or ""),)}},
+        finalizers=(Finalizer(FINALIZER, registries.delete),),
+        ready=None,
+        conditions=REGISTRY_TYPES,
+        workers=REGISTRY_WORKERS,
+        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+    )
+
+
+def source_controller(sources: Sources) -> Controller[MetricSource]:
+    """The declaration of the MetricSource controller."""
+    return Controller(
+        reconcile=sources.reconcile,
+        for_=MetricSource,
+        watches=(Watch(ClusterConnection, every_source, predicates=(phase_changed,)),),
+        finalizers=(Finalizer(FINALIZER, sources.delete),),
+        on_deleted=sources.forget,
+        on_error=metric_source.report_error,
+        ready=None,
+        conditions=SOURCE_TYPES,
+        workers=SOURCE_WORKERS,
+        time_limit_s=_SOURCE_LIMIT_S,
+        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+    )
+
+
+def policy_controller(options: HubOptions) -> Controller[MonitorAccessPolicy]:
+    """The declaration of the MonitorAccessPolicy controller."""
+    return Controller(
+        reconcile=Policies(options).reconcile,
+        for_=MonitorAccessPolicy,
+        watches=(Watch(MetricSource, every_policy, predicates=(generation_changed,)),),
+        ready=None,
+        conditions=(READY,),
+        workers=2,
+        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+    )
+
+
+# --- what wakes whom
+
+
+def clusters_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """The connections whose credentials are in a Secret."""
+    for each in lookup.list(ClusterConnection, index=(BY_SECRET, str(head.key))):
+        yield each.key
+
+
+def clusters_of_name(connection: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
+    """The other connections of the same name: when one goes, the next one gets it."""
+    for each in lookup.list(ClusterConnection, index=(BY_NAME, connection.metadata.name)):
+        if each.key != connection.key:
+            yield each.key
+
+
+def registries_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """The registries whose credentials are in a Secret."""
+    for each in lookup.list(RegistryConnection, index=(BY_SECRET, str(head.key))):
+        yield each.key
+
+
+def every_source(_: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
+    """Every MetricSource: a cluster came or went."""
+    for each in lookup.list(MetricSource):
+        yield each.key
+
+
+def every_policy(_: MetricSource, lookup: Lookup) -> Iterable[Key]:
+    """Every policy: a type of resources came, went or has other fields."""
+    for each in lookup.list(MonitorAccessPolicy):
+        yield each.key
+
+
+def phase_changed(event: Event) -> bool:
+    """Whether a cluster was connected or lost."""
+    if event.old is None:
+        return True
+    before = event.old.typed(ClusterConnection).status.phase
+    return event.new.typed(ClusterConnection).status.phase != before

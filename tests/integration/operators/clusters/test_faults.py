@@ -1,0 +1,217 @@
+"""Clusters that fail, hang, lie or flap, credentials that change, and a store that goes away."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+
+from quarterdeck.apis.core.config import Secret as KubeSecret
+from quarterdeck.hubstate.errors import StoreUnavailable
+from quarterdeck.kit import http
+
+Make = Callable[[], AbstractAsyncContextManager[Any]]
+
+
+async def _setup(w: Any, *names: str) -> list[Any]:
+    spokes = []
+    for name in names:
+        spokes.append(await w.spoke(name))
+        await w.secret(name)
+        await w.connect(name)
+    return spokes
+
+
+def _answer(status: int, body: bytes, kind: str = "application/json") -> Any:
+    async def fault(request: http.Request) -> http.Response:
+        return http.Response(status, [("Content-Type", kind)], body)
+
+    return fault
+
+
+async def _hang(request: http.Request) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "text"),
+    [
+        pytest.param(
+            _answer(200, b"<html>login</html>", "text/html"),
+            "BadAnswer",
+            "no list",
+            id="a web page",
+        ),
+        pytest.param(
+            _answer(200, b'{"kind":"PodList","items":[{"meta'),
+            "BadAnswer",
+            "no list",
+            id="cut JSON",
+        ),
+        pytest.param(
+            _answer(200, b'{"items":[{"metadata":{"name":7}}]}'),
+            "BadAnswer",
+            "another shape",
+            id="another shape",
+        ),
+        pytest.param(_answer(500, b"{}"), "ServerError", "", id="a failing server"),
+        pytest.param(_hang, "Timeout", "did not answer within 10 s", id="a hanging server"),
+    ],
+)
+async def test_a_cluster_that_fails_says_why_and_hurts_nobody(
+    world: Make, fault: Any, reason: str, text: str
+) -> None:
+    async with world() as w:
+        bad, _ = await _setup(w, "bad", "good")
+        bad.fault = fault
+        async with w.operator():
+            found = await w.health("unhealthy", "bad")
+            assert found.status.phase == "Error"
+            assert w.condition(found, "Reachable").reason == reason
+            assert text in found.status.message
+            await w.health("healthy", "good")
+            assert (await w.read("cluster:bad:status"))["health"] == "unhealthy"
+            bad.fault = None
+            await w.health("healthy", "bad")
+            assert "Connected" in await w.events()
+
+
+async def test_what_was_known_stays_known_with_its_age(world: Make) -> None:
+    async with world() as w:
+        [east] = await _setup(w, "east")
+        async with w.operator():
+            await w.health("healthy")
+            east.fault = _answer(503, b"{}")
+            found = await w.health("unhealthy")
+            assert found.status.nodes == 3
+            await w.advance(1500)  # more than CACHE_TTL
+            assert len(await w.state.members("cluster:east:nodes")) == 3
+            assert (await w.state.fields("cluster:east:node:node-0"))["status"] == "Ready"
+            found = await w.get()
+            assert w.condition(found, "DataFresh").reason == "Stale"
+            assert "minutes" in w.condition(found, "DataFresh").message
+
+
+async def test_the_circuit_breaker_opens_and_a_probe_closes_it(world: Make) -> None:
+    async with world() as w:
+        [east] = await _setup(w, "east")
+        east.fault = _answer(200, b"no", "text/html")
+        async with w.operator():
+
+            async def open_() -> bool:
+                return bool(w.condition(await w.get(), "Reachable").reason == "CircuitOpen")
+
+            await w.until(open_, within_s=600)
+            count = len(east.requests)
+            await w.advance(25)
+            assert len(east.requests) == count
+            east.fault = None
+            await w.health("healthy")
+
+
+async def test_a_rotated_token_is_used_at_once(world: Make) -> None:
+    async with world() as w:
+        [east] = await _setup(w, "east")
+        async with w.operator():
+            await w.health("healthy")
+            east.token = "token-after-rotation"
+            found = await w.health("unhealthy")
+            assert w.condition(found, "Reachable").reason == "Unauthorized"
+            assert "token-of-the-test" not in str(found.status)
+            before = w.clock.monotonic()
+            gvr = KubeSecret.KIND.gvr
+            patch = {"stringData": {"token": "token-after-rotation"}}
+            await w.client.resource(gvr).patch("east-credentials", patch, namespace="default")
+            await w.health("healthy")
+            assert w.clock.monotonic() - before < 5
+
+
+async def test_a_missing_secret_is_waited_for(world: Make) -> None:
+    async with world() as w:
+        await w.spoke("east")
+        await w.connect("east")
+        async with w.operator():
+            found = await w.health("unhealthy")
+            assert "there is no Secret default/east-credentials" in found.status.message
+            assert w.condition(found, "Reachable").reason == "CredentialsUnavailable"
+            await w.secret("east", **{"ca.crt": "x"})
+            await w.until(lambda: _says(w, "has no key 'token'"))
+            patch = {"stringData": {"token": "token-of-the-test"}}
+            await w.client.resource(KubeSecret.KIND.gvr).patch(
+                "east-credentials", patch, namespace="default"
+            )
+            await w.health("healthy")
+
+
+async def _says(w: Any, text: str) -> bool:
+    return text in (await w.get()).status.message
+
+
+async def test_a_kubeconfig_in_the_secret_works_but_may_not_run_programs(world: Make) -> None:
+    async with world() as w:
+        await w.spoke("east")
+        kubeconfig = """
+current-context: c
+clusters: [{name: c, cluster: {server: "http://east"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {%s}}]
+"""
+        await w.secret("east", kubeconfig=kubeconfig % "exec: {command: /bin/true}")
+        await w.connect("east")
+        async with w.operator():
+            found = await w.health("unhealthy")
+            assert "names a file or program of this machine" in found.status.message
+            text = kubeconfig % "token: token-of-the-test"
+            await w.client.resource(KubeSecret.KIND.gvr).patch(
+                "east-credentials", {"stringData": {"kubeconfig": text}}, namespace="default"
+            )
+            await w.health("healthy")
+
+
+async def test_a_flapping_cluster_is_followed(world: Make) -> None:
+    async with world() as w:
+        [east] = await _setup(w, "east")
+        async with w.operator():
+            for _ in range(3):
+                east.fault = None
+                await w.health("healthy")
+                east.fault = _answer(502, b"bad gateway", "text/plain")
+                await w.health("unhealthy")
+            assert "ServerError" in await w.events()
+
+
+class Flaky:
+    """A store that can be away."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.is_away = False
+
+    def __getattr__(self, name: str) -> Any:
+        if self.is_away and name in ("commit", "members", "keys", "fields"):
+            return self._refuse
+        return getattr(self._inner, name)
+
+    async def _refuse(self, *_: Any, **__: Any) -> None:
+        raise StoreUnavailable("redis://store cannot be reached")
+
+
+async def test_a_store_that_is_away_is_named_and_caught_up_with(world: Make) -> None:
+    async with world() as w:
+        await _setup(w, "east")
+        store = Flaky(w.state)
+        store.is_away = True
+        async with w.operator(state=store):
+            found = await w.health("healthy")
+            await w.until(lambda: _stored(w, "False"))
+            found = await w.get()
+            assert "redis://store" in w.condition(found, "Stored").message
+            store.is_away = False
+            await w.until(lambda: _stored(w, "True"))
+            assert (await w.read("cluster:east:status"))["health"] == "healthy"
+            assert found.status.phase == "Connected"
+
+
+async def _stored(w: Any, status: str) -> bool:
+    return bool(w.condition(await w.get(), "Stored").status == status)
