@@ -8,7 +8,7 @@ import msgspec
 
 from quarterdeck.client.errors import BadAnswer
 from quarterdeck.client.interfaces import Form, Reader
-from quarterdeck.client.pager import pages
+from quarterdeck.client.pager import iterate_pages
 from quarterdeck.meta.identity import GVR
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
@@ -28,7 +28,7 @@ async def read_pages(
     """
     decoder = msgspec.json.Decoder(form)
     path = ResourcePath(*gvr)
-    async with contextlib.aclosing(pages(api, path, options)) as found:
+    async with contextlib.aclosing(iterate_pages(api, path, options)) as found:
         async for page in found:
             try:
                 yield [decoder.decode(item) for item in page.items]
@@ -59,7 +59,7 @@ async def count_all(api: Reader, gvr: GVR) -> int:
         return len(page.items) + (page.remaining or 0)
     total = 0
     options = ListOptions(limit=PAGE)
-    async with contextlib.aclosing(pages(api, ResourcePath(*gvr), options)) as listed:
+    async with contextlib.aclosing(iterate_pages(api, ResourcePath(*gvr), options)) as listed:
         async for each in listed:
             total += len(each.items)
     return total
