@@ -34,7 +34,7 @@ from quarterdeck.operators.clusters.simulators.populate import populate
 from quarterdeck.runtime import Manager
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.authentication.bearer_token import BearerTokens
-from quarterdeck.server.authentication.user import AUTHENTICATED, MASTERS, User
+from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import open_memory
 from quarterdeck.wire.status import ApiError, NotFound
@@ -42,7 +42,7 @@ from quarterdeck.wire.status import ApiError, NotFound
 TOKEN = "token-of-the-test"
 RENEWED = "token-after-rotation"
 ADMIN = "token-of-the-administrator"
-_MASTER = User(name="hub", groups=(MASTERS, AUTHENTICATED))
+_MASTER = User(name="hub", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
 EVENTS = GVR("", "v1", "events")
 _TURNS = 400
 _ROUNDS = 4
