@@ -10,7 +10,7 @@ from quarterdeck.client.errors import BadAnswer
 from quarterdeck.client.interfaces import ApiResource
 from quarterdeck.client.transport import Transport
 from quarterdeck.meta.identity import GVK, GVR, GroupVersion
-from quarterdeck.wire.path import prefix
+from quarterdeck.wire.path import build_prefix
 from quarterdeck.wire.status import ApiError, NotFound
 
 Form = TypeVar("Form", bound=msgspec.Struct)
@@ -91,7 +91,7 @@ class Discovery:
                 await self._load(version)
 
     async def _load(self, group_version: GroupVersion) -> None:
-        listed = (await self._read(prefix(*group_version), _ResourceList)).resources
+        listed = (await self._read(build_prefix(*group_version), _ResourceList)).resources
         subresources: dict[str, set[str]] = {}
         for each in listed:
             parent, slash, name = each.name.partition("/")

@@ -27,7 +27,7 @@ class Names:
         origin, arguments = typing.get_origin(base), typing.get_args(base)
         if origin is Literal:
             self.add("typing", "Literal")
-            return f"Literal[{', '.join(_quoted(value) for value in arguments)}]"
+            return f"Literal[{', '.join(_quote(value) for value in arguments)}]"
         if origin in (Union, types.UnionType):
             return " | ".join(self.render(part) for part in arguments)
         if origin is tuple:
@@ -54,7 +54,7 @@ class Names:
         return "\n\n".join(blocks).splitlines()
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

@@ -38,14 +38,14 @@ def files() -> Iterator[File]:
         kinds = tuple(Scheme(modules={group_version: module}).kinds())
         buildable = [kind for kind in kinds if kind.KIND.plural]
         if buildable:
-            yield File(_path(module), render(buildable))
+            yield File(_build_path(module), render(buildable))
     yield File(
         "src/quarterdeck/apis/builders/__init__.py",
         f'"""Builders of Kubernetes\' own kinds, one module per group.\n\n{NOTICE}\n"""\n',
     )
 
 
-def _path(module: str) -> str:
+def _build_path(module: str) -> str:
     """`apis/<group>/builders.py` for our own groups, `apis/builders/<group>.py` for others."""
     parts = module.split(".")[2:]
     place = f"{parts[0]}/builders" if len(parts) == 2 else f"builders/{parts[0]}"
@@ -69,9 +69,10 @@ def render(kinds: list[type[Object]]) -> str:
 def render_class(kind: type[Object], names: Names) -> str:
     """The source of one builder."""
     name = names.render(kind)
+    article = _choose_article(name)
     lines = [
         f"class {name}Builder(Builder[{name}]):",
-        f'    """Makes {_article(name)} {name} step by step; each step returns a new builder."""',
+        f'    """Makes {article} {name} step by step; each step returns a new builder."""',
         "",
         "    __slots__ = ()",
         f"    kind = {name}",
@@ -82,34 +83,34 @@ def render_class(kind: type[Object], names: Names) -> str:
             "    def __init__(self, name: str) -> None:",
             "        super().__init__(name)",
         ]
-    for setter in setters(kind):
-        lines += ["", *_method(setter, names)]
+    for setter in list_setters(kind):
+        lines += ["", *_render_method(setter, names)]
     return "\n".join(lines)
 
 
-def _article(name: str) -> str:
+def _choose_article(name: str) -> str:
     return "an" if name[0] in "AEIOU" else "a"
 
 
-def setters(kind: type[Object]) -> Iterator[Setter]:
+def list_setters(kind: type[Object]) -> Iterator[Setter]:
     """What can be set: the members of `spec`, and every other member of the object."""
     for field in msgspec.structs.fields(kind):
         if field.name in ("api_version", "kind", "metadata"):
             continue
         base, _ = unwrap(field.type)
         if field.name == "spec" and issubclass(base, msgspec.Struct):
-            yield from _members(base, ("spec",))
+            yield from _list_members(base, ("spec",))
         else:
-            yield _setter(field, (), describe(kind).fields.get(field.name, ""))
+            yield _build_setter(field, (), describe(kind).fields.get(field.name, ""))
 
 
-def _members(struct: type[msgspec.Struct], path: tuple[str, ...]) -> Iterator[Setter]:
+def _list_members(struct: type[msgspec.Struct], path: tuple[str, ...]) -> Iterator[Setter]:
     texts = describe(struct).fields
     for field in msgspec.structs.fields(struct):
-        yield _setter(field, path, texts.get(field.name, ""))
+        yield _build_setter(field, path, texts.get(field.name, ""))
 
 
-def _setter(field: msgspec.structs.FieldInfo, path: tuple[str, ...], text: str) -> Setter:
+def _build_setter(field: msgspec.structs.FieldInfo, path: tuple[str, ...], text: str) -> Setter:
     name = field.name.rstrip("_")
     if name in SHARED:
         name = f"{'_'.join(path)}_{name}"
@@ -117,7 +118,7 @@ def _setter(field: msgspec.structs.FieldInfo, path: tuple[str, ...], text: str) 
     return Setter(name, (*path, field.encode_name), field.type, text)
 
 
-def _method(setter: Setter, names: Names) -> list[str]:
+def _render_method(setter: Setter, names: Names) -> list[str]:
     base, _ = unwrap(setter.annotation)
     entry = find_item_type(base)
     parameter = setter.name if setter.name.isidentifier() else f"{setter.name}_"
@@ -126,27 +127,27 @@ def _method(setter: Setter, names: Names) -> list[str]:
     path = ", ".join(f'"{name}"' for name in setter.path)
     path = f"({path},)" if len(setter.path) == 1 else f"({path})"
     return [
-        *_signature(f"with_{setter.name}", f"{star}{parameter}: {type_}"),
-        *_docstring(setter.text),
-        *_return(f"{path}, {parameter}"),
+        *_render_signature(f"with_{setter.name}", f"{star}{parameter}: {type_}"),
+        *_render_docstring(setter.text),
+        *_render_return(f"{path}, {parameter}"),
     ]
 
 
-def _return(arguments: str) -> list[str]:
+def _render_return(arguments: str) -> list[str]:
     line = f"        return self._set({arguments})"
     if len(line) <= WIDTH:
         return [line]
     return ["        return self._set(", f"            {arguments}", "        )"]
 
 
-def _signature(name: str, parameter: str) -> list[str]:
+def _render_signature(name: str, parameter: str) -> list[str]:
     line = f"    def {name}(self, {parameter}) -> Self:"
     if len(line) <= WIDTH:
         return [line]
     return [f"    def {name}(", f"        self, {parameter}", "    ) -> Self:"]
 
 
-def _docstring(text: str) -> list[str]:
+def _render_docstring(text: str) -> list[str]:
     text = text.replace("\\", "\\\\").replace('"""', "'''").replace("\n\n", " ")
     end = '."' if text.endswith('"') else ""
     line = f'        """{text}{end}"""'

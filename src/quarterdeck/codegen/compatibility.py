@@ -15,7 +15,7 @@ _UPPER = ("maximum", "max_length", "max_items", "max_properties")
 _FIXED = ("type", "int_or_string", "embedded_resource", "list_type", "list_map_keys", "map_type")
 
 
-def breaks(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def find_breaking_changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """What in `after` breaks objects stored under `before`, one sentence each."""
     old, new = before["spec"], after["spec"]
     found = [
@@ -30,24 +30,24 @@ def breaks(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     ]
     versions = {version["name"]: version for version in new["versions"]}
     for version in old["versions"]:
-        found += _version_breaks(version, versions.get(version["name"]))
+        found += _compare_versions(version, versions.get(version["name"]))
     return found
 
 
-def _version_breaks(old: dict[str, Any], new: dict[str, Any] | None) -> Iterator[str]:
+def _compare_versions(old: dict[str, Any], new: dict[str, Any] | None) -> Iterator[str]:
     name = old["name"]
     if new is None or (old["served"] and not new["served"]):
         yield f"{name}: the version is no longer served"
         return
     before, after = (from_openapi(version["schema"]["openAPIV3Schema"]) for version in (old, new))
-    for text in _node_breaks(before, after, ""):
+    for text in _compare_nodes(before, after, ""):
         yield f"{name}: {text}"
     for subresource in old.get("subresources", {}):
         if subresource not in new.get("subresources", {}):
             yield f"{name}: the subresource {subresource} is gone"
 
 
-def _node_breaks(old: Node, new: Node, path: str) -> Iterator[str]:
+def _compare_nodes(old: Node, new: Node, path: str) -> Iterator[str]:
     place = path.removeprefix(".") or "the object"
     for name in _FIXED:
         if getattr(old, name) != getattr(new, name):
@@ -55,12 +55,12 @@ def _node_breaks(old: Node, new: Node, path: str) -> Iterator[str]:
                 f"{place}: {name} changed from {getattr(old, name) or 'none'} "
                 f"to {getattr(new, name) or 'none'}"
             )
-    for text in (*_limit_breaks(old, new), *_value_breaks(old, new), *_rule_breaks(old, new)):
+    for text in (*_compare_limits(old, new), *_compare_values(old, new), *_compare_rules(old, new)):
         yield f"{place}: {text}"
-    yield from _member_breaks(old, new, path)
+    yield from _compare_members(old, new, path)
 
 
-def _limit_breaks(old: Node, new: Node) -> Iterator[str]:
+def _compare_limits(old: Node, new: Node) -> Iterator[str]:
     for names, sign in ((_LOWER, 1), (_UPPER, -1)):
         for name in names:
             was, is_now = getattr(old, name), getattr(new, name)
@@ -68,7 +68,7 @@ def _limit_breaks(old: Node, new: Node) -> Iterator[str]:
                 yield f"{name} tightened from {'none' if was is None else was} to {is_now}"
 
 
-def _value_breaks(old: Node, new: Node) -> Iterator[str]:
+def _compare_values(old: Node, new: Node) -> Iterator[str]:
     if new.enum is not None:
         if old.enum is None:
             yield "an enumeration was added"
@@ -86,24 +86,24 @@ def _value_breaks(old: Node, new: Node) -> Iterator[str]:
         yield "unknown fields are no longer kept"
 
 
-def _rule_breaks(old: Node, new: Node) -> Iterator[str]:
+def _compare_rules(old: Node, new: Node) -> Iterator[str]:
     known = {rule.rule for rule in old.rules}
     yield from (f"rule added: {rule.rule}" for rule in new.rules if rule.rule not in known)
 
 
-def _member_breaks(old: Node, new: Node, path: str) -> Iterator[str]:
+def _compare_members(old: Node, new: Node, path: str) -> Iterator[str]:
     for name, member in old.properties.items():
         if (now := new.properties.get(name)) is not None:
-            yield from _node_breaks(member, now, f"{path}.{name}")
+            yield from _compare_nodes(member, now, f"{path}.{name}")
         elif not new.preserve_unknown:
             yield f"{path.removeprefix('.')}.{name}: the field was removed".removeprefix(".")
     for name in new.required:
         if name not in old.required and not _has_default(new, name):
             yield f"{path}.{name}: is now required".removeprefix(".")
     if old.items is not None and new.items is not None:
-        yield from _node_breaks(old.items, new.items, f"{path}[]")
+        yield from _compare_nodes(old.items, new.items, f"{path}[]")
     if isinstance(old.additional, Node) and isinstance(new.additional, Node):
-        yield from _node_breaks(old.additional, new.additional, f"{path}[*]")
+        yield from _compare_nodes(old.additional, new.additional, f"{path}[*]")
 
 
 def _has_default(node: Node, name: str) -> bool:

@@ -18,14 +18,14 @@ def files() -> Iterator[File]:
     place = manifests.Place()
     permissions = manifests.permissions(place)
     people = sorted(file.path.rpartition("/")[2] for file in roles.files())
-    yield from _folder("config/rbac", permissions, more=people)
+    yield from _render_folder("config/rbac", permissions, more=people)
     around = {"namespace": manifests.namespace(place), **manifests.manager(place)}
-    yield from _folder("config/manager", around)
-    yield from _samples()
+    yield from _render_folder("config/manager", around)
+    yield from _render_samples()
     patches = manifests.component_patches(place)
     for name, component in manifests.components(place).items():
-        yield from _component(f"config/components/{name}", component, patches.get(name, {}))
-    yield _file(
+        yield from _render_component(f"config/components/{name}", component, patches.get(name, {}))
+    yield _render_file(
         "config/default/kustomization.yaml",
         {
             "apiVersion": _KUSTOMIZE,
@@ -36,27 +36,27 @@ def files() -> Iterator[File]:
     )
 
 
-def _folder(
+def _render_folder(
     folder: str, documents: Mapping[str, manifests.Document], *, more: Iterable[str] = ()
 ) -> Iterator[File]:
     for name, document in documents.items():
-        yield _file(f"{folder}/{name}.yaml", document)
+        yield _render_file(f"{folder}/{name}.yaml", document)
     listing = {
         "apiVersion": _KUSTOMIZE,
         "kind": "Kustomization",
         "resources": [*(f"{name}.yaml" for name in documents), *more],
     }
-    yield _file(f"{folder}/kustomization.yaml", listing)
+    yield _render_file(f"{folder}/kustomization.yaml", listing)
 
 
-def _component(
+def _render_component(
     folder: str,
     documents: Mapping[str, manifests.Document],
     patches: Mapping[str, manifests.Document],
 ) -> Iterator[File]:
     """A component; its patches name their target, so that it builds alone as well."""
     for name, document in (*documents.items(), *patches.items()):
-        yield _file(f"{folder}/{name}.yaml", document)
+        yield _render_file(f"{folder}/{name}.yaml", document)
     listing: dict[str, Any] = {
         "apiVersion": "kustomize.config.k8s.io/v1alpha1",
         "kind": "Component",
@@ -70,16 +70,16 @@ def _component(
             }
             for name, patch in patches.items()
         ]
-    yield _file(f"{folder}/kustomization.yaml", listing)
+    yield _render_file(f"{folder}/kustomization.yaml", listing)
 
 
-def _samples() -> Iterator[File]:
+def _render_samples() -> Iterator[File]:
     found = {name: sample for part in PARTS for name, sample in _named(part)}
     found |= {_sample_name(sample): sample for sample in cluster_samples.SAMPLES}
     for name, sample in found.items():
-        yield _file(f"config/samples/{name}", sample)
+        yield _render_file(f"config/samples/{name}", sample)
     listing = {"apiVersion": _KUSTOMIZE, "kind": "Kustomization", "resources": list(found)}
-    yield _file("config/samples/kustomization.yaml", listing)
+    yield _render_file("config/samples/kustomization.yaml", listing)
 
 
 def _named(part: Part) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -94,5 +94,5 @@ def _sample_name(sample: Mapping[str, Any]) -> str:
     return f"{group.partition('.')[0]}_{version}_{kind}_{name}.yaml"
 
 
-def _file(path: str, document: Mapping[str, Any]) -> File:
+def _render_file(path: str, document: Mapping[str, Any]) -> File:
     return File(path, f"# {NOTICE}\n---\n{yaml.dump(dict(document))}")

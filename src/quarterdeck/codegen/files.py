@@ -43,7 +43,7 @@ class Difference(msgspec.Struct, frozen=True):
         return f"{self.path}: {self.what}"
 
 
-def differences(root: Path, generators: Iterable[Generator]) -> Iterator[Difference]:
+def find_differences(root: Path, generators: Iterable[Generator]) -> Iterator[Difference]:
     """Every file that `make update` would write or remove."""
     for generator in generators:
         wanted = {file.path: file.text for file in generator.run()}
@@ -51,8 +51,10 @@ def differences(root: Path, generators: Iterable[Generator]) -> Iterator[Differe
             if (found := read(root / path)) is None:
                 yield Difference(path, "is missing")
             elif found != text:
-                yield Difference(path, f"differs from line {_first_line(found, text)}")
-        yield from (Difference(path, "is left over") for path in leftovers(root, generator, wanted))
+                yield Difference(path, f"differs from line {_find_first_line(found, text)}")
+        yield from (
+            Difference(path, "is left over") for path in find_leftovers(root, generator, wanted)
+        )
 
 
 def write(root: Path, generator: Generator) -> list[str]:
@@ -64,13 +66,13 @@ def write(root: Path, generator: Generator) -> list[str]:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
             touched.append(path)
-    for path in leftovers(root, generator, wanted):
+    for path in find_leftovers(root, generator, wanted):
         (root / path).unlink()
         touched.append(path)
     return touched
 
 
-def leftovers(root: Path, generator: Generator, wanted: Iterable[str]) -> list[str]:
+def find_leftovers(root: Path, generator: Generator, wanted: Iterable[str]) -> list[str]:
     """Files in a generator's places that it no longer makes."""
     present = {
         path.relative_to(root).as_posix()
@@ -88,7 +90,7 @@ def read(path: Path) -> str | None:
         return None
 
 
-def _first_line(found: str, wanted: str) -> int:
+def _find_first_line(found: str, wanted: str) -> int:
     pairs = zip(found.splitlines(), wanted.splitlines(), strict=False)
     for number, (left, right) in enumerate(pairs, 1):
         if left != right:

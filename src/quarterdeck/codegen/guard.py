@@ -9,24 +9,24 @@ from quarterdeck.codegen.files import read
 from quarterdeck.kit import yaml
 
 
-def breaking_changes(root: Path) -> list[str]:
+def find_breaking_changes(root: Path) -> list[str]:
     """What the types would break, compared with the manifests on disk and last committed."""
     found: dict[str, None] = {}
     for file in crds.bases():
         after = yaml.load(file.text)
-        for text in _earlier(root, file.path):
-            for what in compatibility.breaks(yaml.load(text), after):
+        for text in _read_earlier(root, file.path):
+            for what in compatibility.find_breaking_changes(yaml.load(text), after):
                 found[f"{file.path}: {what}"] = None
     return list(found)
 
 
-def _earlier(root: Path, path: str) -> Iterator[str]:
-    for text in (read(root / path), _committed(root, path)):
+def _read_earlier(root: Path, path: str) -> Iterator[str]:
+    for text in (read(root / path), _read_committed(root, path)):
         if text:
             yield text
 
 
-def _committed(root: Path, path: str) -> str | None:
+def _read_committed(root: Path, path: str) -> str | None:
     """The file at the last commit; `None` outside a repository, or if it is new."""
     try:
         shown = subprocess.run(

@@ -18,17 +18,17 @@ def files() -> Iterator[File]:
     """One page per kind, and a page that lists them."""
     kinds = sorted(apis.own_scheme().kinds(), key=lambda kind: kind.KIND.gvk)
     for kind in kinds:
-        yield File(f"{FOLDER}/{_slug(kind.KIND)}.md", render(kind))
-    yield File(f"{FOLDER}/README.md", _index(kinds))
+        yield File(f"{FOLDER}/{_build_slug(kind.KIND)}.md", render(kind))
+    yield File(f"{FOLDER}/README.md", _render_index(kinds))
 
 
-def _slug(info: KindInfo) -> str:
+def _build_slug(info: KindInfo) -> str:
     return f"{info.kind.lower()}-{info.version}"
 
 
-def _index(kinds: list[type[Object]]) -> str:
+def _render_index(kinds: list[type[Object]]) -> str:
     rows = [
-        f"| [{kind.KIND.kind}]({_slug(kind.KIND)}.md) | `{kind.KIND.api_version}` "
+        f"| [{kind.KIND.kind}]({_build_slug(kind.KIND)}.md) | `{kind.KIND.api_version}` "
         f"| {', '.join(f'`{name}`' for name in kind.KIND.short_names)} "
         f"| {crd.build_schema(kind).description} |"
         for kind in kinds
@@ -47,80 +47,80 @@ def render(kind: type[Object]) -> str:
         "",
         root.description,
         "",
-        *_facts(info),
+        *_render_facts(info),
         "",
-        *_fields("Specification", "spec", root),
-        *_fields("Status", "status", root),
-        *_rules(root),
-        *_columns(info),
+        *_render_fields("Specification", "spec", root),
+        *_render_fields("Status", "status", root),
+        *_render_rules(root),
+        *_render_columns(info),
     ]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _facts(info: KindInfo) -> list[str]:
-    subresources = [name for name, there in _subresources(info) if there]
+def _render_facts(info: KindInfo) -> list[str]:
+    subresources = [name for name, there in _list_subresources(info) if there]
     rows = [
         ("apiVersion", f"`{info.api_version}`"),
         ("resource", f"`{info.gvr.group_resource}`"),
         ("scope", info.scope.value),
-        ("short names", _codes(info.short_names)),
-        ("categories", _codes(info.categories)),
-        ("subresources", _codes(subresources)),
-        ("field selectors", _codes(path.removeprefix(".") for path in info.selectable)),
+        ("short names", _format_codes(info.short_names)),
+        ("categories", _format_codes(info.categories)),
+        ("subresources", _format_codes(subresources)),
+        ("field selectors", _format_codes(path.removeprefix(".") for path in info.selectable)),
     ]
     if info.deprecated:
         rows.append(("deprecated", info.deprecation_warning or "yes"))
     return ["| | |", "| --- | --- |", *(f"| {name} | {text} |" for name, text in rows if text)]
 
 
-def _subresources(info: KindInfo) -> list[tuple[str, bool]]:
+def _list_subresources(info: KindInfo) -> list[tuple[str, bool]]:
     return [("status", info.subresource_status), ("scale", info.scale is not None)]
 
 
-def _codes(names: Iterable[str]) -> str:
+def _format_codes(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _fields(title: str, member: str, root: Node) -> list[str]:
+def _render_fields(title: str, member: str, root: Node) -> list[str]:
     node = root.properties.get(member)
     if node is None:
         return []
     rows = [
-        f"| `{path}` | {_type(entry)} | {_limits(entry, is_required=is_required)} "
-        f"| {_cell(entry.description)} |"
-        for path, entry, is_required in _entries(node, member)
+        f"| `{path}` | {_format_type(entry)} | {_format_limits(entry, is_required=is_required)} "
+        f"| {_escape_cell(entry.description)} |"
+        for path, entry, is_required in _iterate_fields(node, member)
     ]
     head = ["| field | type | limits | meaning |", "| --- | --- | --- | --- |"]
     return [f"## {title}", "", *head, *rows, ""]
 
 
-def _entries(node: Node, prefix: str) -> Iterator[tuple[str, Node, bool]]:
+def _iterate_fields(node: Node, prefix: str) -> Iterator[tuple[str, Node, bool]]:
     """Named members at any depth, a list or map by its own name with `[]` or `[*]`."""
     for name, member in node.properties.items():
         path = f"{prefix}.{name}"
         yield path, member, name in node.required
-        yield from _entries(_inner(member), path + _suffix(member))
+        yield from _iterate_fields(_find_inner(member), path + _format_suffix(member))
 
 
-def _inner(node: Node) -> Node:
+def _find_inner(node: Node) -> Node:
     if node.items is not None:
         return node.items
     return node.additional if isinstance(node.additional, Node) else node
 
 
-def _suffix(node: Node) -> str:
+def _format_suffix(node: Node) -> str:
     if node.items is not None:
         return "[]"
     return "[*]" if isinstance(node.additional, Node) else ""
 
 
-def _type(node: Node) -> str:
+def _format_type(node: Node) -> str:
     if node.int_or_string:
         return "integer or string"
     if node.items is not None:
-        return f"list of {_type(node.items)}"
+        return f"list of {_format_type(node.items)}"
     if isinstance(node.additional, Node):
-        return f"map of {_type(node.additional)}"
+        return f"map of {_format_type(node.additional)}"
     return node.type or "any"
 
 
@@ -135,7 +135,7 @@ _LIMITS = (
 )
 
 
-def _limits(node: Node, *, is_required: bool = False) -> str:
+def _format_limits(node: Node, *, is_required: bool = False) -> str:
     texts = ["required"] if is_required else []
     if node.enum is not None:
         texts.append("one of " + ", ".join(f"`{value}`" for value in node.enum))
@@ -145,21 +145,23 @@ def _limits(node: Node, *, is_required: bool = False) -> str:
         if (value := getattr(node, name)) is not None
     ]
     if node.pattern is not None and not node.int_or_string:
-        texts.append(f"matches `{_cell(node.pattern)}`")
-    if node.items is not None and (inner := _limits(node.items)):
+        texts.append(f"matches `{_escape_cell(node.pattern)}`")
+    if node.items is not None and (inner := _format_limits(node.items)):
         texts.append(f"each {inner}")
     if node.has_default:
         texts.append(f"default `{show(node.default)}`")
     return "; ".join(texts)
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _rules(root: Node) -> list[str]:
+def _render_rules(root: Node) -> list[str]:
     rows = [
-        f"| `{path}` | {_cell(rule.message)} |" for path, node in walk(root) for rule in node.rules
+        f"| `{path}` | {_escape_cell(rule.message)} |"
+        for path, node in walk(root)
+        for rule in node.rules
     ]
     if not rows:
         return []
@@ -169,11 +171,11 @@ def _rules(root: Node) -> list[str]:
 _WIDE = "with `-o wide`"
 
 
-def _columns(info: KindInfo) -> list[str]:
+def _render_columns(info: KindInfo) -> list[str]:
     if not info.columns:
         return []
     rows = [
-        f"| {column.name} | `{_cell(column.path)}` | {_WIDE if column.priority else ''} |"
+        f"| {column.name} | `{_escape_cell(column.path)}` | {_WIDE if column.priority else ''} |"
         for column in info.columns
     ]
     return ["## Columns", "", "| column | field | |", "| --- | --- | --- |", *rows, ""]

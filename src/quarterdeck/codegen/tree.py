@@ -23,32 +23,32 @@ def files() -> Iterator[File]:
     page = (root / PAGE).read_text()
     before, _, rest = page.partition(_START)
     _, _, after = rest.partition(_END)
-    tree = "\n".join(_lines(root))
+    tree = "\n".join(_render_lines(root))
     yield File(PAGE, f"{before}{_START}\n```\n{tree}\n```\n{_END}{after}")
 
 
-def _lines(root: Path) -> Iterator[str]:
+def _render_lines(root: Path) -> Iterator[str]:
     source = root / "src" / "quarterdeck"
-    for layer in _layers(root):
+    for layer in _list_layers(root):
         present = [name for name in layer if (source / name / "__init__.py").is_file()]
         for name in present:
-            yield _line(f"{name}/", source / name)
+            yield _render_line(f"{name}/", source / name)
             for child in sorted(path.parent for path in (source / name).glob("*/__init__.py")):
-                yield _line(f"  {child.name}/", child)
+                yield _render_line(f"  {child.name}/", child)
 
 
-def _layers(root: Path) -> list[list[str]]:
+def _list_layers(root: Path) -> list[list[str]]:
     """Packages by layer, top to bottom, siblings together."""
     contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]
     layers = next(each for each in contracts["contracts"] if each["type"] == "layers")["layers"]
     return [re.findall(r"\w+", layer) for layer in layers]
 
 
-def _line(name: str, package: Path) -> str:
-    return f"{name:<{_WIDTH}} {_summary(package)}".rstrip()
+def _render_line(name: str, package: Path) -> str:
+    return f"{name:<{_WIDTH}} {_read_summary(package)}".rstrip()
 
 
-def _summary(package: Path) -> str:
+def _read_summary(package: Path) -> str:
     """The first sentence of a package's docstring."""
     text = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
     return " ".join(text.split("\n\n")[0].split()).rstrip(".")

@@ -22,12 +22,12 @@ class Term(NamedTuple):
 
 def compile_all(terms: Sequence[Term]) -> Test:
     """One test for all terms, asked in their order; without terms it is always true."""
-    make = _maker(tuple(term.expression for term in terms))
+    make = _compile_factory(tuple(term.expression for term in terms))
     return make(*(each for term in terms for each in (term.key, term.value)))
 
 
 @functools.lru_cache(maxsize=512)
-def _maker(expressions: tuple[str, ...]) -> Callable[..., Test]:
+def _compile_factory(expressions: tuple[str, ...]) -> Callable[..., Test]:
     """A function that takes key and value of each term and returns the test."""
     parameters = [f"k{number}, v{number}" for number in range(len(expressions))]
     body = " and ".join(

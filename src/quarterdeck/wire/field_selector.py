@@ -42,7 +42,7 @@ class FieldSelector:
 
     def __init__(self, requirements: Iterable[FieldRequirement] = ()) -> None:
         self.requirements = tuple(requirements)
-        self.matches = compile_all([_term(each) for each in self.requirements])
+        self.matches = compile_all([_to_term(each) for each in self.requirements])
 
     @classmethod
     def parse(cls, text: str) -> "FieldSelector":
@@ -81,7 +81,7 @@ class FieldSelector:
         return hash(self.requirements)
 
 
-def _term(requirement: FieldRequirement) -> Term:
+def _to_term(requirement: FieldRequirement) -> Term:
     comparison = "==" if requirement.operator is FieldOperator.EQUALS else "!="
     return Term(f"it({{key}}) {comparison} {{value}}", requirement.field, requirement.value)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.wire.merge_patch import same
+from quarterdeck.wire.merge_patch import is_equal
 
 _MAX_DIGITS = 18
 """Of an index; no list is that long."""
@@ -66,10 +66,10 @@ def parse(document: Any) -> list[Operation]:
     """
     if not isinstance(document, list):
         raise MalformedPatch("a JSON patch is a list of operations")
-    return [_operation(each, index) for index, each in enumerate(document)]
+    return [_parse_operation(each, index) for index, each in enumerate(document)]
 
 
-def _operation(document: Any, index: int) -> Operation:
+def _parse_operation(document: Any, index: int) -> Operation:
     if not isinstance(document, Mapping):
         raise MalformedPatch(f"operation {index} is not an object", index=index)
     try:
@@ -128,7 +128,7 @@ def _apply_one(root: Any, operation: Operation) -> Any:
 def _add(root: Any, path: str, value: Any) -> Any:
     if path == "":
         return value
-    parent, token = _parent(root, path)
+    parent, token = _find_parent(root, path)
     if isinstance(parent, dict):
         parent[token] = value
     else:
@@ -140,7 +140,7 @@ def _add(root: Any, path: str, value: Any) -> Any:
 def _replace(root: Any, path: str, value: Any) -> Any:
     if path == "":
         return value
-    parent, token = _parent(root, path)
+    parent, token = _find_parent(root, path)
     if isinstance(parent, dict):
         _require(parent, token)
         parent[token] = value
@@ -150,7 +150,7 @@ def _replace(root: Any, path: str, value: Any) -> Any:
 
 
 def _take(root: Any, path: str) -> Any:
-    parent, token = _parent(root, path)
+    parent, token = _find_parent(root, path)
     if isinstance(parent, dict):
         _require(parent, token)
         return parent.pop(token)
@@ -164,21 +164,21 @@ def _test(root: Any, path: str, expected: Any) -> None:
         if expected is None:
             return
         raise
-    if not same(actual, expected):
+    if not is_equal(actual, expected):
         raise JsonPatchError("test failed: the value is different")
 
 
 def _get(root: Any, path: str) -> Any:
     if path == "":
         return root
-    parent, token = _parent(root, path)
+    parent, token = _find_parent(root, path)
     if isinstance(parent, dict):
         _require(parent, token)
         return parent[token]
     return parent[_index(token, len(parent) - 1)]
 
 
-def _parent(root: Any, path: str) -> tuple[Any, str]:
+def _find_parent(root: Any, path: str) -> tuple[Any, str]:
     """The container a pointer ends in, and the last word of the pointer."""
     if not path.startswith("/"):
         raise JsonPatchError("the path must start with /")
@@ -231,7 +231,7 @@ def create(before: Any, after: Any, *, path: str = "") -> list[Operation]:
         return []
     if isinstance(before, dict) and isinstance(after, dict):
         return _create_members(before, after, path)
-    if same(before, after):
+    if is_equal(before, after):
         return []
     return [Operation(op=Op.REPLACE, path=path, value=after)]
 

@@ -99,7 +99,7 @@ class Selector:
 
     def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
         self.requirements = tuple(sorted(requirements, key=lambda each: each.key))
-        self.matches = compile_all([_term(each) for each in self.requirements])
+        self.matches = compile_all([_to_term(each) for each in self.requirements])
 
     @classmethod
     def parse(cls, text: str) -> "Selector":
@@ -161,10 +161,10 @@ class _Nothing(Selector):
 
 @functools.lru_cache(maxsize=1024)
 def _parse_cached(text: str) -> Selector:
-    return Selector(_Parser(text).requirements())
+    return Selector(_Parser(text).parse_requirements())
 
 
-def _term(requirement: Requirement) -> Term:
+def _to_term(requirement: Requirement) -> Term:
     """A requirement as an expression over a set of labels."""
     key, operator, values = requirement
     match operator:
@@ -194,10 +194,10 @@ def _from_expression(expression: Mapping[str, Any]) -> Requirement:
     operator = _EXPRESSIONS.get(name)
     if operator is None:
         raise SelectorError(f'"{name}" is not a valid label selector operator')
-    return _requirement(expression.get("key", ""), operator, expression.get("values") or ())
+    return _build_requirement(expression.get("key", ""), operator, expression.get("values") or ())
 
 
-def _requirement(key: str, operator: Operator, values: Iterable[str]) -> Requirement:
+def _build_requirement(key: str, operator: Operator, values: Iterable[str]) -> Requirement:
     """Check what Kubernetes checks when it makes a requirement."""
     listed = tuple(values)
     problems = [field.invalid("key", key, text) for text in names.check_qualified_name(key)]
@@ -217,7 +217,7 @@ def _requirement(key: str, operator: Operator, values: Iterable[str]) -> Require
                 )
             )
         case Operator.GREATER_THAN | Operator.LESS_THAN:
-            problems.extend(_number_problems(listed))
+            problems.extend(_check_numbers(listed))
     for index, value in enumerate(listed):
         problems.extend(
             field.invalid(f"values[{index}][{key}]", value, text)
@@ -229,7 +229,7 @@ def _requirement(key: str, operator: Operator, values: Iterable[str]) -> Require
     return Requirement(key, operator, frozenset(listed))
 
 
-def _number_problems(values: tuple[str, ...]) -> Iterator[field.FieldError]:
+def _check_numbers(values: tuple[str, ...]) -> Iterator[field.FieldError]:
     if len(values) != 1:
         yield field.invalid(
             "values", list(values), "for 'Gt', 'Lt' operators, exactly one value is required"
@@ -258,7 +258,7 @@ class _Parser:
         self._tokens: list[str] = [*_TOKEN.findall(text), END]
         self._position = 0
 
-    def requirements(self) -> Iterator[Requirement]:
+    def parse_requirements(self) -> Iterator[Requirement]:
         while True:
             token = self._peek()
             if token == END:
@@ -266,12 +266,12 @@ class _Parser:
             if token != "!" and not _is_identifier(token, values=False):
                 _fail(f"found '{token}', expected: !, identifier, or 'end of string'")
             try:
-                yield self._requirement()
+                yield self._parse_requirement()
             except SelectorError as error:
                 raise SelectorError(f"unable to parse requirement: {error}") from error
-            self._separator()
+            self._parse_separator()
 
-    def _separator(self) -> None:
+    def _parse_separator(self) -> None:
         token = self._next()
         if token == END:
             self._position -= 1
@@ -282,7 +282,7 @@ class _Parser:
         if following != "!" and not _is_identifier(following, values=False):
             _fail(f"found '{following}', expected: identifier after ','")
 
-    def _requirement(self) -> Requirement:
+    def _parse_requirement(self) -> Requirement:
         negated = self._peek() == "!"
         if negated:
             self._next()
@@ -292,21 +292,25 @@ class _Parser:
         for problem in names.check_qualified_name(key):
             raise SelectorError(str(field.invalid("key", key, problem)))
         if negated:
-            return _requirement(key, Operator.DOES_NOT_EXIST, ())
+            return _build_requirement(key, Operator.DOES_NOT_EXIST, ())
         if self._peek() in (END, ","):
-            return _requirement(key, Operator.EXISTS, ())
-        operator = self._operator()
-        values = self._values() if operator in (Operator.IN, Operator.NOT_IN) else self._value()
-        return _requirement(key, operator, values)
+            return _build_requirement(key, Operator.EXISTS, ())
+        operator = self._parse_operator()
+        values = (
+            self._parse_values()
+            if operator in (Operator.IN, Operator.NOT_IN)
+            else self._parse_value()
+        )
+        return _build_requirement(key, operator, values)
 
-    def _operator(self) -> Operator:
+    def _parse_operator(self) -> Operator:
         token = self._next()
         operator = _SYMBOLS.get(token)
         if operator is None:
             _fail(f"found '{token}', expected: in, notin, =, ==, !=, gt, lt")
         return operator
 
-    def _values(self) -> tuple[str, ...]:
+    def _parse_values(self) -> tuple[str, ...]:
         token = self._next()
         if token != "(":
             _fail(f"found '{token}' expected: '('")
@@ -318,14 +322,14 @@ class _Parser:
         if token != "," and not _is_identifier(token, values=True):
             _fail(f"found '{token}', expected: ',', ')' or identifier")
         while True:
-            values[self._listed_value()] = None
+            values[self._parse_listed_value()] = None
             token = self._next()
             if token == ")":
                 return tuple(values)
             if token != ",":
                 _fail(f"found '{token}', expected: ',' or ')'")
 
-    def _listed_value(self) -> str:
+    def _parse_listed_value(self) -> str:
         """An empty value is allowed in a list: `in (a,,b)`."""
         token = self._peek()
         if token in (",", ")"):
@@ -334,7 +338,7 @@ class _Parser:
             _fail(f"found '{token}', expected: ',', or identifier")
         return self._next()
 
-    def _value(self) -> tuple[str, ...]:
+    def _parse_value(self) -> tuple[str, ...]:
         token = self._peek()
         if token in (END, ","):
             return ("",)

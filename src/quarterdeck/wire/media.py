@@ -52,13 +52,13 @@ def parse_media_type(text: str) -> MediaRange:
         name, _, value = part.partition("=")
         name, value = name.strip().lower(), value.strip().strip('"')
         if name == "q":
-            quality = _quality(value)
+            quality = _parse_quality(value)
         elif name:
             parameters.append((name, value))
     return MediaRange(kind.lower(), tuple(parameters), quality)
 
 
-def _quality(text: str) -> float:
+def _parse_quality(text: str) -> float:
     try:
         return max(0.0, min(1.0, float(text)))
     except ValueError:

@@ -33,17 +33,17 @@ def create(before: Any, after: Any) -> Any:
         if isinstance(value, dict) and isinstance(old, dict):
             if inner := create(old, value):
                 patch[key] = inner
-        elif key not in before or not same(old, value):
+        elif key not in before or not is_equal(old, value):
             patch[key] = value
     return patch
 
 
-def same(left: Any, right: Any) -> bool:
+def is_equal(left: Any, right: Any) -> bool:
     """Equality as JSON has it: `1` and `true` differ, `1` and `1.0` do not."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(is_equal(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
+        return len(left) == len(right) and all(map(is_equal, left, right))
     return bool(left == right)

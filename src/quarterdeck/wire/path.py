@@ -57,7 +57,7 @@ def _parse_rest(group: str, version: str, rest: list[str]) -> ResourcePath | Non
     if len(rest) >= 3 and rest[0] == "namespaces" and not _is_namespace_subresource(rest):
         namespace, rest = rest[1], rest[2:]
     if not rest or len(rest) > 3:
-        return _proxy_path(group, version, namespace, rest)
+        return _parse_proxy(group, version, namespace, rest)
     resource, name, subresource = (*rest, "", "")[:3]
     return ResourcePath(group, version, resource, namespace, name, subresource, legacy_watch)
 
@@ -66,7 +66,7 @@ def _is_namespace_subresource(rest: list[str]) -> bool:
     return len(rest) == 3 and rest[2] in _NAMESPACE_SUBRESOURCES
 
 
-def _proxy_path(group: str, version: str, namespace: str, rest: list[str]) -> ResourcePath | None:
+def _parse_proxy(group: str, version: str, namespace: str, rest: list[str]) -> ResourcePath | None:
     """Only `proxy` has a path of its own behind the subresource."""
     if len(rest) > 3 and rest[2] == "proxy":
         return ResourcePath(group, version, rest[0], namespace, rest[1], "proxy")
@@ -75,7 +75,7 @@ def _proxy_path(group: str, version: str, namespace: str, rest: list[str]) -> Re
 
 def build(path: ResourcePath) -> str:
     """The request path; names are percent-encoded."""
-    text = prefix(path.group, path.version)
+    text = build_prefix(path.group, path.version)
     if path.namespace:
         text += f"/namespaces/{_escape(path.namespace)}"
     text += f"/{path.resource}"
@@ -86,7 +86,7 @@ def build(path: ResourcePath) -> str:
     return text
 
 
-def prefix(group: str, version: str) -> str:
+def build_prefix(group: str, version: str) -> str:
     """Where a group's version lives."""
     return f"/apis/{group}/{version}" if group else f"/api/{version}"
 

@@ -130,7 +130,7 @@ def _build(options: _Options) -> str:
     pairs: list[str] = []
     for name, value in msgspec.to_builtins(options).items():
         values = value if isinstance(value, list | tuple) else [value]
-        pairs.extend(f"{name}={quote(_text(each), safe='')}" for each in values)
+        pairs.extend(f"{name}={quote(_format_value(each), safe='')}" for each in values)
     return "&".join(pairs)
 
 
@@ -147,7 +147,7 @@ def parse_bool(text: str) -> bool:
     return text != "0" and text.lower() != "false"
 
 
-def _text(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -188,7 +188,7 @@ _BY_TYPE: dict[Any, Callable[[list[str]], Any]] = {
 }
 
 
-def _readers(options: type[_Options]) -> dict[str, tuple[str, Callable[[list[str]], Any]]]:
+def _list_readers(options: type[_Options]) -> dict[str, tuple[str, Callable[[list[str]], Any]]]:
     return {
         each.encode_name: (each.name, _BY_TYPE[each.type])
         for each in msgspec.structs.fields(options)
@@ -197,7 +197,7 @@ def _readers(options: type[_Options]) -> dict[str, tuple[str, Callable[[list[str
 
 
 _READERS: dict[type[_Options], dict[str, tuple[str, Callable[[list[str]], Any]]]] = {
-    each: _readers(each)
+    each: _list_readers(each)
     for each in (
         GetOptions,
         ListOptions,

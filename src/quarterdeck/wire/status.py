@@ -125,7 +125,7 @@ class Forbidden(ApiError):
     @classmethod
     def of(cls, resource: str, name: str, why: str, *, group: str = "") -> Self:
         """Refuse an action on a resource; `why` ends the sentence."""
-        qualified = _qualified(resource, group)
+        qualified = _qualify_name(resource, group)
         subject = f"{qualified} {quote(name)}" if name else qualified
         return cls(
             f"{subject} is forbidden: {why}",
@@ -143,7 +143,7 @@ class NotFound(ApiError):
     def of(cls, resource: str, name: str, *, group: str = "") -> Self:
         """No object of that name."""
         return cls(
-            f"{_qualified(resource, group)} {quote(name)} not found",
+            f"{_qualify_name(resource, group)} {quote(name)} not found",
             details=Details(name=name, group=group, kind=resource),
         )
 
@@ -185,7 +185,7 @@ class AlreadyExists(ApiError):
     def of(cls, resource: str, name: str, *, group: str = "") -> Self:
         """Name the object that is in the way."""
         return cls(
-            f"{_qualified(resource, group)} {quote(name)} already exists",
+            f"{_qualify_name(resource, group)} {quote(name)} already exists",
             details=Details(name=name, group=group, kind=resource),
         )
 
@@ -199,8 +199,9 @@ class Conflict(ApiError):
     @classmethod
     def of(cls, resource: str, name: str, why: str, *, group: str = "") -> Self:
         """Refuse an operation on an object; `why` ends the sentence."""
+        what = f"{_qualify_name(resource, group)} {quote(name)}"
         return cls(
-            f"Operation cannot be fulfilled on {_qualified(resource, group)} {quote(name)}: {why}",
+            f"Operation cannot be fulfilled on {what}: {why}",
             details=Details(name=name, group=group, kind=resource),
         )
 
@@ -242,7 +243,7 @@ class Invalid(ApiError):
     @classmethod
     def of(cls, kind: str, name: str, errors: Sequence[FieldError], *, group: str = "") -> Self:
         """Report field errors; more than one are listed in brackets, as Kubernetes does."""
-        qualified = _qualified(kind, group)
+        qualified = _qualify_name(kind, group)
         texts = list(dict.fromkeys(str(error) for error in errors))
         listed = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
         return cls(
@@ -377,5 +378,5 @@ def from_response(code: int, body: bytes) -> ApiError:
     )
 
 
-def _qualified(name: str, group: str) -> str:
+def _qualify_name(name: str, group: str) -> str:
     return f"{name}.{group}" if group else name

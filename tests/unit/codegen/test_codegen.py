@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.codegen import __main__ as command
-from quarterdeck.codegen.files import File, Generator, Target, differences, write
+from quarterdeck.codegen.files import File, Generator, Target, find_differences, write
 from quarterdeck.codegen.registry import GENERATORS
 
 ROOT = Path(__file__).parents[3]
@@ -16,7 +16,7 @@ def generator(*files: File) -> Generator:
 
 
 def test_generated_files_are_up_to_date() -> None:
-    assert [str(difference) for difference in differences(ROOT, GENERATORS)] == []
+    assert [str(difference) for difference in find_differences(ROOT, GENERATORS)] == []
 
 
 def test_writing_creates_changes_and_removes(tmp_path: Path) -> None:
@@ -27,20 +27,20 @@ def test_writing_creates_changes_and_removes(tmp_path: Path) -> None:
     wanted = generator(
         File("made/a.txt", "a"), File("made/b.txt", "one\nthree\n"), File("made/same.txt", "same")
     )
-    assert [str(each) for each in differences(tmp_path, [wanted])] == [
+    assert [str(each) for each in find_differences(tmp_path, [wanted])] == [
         "made/a.txt: is missing",
         "made/b.txt: differs from line 2",
         "made/old.txt: is left over",
     ]
     assert write(tmp_path, wanted) == ["made/a.txt", "made/b.txt", "made/old.txt"]
-    assert list(differences(tmp_path, [wanted])) == []
+    assert list(find_differences(tmp_path, [wanted])) == []
     assert write(tmp_path, wanted) == []
 
 
 def test_a_file_that_ends_early_differs_where_it_ends(tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "a.txt").write_text("one\n")
-    (found,) = differences(tmp_path, [generator(File("made/a.txt", "one\ntwo\n"))])
+    (found,) = find_differences(tmp_path, [generator(File("made/a.txt", "one\ntwo\n"))])
     assert str(found) == "made/a.txt: differs from line 2"
 
 

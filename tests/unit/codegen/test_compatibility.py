@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from quarterdeck import apis
-from quarterdeck.codegen.compatibility import breaks
+from quarterdeck.codegen.compatibility import find_breaking_changes
 from quarterdeck.meta import crd
 
 
@@ -102,7 +102,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     ],
 )
 def test_breaking_changes_are_named(path: str, value: Any, text: str) -> None:
-    assert breaks(base(), changed(path, value)) == [text]
+    assert find_breaking_changes(base(), changed(path, value)) == [text]
 
 
 @pytest.mark.parametrize(
@@ -118,28 +118,28 @@ def test_breaking_changes_are_named(path: str, value: Any, text: str) -> None:
     ],
 )
 def test_harmless_changes_are_allowed(path: str, value: Any) -> None:
-    assert breaks(base(), changed(path, value)) == []
+    assert find_breaking_changes(base(), changed(path, value)) == []
 
 
 def test_a_required_field_with_a_default_is_allowed() -> None:
     after = changed("required", ["size"])
     schema = after["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     schema["properties"]["size"]["default"] = 1
-    assert breaks(base(), after) == []
+    assert find_breaking_changes(base(), after) == []
 
 
 def test_names_scope_versions_and_subresources_must_stay() -> None:
     after = base()
     after["spec"] |= {"scope": "Cluster", "names": {"plural": "things", "kind": "Gadget"}}
     after["spec"]["versions"][0]["name"] = "v2"
-    assert breaks(base(), after) == [
+    assert find_breaking_changes(base(), after) == [
         "scope changed from Namespaced to Cluster",
         "names.plural changed from gadgets to things",
         "v1: the version is no longer served",
     ]
     after = base()
     after["spec"]["versions"][0]["subresources"] = {}
-    assert breaks(base(), after) == ["v1: the subresource status is gone"]
+    assert find_breaking_changes(base(), after) == ["v1: the subresource status is gone"]
 
 
 def test_a_new_version_may_differ() -> None:
@@ -147,9 +147,9 @@ def test_a_new_version_may_differ() -> None:
     second = copy.deepcopy(after["spec"]["versions"][0]) | {"name": "v2"}
     second["schema"]["openAPIV3Schema"]["properties"] = {}
     after["spec"]["versions"].append(second)
-    assert breaks(base(), after) == []
+    assert find_breaking_changes(base(), after) == []
 
 
 def test_our_own_manifests_fit_themselves() -> None:
     for manifest in crd.build_manifests(apis.own_scheme().kinds()):
-        assert breaks(manifest, manifest) == []
+        assert find_breaking_changes(manifest, manifest) == []

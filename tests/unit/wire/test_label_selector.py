@@ -165,7 +165,7 @@ def test_other_broken_texts_are_explained_too(text: str, message: str) -> None:
 
 def test_a_number_needs_exactly_one_bound() -> None:
     with pytest.raises(SelectorError, match="exactly one value is required"):
-        label_selector._requirement("a", Operator.GREATER_THAN, ("1", "2"))
+        label_selector._build_requirement("a", Operator.GREATER_THAN, ("1", "2"))
 
 
 def test_selectors_are_values() -> None:

@@ -31,7 +31,7 @@ def test_a_created_merge_patch_leads_from_before_to_after(
     after = without_nulls(after)
     untouched = copy.deepcopy(before)
     result = merge_patch.apply(before, merge_patch.create(before, after))
-    assert merge_patch.same(result, after)
+    assert merge_patch.is_equal(result, after)
     assert before == untouched
 
 
@@ -45,7 +45,7 @@ def test_a_merge_patch_between_equals_is_empty(document: dict[str, Any]) -> None
 def test_a_created_json_patch_leads_from_before_to_after(before: Any, after: Any) -> None:
     untouched = copy.deepcopy(before)
     operations = json_patch.create(before, after)
-    assert merge_patch.same(json_patch.apply(before, operations), after)
+    assert merge_patch.is_equal(json_patch.apply(before, operations), after)
     assert before == untouched
     assert json_patch.parse([each.to_json() for each in operations]) == operations
 

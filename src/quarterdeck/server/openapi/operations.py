@@ -9,7 +9,7 @@ from typing import Any
 from quarterdeck.server.openapi.schemas import PREFIX, Components, build_kind_reference
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.wire import media
-from quarterdeck.wire.path import prefix
+from quarterdeck.wire.path import build_prefix
 
 Document = dict[str, Any]
 
@@ -44,7 +44,7 @@ _INTEGERS = frozenset({"gracePeriodSeconds", "limit", "timeoutSeconds"})
 def build_paths(resource: Resource, components: Components) -> dict[str, Document]:
     """Build the paths of one resource and of its subresources."""
     name = components.add_resource(resource)
-    base = prefix(resource.gvr.group, resource.gvr.version)
+    base = build_prefix(resource.gvr.group, resource.gvr.version)
     inside = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base
     collection = f"{inside}/{resource.gvr.resource}"
     found = {

@@ -5,17 +5,17 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.wire.apply.fieldset import Trie, difference
+from quarterdeck.wire.apply.fieldset import Trie, subtract_tries
 from quarterdeck.wire.apply.schema_type import ItemError, Type
-from quarterdeck.wire.apply.walk import compare, fields_of, problems
+from quarterdeck.wire.apply.walk import compare, find_problems, list_fields
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _ANNOTATIONS_LIMIT = 256 * 1024
 
 
-def allowed_conflicts(live: Mapping[str, Any], kind: Type, api_version: str) -> Trie | None:
+def find_allowed_conflicts(live: Mapping[str, Any], kind: Type, api_version: str) -> Trie | None:
     """Fields client-side apply set and nobody changed since; `None` if that cannot be told."""
-    text = _annotations(live).get(LAST_APPLIED)
+    text = _get_annotations(live).get(LAST_APPLIED)
     if not text:
         return None
     try:
@@ -24,31 +24,31 @@ def allowed_conflicts(live: Mapping[str, Any], kind: Type, api_version: str) -> 
         return None
     if not isinstance(last, dict) or last.get("apiVersion") != api_version:
         return None
-    if problems(last, kind, unique=True):
+    if find_problems(last, kind, unique=True):
         return None
     try:
         change = compare(last, live, kind)
-        fields = fields_of(last, kind)
+        fields = list_fields(last, kind)
     except ItemError:
         return None
     for changed in change:
-        fields = difference(fields, changed)
+        fields = subtract_tries(fields, changed)
     return fields
 
 
 def with_last_applied(value: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     """Refresh kubectl's annotation where the object carries one."""
-    annotations = _annotations(value)
+    annotations = _get_annotations(value)
     if not annotations.get(LAST_APPLIED):
         return value
-    refreshed = {**annotations, LAST_APPLIED: _as_annotation(config)}
+    refreshed = {**annotations, LAST_APPLIED: _to_annotation(config)}
     size = sum(len(name.encode()) + len(text.encode()) for name, text in refreshed.items())
     if size > _ANNOTATIONS_LIMIT:
         del refreshed[LAST_APPLIED]
     return {**value, "metadata": {**value["metadata"], "annotations": refreshed}}
 
 
-def _as_annotation(config: Mapping[str, Any]) -> str:
+def _to_annotation(config: Mapping[str, Any]) -> str:
     result = dict(config)
     metadata = dict(config.get("metadata") or {})
     if isinstance(annotations := metadata.get("annotations"), dict):
@@ -60,7 +60,7 @@ def _as_annotation(config: Mapping[str, Any]) -> str:
     return msgspec.json.encode(result, order="sorted").decode() + "\n"
 
 
-def _annotations(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _get_annotations(value: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = value.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     return annotations if isinstance(annotations, dict) else {}

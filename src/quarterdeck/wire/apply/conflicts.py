@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 
 from quarterdeck.meta.field import quote
-from quarterdeck.wire.apply.fieldset import Trie, difference, paths
+from quarterdeck.wire.apply.fieldset import Trie, iterate_paths, subtract_tries
 from quarterdeck.wire.apply.identity import UPDATE, Identity
 from quarterdeck.wire.apply.updater import Disagreement
 from quarterdeck.wire.status import Cause, Conflict, Details
 
 
-def conflict_error(disagreement: Disagreement) -> Conflict:
+def build_conflict(disagreement: Disagreement) -> Conflict:
     """The 409 that names every disputed field and who owns it."""
     disputed = [
-        (show_manager(key), list(paths(disagreement.conflicts[key])))
+        (show_manager(key), list(iterate_paths(disagreement.conflicts[key])))
         for key in sorted(disagreement.conflicts, key=Identity.key)
     ]
     causes = tuple(
@@ -20,10 +20,10 @@ def conflict_error(disagreement: Disagreement) -> Conflict:
         for manager, found in disputed
         for path in found
     )
-    return Conflict(_message(disputed, len(causes)), details=Details(causes=causes))
+    return Conflict(_format_message(disputed, len(causes)), details=Details(causes=causes))
 
 
-def _message(disputed: list[tuple[str, list[str]]], count: int) -> str:
+def _format_message(disputed: list[tuple[str, list[str]]], count: int) -> str:
     if count == 1:
         manager, (path,) = disputed[0]
         return f"Apply failed with 1 conflict: conflict with {manager}: {path}"
@@ -45,7 +45,7 @@ def show_manager(identity: Identity) -> str:
     return text
 
 
-def without_allowed(conflicts: Mapping[Identity, Trie], allowed: Trie) -> dict[Identity, Trie]:
+def drop_allowed(conflicts: Mapping[Identity, Trie], allowed: Trie) -> dict[Identity, Trie]:
     """The conflicts that remain when some fields may be taken."""
-    rest = {key: difference(trie, allowed) for key, trie in conflicts.items()}
+    rest = {key: subtract_tries(trie, allowed) for key, trie in conflicts.items()}
     return {key: trie for key, trie in rest.items() if trie}

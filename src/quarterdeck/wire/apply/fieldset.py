@@ -33,42 +33,42 @@ class FieldSet:
     @classmethod
     def from_fields_v1(cls, fields: Mapping[str, Any]) -> Self:
         """Read a FieldsV1 document; spelling of keys and values is made canonical."""
-        return cls(canonical(fields))
+        return cls(canonicalize(fields))
 
     @classmethod
     def of(cls, *paths: str) -> Self:
         """A set of dotted field names: `FieldSet.of("status", "metadata.labels")`."""
         trie: Trie = {}
         for path in paths:
-            trie = union(trie, _single(path.split(".")))
+            trie = merge_tries(trie, _build_path(path.split(".")))
         return cls(trie)
 
     def to_fields_v1(self) -> dict[str, Any]:
         """The FieldsV1 document, in the order Kubernetes writes it."""
-        return ordered(self.trie)
+        return sort_trie(self.trie)
 
     def union(self, other: "FieldSet") -> "FieldSet":
         """Fields of either."""
-        return FieldSet(union(self.trie, other.trie))
+        return FieldSet(merge_tries(self.trie, other.trie))
 
     def intersection(self, other: "FieldSet") -> "FieldSet":
         """Fields of both."""
-        return FieldSet(intersection(self.trie, other.trie))
+        return FieldSet(intersect_tries(self.trie, other.trie))
 
     def difference(self, other: "FieldSet") -> "FieldSet":
         """Fields of this set that the other has not; children of its members stay."""
-        return FieldSet(difference(self.trie, other.trie))
+        return FieldSet(subtract_tries(self.trie, other.trie))
 
     def recursive_difference(self, other: "FieldSet") -> "FieldSet":
         """Fields of this set that are neither in the other nor below one of its members."""
-        return FieldSet(recursive_difference(self.trie, other.trie))
+        return FieldSet(subtract_tries_recursively(self.trie, other.trie))
 
     def paths(self) -> Iterator[str]:
         """Every member as people write it: `.spec.items[name="x"].v`."""
-        return paths(self.trie)
+        return iterate_paths(self.trie)
 
     def __contains__(self, path: tuple[str, ...]) -> bool:
-        return has(self.trie, path)
+        return has_path(self.trie, path)
 
     def __bool__(self) -> bool:
         return bool(self.trie)
@@ -83,7 +83,7 @@ class FieldSet:
         return f"FieldSet({', '.join(self.paths())})"
 
 
-def _single(names: list[str]) -> Trie:
+def _build_path(names: list[str]) -> Trie:
     trie = LEAF
     for name in reversed(names):
         trie = {f"f:{name}": trie}
@@ -95,14 +95,14 @@ def is_member(node: Trie) -> bool:
     return not node or SELF in node
 
 
-def joined(children: Trie, *, member: bool) -> Trie:
+def build_node(children: Trie, *, member: bool) -> Trie:
     """A node from its children and its own membership."""
     if not member or not children or SELF in children:
         return children
     return {SELF: LEAF, **children}
 
 
-def union(left: Trie, right: Trie) -> Trie:
+def merge_tries(left: Trie, right: Trie) -> Trie:
     """Members of either; works on roots and, with `.`, on inner nodes."""
     if left is right or not right:
         return left
@@ -114,19 +114,19 @@ def union(left: Trie, right: Trie) -> Trie:
         if other is None:
             result[key] = node
         elif key != SELF and other is not node:
-            result[key] = _union_nodes(other, node)
+            result[key] = _merge_nodes(other, node)
     return result
 
 
-def _union_nodes(left: Trie, right: Trie) -> Trie:
+def _merge_nodes(left: Trie, right: Trie) -> Trie:
     if not left:
-        return joined(right, member=True)
+        return build_node(right, member=True)
     if not right:
-        return joined(left, member=True)
-    return union(left, right)
+        return build_node(left, member=True)
+    return merge_tries(left, right)
 
 
-def intersection(left: Trie, right: Trie) -> Trie:
+def intersect_tries(left: Trie, right: Trie) -> Trie:
     """Members of both."""
     result: Trie = {}
     for key, node in left.items():
@@ -136,13 +136,13 @@ def intersection(left: Trie, right: Trie) -> Trie:
         if other is None:
             continue
         member = is_member(node) and is_member(other)
-        children = intersection(node, other) if node and other else LEAF
+        children = intersect_tries(node, other) if node and other else LEAF
         if children or member:
-            result[key] = joined(children, member=member)
+            result[key] = build_node(children, member=member)
     return result
 
 
-def difference(left: Trie, right: Trie) -> Trie:
+def subtract_tries(left: Trie, right: Trie) -> Trie:
     """Members of the left that are not members of the right."""
     if not right:
         return left
@@ -155,21 +155,21 @@ def difference(left: Trie, right: Trie) -> Trie:
             result[key] = node
             continue
         member = is_member(node) and not is_member(other)
-        children = _children_without(node, other)
+        children = _subtract_children(node, other)
         if children or member:
-            result[key] = joined(children, member=member)
+            result[key] = build_node(children, member=member)
     return result
 
 
-def _children_without(node: Trie, other: Trie) -> Trie:
+def _subtract_children(node: Trie, other: Trie) -> Trie:
     if not node:
         return LEAF
     if not other:
         return {key: child for key, child in node.items() if key != SELF}
-    return difference(node, other)
+    return subtract_tries(node, other)
 
 
-def recursive_difference(left: Trie, right: Trie) -> Trie:
+def subtract_tries_recursively(left: Trie, right: Trie) -> Trie:
     """Members of the left, without the right's members and everything below them."""
     if not right:
         return left
@@ -181,7 +181,7 @@ def recursive_difference(left: Trie, right: Trie) -> Trie:
             continue
         if is_member(other):
             continue
-        children = recursive_difference(node, other) if node else LEAF
+        children = subtract_tries_recursively(node, other) if node else LEAF
         if not node or any(child != SELF for child in children):
             result[key] = children
         elif SELF in children:
@@ -189,7 +189,7 @@ def recursive_difference(left: Trie, right: Trie) -> Trie:
     return result
 
 
-def has(trie: Trie, path: Iterable[str]) -> bool:
+def has_path(trie: Trie, path: Iterable[str]) -> bool:
     """Whether the path of elements is a member."""
     node: Trie | None = trie
     for element in path:
@@ -199,26 +199,26 @@ def has(trie: Trie, path: Iterable[str]) -> bool:
     return node is not None and node is not trie and is_member(node)
 
 
-def canonical(fields: Mapping[str, Any]) -> Trie:
+def canonicalize(fields: Mapping[str, Any]) -> Trie:
     """A trie with keys and values spelled our way; unknown kinds of elements are dropped."""
     result: Trie = {}
     for key, node in fields.items():
         if key[:2] == "f:":
-            result[key] = canonical(node) if node else LEAF
-        elif (element := _canonical_element(key)) is not None:
-            result[element] = canonical(node) if node else LEAF
+            result[key] = canonicalize(node) if node else LEAF
+        elif (element := _canonicalize_element(key)) is not None:
+            result[element] = canonicalize(node) if node else LEAF
     return result
 
 
 @functools.lru_cache(_REMEMBERED)
-def _canonical_element(key: str) -> str | None:
+def _canonicalize_element(key: str) -> str | None:
     match key[:2]:
         case "i:" | ".":
             return key
         case "k:":
-            return element_of_key(msgspec.json.decode(key[2:], type=dict[str, Any]))
+            return build_key_element(msgspec.json.decode(key[2:], type=dict[str, Any]))
         case "v:":
-            return element_of_value(msgspec.json.decode(key[2:]))
+            return build_value_element(msgspec.json.decode(key[2:]))
         case _:
             if key[1:2] != ":":
                 raise ValueError(
@@ -227,24 +227,24 @@ def _canonical_element(key: str) -> str | None:
             return None
 
 
-def element_of_key(key: Mapping[str, Any]) -> str:
+def build_key_element(key: Mapping[str, Any]) -> str:
     """The path element of a list item with these keys."""
     if len(key) == 1:
         [(name, value)] = key.items()
         if type(value) is str:
-            return _element_of_name(name, value)
-    return "k:" + _json(dict(sorted(key.items())))
+            return _build_name_element(name, value)
+    return "k:" + _encode_json(dict(sorted(key.items())))
 
 
 @functools.lru_cache(_REMEMBERED)
-def _element_of_name(name: str, value: str) -> str:
+def _build_name_element(name: str, value: str) -> str:
     """The most frequent identity: one key that is a text."""
-    return "k:" + _json({name: value})
+    return "k:" + _encode_json({name: value})
 
 
-def element_of_value(value: Any) -> str:
+def build_value_element(value: Any) -> str:
     """The path element of a member of a set."""
-    return "v:" + _json(value)
+    return "v:" + _encode_json(value)
 
 
 _HTML = str.maketrans(
@@ -252,36 +252,36 @@ _HTML = str.maketrans(
 )
 
 
-def _json(value: Any) -> str:
+def _encode_json(value: Any) -> str:
     """JSON with the escapes Go adds, because elements are compared as text."""
     return msgspec.json.encode(value).decode().translate(_HTML)
 
 
-def ordered(trie: Trie) -> Trie:
+def sort_trie(trie: Trie) -> Trie:
     """The same trie with its keys in the order Kubernetes writes them."""
     keys = sorted(trie)
     if keys and keys[-1][:2] != "f:":  # `.` and fields sort as text, other elements by value
-        keys.sort(key=_order)
-    return {key: ordered(node) if (node := trie[key]) else LEAF for key in keys}
+        keys.sort(key=_element_sort_key)
+    return {key: sort_trie(node) if (node := trie[key]) else LEAF for key in keys}
 
 
 @functools.lru_cache(_REMEMBERED)
-def _order(element: str) -> tuple[int, Any]:
+def _element_sort_key(element: str) -> tuple[int, Any]:
     match element[:2]:
         case "f:":
             return 1, element
         case "k:":
             key = msgspec.json.decode(element[2:], type=dict[str, Any])
-            return 2, [(name, _value_order(value)) for name, value in key.items()]
+            return 2, [(name, _value_sort_key(value)) for name, value in key.items()]
         case "v:":
-            return 3, _value_order(msgspec.json.decode(element[2:]))
+            return 3, _value_sort_key(msgspec.json.decode(element[2:]))
         case "i:":
             return 4, int(element[2:])
         case _:
             return 0, ""
 
 
-def _value_order(value: Any) -> tuple[int, Any]:
+def _value_sort_key(value: Any) -> tuple[int, Any]:
     match value:
         case bool():
             return 2, value
@@ -293,18 +293,18 @@ def _value_order(value: Any) -> tuple[int, Any]:
             return 3, ""
 
 
-def paths(trie: Trie, prefix: str = "") -> Iterator[str]:
+def iterate_paths(trie: Trie, prefix: str = "") -> Iterator[str]:
     """Members as text: those of a node first, then those below, each in order."""
-    keys = sorted((key for key in trie if key != SELF), key=_order)
+    keys = sorted((key for key in trie if key != SELF), key=_element_sort_key)
     for key in keys:
         if is_member(trie[key]):
-            yield prefix + element_text(key)
+            yield prefix + format_element(key)
     for key in keys:
         if trie[key]:
-            yield from paths(trie[key], prefix + element_text(key))
+            yield from iterate_paths(trie[key], prefix + format_element(key))
 
 
-def element_text(element: str) -> str:
+def format_element(element: str) -> str:
     """A path element as error messages show it: `.name`, `[name="x"]`, `[="x"]`."""
     match element[:2]:
         case "f:":

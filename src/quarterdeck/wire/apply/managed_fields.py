@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from quarterdeck.wire.apply.fieldset import canonical, ordered
+from quarterdeck.wire.apply.fieldset import canonicalize, sort_trie
 from quarterdeck.wire.apply.identity import APPLY, UPDATE, Identity
 from quarterdeck.wire.apply.updater import Managers, Owned
 
@@ -38,7 +38,7 @@ def decode(entries: Sequence[Mapping[str, Any]]) -> Managed:
             subresource=entry.get("subresource", ""),
         )
         try:
-            fields = canonical(entry.get("fieldsV1") or {})
+            fields = canonicalize(entry.get("fieldsV1") or {})
         except (ValueError, AttributeError) as error:
             raise ManagedFieldsError(f"error decoding set of entry {index}: {error}") from None
         managed.owners[key] = Owned(fields, version, applied=operation == APPLY)
@@ -63,11 +63,13 @@ def _check(entry: Mapping[str, Any], index: int) -> None:
 
 def encode(managed: Managed) -> list[dict[str, Any]]:
     """ManagedFields as Kubernetes writes and sorts them."""
-    entries = [_entry(key, owned, managed.times.get(key)) for key, owned in managed.owners.items()]
-    return sorted(entries, key=_order)
+    entries = [
+        _build_entry(key, owned, managed.times.get(key)) for key, owned in managed.owners.items()
+    ]
+    return sorted(entries, key=_entry_sort_key)
 
 
-def _entry(identity: Identity, owned: Owned, time: str | None) -> dict[str, Any]:
+def _build_entry(identity: Identity, owned: Owned, time: str | None) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "manager": identity.manager,
         "operation": APPLY if owned.applied else identity.operation,
@@ -75,13 +77,13 @@ def _entry(identity: Identity, owned: Owned, time: str | None) -> dict[str, Any]
     }
     if time:
         entry["time"] = time
-    entry |= {"fieldsType": _FIELDS_TYPE, "fieldsV1": ordered(owned.fields)}
+    entry |= {"fieldsType": _FIELDS_TYPE, "fieldsV1": sort_trie(owned.fields)}
     if identity.subresource:
         entry["subresource"] = identity.subresource
     return entry
 
 
-def _order(entry: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
+def _entry_sort_key(entry: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
     return (
         entry["operation"],
         entry.get("time", ""),

@@ -9,16 +9,16 @@ from typing import Any
 
 from quarterdeck.meta.schema import Node
 from quarterdeck.wire.apply import managed_fields
-from quarterdeck.wire.apply.client_side_apply import allowed_conflicts, with_last_applied
-from quarterdeck.wire.apply.conflicts import conflict_error, without_allowed
-from quarterdeck.wire.apply.fieldset import LEAF, FieldSet, Trie, difference, union
+from quarterdeck.wire.apply.client_side_apply import find_allowed_conflicts, with_last_applied
+from quarterdeck.wire.apply.conflicts import build_conflict, drop_allowed
+from quarterdeck.wire.apply.fieldset import LEAF, FieldSet, Trie, merge_tries, subtract_tries
 from quarterdeck.wire.apply.identity import APPLY, UPDATE, Identity
 from quarterdeck.wire.apply.managed_fields import Managed, ManagedFieldsError
 from quarterdeck.wire.apply.manager_limit import merge_oldest_managers
-from quarterdeck.wire.apply.nulls import without_new_nulls
-from quarterdeck.wire.apply.schema_type import ItemError, Type, root_of
+from quarterdeck.wire.apply.nulls import drop_new_nulls
+from quarterdeck.wire.apply.schema_type import ItemError, Type, build_root_type
 from quarterdeck.wire.apply.updater import Convert, Disagreement, Owned, Updater
-from quarterdeck.wire.apply.walk import problems
+from quarterdeck.wire.apply.walk import find_problems
 from quarterdeck.wire.status import BadRequest, InternalError
 
 _SELF = Identity("current-operation", "")
@@ -70,7 +70,7 @@ class FieldManager:
         self._api_version = api_version
         self._subresource = subresource
         self._versions = versions
-        self._types: dict[str, Type] = {api_version: root_of(node)}
+        self._types: dict[str, Type] = {api_version: build_root_type(node)}
         self._node = node
         self._type_name = node.type_name
         ignored = reset if isinstance(reset, FieldSet) else FieldSet.of(*reset)
@@ -84,7 +84,7 @@ class FieldManager:
         node = self._versions.get(api_version)
         if node is None:
             return None
-        self._types[api_version] = found = root_of(node)
+        self._types[api_version] = found = build_root_type(node)
         return found
 
     def update(
@@ -101,9 +101,9 @@ class FieldManager:
         empty entry forgets everything), except through a subresource.
         """
         managed = self._decode_live_or_new(live, new)
-        before = _bare(live) if live is not None else self._empty({})
-        after = _bare(new)
-        if not managed.owners and _metadata(live).get("uid"):
+        before = _without_managed_fields(live) if live is not None else self._build_empty({})
+        after = _without_managed_fields(new)
+        if not managed.owners and _get_metadata(live).get("uid"):
             return after
         try:
             managed = self._update(before, after, managed, manager or "unknown", now)
@@ -121,12 +121,12 @@ class FieldManager:
     ) -> Managed:
         owners = self._updater.update(before, after, dict(managed.owners), _SELF)
         times = dict(managed.times)
-        mine = _stripped(owners.pop(_SELF, None))
+        mine = _strip_fields(owners.pop(_SELF, None))
         if mine is not None:
-            key = self._key(manager, UPDATE)
+            key = self._build_identity(manager, UPDATE)
             previous = owners.get(key)
             if previous is not None:
-                fields = union(mine.fields, previous.fields)
+                fields = merge_tries(mine.fields, previous.fields)
                 mine = Owned(fields, mine.api_version, applied=mine.applied)
             owners[key] = mine
             times[key] = now
@@ -149,21 +149,21 @@ class FieldManager:
             InternalError: if it does not fit the schema, as Kubernetes answers it.
         """
         self._check(config)
-        before = _bare(live) if live is not None else self._empty(config)
+        before = _without_managed_fields(live) if live is not None else self._build_empty(config)
         managed = self._decode(live)
         if not managed.owners:
-            managed = self._update(self._empty(config), before, managed, _BEFORE_APPLY, now)
+            managed = self._update(self._build_empty(config), before, managed, _BEFORE_APPLY, now)
         try:
             merged, managed = self._apply_allowing_kubectl(
                 before, dict(config), managed, manager, force=force, now=now
             )
         except Disagreement as error:
-            raise conflict_error(error) from None
+            raise build_conflict(error) from None
         except ItemError as error:
             raise InternalError(f"failed to merge config: {error}") from None
         if manager == _KUBECTL:
             merged = with_last_applied(merged, config)
-        return _with_entries(self._normal(merged, before), managed)
+        return _with_entries(self._normalize(merged, before), managed)
 
     def _apply_allowing_kubectl(
         self,
@@ -179,15 +179,15 @@ class FieldManager:
         try:
             return self._apply(live, config, managed, manager, force=force, now=now)
         except Disagreement as error:
-            allowed = self._allowed(live) if manager == _KUBECTL else None
+            allowed = self._find_allowed_conflicts(live) if manager == _KUBECTL else None
             if allowed is None:
                 raise
-            if rest := without_allowed(error.conflicts, allowed):
+            if rest := drop_allowed(error.conflicts, allowed):
                 raise Disagreement(rest) from None
         return self._apply(live, config, managed, manager, force=True, now=now)
 
-    def _allowed(self, live: dict[str, Any]) -> Trie | None:
-        return allowed_conflicts(live, self._updater.type, self._api_version)
+    def _find_allowed_conflicts(self, live: dict[str, Any]) -> Trie | None:
+        return find_allowed_conflicts(live, self._updater.type, self._api_version)
 
     def _apply(
         self,
@@ -199,10 +199,10 @@ class FieldManager:
         force: bool,
         now: str,
     ) -> tuple[dict[str, Any], Managed]:
-        key = self._key(manager or "unknown", APPLY)
+        key = self._build_identity(manager or "unknown", APPLY)
         merged, owners = self._updater.apply(live, config, managed.owners, key, force=force)
         times = dict(managed.times)
-        mine = _stripped(owners.pop(key, None))
+        mine = _strip_fields(owners.pop(key, None))
         if mine is not None:
             owners[key] = mine
         if merged is not None:
@@ -215,28 +215,29 @@ class FieldManager:
                 "Incorrect version specified in apply patch. Specified patch version: "
                 f"{config.get('apiVersion', '')}, expected: {self._api_version}"
             )
-        if _metadata(config).get("managedFields") is not None:
+        if _get_metadata(config).get("managedFields") is not None:
             raise BadRequest("metadata.managedFields must be nil")
-        if found := problems(config, self._updater.type, unique=True):
+        if found := find_problems(config, self._updater.type, unique=True):
+            problems = _join_problems(found)
             raise InternalError(
-                f"failed to create typed patch object ({self._name_of(config)}): {_joined(found)}"
+                f"failed to create typed patch object ({self._name_of(config)}): {problems}"
             )
 
     def _name_of(self, config: Mapping[str, Any]) -> str:
-        metadata = _metadata(config)
+        metadata = _get_metadata(config)
         where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
         return f"{where}; {self._api_version}, Kind={config.get('kind', '')}"
 
     def _decode(self, live: Mapping[str, Any] | None) -> Managed:
         try:
-            return managed_fields.decode(_metadata(live).get("managedFields") or ())
+            return managed_fields.decode(_get_metadata(live).get("managedFields") or ())
         except ManagedFieldsError as error:
             raise InternalError(f"failed to decode managed fields: {error}") from None
 
     def _decode_live_or_new(
         self, live: Mapping[str, Any] | None, new: Mapping[str, Any]
     ) -> Managed:
-        sent = _metadata(new).get("managedFields")
+        sent = _get_metadata(new).get("managedFields")
         if not self._subresource:
             if managed_fields.is_reset(sent):
                 return Managed({}, {})
@@ -247,28 +248,28 @@ class FieldManager:
             except ManagedFieldsError:
                 pass  # what cannot be read is as good as absent: the live entries count
         try:
-            return managed_fields.decode(_metadata(live).get("managedFields") or ())
+            return managed_fields.decode(_get_metadata(live).get("managedFields") or ())
         except ManagedFieldsError:
             return Managed({}, {})
 
-    def _key(self, manager: str, operation: str) -> Identity:
+    def _build_identity(self, manager: str, operation: str) -> Identity:
         return Identity.of(
             manager, operation, api_version=self._api_version, subresource=self._subresource
         )
 
-    def _empty(self, config: Mapping[str, Any]) -> dict[str, Any]:
+    def _build_empty(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The object before its creation: Go's zero values for a built-in kind."""
         kind = {name: config[name] for name in ("apiVersion", "kind") if name in config}
         if not self._type_name:
             return kind
         from quarterdeck.meta import builtins
 
-        return kind | _bare(builtins.build_zero_type(self._type_name))
+        return kind | _without_managed_fields(builtins.build_zero_type(self._type_name))
 
-    def _normal(self, merged: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
+    def _normalize(self, merged: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
         """A built-in object as its Go type writes it; others without the nulls merging left."""
         if not self._type_name:
-            return without_new_nulls(merged, live, self._node)
+            return drop_new_nulls(merged, live, self._node)
         from quarterdeck.meta import builtins
 
         decoded = builtins.decode_type(merged, self._type_name)
@@ -277,12 +278,12 @@ class FieldManager:
         return decoded.object
 
 
-def _metadata(value: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def _get_metadata(value: Mapping[str, Any] | None) -> Mapping[str, Any]:
     metadata = value.get("metadata") if value is not None else None
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _bare(value: Mapping[str, Any]) -> dict[str, Any]:
+def _without_managed_fields(value: Mapping[str, Any]) -> dict[str, Any]:
     """A copy without managedFields."""
     result = dict(value)
     metadata = result.get("metadata")
@@ -296,18 +297,18 @@ def _bare(value: Mapping[str, Any]) -> dict[str, Any]:
 def _with_entries(value: dict[str, Any], managed: Managed) -> dict[str, Any]:
     if not managed.owners:
         return value
-    metadata = {**_metadata(value), "managedFields": managed_fields.encode(managed)}
+    metadata = {**_get_metadata(value), "managedFields": managed_fields.encode(managed)}
     return {**value, "metadata": metadata}
 
 
-def _stripped(owned: Owned | None) -> Owned | None:
+def _strip_fields(owned: Owned | None) -> Owned | None:
     if owned is None:
         return None
-    fields = difference(owned.fields, _STRIPPED)
+    fields = subtract_tries(owned.fields, _STRIPPED)
     return Owned(fields, owned.api_version, applied=owned.applied) if fields else None
 
 
-def _joined(problems_found: list[str]) -> str:
+def _join_problems(problems_found: list[str]) -> str:
     if len(problems_found) == 1:
         return problems_found[0]
     return "\n".join(["errors:", *(f"  {text}" for text in problems_found)])

@@ -1,6 +1,6 @@
 """A bound on managedFields: the oldest updaters of a version share one entry."""
 
-from quarterdeck.wire.apply.fieldset import union
+from quarterdeck.wire.apply.fieldset import merge_tries
 from quarterdeck.wire.apply.identity import UPDATE, Identity
 from quarterdeck.wire.apply.managed_fields import Managed
 from quarterdeck.wire.apply.updater import Owned
@@ -29,7 +29,7 @@ def merge_oldest_managers(managed: Managed) -> Managed:
         if bucket not in owners:
             owners[bucket] = owners.pop(first[owned.api_version])
         owners[bucket] = Owned(
-            union(owned.fields, owners[bucket].fields), owned.api_version, applied=False
+            merge_tries(owned.fields, owners[bucket].fields), owned.api_version, applied=False
         )
         del owners[key]
         surplus -= 1

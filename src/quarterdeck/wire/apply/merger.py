@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.wire.apply.fieldset import LEAF, SELF, Trie, element_text, is_member
+from quarterdeck.wire.apply.fieldset import LEAF, SELF, Trie, format_element, is_member
 from quarterdeck.wire.apply.schema_type import ItemError, Type
 
 _MISSING: Any = msgspec.UNSET
@@ -51,7 +51,7 @@ def _merge_lists(live: list[Any], config: list[Any], kind: Type) -> list[Any]:
     the object is replaced by the configuration's, not merged with it.
     """
     ours = [kind.path_element(item) for item in live]
-    theirs = _unique(config, kind)
+    theirs = _index_items(config, kind)
     before: dict[str, Any] = {}
     for element, item in zip(ours, live, strict=True):
         before[element] = None if element in before else item
@@ -96,12 +96,12 @@ def _merge_item(live: Any, config: Any, kind: Type) -> Any:
     return config if live is None else _merge_part(live, config, kind)
 
 
-def _unique(config: list[Any], kind: Type) -> dict[str, Any]:
+def _index_items(config: list[Any], kind: Type) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for item in config:
         element = kind.path_element(item)
         if element in found:
-            raise ItemError(f"duplicate entries for key {element_text(element)}")
+            raise ItemError(f"duplicate entries for key {format_element(element)}")
         found[element] = item
     return found
 
@@ -155,7 +155,7 @@ def with_named_fields(fields: Trie, kind: Type | None) -> Trie:
             continue
         is_field = element.startswith("f:")
         declared = kind.declared(element[2:]) if is_field and kind is not None else None
-        child = declared or _child(kind, element)
+        child = declared or _find_child_type(kind, element)
         inner = with_named_fields(node, child)
         if declared is not None and SELF not in inner:
             inner = {SELF: LEAF, **inner}
@@ -163,7 +163,7 @@ def with_named_fields(fields: Trie, kind: Type | None) -> Trie:
     return result
 
 
-def _child(kind: Type | None, element: str) -> Type | None:
+def _find_child_type(kind: Type | None, element: str) -> Type | None:
     if kind is None:
         return None
     if element.startswith("f:"):

@@ -6,7 +6,7 @@ from typing import Any
 from quarterdeck.meta.schema import Node
 
 
-def without_new_nulls(
+def drop_new_nulls(
     value: dict[str, Any], live: Mapping[str, Any], node: Node | None
 ) -> dict[str, Any]:
     """Nulls the merge made where the schema allows none; untouched parts are not walked."""
@@ -14,22 +14,22 @@ def without_new_nulls(
         return value
     result: dict[str, Any] = {}
     for name, part in value.items():
-        schema = _member(node, name)
+        schema = _find_member(node, name)
         before = live.get(name)
         if part is None and before is not None and not (schema is not None and schema.nullable):
             continue
         if isinstance(part, dict) and part is not before:
-            part = without_new_nulls(part, before if isinstance(before, dict) else {}, schema)
+            part = drop_new_nulls(part, before if isinstance(before, dict) else {}, schema)
         result[name] = part
     return result
 
 
-def _member(node: Node | None, name: str) -> Node | None:
+def _find_member(node: Node | None, name: str) -> Node | None:
     if node is None:
         return None
     found = node.properties.get(name)
-    return found if found is not None else _additional(node)
+    return found if found is not None else _find_additional(node)
 
 
-def _additional(node: Node) -> Node | None:
+def _find_additional(node: Node) -> Node | None:
     return node.additional if isinstance(node.additional, Node) else None

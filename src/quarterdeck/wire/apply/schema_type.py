@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from quarterdeck.meta.schema import Node
-from quarterdeck.wire.apply.fieldset import element_of_key, element_of_value
+from quarterdeck.wire.apply.fieldset import build_key_element, build_value_element
 
 _SCALARS = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
 _UNTYPED_NAMES = frozenset({"io.k8s.apimachinery.pkg.runtime.RawExtension"})
@@ -166,7 +166,7 @@ class Type:
                     "associative list without keys has an element that's an explicit null"
                 )
             case _:
-                return element_of_value(item)
+                return build_value_element(item)
 
     def _keyed(self, item: Any) -> str:
         if item is None:
@@ -184,7 +184,7 @@ class Type:
                     "(and doesn't have default value)"
                 )
             key[name] = value
-        return element_of_key(key)
+        return build_key_element(key)
 
 
 def type_of(node: Node, *, preserve: bool = False) -> Type:
@@ -196,7 +196,7 @@ def type_of(node: Node, *, preserve: bool = False) -> Type:
     return Type(node, preserve=preserve)
 
 
-def root_of(node: Node) -> Type:
+def build_root_type(node: Node) -> Type:
     """The type of a whole object: custom resources get the metadata every object has."""
     return Type(node if node.type_name else with_object_meta(node))
 
@@ -216,7 +216,7 @@ def with_object_meta(node: Node) -> Node:
     )
 
 
-def _any(*, atomic: bool) -> Type:
+def _build_any(*, atomic: bool) -> Type:
     found = Type(None)
     found.scalar = "untyped"
     found.has_list = found.has_map = True
@@ -224,12 +224,12 @@ def _any(*, atomic: bool) -> Type:
     return found
 
 
-UNTYPED: Final = _any(atomic=True)
+UNTYPED: Final = _build_any(atomic=True)
 """Anything, merged as a leaf."""
 UNTYPED._element = UNTYPED
 UNTYPED._item = UNTYPED
 
-DEDUCED: Final = _any(atomic=False)
+DEDUCED: Final = _build_any(atomic=False)
 """Anything: objects merge by field, lists are leaves."""
 DEDUCED._element = DEDUCED
 DEDUCED._item = UNTYPED

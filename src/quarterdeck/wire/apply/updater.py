@@ -12,15 +12,15 @@ import msgspec
 from quarterdeck.wire.apply.fieldset import (
     LEAF,
     Trie,
-    difference,
-    intersection,
-    recursive_difference,
-    union,
+    intersect_tries,
+    merge_tries,
+    subtract_tries,
+    subtract_tries_recursively,
 )
 from quarterdeck.wire.apply.identity import Identity
 from quarterdeck.wire.apply.merger import merge, remove, with_named_fields
 from quarterdeck.wire.apply.schema_type import Type
-from quarterdeck.wire.apply.walk import Comparison, compare, fields_of, same
+from quarterdeck.wire.apply.walk import Comparison, compare, is_equal, list_fields
 
 
 class Owned(msgspec.Struct, frozen=True):
@@ -68,12 +68,12 @@ class Updater:
         self, live: dict[str, Any], new: dict[str, Any], managers: Managers, manager: Identity
     ) -> Managers:
         """Give the manager what it changed, and take that from everybody else."""
-        managers = self._reconciled(live, managers)
-        managers, change = self._settle(live, new, managers, manager, force=True)
+        managers = self._reconcile_managers(live, managers)
+        managers, change = self._resolve_ownership(live, new, managers, manager, force=True)
         mine = managers.get(manager)
-        fields = difference(mine.fields, change.removed) if mine is not None else LEAF
-        fields = union(union(fields, change.modified), change.added)
-        fields = recursive_difference(fields, self._ignored)
+        fields = subtract_tries(mine.fields, change.removed) if mine is not None else LEAF
+        fields = merge_tries(merge_tries(fields, change.modified), change.added)
+        fields = subtract_tries_recursively(fields, self._ignored)
         managers.pop(manager, None)
         if fields:
             managers[manager] = Owned(fields, self._version, applied=False)
@@ -93,18 +93,18 @@ class Updater:
         Raises:
             Disagreement: if others own what would change and `force` is not set.
         """
-        managers = self._reconciled(live, managers)
+        managers = self._reconcile_managers(live, managers)
         merged = merge(live, config, self.type)
         last = managers.get(manager)
-        fields = recursive_difference(fields_of(config, self.type), self._ignored)
+        fields = subtract_tries_recursively(list_fields(config, self.type), self._ignored)
         managers[manager] = Owned(fields, self._version, applied=True)
         if last is not None and last.fields and last.fields != fields:
-            merged = self._pruned(merged, managers, last)
+            merged = self._prune(merged, managers, last)
         if len(managers) > 1 or not fields:
-            managers, _ = self._settle(live, merged, managers, manager, force=force)
-        return (None if same(live, merged) else merged), managers
+            managers, _ = self._resolve_ownership(live, merged, managers, manager, force=force)
+        return (None if is_equal(live, merged) else merged), managers
 
-    def _settle(
+    def _resolve_ownership(
         self,
         live: dict[str, Any],
         new: dict[str, Any],
@@ -113,7 +113,7 @@ class Updater:
         *,
         force: bool,
     ) -> tuple[Managers, Comparison]:
-        own = self._filtered(compare(live, new, self.type))
+        own = self._filter_ignored(compare(live, new, self.type))
         changes: dict[str, Comparison | None] = {self._version: own}
         result: Managers = {}
         conflicts: dict[Identity, Trie] = {}
@@ -126,57 +126,57 @@ class Updater:
             change = changes[owned.api_version]
             if change is None:
                 continue
-            taken = intersection(owned.fields, union(change.modified, change.added))
+            taken = intersect_tries(owned.fields, merge_tries(change.modified, change.added))
             if taken:
                 conflicts[name] = taken
-            result[name] = _without(_without(owned, taken), change.removed)
+            result[name] = _subtract_fields(_subtract_fields(owned, taken), change.removed)
         if conflicts and not force:
             raise Disagreement(conflicts)
         return {name: owned for name, owned in result.items() if owned.fields}, own
 
-    def _filtered(self, change: Comparison) -> Comparison:
+    def _filter_ignored(self, change: Comparison) -> Comparison:
         if not self._ignored:
             return change
-        return Comparison(*(recursive_difference(part, self._ignored) for part in change))
+        return Comparison(*(subtract_tries_recursively(part, self._ignored) for part in change))
 
     def _compare_at(
         self, live: dict[str, Any], new: dict[str, Any], version: str
     ) -> Comparison | None:
         kind = self._types(version)
-        before, after = self._at(live, version), self._at(new, version)
+        before, after = self._convert_to(live, version), self._convert_to(new, version)
         if kind is None or before is None or after is None:
             return None
-        return self._filtered(compare(before, after, kind))
+        return self._filter_ignored(compare(before, after, kind))
 
-    def _at(self, value: dict[str, Any], version: str) -> dict[str, Any] | None:
+    def _convert_to(self, value: dict[str, Any], version: str) -> dict[str, Any] | None:
         if version == self._version or self._convert is None:
             return value
         return self._convert(value, version)
 
-    def _back(self, value: dict[str, Any], version: str) -> dict[str, Any]:
+    def _convert_back(self, value: dict[str, Any], version: str) -> dict[str, Any]:
         if version == self._version or self._convert is None:
             return value
         return self._convert(value, self._version) or value
 
-    def _pruned(self, merged: dict[str, Any], managers: Managers, last: Owned) -> dict[str, Any]:
+    def _prune(self, merged: dict[str, Any], managers: Managers, last: Owned) -> dict[str, Any]:
         """Take out what this manager applied before, not now, and nobody else owns."""
         version = last.api_version
-        kind, converted = self._types(version), self._at(merged, version)
+        kind, converted = self._types(version), self._convert_to(merged, version)
         if kind is None or converted is None:
             return merged
         previous = with_named_fields(last.fields, kind)
-        owned = _owned_by_version(managers)
+        owned = _group_by_version(managers)
         kept = with_named_fields(owned.pop(version, LEAF), kind)
-        if not difference(previous, kept):
+        if not subtract_tries(previous, kept):
             return merged  # all of it is owned still, so nothing can go
-        before = _named(converted, kind)
+        before = _list_named_fields(converted, kind)
         pruned = remove(converted, previous, kind)
-        kept = union(_named(pruned, kind), kept)
-        pruned = remove(converted, difference(before, kept), kind)
+        kept = merge_tries(_list_named_fields(pruned, kind), kept)
+        pruned = remove(converted, subtract_tries(before, kept), kind)
         if owned:
             pruned = self._add_back_owned(converted, pruned, owned, version)
-        gone = difference(before, _named(pruned, kind))
-        return self._back(remove(converted, intersection(gone, previous), kind), version)
+        gone = subtract_tries(before, _list_named_fields(pruned, kind))
+        return self._convert_back(remove(converted, intersect_tries(gone, previous), kind), version)
 
     def _add_back_owned(
         self, merged: dict[str, Any], pruned: dict[str, Any], owned: dict[str, Trie], first: str
@@ -189,8 +189,10 @@ class Updater:
             if kind is None or whole is None or part is None:
                 continue
             merged, at = whole, version
-            kept = union(_named(part, kind), with_named_fields(owned[version], kind))
-            pruned = remove(merged, difference(_named(merged, kind), kept), kind)
+            kept = merge_tries(
+                _list_named_fields(part, kind), with_named_fields(owned[version], kind)
+            )
+            pruned = remove(merged, subtract_tries(_list_named_fields(merged, kind), kept), kind)
         return self._move(pruned, at, first) or pruned
 
     def _move(self, value: dict[str, Any], at: str, to: str) -> dict[str, Any] | None:
@@ -198,12 +200,12 @@ class Updater:
             return value
         return self._convert(value, to)
 
-    def _reconciled(self, live: dict[str, Any], managers: Managers) -> Managers:
+    def _reconcile_managers(self, live: dict[str, Any], managers: Managers) -> Managers:
         """Sets written under an older schema, brought to the one in force."""
         result: Managers = {}
         for name, owned in managers.items():
             kind = self._types(owned.api_version)
-            if kind is None or self._at(live, owned.api_version) is None:
+            if kind is None or self._convert_to(live, owned.api_version) is None:
                 continue
             fields = _reconcile_map(owned.fields, kind)
             result[name] = (
@@ -214,25 +216,25 @@ class Updater:
         return result
 
 
-def _owned_by_version(managers: Managers) -> dict[str, Trie]:
+def _group_by_version(managers: Managers) -> dict[str, Trie]:
     owned: dict[str, Trie] = {}
     for manager in managers.values():
         before = owned.get(manager.api_version, LEAF)
-        owned[manager.api_version] = union(before, manager.fields)
+        owned[manager.api_version] = merge_tries(before, manager.fields)
     return owned
 
 
-def _without(owned: Owned, taken: Trie) -> Owned:
+def _subtract_fields(owned: Owned, taken: Trie) -> Owned:
     if not taken:
         return owned
-    fields = difference(owned.fields, taken)
+    fields = subtract_tries(owned.fields, taken)
     if fields == owned.fields:
         return owned
     return Owned(fields, owned.api_version, applied=owned.applied)
 
 
-def _named(value: dict[str, Any], kind: Type) -> Trie:
-    return with_named_fields(fields_of(value, kind), kind)
+def _list_named_fields(value: dict[str, Any], kind: Type) -> Trie:
+    return with_named_fields(list_fields(value, kind), kind)
 
 
 def _reconcile_map(fields: Trie, kind: Type) -> Trie:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quarterdeck.wire.apply.fieldset import LEAF, Trie, element_text, joined
+from quarterdeck.wire.apply.fieldset import LEAF, Trie, build_node, format_element
 from quarterdeck.wire.apply.schema_type import ItemError, Type
 
 MISSING: Any = msgspec.UNSET
@@ -19,12 +19,12 @@ class Comparison(NamedTuple):
     added: Trie
 
 
-def fields_of(value: Mapping[str, Any], kind: Type) -> Trie:
+def list_fields(value: Mapping[str, Any], kind: Type) -> Trie:
     """Every leaf and list item an object mentions; fields with content are not members."""
-    return _fields_of_map(value, kind)
+    return _list_map_fields(value, kind)
 
 
-def _fields_of_map(value: Mapping[str, Any], kind: Type) -> Trie:
+def _list_map_fields(value: Mapping[str, Any], kind: Type) -> Trie:
     trie: Trie = {}
     for name, part in value.items():
         declared = kind.declared(name)
@@ -34,22 +34,22 @@ def _fields_of_map(value: Mapping[str, Any], kind: Type) -> Trie:
         if part is None or (isinstance(part, dict) and not part):
             trie[f"f:{name}"] = LEAF
             continue
-        inner = _fields(part, child)
+        inner = _list_value_fields(part, child)
         if inner is not None or declared is None:
-            trie[f"f:{name}"] = joined(inner or LEAF, member=declared is None)
+            trie[f"f:{name}"] = build_node(inner or LEAF, member=declared is None)
     return trie
 
 
-def _fields(value: Any, kind: Type) -> Trie | None:
+def _list_value_fields(value: Any, kind: Type) -> Trie | None:
     """The node of a value: `LEAF` for a leaf, `None` when nothing in it is a member."""
     if isinstance(value, dict) and kind.has_map:
-        return LEAF if kind.map_atomic else (_fields_of_map(value, kind) or None)
+        return LEAF if kind.map_atomic else (_list_map_fields(value, kind) or None)
     if isinstance(value, list) and kind.has_list:
-        return LEAF if kind.list_atomic else (_fields_of_list(value, kind) or None)
+        return LEAF if kind.list_atomic else (_list_item_fields(value, kind) or None)
     return LEAF
 
 
-def _fields_of_list(value: list[Any], kind: Type) -> Trie:
+def _list_item_fields(value: list[Any], kind: Type) -> Trie:
     trie: Trie = {}
     seen: set[str] = set()
     for item in value:
@@ -58,28 +58,28 @@ def _fields_of_list(value: list[Any], kind: Type) -> Trie:
             trie[element] = LEAF
             continue
         seen.add(element)
-        trie[element] = joined(_fields(item, kind.item) or LEAF, member=True)
+        trie[element] = build_node(_list_value_fields(item, kind.item) or LEAF, member=True)
     return trie
 
 
-def everything_in(value: Any, kind: Type) -> Trie:
+def list_all_parts(value: Any, kind: Type) -> Trie:
     """The node of a value that is all new, or all gone: every part is a member."""
     if isinstance(value, dict) and kind.has_map and not kind.map_atomic and value:
         children: Trie = {}
         for name, part in value.items():
             if (child := kind.field(name)) is not None:
-                children[f"f:{name}"] = everything_in(part, child)
-        return joined(children, member=True)
+                children[f"f:{name}"] = list_all_parts(part, child)
+        return build_node(children, member=True)
     if isinstance(value, list) and kind.has_list and not kind.list_atomic and value:
-        return joined(_every_item(value, kind), member=True)
+        return build_node(_list_all_items(value, kind), member=True)
     return LEAF
 
 
-def _every_item(value: list[Any], kind: Type) -> Trie:
+def _list_all_items(value: list[Any], kind: Type) -> Trie:
     items: Trie = {}
     for item in value:
         element = kind.path_element(item)
-        items[element] = LEAF if element in items else everything_in(item, kind.item)
+        items[element] = LEAF if element in items else list_all_parts(item, kind.item)
     return items
 
 
@@ -94,19 +94,21 @@ def compare(left: Mapping[str, Any], right: Mapping[str, Any], kind: Type) -> Co
     return result
 
 
-def same(left: Any, right: Any) -> bool:
+def is_equal(left: Any, right: Any) -> bool:
     """Equality as Kubernetes sees it: numbers by value, but true is not 1."""
     if left != right:
         return False
     if isinstance(left, dict | list):
-        return msgspec.json.encode(left) == msgspec.json.encode(right) or _same_parts(left, right)
+        return msgspec.json.encode(left) == msgspec.json.encode(right) or _has_equal_parts(
+            left, right
+        )
     return isinstance(left, bool) == isinstance(right, bool)
 
 
-def _same_parts(left: Any, right: Any) -> bool:
+def _has_equal_parts(left: Any, right: Any) -> bool:
     if isinstance(left, dict):
-        return all(same(part, right[name]) for name, part in left.items())
-    return all(same(part, other) for part, other in zip(left, right, strict=True))
+        return all(is_equal(part, right[name]) for name, part in left.items())
+    return all(is_equal(part, other) for part, other in zip(left, right, strict=True))
 
 
 def _compare_maps(
@@ -121,24 +123,24 @@ def _compare_maps(
             _compare_parts(f"f:{name}", other, part, child, result)
     for name, part in left.items():
         if name not in right and (child := kind.field(name)) is not None:
-            result.removed[f"f:{name}"] = everything_in(part, child)
+            result.removed[f"f:{name}"] = list_all_parts(part, child)
 
 
 def _compare_parts(element: str, left: Any, right: Any, kind: Type, result: Comparison) -> None:
     if left is MISSING:
-        result.added[element] = everything_in(right, kind)
+        result.added[element] = list_all_parts(right, kind)
         return
-    if same(left, right):
+    if is_equal(left, right):
         return
-    left_map, right_map = _as_map(left, kind), _as_map(right, kind)
+    left_map, right_map = _to_map(left, kind), _to_map(right, kind)
     if (left_map or right_map) and not kind.map_atomic:
         inner = Comparison({}, {}, {})
         _compare_maps(left_map or {}, right_map or {}, kind, inner)
         _attach(element, inner, result)
-        if _kinds_differ(left, right):
-            result.modified[element] = joined(result.modified.get(element, LEAF), member=True)
+        if _has_other_kind(left, right):
+            result.modified[element] = build_node(result.modified.get(element, LEAF), member=True)
         return
-    left_list, right_list = _as_list(left, kind), _as_list(right, kind)
+    left_list, right_list = _to_list(left, kind), _to_list(right, kind)
     if (left_list or right_list) and not kind.list_atomic:
         inner = Comparison({}, {}, {})
         _compare_lists(left_list or [], right_list or [], kind, inner)
@@ -147,15 +149,15 @@ def _compare_parts(element: str, left: Any, right: Any, kind: Type, result: Comp
     result.modified[element] = LEAF
 
 
-def _as_map(value: Any, kind: Type) -> dict[str, Any] | None:
+def _to_map(value: Any, kind: Type) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and kind.has_map else None
 
 
-def _as_list(value: Any, kind: Type) -> list[Any] | None:
+def _to_list(value: Any, kind: Type) -> list[Any] | None:
     return value if isinstance(value, list) and kind.has_list else None
 
 
-def _kinds_differ(left: Any, right: Any) -> bool:
+def _has_other_kind(left: Any, right: Any) -> bool:
     """Whether an object became something else, or the other way round; null is no kind."""
     if left is None or right is None:
         return False
@@ -175,15 +177,15 @@ def _compare_lists(left: list[Any], right: list[Any], kind: Type, result: Compar
         if len(old) <= 1 and len(new) <= 1:
             _compare_items(element, old, new, kind.item, result)
         elif len(old) >= 2 and len(new) >= 2:
-            if not same(old, new):
+            if not is_equal(old, new):
                 result.modified[element] = LEAF
         elif len(old) >= 2:
             if new:
-                result.added[element] = everything_in(new[0], kind.item)
+                result.added[element] = list_all_parts(new[0], kind.item)
             result.removed[element] = LEAF
         else:
             if old:
-                result.removed[element] = everything_in(old[0], kind.item)
+                result.removed[element] = list_all_parts(old[0], kind.item)
             result.added[element] = LEAF
 
 
@@ -198,12 +200,12 @@ def _compare_items(
     element: str, old: list[Any], new: list[Any], kind: Type, result: Comparison
 ) -> None:
     if not new:
-        result.removed[element] = everything_in(old[0], kind)
+        result.removed[element] = list_all_parts(old[0], kind)
     else:
         _compare_parts(element, old[0] if old else MISSING, new[0], kind, result)
 
 
-def problems(value: Any, kind: Type, *, unique: bool, path: str = "") -> list[str]:
+def find_problems(value: Any, kind: Type, *, unique: bool, path: str = "") -> list[str]:
     """What keeps a value from being of a type, each as `path: problem`."""
     if isinstance(value, dict) and kind.has_map:
         found: list[str] = []
@@ -212,13 +214,13 @@ def problems(value: Any, kind: Type, *, unique: bool, path: str = "") -> list[st
             if child is None:
                 return [*found, f"{path}.{name}: field not declared in schema"]
             if part is not None and type(part) not in _FITTING.get(child.scalar, ()):
-                found += problems(part, child, unique=unique, path=f"{path}.{name}")
+                found += find_problems(part, child, unique=unique, path=f"{path}.{name}")
         return found
     if isinstance(value, list) and kind.has_list:
-        return _list_problems(value, kind, unique=unique, path=path)
+        return _find_list_problems(value, kind, unique=unique, path=path)
     if value is None or type(value) in _FITTING.get(kind.scalar, ()):
         return []
-    return [_prefixed(path, _expectation(value, kind))]
+    return [_with_path(path, _format_expectation(value, kind))]
 
 
 _FITTING: dict[str, tuple[type, ...]] = {
@@ -229,7 +231,7 @@ _FITTING: dict[str, tuple[type, ...]] = {
 }
 
 
-def _list_problems(value: list[Any], kind: Type, *, unique: bool, path: str) -> list[str]:
+def _find_list_problems(value: list[Any], kind: Type, *, unique: bool, path: str) -> list[str]:
     found: list[str] = []
     seen: set[str] = set()
     for index, item in enumerate(value):
@@ -238,37 +240,37 @@ def _list_problems(value: list[Any], kind: Type, *, unique: bool, path: str) -> 
             try:
                 element = kind.path_element(item)
             except ItemError as error:
-                return [*found, _prefixed(path, f"element {index}: {error}")]
+                return [*found, _with_path(path, f"element {index}: {error}")]
             if element in seen and unique:
-                duplicate = f"duplicate entries for key {element_text(element)}"
-                found.append(_prefixed(path, duplicate))
+                duplicate = f"duplicate entries for key {format_element(element)}"
+                found.append(_with_path(path, duplicate))
             seen.add(element)
-            where = path + element_text(element)
-        found += problems(item, kind.item, unique=unique, path=where)
+            where = path + format_element(element)
+        found += find_problems(item, kind.item, unique=unique, path=where)
     return found
 
 
-def _prefixed(path: str, text: str) -> str:
+def _with_path(path: str, text: str) -> str:
     return f"{path}: {text}" if path else text
 
 
-def _expectation(value: Any, kind: Type) -> str:
+def _format_expectation(value: Any, kind: Type) -> str:
     if kind.has_map and not kind.scalar:
-        return f"expected map, got {_go_value(value)}"
+        return f"expected map, got {_format_go_value(value)}"
     if kind.has_list and not kind.scalar:
-        return f"expected list, got {_go_value(value)}"
+        return f"expected list, got {_format_go_value(value)}"
     match kind.scalar:
         case "numeric":
-            return f"expected numeric (int or float), got {_go_type(value)}"
+            return f"expected numeric (int or float), got {_format_go_type(value)}"
         case "string":
-            return f"expected string, got {_go_value(value)}"
+            return f"expected string, got {_format_go_value(value)}"
         case "boolean":
-            return f"expected boolean, got {_go_value(value)}"
+            return f"expected boolean, got {_format_go_value(value)}"
         case _:
-            return f"expected any scalar, got {_go_value(value)}"
+            return f"expected any scalar, got {_format_go_value(value)}"
 
 
-def _go_type(value: Any) -> str:
+def _format_go_type(value: Any) -> str:
     match value:
         case bool():
             return "bool"
@@ -284,6 +286,6 @@ def _go_type(value: Any) -> str:
             return "map[string]interface {}"
 
 
-def _go_value(value: Any) -> str:
+def _format_go_value(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
     return f"&{{{text.strip(chr(34))}}}"

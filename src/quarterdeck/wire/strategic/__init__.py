@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from quarterdeck.meta.schema import Node
-from quarterdeck.wire.strategic.differ import Want, diff_maps
+from quarterdeck.wire.strategic.differ import Part, diff_maps
 from quarterdeck.wire.strategic.errors import PreconditionFailed, StrategicMergeError
 from quarterdeck.wire.strategic.merger import Mode, merge_maps
 
@@ -40,8 +40,8 @@ def create(
         PreconditionFailed: if the patch would change the identity.
         StrategicMergeError: if a list item lacks its merge key.
     """
-    changes = diff_maps(current, modified, node, want=Want.CHANGES)
-    deletions = diff_maps(original, modified, node, want=Want.DELETIONS)
+    changes = diff_maps(current, modified, node, want=Part.CHANGES)
+    deletions = diff_maps(original, modified, node, want=Part.DELETIONS)
     patch = merge_maps(deletions, changes, node, mode=Mode.COMBINE)
     _check_identity(patch)
     return patch
@@ -49,7 +49,7 @@ def create(
 
 def diff(original: Mapping[str, Any], modified: Mapping[str, Any], node: Node) -> dict[str, Any]:
     """The patch that turns `original` into `modified`; empty when they are equal."""
-    return diff_maps(original, modified, node, want=Want.ALL)
+    return diff_maps(original, modified, node, want=Part.ALL)
 
 
 def _check_identity(patch: Mapping[str, Any]) -> None:

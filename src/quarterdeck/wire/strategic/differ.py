@@ -5,19 +5,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quarterdeck.meta.schema import Node
-from quarterdeck.wire.strategic.merger import member, strategy_of
+from quarterdeck.wire.strategic.merger import find_member, find_strategy
 from quarterdeck.wire.strategic.order import (
     DELETE_PRIMITIVES,
     DIRECTIVE,
     ELEMENT_ORDER,
     RETAIN_KEYS,
     deduplicate,
+    get_key,
     has_maps,
-    key_of,
 )
 
 
-class Want(enum.Enum):
+class Part(enum.Enum):
     """Which half of a difference is asked for."""
 
     ALL = enum.auto()
@@ -27,12 +27,12 @@ class Want(enum.Enum):
     @property
     def changes(self) -> bool:
         """Whether changed and added values belong to the patch."""
-        return self is not Want.DELETIONS
+        return self is not Part.DELETIONS
 
     @property
     def deletions(self) -> bool:
         """Whether removals belong to the patch."""
-        return self is not Want.CHANGES
+        return self is not Part.CHANGES
 
 
 def diff_maps(
@@ -40,7 +40,7 @@ def diff_maps(
     modified: Mapping[str, Any],
     node: Node | None,
     *,
-    want: Want,
+    want: Part,
     retain: bool = False,
 ) -> dict[str, Any]:
     """The patch between two objects; `retain` asks for `$retainKeys` as well."""
@@ -50,7 +50,9 @@ def diff_maps(
             if want.changes:
                 patch[name] = value
         else:
-            _diff_member(patch, name, original[name], value, schema=member(node, name), want=want)
+            _diff_member(
+                patch, name, original[name], value, schema=find_member(node, name), want=want
+            )
     if want.deletions:
         patch |= {name: None for name in original if name not in modified}
     if retain:
@@ -68,17 +70,17 @@ def _add_retained(
 
 
 def _diff_member(
-    patch: dict[str, Any], name: str, before: Any, after: Any, *, schema: Node | None, want: Want
+    patch: dict[str, Any], name: str, before: Any, after: Any, *, schema: Node | None, want: Part
 ) -> None:
     if isinstance(before, dict) and isinstance(after, dict):
-        if strategy_of(schema) == "replace":
+        if find_strategy(schema) == "replace":
             if want.changes:
                 patch[name] = after
             return
         retain = schema is not None and "retainKeys" in schema.patch_strategy
         if inner := diff_maps(before, after, schema, want=want, retain=retain):
             patch[name] = inner
-    elif isinstance(before, list) and isinstance(after, list) and strategy_of(schema) == "merge":
+    elif isinstance(before, list) and isinstance(after, list) and find_strategy(schema) == "merge":
         _diff_lists(patch, name, before, after, schema=schema, want=want)
     elif want.changes and (type(before) is not type(after) or before != after):
         patch[name] = after
@@ -91,7 +93,7 @@ def _diff_lists(
     after: list[Any],
     *,
     schema: Node | None,
-    want: Want,
+    want: Part,
 ) -> None:
     if not before:
         if after and want.changes:
@@ -112,12 +114,12 @@ def _diff_lists(
 
 
 def _diff_scalars(
-    before: list[Any], after: list[Any], want: Want
+    before: list[Any], after: list[Any], want: Part
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    added = _surplus(after, before) if want.changes else []
+    added = _find_surplus(after, before) if want.changes else []
     removed: list[Any] = []
     if want.deletions:
-        removed = deduplicate(sorted(_surplus(before, after), key=str))
+        removed = deduplicate(sorted(_find_surplus(before, after), key=str))
     # Kubernetes compares with the old list already sorted: it names the order of an unsorted list
     # without need, and misses a change to sorted order. We follow the first and mend the second.
     changed = before != after or sorted(before, key=str) != after
@@ -125,7 +127,7 @@ def _diff_scalars(
     return added, removed, after if ordered else []
 
 
-def _surplus(items: Sequence[Any], other: Sequence[Any]) -> list[Any]:
+def _find_surplus(items: Sequence[Any], other: Sequence[Any]) -> list[Any]:
     """Items of one list beyond what the other holds of them, in order."""
     counts: dict[str, int] = {}
     for item in other:
@@ -140,15 +142,15 @@ def _surplus(items: Sequence[Any], other: Sequence[Any]) -> list[Any]:
 
 
 def _diff_items(
-    before: list[Any], after: list[Any], schema: Node, want: Want
+    before: list[Any], after: list[Any], schema: Node, want: Part
 ) -> tuple[list[Any], list[Any]]:
     key = schema.patch_merge_key
     unmatched: dict[str, list[Any]] = {}
     for item in before:
-        unmatched.setdefault(str(key_of(item, key)), []).append(item)
+        unmatched.setdefault(str(get_key(item, key)), []).append(item)
     changes: list[Any] = []
     for item in after:
-        partners = unmatched.get(str(key_of(item, key)))
+        partners = unmatched.get(str(get_key(item, key)))
         if partners:
             if inner := _diff_item(partners.pop(0), item, schema, want):
                 changes.append({**inner, key: item[key]})
@@ -160,11 +162,11 @@ def _diff_items(
             for name in sorted(unmatched)
             for item in unmatched[name]
         ]
-    reordered = [key_of(item, key) for item in before] != [key_of(item, key) for item in after]
+    reordered = [get_key(item, key) for item in before] != [get_key(item, key) for item in after]
     ordered = bool(changes) or (want.changes and reordered)
     return changes, [{key: item[key]} for item in after] if ordered else []
 
 
-def _diff_item(before: Any, after: Any, schema: Node, want: Want) -> dict[str, Any]:
+def _diff_item(before: Any, after: Any, schema: Node, want: Part) -> dict[str, Any]:
     retain = "retainKeys" in schema.patch_strategy
     return diff_maps(before, after, schema.items, want=want, retain=retain)

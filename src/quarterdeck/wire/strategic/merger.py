@@ -17,8 +17,8 @@ from quarterdeck.wire.strategic.order import (
     RETAIN_KEYS,
     arrange,
     deduplicate,
+    get_key,
     has_maps,
-    key_of,
 )
 
 _DROP = object()
@@ -31,7 +31,7 @@ class Mode(enum.Enum):
     COMBINE = enum.auto()
 
 
-def member(node: Node | None, name: str) -> Node | None:
+def find_member(node: Node | None, name: str) -> Node | None:
     """The schema of a member, where there is one."""
     if node is None:
         return None
@@ -40,7 +40,7 @@ def member(node: Node | None, name: str) -> Node | None:
     return node.additional if isinstance(node.additional, Node) else None
 
 
-def strategy_of(node: Node | None) -> str:
+def find_strategy(node: Node | None) -> str:
     """`merge`, `replace`, or nothing; retainKeys apart."""
     if node is None:
         return ""
@@ -52,21 +52,21 @@ def merge_maps(
 ) -> dict[str, Any]:
     """Merge one object; neither argument changes."""
     if DIRECTIVE in patch:
-        return _whole(patch)
+        return _take_patch(patch)
     result = dict(original)
     remaining = dict(patch)
-    _retain(result, remaining, mode)
+    _apply_retain_keys(result, remaining, mode)
     for name in [name for name in remaining if name.startswith(ELEMENT_ORDER)]:
-        _order(result, remaining, name, node, mode=mode)
+        _merge_ordered_list(result, remaining, name, node, mode=mode)
     for name, value in remaining.items():
         if name.startswith(DELETE_PRIMITIVES):
             _delete_primitives(result, name, value, mode=mode)
         else:
-            _merge_member(result, name, value, member(node, name), mode=mode)
+            _merge_member(result, name, value, find_member(node, name), mode=mode)
     return result
 
 
-def _whole(patch: Mapping[str, Any]) -> dict[str, Any]:
+def _take_patch(patch: Mapping[str, Any]) -> dict[str, Any]:
     match patch[DIRECTIVE]:
         case "replace":
             return {name: value for name, value in patch.items() if name != DIRECTIVE}
@@ -76,7 +76,7 @@ def _whole(patch: Mapping[str, Any]) -> dict[str, Any]:
             raise errors.bad_directive(other, dict(patch))
 
 
-def _retain(result: dict[str, Any], patch: dict[str, Any], mode: Mode) -> None:
+def _apply_retain_keys(result: dict[str, Any], patch: dict[str, Any], mode: Mode) -> None:
     """`$retainKeys` clears every member it does not name."""
     if RETAIN_KEYS not in patch:
         return
@@ -95,20 +95,20 @@ def _retain(result: dict[str, Any], patch: dict[str, Any], mode: Mode) -> None:
         del result[name]
 
 
-def _order(
+def _merge_ordered_list(
     result: dict[str, Any], patch: dict[str, Any], name: str, node: Node | None, *, mode: Mode
 ) -> None:
     """Merge a list together with the `$setElementOrder` that stands beside it."""
     wanted = patch.pop(name)
     if mode is Mode.COMBINE and result.setdefault(name, wanted) != wanted:
         raise errors.bad_element_order()
-    field = _suffix(name, ELEMENT_ORDER)
+    field = _strip_prefix(name, ELEMENT_ORDER)
     if not isinstance(wanted, list) or not field:
         raise errors.bad_element_order()
     live, changes = result.get(field), patch.pop(field, None)
     if not _is_list_or_none(live) or not _is_list_or_none(changes):
         raise errors.bad_element_order()
-    schema = member(node, field)
+    schema = find_member(node, field)
     key = schema.patch_merge_key if schema is not None else ""
     _check_order(changes or [], wanted, key)
     if live is None and changes is None:
@@ -116,14 +116,14 @@ def _order(
     if changes is None:
         merged = live or []
     elif live is None:
-        merged = without_directives(changes)
+        merged = drop_directives(changes)
     else:
         merged = _merge_lists(live, changes, schema, mode=mode)
-        live = _with_room_reused(live, changes, key)
+        live = _simulate_deletions(live, changes, key)
     result[field] = _arrange_keeping_deletions(merged, wanted, live or [], key)
 
 
-def _with_room_reused(live: list[Any], changes: list[Any], key: str) -> list[Any]:
+def _simulate_deletions(live: list[Any], changes: list[Any], key: str) -> list[Any]:
     """The live order as Kubernetes sees it after a patch deleted items.
 
     There, new items take the places that deletions left at the end of the list, and count as
@@ -169,7 +169,7 @@ def _check_order(changes: Sequence[Any], wanted: Sequence[Any], key: str) -> Non
         if isinstance(item, dict) and DIRECTIVE in item:
             index += 1
             continue
-        index += key_of(item, key) == key_of(wanted[place], key)
+        index += get_key(item, key) == get_key(wanted[place], key)
         place += 1
     if index < len(pending):
         raise errors.StrategicMergeError(
@@ -178,7 +178,7 @@ def _check_order(changes: Sequence[Any], wanted: Sequence[Any], key: str) -> Non
         )
 
 
-def _suffix(name: str, prefix: str) -> str:
+def _strip_prefix(name: str, prefix: str) -> str:
     head, _, tail = name.partition("/")
     return tail if head == prefix else ""
 
@@ -187,7 +187,7 @@ def _delete_primitives(result: dict[str, Any], name: str, value: Any, *, mode: M
     if mode is Mode.COMBINE:
         result[name] = value
         return
-    field = _suffix(name, DELETE_PRIMITIVES)
+    field = _strip_prefix(name, DELETE_PRIMITIVES)
     if not field or not isinstance(value, list):
         raise errors.bad_primitive_list()
     if isinstance(live := result.get(field), list):
@@ -205,15 +205,15 @@ def _merge_member(
         return
     live = result.get(name)
     if isinstance(live, dict) and isinstance(value, dict):
-        if strategy_of(schema) == "replace":
+        if find_strategy(schema) == "replace":
             result[name] = value
         else:
             result[name] = merge_maps(live, value, schema, mode=mode)
     elif isinstance(live, list) and isinstance(value, list):
-        is_merged = strategy_of(schema) == "merge"
+        is_merged = find_strategy(schema) == "merge"
         result[name] = _merge_lists(live, value, schema, mode=mode) if is_merged else value
     else:
-        cleaned = _without_directives(value, drop_nulls=mode is Mode.APPLY)
+        cleaned = _drop_directives(value, drop_nulls=mode is Mode.APPLY)
         if cleaned is _DROP:
             result.pop(name, None)
         else:
@@ -223,7 +223,7 @@ def _merge_member(
 def _merge_lists(
     live: list[Any], patch: list[Any], schema: Node | None, *, mode: Mode
 ) -> list[Any]:
-    if schema is None or strategy_of(schema) != "merge":
+    if schema is None or find_strategy(schema) != "merge":
         return patch
     if not live and not patch:
         return live
@@ -232,12 +232,12 @@ def _merge_lists(
     key = schema.patch_merge_key
     if not key:
         raise errors.StrategicMergeError("cannot merge lists without merge key for struct")
-    live, patch = _special_items(live, patch, key)
+    live, patch = _apply_item_directives(live, patch, key)
     merged = _merge_items(live, patch, schema, mode=mode)
     return _arrange_keeping_deletions(merged, patch, live, key)
 
 
-def _special_items(
+def _apply_item_directives(
     live: list[Any], patch: list[Any], key: str
 ) -> tuple[list[Any], list[dict[str, Any]]]:
     """Obey `$patch` in items: delete one of the live list, or replace all of it."""
@@ -249,7 +249,7 @@ def _special_items(
             continue
         match item[DIRECTIVE]:
             case "delete":
-                gone = key_of(item, key)
+                gone = get_key(item, key)
                 live = [other for other in live if other.get(key, _DROP) != gone]
             case "replace":
                 replace = True
@@ -272,7 +272,7 @@ def _merge_items(
         if isinstance(item, dict) and key in item:
             places.setdefault(item[key], index)
     for item in patch:
-        name = key_of(item, key)
+        name = get_key(item, key)
         if (index := places.get(name, -1)) >= 0:
             merged[index] = merge_maps(merged[index], item, schema.items, mode=mode)
         else:
@@ -281,23 +281,23 @@ def _merge_items(
     return merged
 
 
-def without_directives(items: list[Any]) -> list[Any]:
+def drop_directives(items: list[Any]) -> list[Any]:
     """A list that is taken over whole, without the items that are directives."""
-    cleaned = (_without_directives(item, drop_nulls=False) for item in items)
+    cleaned = (_drop_directives(item, drop_nulls=False) for item in items)
     return [item for item in cleaned if item is not _DROP]
 
 
-def _without_directives(value: Any, *, drop_nulls: bool) -> Any:
+def _drop_directives(value: Any, *, drop_nulls: bool) -> Any:
     if isinstance(value, dict):
         if DIRECTIVE in value:
             return _DROP
         cleaned = {
-            name: _without_directives(part, drop_nulls=drop_nulls)
+            name: _drop_directives(part, drop_nulls=drop_nulls)
             for name, part in value.items()
             if not (drop_nulls and part is None)
         }
         return {name: part for name, part in cleaned.items() if part is not _DROP}
     if isinstance(value, list):
-        parts = (_without_directives(part, drop_nulls=drop_nulls) for part in value)
+        parts = (_drop_directives(part, drop_nulls=drop_nulls) for part in value)
         return [part for part in parts if part is not _DROP]
     return value

@@ -31,28 +31,28 @@ def has_maps(*lists: Sequence[Any]) -> bool:
     return dict in kinds
 
 
-def key_of(item: Any, merge_key: str) -> Any:
+def get_key(item: Any, merge_key: str) -> Any:
     """What identifies an item: its merge key, or itself when it is a scalar."""
     if not merge_key:
-        return _scalar(item, item)
+        return _require_scalar(item, item)
     if not isinstance(item, dict):
         raise StrategicMergeError("expected a map[string]interface {}, but received another value")
     if merge_key not in item:
         raise no_merge_key(item, merge_key)
-    return _scalar(item[merge_key], item)
+    return _require_scalar(item[merge_key], item)
 
 
-def _scalar(key: Any, item: Any) -> Any:
+def _require_scalar(key: Any, item: Any) -> Any:
     if isinstance(key, list | dict):
         raise bad_merge_key(key, item)
     return key
 
 
-def positions(items: Sequence[Any], merge_key: str) -> dict[Any, int]:
+def find_positions(items: Sequence[Any], merge_key: str) -> dict[Any, int]:
     """The first place of every key."""
     found: dict[Any, int] = {}
     for index, item in enumerate(items):
-        found.setdefault(key_of(item, merge_key), index)
+        found.setdefault(get_key(item, merge_key), index)
     return found
 
 
@@ -60,14 +60,14 @@ def arrange(
     merged: Sequence[Any], *, wanted: Sequence[Any], live: Sequence[Any], merge_key: str
 ) -> list[Any]:
     """Put merged items in order: `wanted` rules over its items, `live` over the rest."""
-    wanted_at = positions(wanted, merge_key)
-    live_at = positions(live, merge_key)
+    wanted_at = find_positions(wanted, merge_key)
+    live_at = find_positions(live, merge_key)
     named: list[Any] = []
     others: list[Any] = []
     for item in merged:
-        (named if key_of(item, merge_key) in wanted_at else others).append(item)
-    named.sort(key=lambda item: wanted_at[key_of(item, merge_key)])
-    others.sort(key=lambda item: live_at.get(key_of(item, merge_key), -1))
+        (named if get_key(item, merge_key) in wanted_at else others).append(item)
+    named.sort(key=lambda item: wanted_at[get_key(item, merge_key)])
+    others.sort(key=lambda item: live_at.get(get_key(item, merge_key), -1))
     return _interleave(others, named, live_at, merge_key)
 
 
@@ -77,8 +77,8 @@ def _interleave(
     result: list[Any] = []
     left = right = 0
     while left < len(others) and right < len(named):
-        ours = live_at.get(key_of(others[left], merge_key), -1)
-        theirs = live_at.get(key_of(named[right], merge_key), -1)
+        ours = live_at.get(get_key(others[left], merge_key), -1)
+        theirs = live_at.get(get_key(named[right], merge_key), -1)
         if 0 <= ours < theirs:
             result.append(others[left])
             left += 1

@@ -26,7 +26,7 @@ BY_TITLE = {case["title"]: case for case in RECORDED}
 class Literal(FieldManager):
     """Leaves nulls in merged objects, as the recorded field manager did without a defaulter."""
 
-    def _normal(self, merged: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
+    def _normalize(self, merged: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
         return merged
 
 

@@ -8,7 +8,7 @@ from quarterdeck.meta.schema import Node, from_openapi
 from quarterdeck.wire.apply.fieldset import FieldSet
 from quarterdeck.wire.apply.merger import merge, remove, with_named_fields
 from quarterdeck.wire.apply.schema_type import DEDUCED, ItemError, Type, type_of
-from quarterdeck.wire.apply.walk import compare, fields_of, problems, same
+from quarterdeck.wire.apply.walk import compare, find_problems, is_equal, list_fields
 
 ITEMS = {
     "type": "array",
@@ -116,10 +116,10 @@ def test_differences_are_named_by_kind(
 
 
 def test_equality_looks_into_containers() -> None:
-    assert same({"a": [1, {"b": 2}]}, {"a": [1.0, {"b": 2}]})
-    assert same({"a": 1, "b": 2}, {"b": 2, "a": 1})
-    assert not same({"a": [True]}, {"a": [1]})
-    assert not same([0], [False])
+    assert is_equal({"a": [1, {"b": 2}]}, {"a": [1.0, {"b": 2}]})
+    assert is_equal({"a": 1, "b": 2}, {"b": 2, "a": 1})
+    assert not is_equal({"a": [True]}, {"a": [1]})
+    assert not is_equal([0], [False])
 
 
 def test_null_in_a_configuration_keeps_what_merges_by_key() -> None:
@@ -182,12 +182,12 @@ def test_named_fields_become_members_and_map_entries_do_not() -> None:
 
 
 def test_merge_keys_of_patches_stand_in_for_list_keys() -> None:
-    fields = fields_of({"merged": [{"name": "x"}]}, TYPE)
+    fields = list_fields({"merged": [{"name": "x"}]}, TYPE)
     assert list(FieldSet(fields).paths()) == ['.merged[name="x"]', '.merged[name="x"].name']
 
 
 def test_members_without_a_place_are_not_fields() -> None:
-    assert fields_of({"closed": {"zzz": 1}}, TYPE) == {}
+    assert list_fields({"closed": {"zzz": 1}}, TYPE) == {}
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_members_without_a_place_are_not_fields() -> None:
     ],
 )
 def test_items_need_an_identity(items: list[Any], problem: str) -> None:
-    assert problem in problems({"items": items}, TYPE, unique=True)[0]
+    assert problem in find_problems({"items": items}, TYPE, unique=True)[0]
 
 
 @pytest.mark.parametrize(
@@ -206,14 +206,14 @@ def test_items_need_an_identity(items: list[Any], problem: str) -> None:
     [([{}], "has an element that's a map type"), ([[]], "lists as elements")],
 )
 def test_sets_hold_scalars(value: list[Any], problem: str) -> None:
-    assert problem in problems({"set": value}, TYPE, unique=True)[0]
+    assert problem in find_problems({"set": value}, TYPE, unique=True)[0]
 
 
 @pytest.mark.parametrize("value", [True, "x", 1.5, 1, [], {}])
 def test_what_numbers_are_not_is_named_by_go_type(value: object) -> None:
     node = from_openapi({"type": "object", "properties": {"n": {"type": "integer"}}})
     names = {bool: "bool", str: "string", list: "[]interface {}", dict: "map[string]interface {}"}
-    found = problems({"n": value}, type_of(node), unique=True)
+    found = find_problems({"n": value}, type_of(node), unique=True)
     if type(value) in names:
         assert found == [f".n: expected numeric (int or float), got {names[type(value)]}"]
     else:
@@ -224,8 +224,10 @@ def test_strings_of_a_format_are_any_scalar() -> None:
     node = from_openapi(
         {"type": "object", "properties": {"t": {"type": "string", "format": "date-time"}}}
     )
-    assert problems({"t": 1}, type_of(node), unique=True) == []
-    assert problems({"t": {}}, type_of(node), unique=True) == [".t: expected any scalar, got &{{}}"]
+    assert find_problems({"t": 1}, type_of(node), unique=True) == []
+    assert find_problems({"t": {}}, type_of(node), unique=True) == [
+        ".t: expected any scalar, got &{{}}"
+    ]
 
 
 def test_an_array_without_items_is_taken_whole() -> None:
