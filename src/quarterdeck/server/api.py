@@ -175,7 +175,11 @@ class ApiServer:
             raise
         except Exception as error:
             self._report(request, error)
-            response = responses.build_error(InternalError.of("the server failed; see its log"))
+            response = responses.build_error(
+                InternalError.of(
+                    "internal error: the request failed unexpectedly; see the log of the server"
+                )
+            )
         duration = self.core.clock.monotonic() - started
         self.core.metrics.observe(labels, response.status, duration)
         return response
@@ -210,12 +214,18 @@ class ApiServer:
 def _translate_storage_error(error: StorageError) -> ApiError:
     match error:
         case DiskFull():
-            return InsufficientStorage("the disk is full; nothing was written")
+            return InsufficientStorage(
+                "cannot store the object: the disk is full; free space and try again"
+            )
         case Overloaded():
-            return TooManyRequests("too many writes wait for the disk", retry_after_s=1)
+            return TooManyRequests(
+                "too many writes are waiting for the disk; try again later", retry_after_s=1
+            )
         case Closed():
             return ServiceUnavailable("the server is shutting down")
         case CommitFailed():
-            return InternalError.of("the disk refused the write; nothing was written")
+            return InternalError.of(
+                "cannot store the object: writing to disk failed; see the log of the server"
+            )
         case _:
             return InternalError.of(str(error))

@@ -59,7 +59,10 @@ def test_what_needs_a_container_is_refused_clearly(kubectl: Any) -> None:
         (("port-forward", "p", ":80"), "pods/portforward"),
     ):
         refused = kubectl(*arguments, code=1)
-        assert f"{part} is not served here: no container runs behind this API" in refused
+        assert (
+            f"{part} is not supported: this API server has no kubelet and runs no containers"
+            in refused
+        )
     assert "Metrics API not available" in kubectl("top", "pod", code=1)
     assert "Metrics API not available" in kubectl("top", "node", code=1)
 

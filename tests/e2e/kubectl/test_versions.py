@@ -130,7 +130,7 @@ def _generate(kubectl: Any) -> None:
     kubectl("expose", "deploy", "web", "--port=80")
     kubectl("run", "p", "--image=i")
     assert kubectl("auth", "can-i", "create", "pods") == "yes\n"
-    assert "no container runs behind this API" in kubectl("exec", "p", "--", "ls", code=1)
-    assert "no container runs behind this API" in kubectl("logs", "p", code=1)
+    assert "has no kubelet and runs no containers" in kubectl("exec", "p", "--", "ls", code=1)
+    assert "has no kubelet and runs no containers" in kubectl("logs", "p", code=1)
     assert kubectl("delete", "-f", "-", text=APP).count(" deleted") == 2
     kubectl("delete", "pod", "p", "--grace-period=0", "--force")

@@ -36,14 +36,14 @@ def parse_subject(der: bytes) -> Subject:
     try:
         return _parse_subject(der)
     except (IndexError, UnicodeDecodeError) as error:
-        raise CertificateError("the client certificate cannot be read") from error
+        raise CertificateError("cannot parse the client certificate") from error
 
 
 def _parse_subject(der: bytes) -> Subject:
     tag, body, _ = _read_element(der, 0)
     to_be_signed = _read_element(body, 0)[1]
     if tag != _SEQUENCE:
-        raise CertificateError("the client certificate is not a sequence")
+        raise CertificateError("cannot parse the client certificate: not a DER sequence")
     at = 0
     if to_be_signed[0] == _EXPLICIT_VERSION:
         at = _read_element(to_be_signed, at)[2]
@@ -80,5 +80,5 @@ def _read_element(data: bytes, at: int) -> tuple[int, bytes, int]:
         at += size
     end = at + length
     if end > len(data):
-        raise CertificateError("the client certificate ends too early")
+        raise CertificateError("cannot parse the client certificate: unexpected end of data")
     return tag, data[at:end], end

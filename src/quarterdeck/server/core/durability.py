@@ -16,7 +16,9 @@ async def wait_until_durable(core: Core, entry: Entry) -> None:
     if core.store.revision < entry.revision and not await wait_for_revision(
         core, entry.revision, timeout_s=core.options.request_timeout_s
     ):
-        raise Timeout("the object did not become durable in time")
+        raise Timeout(
+            "the write was not committed within the request timeout; its outcome is unknown"
+        )
 
 
 async def wait_for_revision(core: Core, revision: int, *, timeout_s: float) -> bool:

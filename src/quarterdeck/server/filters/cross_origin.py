@@ -18,13 +18,15 @@ def check_same_origin(request: http.Request) -> None:
     """
     host = request.headers.get("Host") or ""
     if _parse_host_name(host) not in _LOOPBACK:
-        raise Forbidden(f'the plain port answers to loopback names only, not to Host "{host}"')
+        raise Forbidden(f'the plain HTTP port only accepts loopback host names, not Host "{host}"')
     site = request.headers.get("Sec-Fetch-Site")
     if site not in (None, "same-origin", "none"):
-        raise Forbidden(f'the plain port refuses pages of other sites (Sec-Fetch-Site "{site}")')
+        raise Forbidden(
+            f'the plain HTTP port refuses requests of other sites (Sec-Fetch-Site "{site}")'
+        )
     origin = request.headers.get("Origin")
     if origin and origin.partition("://")[2] != host:
-        raise Forbidden(f'the plain port refuses pages of other sites (Origin "{origin}")')
+        raise Forbidden(f'the plain HTTP port refuses requests of other sites (Origin "{origin}")')
 
 
 def _parse_host_name(host: str) -> str:

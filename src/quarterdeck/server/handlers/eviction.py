@@ -25,7 +25,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     body = await decoder.read_body(call, core.options.max_body_bytes)
     value = decoder.decode_document(body, decoder.get_content_type(call))
     if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
-        raise BadRequest("an eviction must be an Eviction object")
+        raise BadRequest("the body of an eviction must be an Eviction object")
     check_name(call, value.setdefault("metadata", {}))
     dry_run = list(CreateOptions.parse(call.request.query).dry_run)
     options = DeleteOptions.from_body({"dryRun": dry_run} | (value.get("deleteOptions") or {}))

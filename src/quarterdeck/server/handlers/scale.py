@@ -130,7 +130,7 @@ def _apply_scale(call: Call, old: Object, scale: object) -> Object:
     if not isinstance(metadata, dict) or not isinstance(spec, dict):
         raise BadRequest("metadata and spec of a Scale must be objects")
     if scale.get("kind") not in (None, "", SCALE_KIND.kind):
-        raise BadRequest(f"a scale takes a body of kind Scale, not {scale['kind']}")
+        raise BadRequest(f"the body of a scale request must be of kind Scale, not {scale['kind']}")
     check_name(call, metadata)
     replicas = spec.get("replicas", 0)
     if not isinstance(replicas, int) or isinstance(replicas, bool):

@@ -80,7 +80,7 @@ def _decode_protobuf(body: bytes) -> Any:
     try:
         return builtins.decode_protobuf(body)
     except ValueError as error:
-        raise BadRequest(f"the protobuf body cannot be read: {error}") from error
+        raise BadRequest(f"cannot decode the protobuf body: {error}") from error
 
 
 def decode_yaml(body: bytes) -> Any:

@@ -85,7 +85,7 @@ class SigningKey:
         except (OSError, ValueError) as error:
             raise InvalidKey(f"cannot use the token key {self._path.name}: {error}") from error
         if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name != "secp256r1":
-            raise InvalidKey(f"the token key {self._path.name} is no P-256 key")
+            raise InvalidKey(f"cannot use the token key {self._path.name}: not a P-256 private key")
         return key
 
     def _sign(self, content: bytes) -> bytes:
@@ -124,7 +124,7 @@ class SigningKey:
             signature = encode_dss_signature(r, s)
             self._private.public_key().verify(signature, content, ec.ECDSA(hashes.SHA256()))
         except InvalidSignature as error:
-            raise InvalidToken("the token's signature is not good") from error
+            raise InvalidToken("invalid token signature") from error
 
 
 def _encode(data: bytes) -> str:
@@ -133,5 +133,5 @@ def _encode(data: bytes) -> str:
 
 def _decode(text: str) -> bytes:
     if not text.isascii() or "=" in text:
-        raise ValueError("not base64url without padding")
+        raise ValueError("invalid base64url")
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars="-_", validate=True)
