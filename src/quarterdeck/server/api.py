@@ -18,6 +18,7 @@ from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceLi
 from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
 from quarterdeck.server.admission.plugins.service_account import ServiceAccount
 from quarterdeck.server.admission.quota.plugin import ResourceQuota
+from quarterdeck.server.admission.webhooks.webhooks import Webhooks
 from quarterdeck.server.authentication.authenticator import Authenticator, authenticate
 from quarterdeck.server.authentication.bearer_token import BearerTokens, add_service_accounts
 from quarterdeck.server.authentication.plain_port import PlainPort
@@ -95,16 +96,19 @@ class ApiServer:
             if options.service_accounts or not isinstance(plugin, ServiceAccount)
         ]
         streams: set[Stream] = set()
+        registry = registry or Registry()
+        authorizer = authorizer or (roles if options.has_roles else AlwaysAllow())
+        self._webhooks = Webhooks(store, registry, authorizer, rng=rng)
         self.core = Core(
             store=store,
-            registry=registry or Registry(),
+            registry=registry,
             options=options,
             clock=clock,
             random=rng,
             timers=Timers(clock),
             authenticators=add_service_accounts(authenticators, accounts),
             accounts=accounts,
-            authorizer=authorizer or (roles if options.has_roles else AlwaysAllow()),
+            authorizer=authorizer,
             admission=Admission(
                 (
                     NamespaceLifecycle(store),
@@ -112,7 +116,8 @@ class ApiServer:
                     *plugins,
                     RoleEscalation(roles),
                     ResourceQuota(store),
-                )
+                ),
+                (self._webhooks.mutating, self._webhooks.validating),
             ),
             metrics=Metrics(store, streams),
             frames=FrameCache(),
@@ -134,6 +139,7 @@ class ApiServer:
         """Register the resources and create the objects every cluster has."""
         await bootstrap(self.core)
         self._roles.start()
+        self._webhooks.start()
         if self.core.options.lifecycle:
             from quarterdeck.server.lifecycle import Lifecycle
 

@@ -23,8 +23,8 @@ class Admission:
 
     @property
     def has_async_plugins(self) -> bool:
-        """Whether there are asynchronous plugins."""
-        return bool(self._async_plugins)
+        """Whether any asynchronous plugin has something to do at the moment."""
+        return any(plugin.is_active for plugin in self._async_plugins)
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Call `admit` of all synchronous plugins."""

@@ -28,6 +28,11 @@ class Plugin(Protocol):
 class AsyncPlugin(Protocol):
     """An admission plugin that waits for others, such as a webhook."""
 
+    @property
+    def is_active(self) -> bool:
+        """Whether there is anything to do at the moment; where nothing is, no write waits."""
+        ...
+
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """As `Plugin.admit`."""
         ...

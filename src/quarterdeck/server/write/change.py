@@ -62,12 +62,14 @@ async def update(
         core.admission.admit(attempt)
         if core.admission.has_async_plugins:
             await core.admission.admit_async(attempt)
+            value = attempt.value or value
+            _keep_metadata(value["metadata"], old["metadata"])
         call.resource.strategy.prepare_update(value, old, context)
         if call.resource.strategy.bumps_generation(value, old, context):
             value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        _validate_changed(call, value, old, context)
         if core.admission.has_async_plugins:
             await core.admission.validate_async(attempt)
-        _validate_changed(call, value, old, context)
         core.admission.validate(attempt)
         try:
             return await _store_changed(

@@ -46,11 +46,10 @@ async def create(
     core.admission.admit(attributes)
     if core.admission.has_async_plugins:
         await core.admission.admit_async(attributes)
+        value = attributes.value or value
+        metadata = value["metadata"]
     _fill_metadata(core, strategy, metadata, context)
     strategy.prepare_create(value, context)
-    if core.admission.has_async_plugins:
-        _name_object(core, metadata)
-        await core.admission.validate_async(attributes)
     return await _store_new(core, call, attributes, context=context)
 
 
@@ -65,6 +64,9 @@ async def _store_new(
             metadata.pop("name", None)
         _name_object(core, metadata)
         _validate_new(core, call, value, context)
+        attributes.name = metadata["name"]
+        if core.admission.has_async_plugins:
+            await core.admission.validate_async(attributes)
         core.admission.validate(attributes)
         key = StoreKey(call.resource.stored_name, call.path.namespace, metadata["name"])
         if attributes.is_dry_run:

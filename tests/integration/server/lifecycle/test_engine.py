@@ -163,6 +163,8 @@ async def test_plan_that_fails_is_reported_and_tried_again() -> None:
 class Veto:
     """An admission plugin that has to think before it refuses pods."""
 
+    is_active = True
+
     async def admit(self, attributes: AdmissionAttributes) -> None:
         await asyncio.sleep(0)
 

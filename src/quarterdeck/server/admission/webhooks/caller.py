@@ -1,0 +1,147 @@
+"""The request to a webhook over the network.
+
+A connection is kept for each webhook server and each certificate authority. What goes wrong is
+told in the words of Kubernetes' own client, because people search for them.
+"""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Mapping
+
+from quarterdeck.kit import http
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.admission.webhooks.registration import ClientConfig, Service
+
+_MAX_ANSWER_BYTES = 8 * 1024 * 1024
+_HEADERS = (("Content-Type", "application/json"), ("Accept", "application/json, */*"))
+_KEPT_CLIENTS = 64
+
+
+class CallFailed(Exception):
+    """Raised when a webhook cannot be reached, or answers with an HTTP failure."""
+
+
+class WebhookCaller:
+    """Calls webhooks by URL, and by Service where it is known how to reach one.
+
+    `services` says where `namespace/name` or `namespace/name:port` listens: there is no network of
+    pods behind this API server.
+    """
+
+    def __init__(self, services: Mapping[str, str] | None = None) -> None:
+        self.services = dict(services or {})
+        self._clients: dict[tuple[bytes, str], http.Client] = {}
+
+    async def call(self, target: ClientConfig, question: object, *, timeout_s: float) -> bytes:
+        """Ask, and return the body of the answer.
+
+        Raises:
+            CallFailed: in the words of Kubernetes' client.
+        """
+        shown, url, server_name = self._resolve(target)
+        shown = f"{shown}?timeout={timeout_s:g}s"
+        try:
+            async with asyncio.timeout(timeout_s):
+                client = self._client(target.ca_bundle, server_name)
+                response = await client.request(
+                    "POST",
+                    f"{url}?timeout={timeout_s:g}s",
+                    headers=_HEADERS,
+                    body=kit_json.encode(question),
+                )
+                body = await response.read(_MAX_ANSWER_BYTES)
+        except TimeoutError as error:
+            raise CallFailed(f'Post "{shown}": context deadline exceeded') from error
+        except http.TlsError as error:
+            raise CallFailed(f'Post "{shown}": tls: {_describe_tls(error)}') from error
+        except http.ConnectError as error:
+            host = url.partition("://")[2].partition("/")[0]
+            raise CallFailed(f'Post "{shown}": dial tcp {host}: {_describe(error)}') from error
+        except http.HttpError as error:
+            raise CallFailed(f'Post "{shown}": {error}') from error
+        _check_status(response.status, response.headers.get("content-type") or "", body)
+        return body
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            with contextlib.suppress(http.HttpError):
+                await client.aclose()
+
+    def _resolve(self, target: ClientConfig) -> tuple[str, str, str]:
+        """The URL as messages show it, the one to call, and the name its certificate must have."""
+        if target.service is None:
+            return target.url, target.url, ""
+        service = target.service
+        name = f"{service.name}.{service.namespace}.svc"
+        shown = f"https://{name}:{service.port}{service.path}"
+        address = self._find_service(service)
+        if address is None:
+            raise CallFailed(
+                f'Post "{shown}?timeout=10s": service {kit_json.encode(service.name).decode()}'
+                " not found"
+            )
+        return shown, f"https://{address}{service.path}", name
+
+    def _find_service(self, service: Service) -> str | None:
+        name = f"{service.namespace}/{service.name}"
+        return self.services.get(f"{name}:{service.port}") or self.services.get(name)
+
+    def _client(self, ca_bundle: bytes, server_name: str) -> http.Client:
+        key = (ca_bundle, server_name)
+        client = self._clients.get(key)
+        if client is None:
+            if len(self._clients) >= _KEPT_CLIENTS:
+                self._clients.pop(next(iter(self._clients)))
+            client = http.Client(tls=_make_tls(ca_bundle), server_name=server_name or None)
+            self._clients[key] = client
+        return client
+
+
+def _make_tls(ca_bundle: bytes) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if ca_bundle:
+        try:
+            context = ssl.create_default_context(cadata=ca_bundle.decode("ascii"))
+        except (ssl.SSLError, UnicodeDecodeError) as error:
+            raise CallFailed(
+                "unable to load root certificates: unable to parse bytes as PEM block"
+            ) from error
+    return context
+
+
+def _describe_tls(error: Exception) -> str:
+    text = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in text or "certificate verify failed" in text:
+        if "Hostname mismatch" in text or "IP address mismatch" in text:
+            return "failed to verify certificate: x509: certificate is not valid for this name"
+        if "expired" in text:
+            return "failed to verify certificate: x509: certificate has expired"
+        return "failed to verify certificate: x509: certificate signed by unknown authority"
+    return text
+
+
+def _describe(error: Exception) -> str:
+    cause = error.__cause__
+    if isinstance(cause, ConnectionRefusedError):
+        return "connect: connection refused"
+    return str(error)
+
+
+def _check_status(status: int, content_type: str, body: bytes) -> None:
+    if status >= 500:
+        text = body.decode(errors="replace")
+        raise CallFailed(
+            f"an error on the server ({kit_json.encode(text).decode()}) has prevented the request"
+            " from succeeding"
+        )
+    if status == 404:
+        raise CallFailed("the server could not find the requested resource")
+    if status >= 400:
+        raise CallFailed(f"the server rejected our request for an unknown reason (status {status})")
+    if not body:
+        raise CallFailed(
+            f"0-length response with status code: {status} and content type: {content_type}"
+        )

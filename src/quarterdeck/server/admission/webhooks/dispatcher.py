@@ -1,0 +1,264 @@
+"""Asks webhooks about writes: mutating ones one after the other, validating ones all at once.
+
+Configurations are read from the store when they change. A server without any webhook never waits.
+"""
+
+import asyncio
+import random
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.field import quote
+from quarterdeck.server.admission import match_conditions
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.match_conditions import ConditionFailed
+from quarterdeck.server.admission.webhooks import review
+from quarterdeck.server.admission.webhooks.caller import CallFailed, WebhookCaller
+from quarterdeck.server.admission.webhooks.matching import (
+    find_match,
+    get_labels,
+    is_exempt,
+    matches_labels,
+)
+from quarterdeck.server.admission.webhooks.patch import apply_patch
+from quarterdeck.server.admission.webhooks.registration import (
+    FailurePolicy,
+    Webhook,
+    parse_webhooks,
+)
+from quarterdeck.server.admission.webhooks.review import InvalidAnswer, Verdict
+from quarterdeck.server.registry.registry import Registry
+from quarterdeck.server.registry.resource import Resource
+from quarterdeck.storage import Store, StoreEvent, StoreKey
+from quarterdeck.wire.status import InternalError, NotFound
+
+_GROUP = "admissionregistration.k8s.io"
+MUTATING = f"mutatingwebhookconfigurations.{_GROUP}"
+VALIDATING = f"validatingwebhookconfigurations.{_GROUP}"
+
+AuthorizerOf = Callable[[AdmissionAttributes], object]
+"""Makes the value of `authorizer` in match conditions: who asks, and who decides."""
+
+
+class WebhookDispatcher:
+    """What both kinds of webhooks share: which there are, and how one is asked."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        caller: WebhookCaller,
+        *,
+        rng: random.Random,
+        authorizer_of: AuthorizerOf,
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._caller = caller
+        self._random = rng
+        self._authorizer_of = authorizer_of
+        self._by_configuration: dict[str, tuple[Webhook, ...]] = {}
+        self.webhooks: tuple[Webhook, ...] = ()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is anybody to ask."""
+        return bool(self.webhooks)
+
+    def start(self, resource: str) -> None:
+        """Read the configurations of one kind, and follow their changes from now on."""
+        for entry in self._store.snapshot().range(resource):
+            self._put(entry.key, entry.value)
+        self._sort()
+        self._store.subscribe(lambda events: self._follow(resource, events))
+
+    async def ask(self, webhook: Webhook, attributes: AdmissionAttributes) -> Verdict | None:
+        """Ask one webhook; None if the write does not concern it or its failure is ignored.
+
+        Raises:
+            ApiError: if it cannot be asked and its failure is not ignored, or if it refuses.
+        """
+        seen_as = self._match(webhook, attributes)
+        if seen_as is None:
+            return None
+        uid = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        question = review.build_question(webhook, attributes, seen_as, uid=uid)
+        try:
+            try:
+                body = await self._caller.call(
+                    webhook.client, question, timeout_s=webhook.timeout_s
+                )
+            except CallFailed as error:
+                raise InvalidAnswer(f"failed to call webhook: {error}") from error
+            verdict = review.parse_answer(
+                body,
+                uid=uid,
+                version=review.choose_version(webhook),
+                is_mutating=webhook.is_mutating,
+            )
+        except InvalidAnswer as error:
+            if webhook.failure_policy is FailurePolicy.IGNORE:
+                return None
+            text = f"failed calling webhook {quote(webhook.name)}: {error}"
+            raise InternalError.of(text) from error
+        _warn(attributes, verdict.warnings)
+        if not verdict.is_allowed:
+            raise review.build_refusal(webhook.name, verdict.status)
+        return verdict
+
+    def find_seen_as(self, webhook: Webhook, attributes: AdmissionAttributes) -> Resource | None:
+        """The resource as which a webhook sees a write, by its rules alone."""
+        return find_match(
+            webhook.rules,
+            attributes,
+            self._equivalents(attributes.resource),
+            is_exact=webhook.is_exact,
+        )
+
+    def _match(self, webhook: Webhook, attributes: AdmissionAttributes) -> Resource | None:
+        if is_exempt(attributes.resource.gvr):
+            return None
+        if not matches_labels(webhook.object_selector, attributes):
+            return None
+        if not self._matches_namespace(webhook, attributes):
+            return None
+        seen_as = self.find_seen_as(webhook, attributes)
+        if seen_as is None or not self._meets_conditions(webhook, attributes, seen_as):
+            return None
+        return seen_as
+
+    def _meets_conditions(
+        self, webhook: Webhook, attributes: AdmissionAttributes, seen_as: Resource
+    ) -> bool:
+        if not webhook.conditions:
+            return True
+        request = review.build_question(webhook, attributes, seen_as, uid="")["request"]
+        variables = match_conditions.build_variables(
+            attributes, self._authorizer_of(attributes), request
+        )
+        expressions = [each.expression for each in webhook.conditions]
+        try:
+            return match_conditions.match_conditions(expressions, variables)
+        except ConditionFailed as error:
+            if webhook.failure_policy is FailurePolicy.IGNORE:
+                return False
+            raise build_refusal(attributes, str(error)) from error
+
+    def _matches_namespace(self, webhook: Webhook, attributes: AdmissionAttributes) -> bool:
+        selector = webhook.namespace_selector
+        if not selector:
+            return True
+        if attributes.resource.gvr.group_resource == "namespaces" and not attributes.subresource:
+            value = attributes.value or attributes.old or {}
+            return selector.matches(get_labels(value))
+        if not attributes.namespace:
+            return True
+        entry = self._store.get_pending(StoreKey("namespaces", "", attributes.namespace))
+        if entry is None:
+            raise NotFound.of("namespaces", attributes.namespace)
+        return selector.matches(get_labels(kit_json.decode(entry.value)))
+
+    def _equivalents(self, resource: Resource) -> list[Resource]:
+        """Other resources that serve the same objects."""
+        return [
+            each
+            for each in self._registry
+            if each is not resource and each.stored_name == resource.stored_name
+        ]
+
+    def _follow(self, resource: str, events: Sequence[StoreEvent]) -> None:
+        changed = [event for event in events if event.key.resource == resource]
+        for event in changed:
+            if event.after is None:
+                self._by_configuration.pop(event.key.name, None)
+            else:
+                self._put(event.key, event.after.value)
+        if changed:
+            self._sort()
+
+    def _put(self, key: StoreKey, value: bytes) -> None:
+        is_mutating = key.resource == MUTATING
+        webhooks = parse_webhooks(kit_json.decode(value), is_mutating=is_mutating)
+        self._by_configuration[key.name] = tuple(webhooks)
+
+    def _sort(self) -> None:
+        """Configurations are asked in the order of their names."""
+        names = sorted(self._by_configuration)
+        self.webhooks = tuple(each for name in names for each in self._by_configuration[name])
+
+
+class MutatingWebhooks:
+    """Asks in order; each may change the object, and some are asked again when a later one did."""
+
+    def __init__(self, dispatcher: WebhookDispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is anybody to ask."""
+        return self._dispatcher.is_active
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """Let everybody change the object; once more those who asked to see later changes."""
+        again = await self._ask_all(self._dispatcher.webhooks, attributes)
+        if again:
+            await self._ask_all(again, attributes)
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """Nothing to say about the final object."""
+
+    async def _ask_all(
+        self, webhooks: Iterable[Webhook], attributes: AdmissionAttributes
+    ) -> list[Webhook]:
+        """Those that were asked before a later one changed the object, and want to see that."""
+        asked: list[Webhook] = []
+        stale: list[Webhook] = []
+        for webhook in webhooks:
+            verdict = await self._dispatcher.ask(webhook, attributes)
+            if verdict is None:
+                continue
+            if verdict.patch and self._apply(webhook, attributes, verdict.patch):
+                stale = [each for each in asked if each.is_reinvoked]
+            asked.append(webhook)
+        return stale
+
+    def _apply(self, webhook: Webhook, attributes: AdmissionAttributes, patch: bytes) -> bool:
+        """Change the object; whether anything did change."""
+        seen_as = self._dispatcher.find_seen_as(webhook, attributes)
+        assert seen_as is not None  # it was asked
+        before = attributes.value
+        attributes.value = apply_patch(attributes, patch, seen_as)
+        return attributes.value != before
+
+
+class ValidatingWebhooks:
+    """Asks everybody at once; the first refusal, in their order, is the answer."""
+
+    def __init__(self, dispatcher: WebhookDispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is anybody to ask."""
+        return self._dispatcher.is_active
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """Nothing to change."""
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """Ask everybody about the final object."""
+        webhooks = self._dispatcher.webhooks
+        answers = await asyncio.gather(
+            *(self._dispatcher.ask(webhook, attributes) for webhook in webhooks),
+            return_exceptions=True,
+        )
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+
+
+def _warn(attributes: AdmissionAttributes, warnings: Iterable[str]) -> None:
+    for text in warnings:
+        if text not in attributes.warnings:
+            attributes.warnings.append(text)

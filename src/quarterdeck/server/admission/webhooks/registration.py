@@ -1,0 +1,124 @@
+"""What webhook configurations say, from their stored form. Pure."""
+
+import base64
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.wire.label_selector import Selector
+
+
+class FailurePolicy(enum.Enum):
+    """What happens when a webhook cannot be asked, or answers nonsense."""
+
+    FAIL = "Fail"
+    IGNORE = "Ignore"
+
+
+class Service(msgspec.Struct, frozen=True, kw_only=True):
+    """A webhook behind a Service of the cluster."""
+
+    namespace: str
+    name: str
+    path: str = ""
+    port: int = 443
+
+
+class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How to reach a webhook: one of URL and service."""
+
+    url: str = ""
+    service: Service | None = None
+    ca_bundle: bytes = b""
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """Which operations on which resources a webhook is about."""
+
+    operations: tuple[str, ...]
+    groups: tuple[str, ...]
+    versions: tuple[str, ...]
+    resources: tuple[str, ...]
+    scope: str = "*"
+
+
+class MatchCondition(msgspec.Struct, frozen=True):
+    """An expression that must be true for a webhook to be asked."""
+
+    name: str
+    expression: str
+
+
+class Webhook(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """One webhook of a configuration."""
+
+    configuration: str
+    name: str
+    is_mutating: bool
+    client: ClientConfig
+    rules: tuple[Rule, ...]
+    namespace_selector: Selector
+    object_selector: Selector
+    failure_policy: FailurePolicy
+    is_exact: bool
+    """Match only the versions that are named, no equivalent ones."""
+    has_side_effects: bool
+    """Whether it must not be asked about dry runs."""
+    timeout_s: int
+    review_versions: tuple[str, ...]
+    conditions: tuple[MatchCondition, ...] = ()
+    is_reinvoked: bool = False
+    """Whether it is asked again when a later webhook changed the object."""
+
+
+def parse_webhooks(value: Mapping[str, Any], *, is_mutating: bool) -> Iterator[Webhook]:
+    """The webhooks of a stored configuration, in its order."""
+    configuration = value["metadata"]["name"]
+    for entry in value.get("webhooks") or ():
+        yield Webhook(
+            configuration=configuration,
+            name=entry["name"],
+            is_mutating=is_mutating,
+            client=_parse_client(entry.get("clientConfig") or {}),
+            rules=tuple(_parse_rule(rule) for rule in entry.get("rules") or ()),
+            namespace_selector=Selector.from_label_selector(entry.get("namespaceSelector") or {}),
+            object_selector=Selector.from_label_selector(entry.get("objectSelector") or {}),
+            failure_policy=FailurePolicy(entry.get("failurePolicy") or "Fail"),
+            is_exact=entry.get("matchPolicy") == "Exact",
+            has_side_effects=entry.get("sideEffects") not in ("None", "NoneOnDryRun"),
+            timeout_s=entry.get("timeoutSeconds") or 10,
+            review_versions=tuple(entry.get("admissionReviewVersions") or ()),
+            conditions=tuple(
+                MatchCondition(each["name"], each["expression"])
+                for each in entry.get("matchConditions") or ()
+            ),
+            is_reinvoked=entry.get("reinvocationPolicy") == "IfNeeded",
+        )
+
+
+def _parse_rule(rule: Mapping[str, Any]) -> Rule:
+    return Rule(
+        operations=tuple(rule.get("operations") or ()),
+        groups=tuple(rule.get("apiGroups") or ()),
+        versions=tuple(rule.get("apiVersions") or ()),
+        resources=tuple(rule.get("resources") or ()),
+        scope=rule.get("scope") or "*",
+    )
+
+
+def _parse_client(client: Mapping[str, Any]) -> ClientConfig:
+    service = client.get("service")
+    return ClientConfig(
+        url=client.get("url") or "",
+        service=None
+        if service is None
+        else Service(
+            namespace=service.get("namespace") or "",
+            name=service.get("name") or "",
+            path=service.get("path") or "",
+            port=service.get("port") or 443,
+        ),
+        ca_bundle=base64.b64decode(client.get("caBundle") or ""),
+    )

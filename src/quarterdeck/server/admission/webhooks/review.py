@@ -1,0 +1,185 @@
+"""The question to a webhook and its answer: AdmissionReview. Pure."""
+
+import base64
+import binascii
+import copy
+from typing import Any
+
+import msgspec
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.field import quote
+from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.admission.webhooks.registration import Webhook
+from quarterdeck.server.registry.resource import Object, Resource
+from quarterdeck.wire.status import ApiError
+
+GROUP = "admission.k8s.io"
+_OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "delete": "DeleteOptions"}
+_LOWEST_REFUSAL = 400
+
+
+class InvalidAnswer(Exception):
+    """Raised when a webhook answered something that is not a valid AdmissionReview."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What a webhook decided."""
+
+    is_allowed: bool
+    status: dict[str, Any] = {}
+    patch: bytes = b""
+    warnings: tuple[str, ...] = ()
+    audit_annotations: dict[str, str] = {}
+
+
+def build_question(
+    webhook: Webhook, attributes: AdmissionAttributes, seen_as: Resource, *, uid: str
+) -> Object:
+    """The AdmissionReview about a write, with the object as the webhook wants to see it."""
+    asked = attributes.resource
+    request: Object = {
+        "uid": uid,
+        "kind": _describe_kind(seen_as, attributes),
+        "resource": _describe_resource(seen_as),
+        "requestKind": _describe_kind(asked, attributes),
+        "requestResource": _describe_resource(asked),
+        "operation": attributes.verb.upper(),
+        "userInfo": attributes.user.to_info(),
+        "object": convert(attributes.value, source=asked, target=seen_as),
+        "oldObject": convert(attributes.old, source=asked, target=seen_as),
+        "dryRun": attributes.is_dry_run,
+        "options": _describe_options(attributes),
+    }
+    if attributes.subresource:
+        request["subResource"] = attributes.subresource
+        request["requestSubResource"] = attributes.subresource
+    if attributes.name:
+        request["name"] = attributes.name
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    return {
+        "kind": "AdmissionReview",
+        "apiVersion": f"{GROUP}/{choose_version(webhook)}",
+        "request": request,
+    }
+
+
+def choose_version(webhook: Webhook) -> str:
+    """The first version of the review that the webhook and the server both know."""
+    return next(each for each in webhook.review_versions if each in ("v1", "v1beta1"))
+
+
+def convert(value: Object | None, *, source: Resource, target: Resource) -> Object | None:
+    """An object of one resource in the version of another one that serves the same objects."""
+    if value is None or source is target:
+        return value
+    return target.strategy.to_served(source.strategy.to_stored(copy.deepcopy(value)))
+
+
+def parse_answer(body: bytes, *, uid: str, version: str, is_mutating: bool) -> Verdict:
+    """What a webhook decided.
+
+    Raises:
+        InvalidAnswer: in Kubernetes' words.
+    """
+    document = _decode(body)
+    api_version, kind = document.get("apiVersion") or "", document.get("kind") or ""
+    if kind != "AdmissionReview":
+        raise InvalidAnswer(
+            f"failed to call webhook: no kind {quote(kind)} is registered for version"
+            f' {quote(api_version)} in scheme "pkg/util/webhook/client.go:71"'
+        )
+    if api_version != f"{GROUP}/{version}":
+        found = api_version.rpartition("/")[2]
+        raise InvalidAnswer(
+            f"failed to call webhook: converting ({found}.AdmissionReview) to"
+            f" ({version}.AdmissionReview): unknown conversion"
+        )
+    response = document.get("response")
+    if not isinstance(response, dict):
+        raise _invalid("webhook response was absent")
+    if response.get("uid") != uid:
+        raise _invalid(f'expected response.uid="{uid}", got {quote(response.get("uid") or "")}')
+    patch = _parse_patch(response, is_mutating=is_mutating)
+    return Verdict(
+        is_allowed=response.get("allowed") is True,
+        status=response.get("status") or {},
+        patch=patch,
+        warnings=tuple(response.get("warnings") or ()),
+        audit_annotations=response.get("auditAnnotations") or {},
+    )
+
+
+def build_refusal(name: str, status: dict[str, Any]) -> ApiError:
+    """The error for a write that a webhook refused, with its status where that makes sense."""
+    message, reason = status.get("message") or "", status.get("reason") or ""
+    said = f"admission webhook {quote(name)} denied the request"
+    text = f"{said}: {message or reason}" if message or reason else f"{said} without explanation"
+    code = status.get("code") or 0
+    return ApiError(
+        text, code=code if code >= _LOWEST_REFUSAL else _LOWEST_REFUSAL, unknown_reason=reason
+    )
+
+
+def _decode(body: bytes) -> Object:
+    try:
+        document = kit_json.decode(body)
+    except ValueError as error:
+        raise InvalidAnswer(
+            f"failed to call webhook: couldn't get version/kind; json parse error: {error}"
+        ) from error
+    if not isinstance(document, dict):
+        raise InvalidAnswer(
+            "failed to call webhook: couldn't get version/kind; json parse error: json: cannot"
+            f" unmarshal {_describe_type(document)} into Go value of type struct"
+            ' { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
+            ' "json:\\"kind,omitempty\\"" }'
+        )
+    return document
+
+
+def _describe_type(value: object) -> str:
+    names: dict[type, str] = {str: "string", bool: "bool", list: "array"}
+    return names.get(type(value), "number")
+
+
+def _parse_patch(response: Object, *, is_mutating: bool) -> bytes:
+    patch, kind = response.get("patch"), response.get("patchType")
+    if not is_mutating and patch:
+        raise _invalid("validating webhook may not return response.patch")
+    if patch and not kind:
+        raise _invalid("webhook returned response.patch but not response.patchType")
+    if not patch:
+        return b""
+    if kind != "JSONPatch":
+        raise InvalidAnswer(f"unsupported patch type {quote(str(kind))}")
+    try:
+        return base64.b64decode(patch, validate=True)
+    except binascii.Error as error:
+        raise _invalid(f"response.patch is not base64: {error}") from error
+
+
+def _invalid(text: str) -> InvalidAnswer:
+    return InvalidAnswer(f"received invalid webhook response: {text}")
+
+
+def _describe_kind(resource: Resource, attributes: AdmissionAttributes) -> Object:
+    gvk = resource.gvk
+    if attributes.subresource == "scale" and attributes.value is not None:
+        group, _, version = str(attributes.value.get("apiVersion")).rpartition("/")
+        return {"group": group, "version": version, "kind": "Scale"}
+    return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
+
+
+def _describe_resource(resource: Resource) -> Object:
+    gvr = resource.gvr
+    return {"group": gvr.group, "version": gvr.version, "resource": gvr.resource}
+
+
+def _describe_options(attributes: AdmissionAttributes) -> Object:
+    return {
+        "kind": _OPTIONS.get(attributes.verb, "CreateOptions"),
+        "apiVersion": "meta.k8s.io/v1",
+        **attributes.options,
+    }
