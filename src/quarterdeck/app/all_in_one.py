@@ -20,7 +20,7 @@ from quarterdeck.app.bind_address import metrics_page, parse_bind
 from quarterdeck.app.console import Console, Started, find_program
 from quarterdeck.app.embedded import Embedded, Plan, check_port
 from quarterdeck.app.host import Endpoint, Host
-from quarterdeck.app.parts import Part, choose, kinds_of
+from quarterdeck.app.parts import Part, choose, list_kinds
 from quarterdeck.app.resolution import list_fields
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
@@ -69,7 +69,7 @@ async def up(
         with stop.starting():
             server = await _start_server(settings, stack, clock)
             client = await stack.enter_async_context(_client(server, clock))
-            await definitions.install(client.raw, kinds_of(chosen))
+            await definitions.install(client.raw, list_kinds(chosen))
             manager = Manager(
                 client,
                 health=health,
@@ -192,7 +192,7 @@ async def _print_activity(
     clock: Clock,
 ) -> None:
     """Print what happens from now on."""
-    kinds = {kind.KIND.gvr.group_resource: kind.KIND.kind for kind in kinds_of(parts)}
+    kinds = {kind.KIND.gvr.group_resource: kind.KIND.kind for kind in list_kinds(parts)}
     printer = ActivityPrinter(kinds=kinds, clock=clock, print_line=console.print_line)
     tasks = await stack.enter_async_context(Supervisor("activity"))
     tasks.spawn(printer.run(), name="activity-printer")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quarterdeck import apis
-from quarterdeck.app.parts import PARTS, Part, kinds_of
+from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.meta import crd
 from quarterdeck.runtime.controller import rbac
@@ -45,7 +45,7 @@ HERE = Place()
 
 def everything(place: Place = HERE, parts: Sequence[Part] = PARTS) -> list[Document]:
     """Namespace, definitions, permissions, manager, policies, in the order to apply them."""
-    kinds = list(apis.own_scheme().kinds() if parts == PARTS else kinds_of(parts))
+    kinds = list(apis.own_scheme().kinds() if parts == PARTS else list_kinds(parts))
     return [
         namespace(place),
         *crd.build_manifests(kinds),

@@ -122,7 +122,7 @@ def choose(names: Sequence[str]) -> tuple[Part, ...]:
     return tuple(part for part in PARTS if not names or part.name in names)
 
 
-def kinds_of(parts: Sequence[Part]) -> "Iterator[type[Object]]":
+def list_kinds(parts: Sequence[Part]) -> "Iterator[type[Object]]":
     """Every kind that these operators need."""
     for part in parts:
         yield from part.kinds()

@@ -10,7 +10,7 @@ from quarterdeck.app.embedded import check_port
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.host import Host
 from quarterdeck.app.live_settings import watch_settings
-from quarterdeck.app.parts import Part, choose, kinds_of
+from quarterdeck.app.parts import Part, choose, list_kinds
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client
@@ -51,7 +51,7 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
         all_interfaces=inside,
     )
     page = metrics_page(metrics, settings)
-    namespaces = namespaces_of(settings)
+    namespaces = parse_namespaces(settings)
     _check_ports(settings, health, metrics)
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
@@ -86,7 +86,7 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
         log.info("stopping")
 
 
-def namespaces_of(settings: Settings) -> tuple[str, ...]:
+def parse_namespaces(settings: Settings) -> tuple[str, ...]:
     """The namespaces to watch; none means all.
 
     Raises:
@@ -121,7 +121,7 @@ async def _check_cluster(client: Client, parts: Sequence[Part], log: Logger) -> 
             f"the API server {server} refused the request: {error.message}; check the credentials"
         ) from error
     log.info("connected", server=server, version=version)
-    for kind in kinds_of(parts):
+    for kind in list_kinds(parts):
         try:
             await client.raw.resource(kind.gvk())
         except NotFound:

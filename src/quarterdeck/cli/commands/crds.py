@@ -6,11 +6,11 @@ from quarterdeck.cli.flags import Form, Operators, Output, split_names
 
 def crds(operators: Operators = "", output: Output = Form.YAML) -> None:
     """Print CustomResourceDefinitions: `quarterdeck crds | kubectl apply -f -`."""
-    from quarterdeck.app.parts import choose, kinds_of
+    from quarterdeck.app.parts import choose, list_kinds
     from quarterdeck.cli.output import documents
     from quarterdeck.meta import crd
 
-    found = crd.build_manifests(kinds_of(choose(split_names(operators))))
+    found = crd.build_manifests(list_kinds(choose(split_names(operators))))
     if output in (Form.NAME, Form.TABLE):
         print("\n".join(each["metadata"]["name"] for each in found))
     else:

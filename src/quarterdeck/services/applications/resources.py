@@ -153,5 +153,5 @@ async def _body(request: Request) -> dict[str, Any] | Response:
     if not isinstance(body, dict):
         return errors.invalid_json(f"it is a {type(body).__name__}")
     if duplicates := json.find_duplicate_keys(data):
-        raise BadRequest(f"the body has a member twice: {', '.join(duplicates[:5])}")
+        raise BadRequest(f"duplicate members in the body: {', '.join(duplicates[:5])}")
     return body

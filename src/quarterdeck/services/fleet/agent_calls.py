@@ -39,7 +39,9 @@ class AgentCalls:
     async def register(self, request: Message) -> Message:
         """`RegisterCollector`: an agent says who it is."""
         current = self._collectors.find(text(request, "id"))
-        await self._reports.write(rules.registered(current, {"name": "", **request}, self._now()))
+        await self._reports.write(
+            rules.register_collector(current, {"name": "", **request}, self._now())
+        )
         return {}
 
     async def unregister(self, request: Message) -> Message:
@@ -52,21 +54,21 @@ class AgentCalls:
 
     async def get_config(self, request: Message) -> Message:
         """`GetConfig`: what the agent is to run, unless it does so already."""
-        collector = await self._seen(request)
-        merged = self._configs.of(collector)
+        collector = await self._record_poll(request)
+        merged = self._configs.get_merged(collector)
         if collector.served_hash != merged.hash:
             self._reports.note(msgspec.structs.replace(collector, served_hash=merged.hash))
         if request.get("hash") == merged.hash:
             return {"hash": merged.hash, "notModified": True}
         return {"content": merged.content, "hash": merged.hash}
 
-    async def _seen(self, request: Message) -> Collector:
+    async def _record_poll(self, request: Message) -> Collector:
         """The collector that polls; one we do not know registers itself by it."""
         current = self._collectors.find(text(request, "id"))
         if current is None:
-            collector = rules.registered(None, request, self._now())
+            collector = rules.register_collector(None, request, self._now())
             await self._reports.write(collector)
         else:
-            collector = rules.polled(current, request, self._now())
+            collector = rules.record_poll(current, request, self._now())
             self._reports.note(collector)
         return collector

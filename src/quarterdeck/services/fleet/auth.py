@@ -44,7 +44,9 @@ class Tokens:
             None,
         )
         if scopes is None:
-            raise FleetError(Code.UNAUTHENTICATED, "a valid token is needed: basic or bearer")
+            raise FleetError(
+                Code.UNAUTHENTICATED, "a valid token is required, as basic or bearer authentication"
+            )
         if scope not in scopes and not (scope is Scope.READ and Scope.WRITE in scopes):
             raise FleetError(
                 Code.PERMISSION_DENIED, f"the token lacks the scope fleet-management:{scope.value}"

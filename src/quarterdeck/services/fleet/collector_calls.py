@@ -59,19 +59,19 @@ class CollectorCalls:
         identity = str(message.get("id") or "")
         if self._collectors.find(identity) is not None:
             raise FleetError(Code.ALREADY_EXISTS, f"collector {identity!r} already exists")
-        return await self._put(rules.changed(None, message, self._now()))
+        return await self._put(rules.update_collector(None, message, self._now()))
 
     async def _update_collector(self, request: Message) -> Message:
         message = request.get("collector") or {}
         current = self._collectors.get(str(message.get("id") or ""))
-        return await self._put(rules.changed(current, message, self._now()))
+        return await self._put(rules.update_collector(current, message, self._now()))
 
     async def _bulk_update_collectors(self, request: Message) -> Message:
         """All or none: the operations are tried on every collector before one is stored."""
         now = self._now()
         operations = request.get("ops") or ()
         planned = [
-            rules.operated(self._collectors.get(identity), operations, now)
+            rules.apply_operations(self._collectors.get(identity), operations, now)
             for identity in identities(request)
         ]
         for collector in planned:

@@ -68,7 +68,9 @@ class Collectors:
         }
 
 
-def registered(current: Collector | None, message: Mapping[str, Any], now: str) -> Collector:
+def register_collector(
+    current: Collector | None, message: Mapping[str, Any], now: str
+) -> Collector:
     """A collector after it registered, or polled without having done so."""
     identity = str(message.get("id") or "")
     if not identity:
@@ -85,7 +87,7 @@ def registered(current: Collector | None, message: Mapping[str, Any], now: str) 
     )
 
 
-def polled(current: Collector, message: Mapping[str, Any], now: str) -> Collector:
+def record_poll(current: Collector, message: Mapping[str, Any], now: str) -> Collector:
     """A collector after it asked for its configuration, with what it told of itself."""
     changes: dict[str, Any] = {"last_seen": now}
     local = message.get("localAttributes") or message.get("attributes")
@@ -99,7 +101,7 @@ def polled(current: Collector, message: Mapping[str, Any], now: str) -> Collecto
     return msgspec.structs.replace(current, **changes)
 
 
-def changed(current: Collector | None, message: Mapping[str, Any], now: str) -> Collector:
+def update_collector(current: Collector | None, message: Mapping[str, Any], now: str) -> Collector:
     """A collector after somebody set its name, attributes or switch."""
     identity = str(message.get("id") or "")
     if not identity:
@@ -130,7 +132,9 @@ def check_remote(attributes: Mapping[str, str]) -> dict[str, str]:
     return dict(attributes)
 
 
-def operated(collector: Collector, operations: Sequence[Mapping[str, Any]], now: str) -> Collector:
+def apply_operations(
+    collector: Collector, operations: Sequence[Mapping[str, Any]], now: str
+) -> Collector:
     """A collector after the operations of a bulk update, in their order."""
     attributes = dict(collector.remote_attributes)
     for operation in operations:
@@ -146,18 +150,18 @@ def _operate(attributes: dict[str, str], operation: Mapping[str, Any]) -> None:
     value = operation.get("value")
     match operation.get("op"):
         case "ADD":
-            attributes[key] = _required(value, "value")
+            attributes[key] = _require_text(value, "value")
         case "REMOVE":
             if value is None or attributes.get(key) == value:
                 attributes.pop(key, None)
         case "REPLACE":
             old = operation.get("oldValue")
             if old is None or attributes.get(key) == old:
-                attributes[key] = _required(value, "value")
+                attributes[key] = _require_text(value, "value")
         case "MOVE" | "COPY" as op:
-            source = _key(_required(operation.get("from"), "from"))
+            source = _key(_require_text(operation.get("from"), "from"))
             if source not in attributes:
-                raise invalid(f"ops: there is no attribute {source!r}")
+                raise invalid(f"ops: attribute {source!r} not found")
             attributes[key] = attributes[source]
             if op == "MOVE" and source != key:
                 del attributes[source]
@@ -165,7 +169,7 @@ def _operate(attributes: dict[str, str], operation: Mapping[str, Any]) -> None:
             raise invalid(f"ops: {other!r} is not an operation")
 
 
-def _required(value: Any, name: str) -> str:
+def _require_text(value: Any, name: str) -> str:
     if value is None:
         raise invalid(f"ops: {name} is missing")
     return str(value)

@@ -30,7 +30,7 @@ class Configs:
         self._shared: dict[tuple[tuple[str, int], ...], Merged] = {}
         self._reads: dict[tuple[str, int], bool] = {}
 
-    def of(self, collector: Collector) -> Merged:
+    def get_merged(self, collector: Collector) -> Merged:
         """What a collector should run now."""
         kept = self._kept.get(collector.id)
         generation = self._pipelines.generation
@@ -48,7 +48,7 @@ class Configs:
         """A collector is gone."""
         self._kept.pop(identity, None)
 
-    def matched(self, collector: Collector) -> list[Pipeline]:
+    def list_matching(self, collector: Collector) -> list[Pipeline]:
         """The pipelines a collector gets."""
         if not collector.enabled:
             return []
@@ -56,7 +56,7 @@ class Configs:
         return self._pipelines.index.match(collector.effective_attributes(), config_type)
 
     def _compute(self, collector: Collector) -> Merged:
-        matched = self.matched(collector)
+        matched = self.list_matching(collector)
         key = tuple((each.id, each.revision) for each in matched)
         if any(self._reads_attributes(each) for each in matched):
             return _merge(matched, collector)

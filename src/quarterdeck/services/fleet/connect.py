@@ -131,7 +131,7 @@ def _inflate(data: bytes, compression: str) -> bytes:
     if compression in ("", "identity") or not data:
         return data
     if compression != "gzip":
-        raise FleetError(Code.UNIMPLEMENTED, f"compression {compression!r} is not known; use gzip")
+        raise FleetError(Code.UNIMPLEMENTED, f"unsupported compression {compression!r}; use gzip")
     machine = zlib.decompressobj(wbits=31)
     try:
         found = machine.decompress(data, MAX_BODY)

@@ -45,7 +45,7 @@ class PipelineCalls:
 
     async def _get_pipeline_id(self, request: Message) -> Message:
         name = text(request, "name")
-        found = self._pipelines.named(name)
+        found = self._pipelines.find_by_name(name)
         if found is None:
             raise not_found("pipeline", name)
         return {"id": found.id}
@@ -114,7 +114,7 @@ class PipelineCalls:
         names = [each.name for each in planned]
         if len(set(names)) != len(names):
             raise invalid("pipelines: a name stands twice")
-        planned = _numbered(planned, {each.id for each in self._pipelines.all()})
+        planned = _assign_ids(planned, {each.id for each in self._pipelines.all()})
         gone = [
             each.id
             for each in self._pipelines.all()
@@ -171,7 +171,7 @@ def _is_listed(pipeline: Pipeline, request: Message) -> bool:
     return not attributes or match_all(pipeline.parsed(), attributes)
 
 
-def _numbered(planned: list[Pipeline], taken: set[str]) -> list[Pipeline]:
+def _assign_ids(planned: list[Pipeline], taken: set[str]) -> list[Pipeline]:
     """Give each new pipeline of one batch an id of its own."""
     new = [each for each in planned if each.id not in taken]
     ids = {each.name: str(int(each.id) + offset) for offset, each in enumerate(new)}

@@ -46,7 +46,7 @@ class Pipelines:
             raise not_found("pipeline", identity)
         return self._by_id[identity]
 
-    def named(self, name: str) -> Pipeline | None:
+    def find_by_name(self, name: str) -> Pipeline | None:
         """The pipeline of a name."""
         identity = self._by_name.get(name)
         return self._by_id[identity] if identity is not None else None
@@ -64,8 +64,8 @@ class Pipelines:
 
     def plan_create(self, message: Mapping[str, Any], now: str) -> Pipeline:
         """The pipeline a create would store. Raises `already_exists` for a taken name."""
-        wanted = _checked(message)
-        if self.named(wanted.name) is not None:
+        wanted = _validate(message)
+        if self.find_by_name(wanted.name) is not None:
             raise FleetError(Code.ALREADY_EXISTS, f"pipeline {wanted.name!r} already exists")
         return msgspec.structs.replace(
             wanted, id=str(self._next_id), created_at=now, updated_at=now
@@ -74,8 +74,8 @@ class Pipelines:
     def plan_update(self, message: Mapping[str, Any], now: str) -> Pipeline:
         """The pipeline an update would store: everything the message leaves out is cleared."""
         current = self.get(str(message.get("id") or ""))
-        wanted = _checked(message)
-        taken = self.named(wanted.name)
+        wanted = _validate(message)
+        taken = self.find_by_name(wanted.name)
         if taken is not None and taken.id != current.id:
             raise FleetError(Code.ALREADY_EXISTS, f"pipeline {wanted.name!r} already exists")
         return _successor(current, wanted, now)
@@ -84,10 +84,10 @@ class Pipelines:
         """The pipeline an upsert would store: keyed by name."""
         if message.get("id"):
             raise invalid("an upsert is keyed by name; leave out id")
-        current = self.named(str(message.get("name") or ""))
+        current = self.find_by_name(str(message.get("name") or ""))
         if current is None:
             return self.plan_create(message, now)
-        return _successor(current, _checked(message), now)
+        return _successor(current, _validate(message), now)
 
     def store(self, pipeline: Pipeline, now: str) -> Revision | None:
         """Make a planned pipeline the current one; None if nothing changes."""
@@ -143,7 +143,7 @@ def _successor(current: Pipeline, wanted: Pipeline, now: str) -> Pipeline:
     return msgspec.structs.replace(kept, updated_at=now, revision=current.revision + 1)
 
 
-def _checked(message: Mapping[str, Any]) -> Pipeline:
+def _validate(message: Mapping[str, Any]) -> Pipeline:
     """A pipeline from a message. Raises `invalid_argument` naming the field."""
     name = str(message.get("name") or "")
     if not name or len(name) > MAX_NAME:

@@ -62,12 +62,12 @@ async def _change_something(at: Any, rng: random.Random) -> None:
                 await at.delete(name)
             case "edit":
                 if at.fleet.names:
-                    found = at.fleet.server.pipelines.named(rng.choice(at.fleet.names))
+                    found = at.fleet.server.pipelines.find_by_name(rng.choice(at.fleet.names))
                     changes = {"metadata": found.metadata, "source": found.source}
                     at.fleet.put(found.name, matchers=["x=y"], **changes)
             case _:
                 if at.fleet.names and rng.random() < 0.2:
-                    found = at.fleet.server.pipelines.named(rng.choice(at.fleet.names))
+                    found = at.fleet.server.pipelines.find_by_name(rng.choice(at.fleet.names))
                     at.fleet.server.pipelines.remove(found.id, "2026-01-01T00:00:00Z")
     except ApiError:
         pass  # it is there already, or not there: another thing to try next time
@@ -112,7 +112,7 @@ async def _agree(at: Any) -> bool:
         owners[pipeline.spec.name] = pipeline
     assert sorted([*owners, *held]) == at.fleet.names
     for name, pipeline in owners.items():
-        remote = at.fleet.server.pipelines.named(name)
+        remote = at.fleet.server.pipelines.find_by_name(name)
         assert remote.id == pipeline.status.id
         assert remote.matchers == pipeline.spec.matchers
     return True

@@ -39,12 +39,12 @@ async def test_contents_of_a_config_map_are_followed(world: Any) -> None:
             "conf", {"data": {"a.alloy": OTHER}}, namespace="default"
         )
         await at.ready("Synced")
-        assert at.fleet.server.pipelines.named("web").contents == OTHER
+        assert at.fleet.server.pipelines.find_by_name("web").contents == OTHER
         changed = OTHER.replace("y", "z")
         await at.client.resource(CONFIG_MAPS).patch(
             "conf", {"data": {"a.alloy": changed}}, namespace="default"
         )
-        await at.until(lambda: at.fleet.server.pipelines.named("web").contents == changed)
+        await at.until(lambda: at.fleet.server.pipelines.find_by_name("web").contents == changed)
 
 
 async def _says(at: Any, text: str) -> bool:
@@ -93,7 +93,7 @@ async def test_a_dry_run_changes_nothing_and_shows_the_difference(world: Any) ->
         )
         pipeline = await at.ready("DryRun")
         assert "+loki.write" in pipeline.status.preview
-        assert at.fleet.server.pipelines.named("web").contents != OTHER
+        assert at.fleet.server.pipelines.find_by_name("web").contents != OTHER
         before = at.fleet.count()
         await at.patch({"metadata": {"labels": {"touched": "yes"}}})
         await at.settle()
@@ -107,10 +107,10 @@ async def test_a_paused_pipeline_is_not_sent_but_can_be_deleted(world: Any) -> N
         await at.patch({"spec": {"paused": True, "contents": OTHER}})
         pipeline = await at.ready("Suspended")
         assert at.condition(pipeline).status == "False"
-        assert at.fleet.server.pipelines.named("web").contents != OTHER
+        assert at.fleet.server.pipelines.find_by_name("web").contents != OTHER
         await at.patch({"spec": {"paused": False}})
         await at.ready("Synced")
-        assert at.fleet.server.pipelines.named("web").contents == OTHER
+        assert at.fleet.server.pipelines.find_by_name("web").contents == OTHER
         await at.patch({"spec": {"paused": True}})
         await at.ready("Suspended")
         await at.delete()
@@ -214,7 +214,7 @@ async def test_the_revision_is_told_after_a_sweep(world: Any) -> None:
         first = (await at.get()).status.revision_id
         assert first
         await at.patch({"spec": {"enabled": False}})
-        await at.until(lambda: not at.fleet.server.pipelines.named("web").enabled)
+        await at.until(lambda: not at.fleet.server.pipelines.find_by_name("web").enabled)
         await at.advance(70)
         assert int((await at.get()).status.revision_id) > int(first)
 

@@ -42,7 +42,7 @@ async def test_a_new_pipeline_costs_two_writes_and_one_call(world: Any) -> None:
         await at.create()
         pipeline = await at.ready("Synced")
         assert at.fleet.names == ["web"]
-        assert pipeline.status.id == at.fleet.server.pipelines.named("web").id
+        assert pipeline.status.id == at.fleet.server.pipelines.find_by_name("web").id
         assert pipeline.metadata.finalizers == (FINALIZER,)
         assert at.condition(pipeline, "Synced").status == "True"
         assert pipeline.status.created_at and pipeline.status.updated_at
@@ -288,7 +288,7 @@ async def test_a_lost_reply_makes_no_second_pipeline(world: Any) -> None:
         await at.create()
         pipeline = await at.ready("Synced")
         assert at.fleet.names == ["web"]
-        assert pipeline.status.id == at.fleet.server.pipelines.named("web").id
+        assert pipeline.status.id == at.fleet.server.pipelines.find_by_name("web").id
 
 
 async def test_of_two_objects_with_one_name_the_older_wins(world: Any) -> None:
@@ -325,7 +325,7 @@ async def test_a_rename_leaves_only_the_new_name(world: Any) -> None:
         await at.patch({"spec": {"name": "b"}})
         await at.until(lambda: at.fleet.names == ["b"])
         pipeline = await at.until(lambda: _named(at, "b"))
-        assert pipeline.status.id == at.fleet.server.pipelines.named("b").id
+        assert pipeline.status.id == at.fleet.server.pipelines.find_by_name("b").id
 
 
 async def _named(at: Any, name: str) -> Any:
@@ -374,7 +374,7 @@ async def test_a_change_on_the_server_is_corrected_within_an_interval(world: Any
         await at.advance(70)
         at.fleet.put("web", OTHER, matchers=["env=prod"])
         await at.advance(70)
-        assert at.fleet.server.pipelines.named("web").contents != OTHER
+        assert at.fleet.server.pipelines.find_by_name("web").contents != OTHER
         assert at.fleet.count("ListPipelines") <= 3
         assert "DriftCorrected" in await at.events()
 
@@ -387,7 +387,7 @@ async def test_a_change_on_the_server_is_only_reported_with_warn(world: Any) -> 
         at.fleet.put("web", OTHER, matchers=["env=prod"])
         await at.advance(70)
         pipeline = await at.get()
-        assert at.fleet.server.pipelines.named("web").contents == OTHER
+        assert at.fleet.server.pipelines.find_by_name("web").contents == OTHER
         assert at.condition(pipeline, "Drifted").status == "True"
         assert "contents" in at.condition(pipeline, "Drifted").message
         at.fleet.put("web", matchers=["env=prod"])
@@ -411,7 +411,7 @@ async def test_somebody_elses_pipeline_is_left_alone(world: Any) -> None:
         await at.create()
         pipeline = await at.ready("AdoptionRefused")
         assert "adoptionPolicy Never" in at.condition(pipeline).message
-        assert at.fleet.server.pipelines.named("web").contents == OTHER
+        assert at.fleet.server.pipelines.find_by_name("web").contents == OTHER
         await at.delete()
         await at.gone()
         assert at.fleet.names == ["web"]
@@ -435,7 +435,7 @@ async def test_adoption_follows_its_policy(
         at.fleet.put("web", OTHER, source=source)
         await at.create(adoptionPolicy=policy)
         await at.ready(expected)
-        is_ours = at.fleet.server.pipelines.named("web").contents != OTHER
+        is_ours = at.fleet.server.pipelines.find_by_name("web").contents != OTHER
         assert is_ours is (expected == "Synced")
 
 
@@ -458,7 +458,7 @@ async def test_a_server_that_reformats_is_no_drift(world: Any) -> None:
     async with world() as at, at.operator(interval_s=60.0):
         await at.create()
         await at.ready("Synced")
-        stored = at.fleet.server.pipelines.named("web")
+        stored = at.fleet.server.pipelines.find_by_name("web")
         at.fleet.put(
             "web",
             f"{stored.contents}\n",

@@ -195,7 +195,7 @@ async def test_a_missing_namespace_is_made() -> None:
         pytest.param(b"{bad", 400, "Invalid JSON", id="not JSON"),
         pytest.param(b"[]", 400, "Invalid JSON", id="not an object"),
         pytest.param(b"", 400, "Invalid JSON", id="empty"),
-        pytest.param(b'{"a":1,"a":2}', 400, "twice", id="a member twice"),
+        pytest.param(b'{"a":1,"a":2}', 400, "duplicate", id="a member twice"),
         pytest.param(application(replica=1), 400, 'unknown field "spec.replica"', id="a misprint"),
         pytest.param(application(replicas=-1), 400, "Validation failed", id="negative replicas"),
         pytest.param(application(replicas=101), 400, "Validation failed", id="too many replicas"),

@@ -52,7 +52,7 @@ def test_a_new_rate_keeps_no_more_than_its_burst() -> None:
 
 @pytest.mark.parametrize(("rate", "burst"), [(0.0, 1), (1.0, 0), (-1.0, 1)])
 def test_a_limiter_that_would_never_grant_is_refused(rate: float, burst: int) -> None:
-    with pytest.raises(ValueError, match="rate > 0"):
+    with pytest.raises(ValueError, match="invalid rate limit"):
         Bucket(rate, burst, now=0.0)
 
 

@@ -73,7 +73,7 @@ def test_operations_change_remote_attributes(
     operations: list[dict[str, Any]], expected: dict[str, str]
 ) -> None:
     before = Collector(id="e", remote_attributes={"a": "1"}, updated_at="before")
-    after = rules.operated(before, operations, NOW)
+    after = rules.apply_operations(before, operations, NOW)
     assert after.remote_attributes == expected
     assert (after is before) is (expected == {"a": "1"})
     assert before.remote_attributes == {"a": "1"}
@@ -86,7 +86,7 @@ def test_operations_change_remote_attributes(
         (operation("COPY", "/remote_attributes/b"), "ops: from is missing"),
         (
             operation("MOVE", "/remote_attributes/b", from_="/remote_attributes/z"),
-            "ops: there is no attribute 'z'",
+            "ops: attribute 'z' not found",
         ),
         (operation("ADD", "/name", value="x"), "ops: path '/name' must be /remote_attributes/KEY"),
         (operation("JUMP", "/remote_attributes/a"), "ops: 'JUMP' is not an operation"),
@@ -98,7 +98,7 @@ def test_operations_change_remote_attributes(
 )
 def test_a_bad_operation_is_named(bad: dict[str, Any], message: str) -> None:
     with pytest.raises(FleetError) as caught:
-        rules.operated(Collector(id="e", remote_attributes={"a": "1"}), [bad], NOW)
+        rules.apply_operations(Collector(id="e", remote_attributes={"a": "1"}), [bad], NOW)
     assert (caught.value.code, caught.value.message) == (Code.INVALID_ARGUMENT, message)
 
 
@@ -118,9 +118,13 @@ def test_attributes_have_limits(attributes: dict[str, str], message: str) -> Non
 
 
 def test_whoever_registers_again_keeps_what_was_set_for_it() -> None:
-    first = rules.registered(None, {"id": "e", "name": "", "localAttributes": {"a": "1"}}, NOW)
-    marked = rules.changed(first, {"id": "e", "remoteAttributes": {"b": "2"}, "name": "n"}, NOW)
-    again = rules.registered(marked, {"id": "e", "attributes": {"a": "3"}}, "later")
+    first = rules.register_collector(
+        None, {"id": "e", "name": "", "localAttributes": {"a": "1"}}, NOW
+    )
+    marked = rules.update_collector(
+        first, {"id": "e", "remoteAttributes": {"b": "2"}, "name": "n"}, NOW
+    )
+    again = rules.register_collector(marked, {"id": "e", "attributes": {"a": "3"}}, "later")
     assert (again.name, again.local_attributes, again.remote_attributes) == (
         "n",
         {"a": "3"},
@@ -129,7 +133,7 @@ def test_whoever_registers_again_keeps_what_was_set_for_it() -> None:
     assert (again.created_at, again.updated_at) == (NOW, "later")
 
 
-@pytest.mark.parametrize("rule", [rules.registered, rules.changed])
+@pytest.mark.parametrize("rule", [rules.register_collector, rules.update_collector])
 def test_a_collector_has_an_id(rule: Any) -> None:
     with pytest.raises(FleetError, match="id must not be empty"):
         rule(None, {}, NOW)

@@ -35,7 +35,7 @@ def read_answer(status: int, headers: http.Headers, body: bytes, *, now: datetim
     if status == 200:
         raise CallFailed(
             Code.UNAVAILABLE,
-            "the answer is not Connect JSON: something else answers at this address; "
+            "the answer is not Connect JSON, so this is not a fleet server; "
             "check the URL and proxies",
         )
     raise _failure(status, headers, body, now)

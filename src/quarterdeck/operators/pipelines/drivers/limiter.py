@@ -15,7 +15,9 @@ class Bucket:
 
     def __init__(self, rate: float, burst: int, *, now: float) -> None:
         if rate <= 0 or burst < 1:
-            raise ValueError(f"a limiter needs rate > 0 and burst >= 1, not {rate} and {burst}")
+            raise ValueError(
+                f"invalid rate limit: rate {rate} must be above 0, burst {burst} at least 1"
+            )
         self._rate = rate
         self._burst = burst
         self._tokens = float(burst)
