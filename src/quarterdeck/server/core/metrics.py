@@ -7,7 +7,7 @@ resource serves share one label set, so that nobody can make series by sending r
 from collections.abc import Collection
 from typing import NamedTuple
 
-from quarterdeck.kit.metrics import Registry
+from quarterdeck.kit.metrics import Counter, Histogram, Registry
 from quarterdeck.storage import Store
 
 _BUCKETS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0)
@@ -50,6 +50,7 @@ class Metrics:
             buckets=_BUCKETS,
             max_series=_MAX_SERIES,
         )
+        self._series: dict[tuple[RequestLabels, int], tuple[Counter, Histogram]] = {}
         self._declare_gauges(store, open_watches)
 
     def _declare_gauges(self, store: Store, open_watches: Collection[object]) -> None:
@@ -76,8 +77,16 @@ class Metrics:
 
     def observe(self, labels: RequestLabels, code: int, duration_s: float) -> None:
         """Count one answered request."""
-        self._requests.labels(*labels, str(code)).value += 1
-        self._durations.labels(*labels).observe(duration_s)
+        counter, histogram = self._series.get((labels, code)) or self._find_series(labels, code)
+        counter.value += 1
+        histogram.observe(duration_s)
+
+    def _find_series(self, labels: RequestLabels, code: int) -> tuple[Counter, Histogram]:
+        """Look up the series of a label set, and keep them: every request needs both."""
+        found = self._requests.labels(*labels, str(code)), self._durations.labels(*labels)
+        if len(self._series) < _MAX_SERIES:
+            self._series[labels, code] = found
+        return found
 
     def render(self) -> bytes:
         """Everything in Prometheus' text format."""
