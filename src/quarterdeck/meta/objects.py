@@ -102,15 +102,6 @@ class ObjectMeta(Struct, frozen=True, kw_only=True):
     """Deprecated and never set."""
 
 
-class ListMeta(Struct, frozen=True, kw_only=True):
-    """What every list has."""
-
-    resource_version: str = ""
-    continue_: str = msgspec.field(name="continue", default="")
-    remaining_item_count: int | None = None
-    self_link: str = ""
-
-
 class Object(Struct, frozen=True, kw_only=True, dict=True, gc=True):
     """The root of every kind. A kind sets `KIND`; `apiVersion` and `kind` then fill themselves in.
 
