@@ -207,7 +207,6 @@ class ArgoApplication(Object, frozen=True, kw_only=True):
         kind="Application",
         plural="applications",
         singular="application",
-        short_names=("app", "apps"),
         subresource_status=False,
     )
     spec: Annotated[ArgoApplicationSpec, _OPEN] = ArgoApplicationSpec()
@@ -268,7 +267,6 @@ class ArgoWorkflow(Object, frozen=True, kw_only=True):
         kind="Workflow",
         plural="workflows",
         singular="workflow",
-        short_names=("wf",),
         subresource_status=False,
     )
     spec: Annotated[ArgoWorkflowSpec, _OPEN] = ArgoWorkflowSpec()
@@ -284,7 +282,6 @@ class WorkflowTemplate(Object, frozen=True, kw_only=True):
         kind="WorkflowTemplate",
         plural="workflowtemplates",
         singular="workflowtemplate",
-        short_names=("wftmpl",),
         subresource_status=False,
     )
     spec: Annotated[msgspec.Raw, _OPEN] = msgspec.Raw(b"{}")
