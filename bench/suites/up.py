@@ -19,7 +19,14 @@ from bench.process import Child
 from bench.series import Figures, Runs, Series, case
 from bench.suite import OURS, Case, Scale, Suite
 
-FLAGS = ("--port", "--http-port", "--health-port", "--metrics-port", "--fleet-port")
+FLAGS = (
+    "--port",
+    "--http-port",
+    "--health-port",
+    "--metrics-port",
+    "--fleet-port",
+    "--runner-webhook-port",
+)
 AT_ONCE = 50
 
 

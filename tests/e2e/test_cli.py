@@ -15,7 +15,14 @@ from quarterdeck.cli.main import COMMANDS
 pytestmark = pytest.mark.slow  # real processes, on whatever machine
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = ("--port", "--http-port", "--health-port", "--metrics-port", "--fleet-port")
+FLAGS = (
+    "--port",
+    "--http-port",
+    "--health-port",
+    "--metrics-port",
+    "--fleet-port",
+    "--runner-webhook-port",
+)
 PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

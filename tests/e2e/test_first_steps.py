@@ -14,7 +14,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = ("--port", "--http-port", "--health-port", "--metrics-port", "--fleet-port")
+FLAGS = (
+    "--port",
+    "--http-port",
+    "--health-port",
+    "--metrics-port",
+    "--fleet-port",
+    "--runner-webhook-port",
+)
 PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 
 

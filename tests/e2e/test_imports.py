@@ -34,7 +34,14 @@ HEAVY = ("email", "http", "multiprocessing", "tomllib", "unittest", "xml", "urll
 
 UP_PORTS = [
     word
-    for name in ("port", "http-port", "health-port", "metrics-port", "fleet-port")
+    for name in (
+        "port",
+        "http-port",
+        "health-port",
+        "metrics-port",
+        "fleet-port",
+        "runner-webhook-port",
+    )
     for word in (f"--{name}", "0")
 ]
 

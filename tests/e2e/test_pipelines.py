@@ -17,7 +17,14 @@ from typing import Any
 import pytest
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-UP_FLAGS = ("--port", "--http-port", "--health-port", "--metrics-port", "--fleet-port")
+UP_FLAGS = (
+    "--port",
+    "--http-port",
+    "--health-port",
+    "--metrics-port",
+    "--fleet-port",
+    "--runner-webhook-port",
+)
 ANY_PORTS = tuple(word for flag in UP_FLAGS for word in (flag, "0"))
 RUN = ("run", "--health-port", "0", "--metrics-port", "0", "--operators", "pipelines")
 SAMPLES = Path(__file__).parents[2] / "config" / "samples"

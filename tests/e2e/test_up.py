@@ -21,7 +21,14 @@ import pytest
 pytestmark = pytest.mark.slow  # real processes, on whatever machine
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = ("--port", "--http-port", "--health-port", "--metrics-port", "--fleet-port")
+FLAGS = (
+    "--port",
+    "--http-port",
+    "--health-port",
+    "--metrics-port",
+    "--fleet-port",
+    "--runner-webhook-port",
+)
 PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 GROUP = "/apis/cloudnative.elide.dev/v1"
 

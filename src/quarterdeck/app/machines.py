@@ -18,6 +18,7 @@ from quarterdeck.operators import machines
 from quarterdeck.operators.machines import simulation
 from quarterdeck.operators.machines.drivers.simulator import Simulators, SimulatorSettings
 from quarterdeck.operators.machines.drivers.simulator.persistence import dump, load
+from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.runtime import get_logger
 from quarterdeck.wire.status import ApiError, NotFound
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SAMPLES", "SAMPLE_FILES", "attach", "controllers"]
 
+NAME = "machines"
 _STATE = "simulator.json"
 _SAVE_S = 5.0
 _LOOK_S = 1.0
@@ -37,7 +39,7 @@ async def attach(host: Host) -> None:
     settings = host.settings
     namespaces = tuple(name.strip() for name in settings.namespace.split(",") if name.strip())
     simulators = Simulators(host.clock, SimulatorSettings(seed=1, scale=0.3))
-    machines.register(
+    operator = machines.register(
         host.manager,
         operator_uid=await find_operator_uid(host, namespaces),
         providers={"mock": simulators.open},
@@ -45,10 +47,27 @@ async def attach(host: Host) -> None:
         folder=host.folder,
     )
     host.manager.add(simulation.controller(simulators))
+    if host.is_embedded or NAME in settings.operators:
+        await _listen(host, operator.metrics)
     if host.is_embedded and host.folder is not None and not settings.in_memory:
         _keep_simulators(host, simulators, host.folder / _STATE)
     if host.is_embedded and settings.demo:
         _roll_demo_fleet(host)
+
+
+async def _listen(host: Host, metrics: MachineMetrics) -> None:
+    """Take events of CI systems; in `run` only if the operator was asked for by name."""
+    from quarterdeck.services.runners.service import LIMITS, PATH, RunnerWebhooks
+
+    service = RunnerWebhooks(host.client, host.clock, count=metrics.webhook)
+    await host.serve(
+        service.handle,
+        port=host.settings.runner_webhook_port,
+        flag="--runner-webhook-port",
+        name="runners",
+        what=f"events of CI systems, POST {PATH}",
+        limits=LIMITS,
+    )
 
 
 def controllers() -> "Sequence[Controller[Any]]":

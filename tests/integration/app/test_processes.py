@@ -28,7 +28,15 @@ from quarterdeck.server.options import ServerOptions
 from quarterdeck.wire.query import ListOptions
 
 FREE: dict[str, Any] = {
-    name: Port(0) for name in ("port", "http_port", "metrics_port", "health_port", "fleet_port")
+    name: Port(0)
+    for name in (
+        "port",
+        "http_port",
+        "metrics_port",
+        "health_port",
+        "fleet_port",
+        "runner_webhook_port",
+    )
 }
 
 

@@ -210,7 +210,19 @@ def test_doctor(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "quarterdeck.yaml").write_text("port: 0\nhealthPort: 0\n")
-    run(["doctor", "--http-port", "0", "--metrics-port", "0", "--fleet-port", "0"])
+    run(
+        [
+            "doctor",
+            "--http-port",
+            "0",
+            "--metrics-port",
+            "0",
+            "--fleet-port",
+            "0",
+            "--runner-webhook-port",
+            "0",
+        ]
+    )
     table = capsys.readouterr().out
     assert "file quarterdeck.yaml" in table and "flag --http-port" in table
     (tmp_path / "quarterdeck.yaml").write_text("port: x\n")

@@ -14,7 +14,6 @@ from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.jobs import find_job
 from quarterdeck.operators.machines.machine import PowerAction, TaskRef, VMInfo
 from quarterdeck.operators.machines.machine_context import Machine, is_running
-from quarterdeck.operators.machines.machinespec import runner_name
 from quarterdeck.operators.machines.plan.claim import (
     CLEANUP_BACKOFF_S,
     DeleteAction,
@@ -27,7 +26,6 @@ from quarterdeck.operators.machines.plan.claim import (
     plan_deletion,
     plan_drain,
 )
-from quarterdeck.operators.machines.records import ConfigRecord
 from quarterdeck.operators.machines.references import parse_key
 from quarterdeck.operators.machines.report import set_condition, tell
 from quarterdeck.operators.machines.sizes import parse_seconds
@@ -97,7 +95,7 @@ class Deletion:
         hooks = tuple(
             name for name in sorted(claim.metadata.annotations) if name.startswith(PRE_DRAIN_PREFIX)
         )
-        job = await find_job(ctx.list, ConfigRecord, claim, runner_name(claim))
+        job = await find_job(claim, ctx)
         may_kill = claim.metadata.annotations.get(KILL_JOB) == "true"
         drain = plan_drain(claim, ctx.now(), hooks=hooks, busy=job, may_kill=may_kill)
         if drain.reason:

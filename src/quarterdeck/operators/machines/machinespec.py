@@ -9,8 +9,6 @@ from quarterdeck.operators.machines.ownership import safe_tag
 from quarterdeck.operators.machines.plan.placement import Request
 from quarterdeck.operators.machines.sizes import parse_bytes
 
-RUNNER_LABELS = ("self-hosted", "hyperfleet", "ephemeral")
-
 
 def owner_of(claim: MachineClaim, operator_uid: str) -> Owner:
     """Whose VM the claim's is; the tags are expected once they have been written."""

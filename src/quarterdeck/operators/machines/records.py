@@ -7,14 +7,12 @@ only if they carry our label: feature flags, controls of the simulator, and jobs
 from collections.abc import Mapping
 
 from quarterdeck.apis.core.config import ConfigMap, Secret
-from quarterdeck.apis.hypervisor.names import PREFIX
+from quarterdeck.apis.hypervisor.jobs import CONFIG_LABEL
 from quarterdeck.client.interfaces import Form
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime import Scope
 
-CONFIG_LABEL = f"{PREFIX}/config"
-"""What a ConfigMap is for: `features`, `simulator` or `jobs`."""
-FEATURES, SIMULATOR, JOBS = "features", "simulator", "jobs"
+FEATURES, SIMULATOR = "features", "simulator"
 HEADS_ONLY = Scope(form=Form.METADATA)
 OURS_ONLY = Scope(labels=CONFIG_LABEL)
 

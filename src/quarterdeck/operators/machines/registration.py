@@ -8,16 +8,17 @@ from typing import Any
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.fleet import Fleet
+from quarterdeck.apis.hypervisor.jobs import JOBS
 from quarterdeck.apis.hypervisor.names import (
     CLAIM_FINALIZER,
     CLUSTER_FINALIZER,
-    IMAGE_LABEL,
     POOL_LABEL,
     TEMPLATE_FINALIZER,
 )
+from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.kit.clock import Clock, SystemClock
-from quarterdeck.meta.conditions import FALSE, find
+from quarterdeck.meta.conditions import FALSE
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import decode
 from quarterdeck.operators.machines.claim import Claims, Shared
@@ -27,7 +28,7 @@ from quarterdeck.operators.machines.conditions import (
     CLAIM_TYPES,
     CLUSTER_TYPES,
     FLEET_TYPES,
-    HEALTHY,
+    POOL_TYPES,
     PROGRESSING,
     TEMPLATE_TYPES,
     Reason,
@@ -35,19 +36,30 @@ from quarterdeck.operators.machines.conditions import (
 from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.features import Features
 from quarterdeck.operators.machines.fleet import Fleets
+from quarterdeck.operators.machines.mappings import (
+    BY_CLUSTER,
+    BY_POOL,
+    BY_TEMPLATE,
+    claims_of_template,
+    clusters_of_secret,
+    fleet_cares,
+    fleets_of_template,
+    pool_values_of,
+    pools_of_record,
+    templates_of_cluster,
+)
 from quarterdeck.operators.machines.metrics import MachineMetrics
+from quarterdeck.operators.machines.pool import Pools
 from quarterdeck.operators.machines.ports import OpenProvider
 from quarterdeck.operators.machines.providers import Providers
 from quarterdeck.operators.machines.records import (
     HEADS_ONLY,
-    JOBS,
     OURS_ONLY,
     ConfigRecord,
     SecretHead,
 )
 from quarterdeck.operators.machines.references import (
     cluster_key_of,
-    secrets_of,
     template_key_of,
 )
 from quarterdeck.operators.machines.report import tell
@@ -55,10 +67,8 @@ from quarterdeck.operators.machines.roster import Roster
 from quarterdeck.operators.machines.sweep import Sweep
 from quarterdeck.operators.machines.template import Templates
 from quarterdeck.runtime import (
-    Change,
     Context,
     Controller,
-    Event,
     Finalizer,
     Lookup,
     Manager,
@@ -71,9 +81,6 @@ from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
 from quarterdeck.runtime.reconcile.client import build_path
 from quarterdeck.wire.status import NotFound
 
-BY_TEMPLATE = "machine-template"
-BY_CLUSTER = "hypervisor-cluster"
-BY_POOL = "runner-pool"
 FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 300.0
 CLAIM_WORKERS = 32
@@ -186,6 +193,7 @@ def _controllers(
         template_controller(Templates(machines.connections)),
         claim_controller(machines, claims=claims),
         fleet_controller(machines),
+        pool_controller(machines),
     )
 
 
@@ -258,7 +266,7 @@ def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineCl
         indexes={
             MachineClaim: {
                 BY_TEMPLATE: lambda each: (str(template_key_of(each)),),
-                BY_POOL: _pool_values,
+                BY_POOL: pool_values_of,
             }
         },
         finalizers=(Finalizer(CLAIM_FINALIZER, Deletion(shared).run),),
@@ -290,6 +298,22 @@ def fleet_controller(machines: Machines) -> Controller[Fleet]:
     )
 
 
+def pool_controller(machines: Machines) -> Controller[RunnerPool]:
+    """The declaration of the RunnerPool controller."""
+    pools = Pools(features=machines.features, rng=machines.random)
+    return Controller(
+        reconcile=pools.reconcile,
+        for_=RunnerPool,
+        owns=(Owns(MachineClaim, predicates=(fleet_cares,)),),
+        watches=(Watch(ConfigRecord, pools_of_record),),
+        ready=None,
+        conditions=POOL_TYPES,
+        field_manager=FIELD_MANAGER,
+        workers=8,
+        limiter=_limiter,
+    )
+
+
 def report_stalled(ctx: Context[Fleet], error: Exception) -> None:
     """Say in a condition and an event why nothing happens."""
     if isinstance(error, Stalled):
@@ -298,58 +322,3 @@ def report_stalled(ctx: Context[Fleet], error: Exception) -> None:
 
 def _limiter() -> ItemExponentialRateLimiter:
     return ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S)
-
-
-# --- what wakes whom
-
-
-def clusters_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
-    """The clusters whose credentials are in a Secret."""
-    for cluster in lookup.list(HypervisorCluster, namespace=head.metadata.namespace):
-        if head.metadata.name in secrets_of(cluster):
-            yield cluster.key
-
-
-def templates_of_cluster(cluster: HypervisorCluster, lookup: Lookup) -> Iterable[Key]:
-    """The templates of a cluster."""
-    index = (BY_CLUSTER, str(cluster.key))
-    return [each.key for each in lookup.list(HypervisorMachineTemplate, index=index)]
-
-
-def claims_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
-    """The claims that wait for a template."""
-    for claim in lookup.list(MachineClaim, index=(BY_TEMPLATE, str(template.key))):
-        if claim.status.phase in (None, "Pending"):
-            yield claim.key
-
-
-def fleets_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
-    """The fleets that a template may be the recipe of."""
-    image = template.metadata.labels.get(IMAGE_LABEL, "")
-    for fleet in lookup.list(Fleet, namespace=template.metadata.namespace):
-        named = fleet.spec.image
-        if named == template.metadata.name or (image and named.partition(":")[0] == image):
-            yield fleet.key
-
-
-def fleet_cares(event: Event) -> bool:
-    """Whether a change of a claim concerns its fleet: phase, health, marks, deletion."""
-    if event.change is not Change.MODIFIED or event.old is None:
-        return True
-    old, new = event.old.typed(MachineClaim), event.new.typed(MachineClaim)
-    return (
-        old.status.phase != new.status.phase
-        or old.is_deleting != new.is_deleting
-        or old.metadata.annotations != new.metadata.annotations
-        or _health(old) != _health(new)
-    )
-
-
-def _health(claim: MachineClaim) -> str:
-    condition = find(claim.status.conditions, HEALTHY)
-    return condition.status if condition is not None else ""
-
-
-def _pool_values(claim: MachineClaim) -> Sequence[str]:
-    pool = claim.spec.runner_pool_ref
-    return (f"{claim.metadata.namespace}/{pool.name}",) if pool is not None else ()

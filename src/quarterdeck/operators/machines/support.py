@@ -68,6 +68,8 @@ def unsupported_of_pool(pool: RunnerPool) -> list[str]:
     found = []
     if pool.spec.workload.type in ("gitlab-ci", "buildkite"):
         found.append("spec.workload.type")
+    if pool.spec.polling is not None and pool.spec.polling.enabled:
+        found.append("spec.polling")
     return found
 
 

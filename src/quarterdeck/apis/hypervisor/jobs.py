@@ -1,0 +1,56 @@
+"""Jobs of a CI system, as they are kept in one ConfigMap per pool.
+
+The service that hears of jobs writes them; the operator only reads them.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from quarterdeck.apis.hypervisor.names import POOL_LABEL, PREFIX
+
+CONFIG_LABEL = f"{PREFIX}/config"
+"""What a ConfigMap of ours is for: `features`, `simulator` or `jobs`."""
+JOBS = "jobs"
+RUNNER_LABELS = ("self-hosted", "hyperfleet", "ephemeral")
+"""Labels that every runner has."""
+
+JobState = Literal["queued", "in_progress", "completed"]
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One job."""
+
+    id: str
+    status: JobState = "queued"
+    runner: str = ""
+    """Name of the runner that works on it."""
+    since: str = ""
+    """When it got to its status."""
+
+
+def name_record(pool: str) -> str:
+    """The name of the ConfigMap of a pool."""
+    return f"{pool}-jobs"
+
+
+def label_record(pool: str) -> dict[str, str]:
+    """The labels of the ConfigMap of a pool."""
+    return {CONFIG_LABEL: JOBS, POOL_LABEL: pool}
+
+
+def read_jobs(data: Mapping[str, str]) -> list[Job]:
+    """The jobs of a ConfigMap, in the order of their keys; what cannot be read is left out."""
+    found = []
+    for key in sorted(data):
+        try:
+            found.append(msgspec.json.decode(data[key], type=Job))
+        except msgspec.DecodeError:
+            continue
+    return found
+
+
+def busy_runners(jobs: Iterable[Job]) -> dict[str, Job]:
+    """The jobs that run, by the name of the runner."""
+    return {job.runner: job for job in jobs if job.status == "in_progress" and job.runner}

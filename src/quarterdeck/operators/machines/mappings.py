@@ -1,0 +1,80 @@
+"""What wakes whom: from an object that changed to the keys that have to be reconciled."""
+
+from collections.abc import Iterable, Sequence
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
+from quarterdeck.apis.hypervisor.fleet import Fleet
+from quarterdeck.apis.hypervisor.jobs import JOBS
+from quarterdeck.apis.hypervisor.names import IMAGE_LABEL, POOL_LABEL
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.meta.conditions import find
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.machines.conditions import HEALTHY
+from quarterdeck.operators.machines.records import ConfigRecord, SecretHead
+from quarterdeck.operators.machines.references import secrets_of
+from quarterdeck.runtime import Change, Event, Lookup
+
+BY_TEMPLATE = "machine-template"
+BY_CLUSTER = "hypervisor-cluster"
+BY_POOL = "runner-pool"
+
+
+def pools_of_record(record: ConfigRecord, lookup: Lookup) -> Iterable[Key]:
+    """The pool whose jobs a ConfigMap holds."""
+    pool = record.metadata.labels.get(POOL_LABEL, "")
+    if record.purpose == JOBS and pool:
+        yield Key(record.metadata.namespace, pool)
+
+
+def clusters_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+    """The clusters whose credentials are in a Secret."""
+    for cluster in lookup.list(HypervisorCluster, namespace=head.metadata.namespace):
+        if head.metadata.name in secrets_of(cluster):
+            yield cluster.key
+
+
+def templates_of_cluster(cluster: HypervisorCluster, lookup: Lookup) -> Iterable[Key]:
+    """The templates of a cluster."""
+    index = (BY_CLUSTER, str(cluster.key))
+    return [each.key for each in lookup.list(HypervisorMachineTemplate, index=index)]
+
+
+def claims_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
+    """The claims that wait for a template."""
+    for claim in lookup.list(MachineClaim, index=(BY_TEMPLATE, str(template.key))):
+        if claim.status.phase in (None, "Pending"):
+            yield claim.key
+
+
+def fleets_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
+    """The fleets that a template may be the recipe of."""
+    image = template.metadata.labels.get(IMAGE_LABEL, "")
+    for fleet in lookup.list(Fleet, namespace=template.metadata.namespace):
+        named = fleet.spec.image
+        if named == template.metadata.name or (image and named.partition(":")[0] == image):
+            yield fleet.key
+
+
+def fleet_cares(event: Event) -> bool:
+    """Whether a change of a claim concerns its fleet: phase, health, marks, deletion."""
+    if event.change is not Change.MODIFIED or event.old is None:
+        return True
+    old, new = event.old.typed(MachineClaim), event.new.typed(MachineClaim)
+    return (
+        old.status.phase != new.status.phase
+        or old.is_deleting != new.is_deleting
+        or old.metadata.annotations != new.metadata.annotations
+        or _health(old) != _health(new)
+    )
+
+
+def _health(claim: MachineClaim) -> str:
+    condition = find(claim.status.conditions, HEALTHY)
+    return condition.status if condition is not None else ""
+
+
+def pool_values_of(claim: MachineClaim) -> Sequence[str]:
+    """The value of the index by pool."""
+    pool = claim.spec.runner_pool_ref
+    return (f"{claim.metadata.namespace}/{pool.name}",) if pool is not None else ()

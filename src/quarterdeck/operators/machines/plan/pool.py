@@ -1,0 +1,232 @@
+"""How many runners a pool has, and which ones go. Pure.
+
+The minimum counts idle runners: work comes on top of it. A busy runner is never chosen, except
+when its job took longer than the pool allows.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+from quarterdeck.apis.hypervisor.pool import ScheduledOverride
+from quarterdeck.operators.machines.sizes import parse_time
+
+State = Literal["pending", "idle", "busy", "failed", "deleting"]
+Reason = Literal["ScaleDown", "IdleTimeout", "LifetimeExceeded", "JobTimeout", "Failed"]
+BACKOFF_S = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0)
+
+
+class Runner(NamedTuple):
+    """One runner as its pool sees it."""
+
+    name: str
+    state: State
+    age_s: float = 0.0
+    idle_s: float = 0.0
+    """How long it has been without a job."""
+    job_s: float = 0.0
+    """How long its job has been running."""
+    is_kept: bool = False
+    """Failed, and kept for debugging."""
+
+
+class Wish(NamedTuple):
+    """What the pool should be."""
+
+    min_idle: int
+    max_runners: int
+    queued: int = 0
+    warm: int = 0
+    surge: int = 0
+    scale_down_delay_s: float = 300.0
+    quiet_s: float = 1e9
+    """How long ago demand last rose or a job last ended."""
+    max_lifetime_s: float = 0.0
+    idle_timeout_s: float = 0.0
+    job_timeout_s: float = 0.0
+    failures: int = 0
+    last_failure_s: float | None = None
+
+
+class Removal(NamedTuple):
+    """A runner to be deleted."""
+
+    name: str
+    reason: Reason
+
+
+class Plan(NamedTuple):
+    """What to do now."""
+
+    desired: int
+    create: int = 0
+    remove: tuple[Removal, ...] = ()
+    check_s: float | None = None
+
+
+def plan_pool(runners: Sequence[Runner], wish: Wish) -> Plan:
+    """Decide how many runners to make, and which ones to remove."""
+    counts = count_states(runners)
+    busy, present = counts["busy"], counts["pending"] + counts["idle"] + counts["busy"]
+    desired = count_desired(wish, busy)
+    removals = [*_remove_failed(runners), *_remove_overdue(runners, wish)]
+    gone = {each.name for each in removals}
+    left = [each for each in runners if each.name not in gone]
+    removals += _remove_idle(left, wish, excess=present - desired - _count_gone(runners, gone))
+    wait_s = _backoff_left(wish)
+    missing = max(0, desired - present)
+    return Plan(
+        desired,
+        create=missing if wait_s <= 0 else 0,
+        remove=tuple(removals),
+        check_s=_next_look(
+            runners, wish, wait_s=wait_s if missing else 0.0, has_excess=present > desired
+        ),
+    )
+
+
+def count_states(runners: Sequence[Runner]) -> dict[str, int]:
+    """Runners by state."""
+    counts = dict.fromkeys(("pending", "idle", "busy", "failed", "deleting"), 0)
+    for each in runners:
+        counts[each.state] += 1
+    return counts
+
+
+def count_desired(wish: Wish, busy: int) -> int:
+    """Idle minimum plus work, at most the maximum, and never below what is busy."""
+    work = busy + wish.queued
+    extra = wish.warm if work else 0
+    extra += wish.surge if wish.queued else 0
+    return max(busy, min(wish.max_runners, wish.min_idle + work + extra))
+
+
+def _remove_failed(runners: Sequence[Runner]) -> list[Removal]:
+    return [
+        Removal(each.name, "Failed")
+        for each in runners
+        if each.state == "failed" and not each.is_kept
+    ]
+
+
+def _remove_overdue(runners: Sequence[Runner], wish: Wish) -> list[Removal]:
+    """Idle runners that are too old, and runners whose job takes too long."""
+    found = []
+    for each in runners:
+        if each.state == "idle" and 0 < wish.max_lifetime_s <= each.age_s:
+            found.append(Removal(each.name, "LifetimeExceeded"))
+        elif each.state == "busy" and 0 < wish.job_timeout_s <= each.job_s:
+            found.append(Removal(each.name, "JobTimeout"))
+    return found
+
+
+def _count_gone(runners: Sequence[Runner], gone: set[str]) -> int:
+    return sum(each.name in gone and each.state in ("idle", "busy") for each in runners)
+
+
+def _remove_idle(runners: Sequence[Runner], wish: Wish, *, excess: int) -> list[Removal]:
+    """Idle runners above the number: after a quiet time, or when one is idle for too long."""
+    if excess <= 0:
+        return []
+    is_quiet = wish.quiet_s >= wish.scale_down_delay_s
+    idle = sorted(
+        (each for each in runners if each.state == "idle"),
+        key=lambda each: (-each.age_s, each.name),
+    )
+    found: list[Removal] = []
+    for each in idle:
+        if len(found) >= excess:
+            break
+        is_tired = 0 < wish.idle_timeout_s <= each.idle_s
+        if is_tired:
+            found.append(Removal(each.name, "IdleTimeout"))
+        elif is_quiet and each.idle_s >= wish.scale_down_delay_s:
+            found.append(Removal(each.name, "ScaleDown"))
+    return found
+
+
+def _backoff_left(wish: Wish) -> float:
+    if wish.failures <= 0 or wish.last_failure_s is None:
+        return 0.0
+    delay = BACKOFF_S[min(wish.failures, len(BACKOFF_S)) - 1]
+    return max(0.0, delay - wish.last_failure_s)
+
+
+def _next_look(
+    runners: Sequence[Runner], wish: Wish, *, wait_s: float, has_excess: bool
+) -> float | None:
+    times = [wait_s] if wait_s > 0 else []
+    if has_excess:
+        times.append(wish.scale_down_delay_s - wish.quiet_s)
+    for each in runners:
+        if each.state == "idle":
+            if wish.max_lifetime_s:
+                times.append(wish.max_lifetime_s - each.age_s)
+            if has_excess:
+                times.append(wish.scale_down_delay_s - each.idle_s)
+                times.append(wish.idle_timeout_s - each.idle_s)
+        elif each.state == "busy" and wish.job_timeout_s:
+            times.append(wish.job_timeout_s - each.job_s)
+    times = [time for time in times if time > 0]
+    return max(0.05, min(times)) if times else None
+
+
+# --- schedules
+
+
+def find_minimum(
+    overrides: Sequence[ScheduledOverride], default: int, now: datetime
+) -> tuple[int, float | None]:
+    """The minimum in force, and the seconds until that may change."""
+    changes = []
+    minimum: int | None = None
+    for override in overrides:
+        start, end = _current_window(override, now)
+        if start is None or end is None:
+            continue
+        if start <= now < end:
+            changes.append((end - now).total_seconds())
+            if minimum is None:
+                minimum = override.min_replicas
+        elif start > now:
+            changes.append((start - now).total_seconds())
+    found = default if minimum is None else minimum
+    return found, (max(0.05, min(changes)) if changes else None)
+
+
+_PERIODS = {"Daily": 1, "Weekly": 7}
+
+
+def _current_window(
+    override: ScheduledOverride, now: datetime
+) -> tuple[datetime | None, datetime | None]:
+    """The window that is open or comes next; None if there is none any more."""
+    start, end = parse_time(override.start), parse_time(override.end)
+    if start is None or end is None or end <= start:
+        return None, None
+    length = end - start
+    if override.recurrence in _PERIODS:
+        period = timedelta(days=_PERIODS[override.recurrence])
+        if now >= end:
+            start += period * (((now - end) // period) + 1)
+    elif override.recurrence in ("Monthly", "Yearly"):
+        months = 1 if override.recurrence == "Monthly" else 12
+        first, step = start, 0
+        while start + length <= now:
+            step += months
+            start = _add_months(first, step)
+    elif now >= end:
+        return None, None
+    return start, start + length
+
+
+def _add_months(moment: datetime, months: int) -> datetime:
+    """The same day some months later; a day that the month does not have becomes its last."""
+    month = moment.month - 1 + months
+    year, month = moment.year + month // 12, month % 12 + 1
+    for day in range(moment.day, 27, -1):
+        try:
+            return moment.replace(year=year, month=month, day=day)
+        except ValueError:
+            continue
+    return moment.replace(year=year, month=month)

@@ -1,0 +1,244 @@
+"""The reconciler of RunnerPool: as many runners as there is work for, and a few idle ones."""
+
+import random
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim, MachineClaimSpec
+from quarterdeck.apis.hypervisor.jobs import Job, busy_runners, name_record, read_jobs
+from quarterdeck.apis.hypervisor.names import POOL_LABEL, PRESERVE, TEMPLATE_LABEL
+from quarterdeck.apis.hypervisor.pool import PoolJob, PoolLifecycle, RunnerPool
+from quarterdeck.apis.hypervisor.references import ObjectReference
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.objects import ObjectMeta, with_metadata
+from quarterdeck.operators.machines.claim_deletion import KILL_JOB
+from quarterdeck.operators.machines.conditions import READY, SCALING, Reason
+from quarterdeck.operators.machines.features import Features
+from quarterdeck.operators.machines.machinespec import runner_name
+from quarterdeck.operators.machines.plan.pool import (
+    Plan,
+    Removal,
+    Runner,
+    Wish,
+    count_states,
+    find_minimum,
+    plan_pool,
+)
+from quarterdeck.operators.machines.records import ConfigRecord
+from quarterdeck.operators.machines.report import report_unsupported, set_condition
+from quarterdeck.operators.machines.sizes import parse_seconds, seconds_since
+from quarterdeck.operators.machines.support import unsupported_of_pool
+from quarterdeck.runtime import Context, RequeueAfter
+
+CORDON = "hyperfleet.io/cordon"
+"""Annotation of a runner that was chosen to go; it goes if it is still idle one look later."""
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_EVENTS = {
+    "LifetimeExceeded": Reason.LIFETIME_EXCEEDED,
+    "JobTimeout": Reason.JOB_TIMEOUT,
+    "Failed": Reason.REPAIRING,
+}
+_SOON_S = 0.05
+
+
+class Pools:
+    """Reconciles RunnerPools."""
+
+    def __init__(self, *, features: Features, rng: random.Random) -> None:
+        self._features = features
+        self._random = rng
+
+    async def reconcile(self, pool: RunnerPool, ctx: Context[RunnerPool]) -> RequeueAfter | None:
+        """Make and remove runners, and say how many there are."""
+        report_unsupported(ctx, unsupported_of_pool(pool))
+        record = await ctx.find(ConfigRecord, name_record(pool.metadata.name))
+        jobs = [
+            job for job in read_jobs(record.data if record else {}) if job.status != "completed"
+        ]
+        claims = list(await ctx.list_owned(MachineClaim))
+        busy = busy_runners(jobs)
+        runners = [observe(claim, busy, ctx.now()) for claim in claims]
+        self._note_activity(pool, jobs, ctx)
+        wish, change_s = self._wish(pool, jobs, ctx)
+        plan = plan_pool(runners, wish)
+        if pool.spec.paused or not self._features.flags.runner_scaling:
+            plan = Plan(plan.desired)
+        is_cordoned = await self._carry_out(plan, pool, claims, ctx)
+        self._report(pool, plan, runners, jobs, ctx)
+        times = [each for each in (plan.check_s, change_s) if each is not None]
+        if is_cordoned:
+            times.append(_SOON_S)
+        return RequeueAfter(max(_SOON_S, min(times))) if times else None
+
+    def _wish(
+        self, pool: RunnerPool, jobs: Sequence[Job], ctx: Context[RunnerPool]
+    ) -> tuple[Wish, float | None]:
+        scaling, now = pool.spec.scaling, ctx.now()
+        lifecycle = pool.spec.lifecycle or PoolLifecycle()
+        minimum, change_s = find_minimum(scaling.scheduled_overrides, scaling.min_replicas, now)
+        quiet_s = seconds_since(ctx.status.current.last_activity_time, now)
+        wish = Wish(
+            min_idle=minimum,
+            max_runners=scaling.max_replicas,
+            queued=sum(job.status == "queued" for job in jobs),
+            warm=scaling.warm_replicas,
+            surge=scaling.surge_on_demand,
+            scale_down_delay_s=parse_seconds(scaling.scale_down_delay),
+            quiet_s=quiet_s if quiet_s is not None else 1e9,
+            max_lifetime_s=parse_seconds(lifecycle.max_lifetime),
+            idle_timeout_s=parse_seconds(lifecycle.idle_timeout),
+            job_timeout_s=parse_seconds(lifecycle.job_timeout),
+            failures=pool.status.failures,
+            last_failure_s=seconds_since(pool.status.last_failure_time, now),
+        )
+        return wish, change_s
+
+    def _note_activity(
+        self, pool: RunnerPool, jobs: Sequence[Job], ctx: Context[RunnerPool]
+    ) -> None:
+        """Demand that rose, or a job that ended, makes idle runners wait before they go."""
+        before = {(job.id, job.status) for job in pool.status.jobs}
+        after = {(job.id, job.status) for job in jobs}
+        if before != after:
+            ctx.status.set(last_activity_time=rfc3339.format_time(ctx.now()))
+        ctx.status.set(
+            jobs=tuple(
+                PoolJob(id=job.id, status=job.status, runner=job.runner, since=job.since)
+                for job in jobs
+                if job.status != "completed"
+            )
+        )
+
+    async def _carry_out(
+        self,
+        plan: Plan,
+        pool: RunnerPool,
+        claims: Sequence[MachineClaim],
+        ctx: Context[RunnerPool],
+    ) -> bool:
+        """Make and remove; True if runners were only marked, and go at the next look."""
+        by_name = {claim.metadata.name: claim for claim in claims}
+        is_cordoned = False
+        for removal in plan.remove:
+            is_cordoned |= await self._remove(removal, by_name[removal.name], ctx)
+        going = {removal.name for removal in plan.remove}
+        for claim in claims:
+            if CORDON in claim.metadata.annotations and not claim.is_deleting:
+                await self._spare(claim, going, ctx)
+        now = rfc3339.format_time(ctx.now())
+        for _ in range(plan.create):
+            name = f"{pool.metadata.name[:50]}-{''.join(self._random.choices(_LETTERS, k=5))}"
+            await ctx.apply(build_runner(pool, name))
+        if plan.create:
+            ctx.event(Reason.SCALED_UP, f"made {plan.create} runners")
+            ctx.status.set(last_scale_up_time=now)
+        failed = sum(each.reason == "Failed" for each in plan.remove)
+        if failed:
+            ctx.status.set(failures=pool.status.failures + 1, last_failure_time=now)
+        return is_cordoned
+
+    async def _remove(
+        self, removal: Removal, claim: MachineClaim, ctx: Context[RunnerPool]
+    ) -> bool:
+        """Mark first, then delete: a runner that becomes busy in between is spared.
+
+        The mark is a write under the version that was looked at, so a claim that has moved on
+        since then raises a conflict and is looked at again.
+        """
+        annotations = claim.metadata.annotations
+        if removal.reason in ("ScaleDown", "IdleTimeout", "LifetimeExceeded"):
+            if CORDON not in annotations:
+                marked = {**annotations, CORDON: removal.reason}
+                await ctx.update(with_metadata(claim, annotations=marked))
+                return True
+        elif removal.reason == "JobTimeout" and KILL_JOB not in annotations:
+            marked = {**annotations, KILL_JOB: "true"}
+            claim = await ctx.update(with_metadata(claim, annotations=marked))
+        await ctx.delete(claim, propagation="Background")
+        reason = _EVENTS.get(removal.reason, Reason.SCALED_DOWN)
+        text = f"removed runner {removal.name}: {removal.reason}"
+        ctx.event(reason, text, warning=removal.reason in ("JobTimeout", "Failed"))
+        ctx.status.set(last_scale_down_time=rfc3339.format_time(ctx.now()))
+        return False
+
+    async def _spare(self, claim: MachineClaim, going: set[str], ctx: Context[RunnerPool]) -> None:
+        """Take the mark off a runner that is needed after all."""
+        if claim.metadata.name in going:
+            return
+        annotations = dict(claim.metadata.annotations)
+        del annotations[CORDON]
+        await ctx.update(with_metadata(claim, annotations=annotations))
+
+    def _report(
+        self,
+        pool: RunnerPool,
+        plan: Plan,
+        runners: Sequence[Runner],
+        jobs: Sequence[Job],
+        ctx: Context[RunnerPool],
+    ) -> None:
+        counts = count_states(runners)
+        present = counts["pending"] + counts["idle"] + counts["busy"]
+        ready = counts["idle"] + counts["busy"]
+        if ready > pool.status.ready_replicas:
+            ctx.status.set(failures=0)
+        ctx.status.set(
+            replicas=present,
+            ready_replicas=ready,
+            idle_replicas=counts["idle"],
+            busy_replicas=counts["busy"],
+            pending_replicas=counts["pending"],
+            failed_replicas=counts["failed"],
+            desired_replicas=plan.desired,
+            queued_jobs=sum(job.status == "queued" for job in jobs),
+            selector=f"{POOL_LABEL}={pool.metadata.name}",
+        )
+        text = f"{ready} of {plan.desired} runners are ready, {counts['busy']} are busy"
+        is_ready = ready >= plan.desired
+        reason = Reason.MINIMUM_AVAILABLE if is_ready else Reason.MINIMUM_UNAVAILABLE
+        set_condition(ctx, READY, TRUE if is_ready else FALSE, reason, text)
+        if plan.create:
+            set_condition(ctx, SCALING, TRUE, Reason.DEMAND_INCREASED, text)
+        elif plan.remove:
+            set_condition(ctx, SCALING, TRUE, Reason.DEMAND_DECREASED, text)
+        else:
+            set_condition(ctx, SCALING, FALSE, Reason.STEADY, text)
+
+
+def observe(claim: MachineClaim, busy: Mapping[str, Job], now: datetime) -> Runner:
+    """A claim as its pool sees it; the jobs decide who is busy, not the claim."""
+    age_s = seconds_since(claim.metadata.creation_timestamp, now) or 0.0
+    name, status = claim.metadata.name, claim.status
+    job = busy.get(runner_name(claim))
+    if claim.is_deleting:
+        return Runner(name, "deleting", age_s)
+    if job is not None:
+        return Runner(name, "busy", age_s, job_s=seconds_since(job.since, now) or 0.0)
+    if status.phase == "Failed":
+        is_kept = claim.metadata.annotations.get(PRESERVE) == "true"
+        return Runner(name, "failed", age_s, is_kept=is_kept)
+    if status.phase == "Ready":
+        return Runner(name, "idle", age_s, idle_s=seconds_since(status.ready_since, now) or 0.0)
+    return Runner(name, "pending", age_s)
+
+
+def build_runner(pool: RunnerPool, name: str) -> MachineClaim:
+    """A new runner of the pool."""
+    return MachineClaim(
+        metadata=ObjectMeta(
+            name=name,
+            namespace=pool.metadata.namespace,
+            labels={
+                POOL_LABEL: pool.metadata.name,
+                TEMPLATE_LABEL: pool.spec.template_ref.name,
+            },
+        ),
+        spec=MachineClaimSpec(
+            template_ref=msgspec.structs.replace(pool.spec.template_ref),
+            runner_pool_ref=ObjectReference(name=pool.metadata.name),
+            workload_config=pool.spec.workload,
+        ),
+    )

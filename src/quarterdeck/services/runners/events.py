@@ -1,0 +1,84 @@
+"""Deliveries of GitHub: checked signatures, and what a `workflow_job` event says. Pure."""
+
+import hashlib
+import hmac
+from typing import NamedTuple
+
+import msgspec
+
+from quarterdeck.apis.hypervisor.jobs import Job, JobState
+
+SIGNATURE = "X-Hub-Signature-256"
+EVENT = "X-GitHub-Event"
+_PREFIX = "sha256="
+_STATES: dict[str, JobState] = {
+    "queued": "queued",
+    "in_progress": "in_progress",
+    "completed": "completed",
+}
+
+
+class BadDelivery(ValueError):
+    """Raised when a delivery cannot be read; says which field is wrong."""
+
+
+class _Job(msgspec.Struct, frozen=True):
+    id: int
+    labels: tuple[str, ...] = ()
+    runner_name: str | None = None
+
+
+class _Named(msgspec.Struct, frozen=True):
+    full_name: str = ""
+    login: str = ""
+
+
+class _Payload(msgspec.Struct, frozen=True):
+    action: str
+    workflow_job: _Job
+    repository: _Named = _Named()
+    organization: _Named = _Named()
+
+
+class JobEvent(NamedTuple):
+    """What happened to a job."""
+
+    job: Job
+    labels: frozenset[str]
+    repository: str
+    organization: str
+
+
+def is_signed(body: bytes, header: str, secret: str) -> bool:
+    """Whether a delivery was signed with a secret; takes the same time for every answer."""
+    if not secret:
+        return False
+    expected = _PREFIX + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(expected.encode(), header.strip().encode())
+
+
+def sign(body: bytes, secret: str) -> str:
+    """The header that proves a delivery, for tests and simulated CI systems."""
+    return _PREFIX + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def parse_event(body: bytes, now: str) -> JobEvent | None:
+    """What a `workflow_job` delivery says; None for actions that mean nothing to us.
+
+    Raises:
+        BadDelivery: if it is not such a delivery.
+    """
+    try:
+        payload = msgspec.json.decode(body, type=_Payload)
+    except msgspec.DecodeError as error:
+        raise BadDelivery(str(error)) from error
+    status = _STATES.get(payload.action)
+    if status is None:
+        return None
+    job, owner = payload.workflow_job, payload.repository.full_name.partition("/")[0]
+    return JobEvent(
+        Job(id=str(job.id), status=status, runner=job.runner_name or "", since=now),
+        frozenset(label.lower() for label in job.labels),
+        payload.repository.full_name,
+        payload.organization.login or owner,
+    )

@@ -1,0 +1,110 @@
+"""Jobs of a pool in its ConfigMap: written under a version, so that no delivery is lost."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from quarterdeck.apis.core.config import ConfigMap
+from quarterdeck.apis.hypervisor.jobs import Job, label_record, name_record
+from quarterdeck.apis.hypervisor.pool import RunnerPool
+from quarterdeck.client.client import Client
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.objects import build_owner_reference
+from quarterdeck.wire.status import AlreadyExists, Conflict, NotFound
+
+KEEP_S = 3600.0
+"""How long a job that ended is remembered: its other events may come later."""
+MOST_JOBS = 2000
+"""Jobs of one pool; older ones that wait are dropped, the CI system repeats what matters."""
+_TRIES = 10
+_RANKS = {"queued": 0, "in_progress": 1, "completed": 2}
+
+
+def plan_change(data: Mapping[str, str], job: Job, now: datetime) -> dict[str, str | None]:
+    """What a job's news changes in a record: never back to an earlier state. Pure."""
+    changes: dict[str, str | None] = {}
+    key = f"job-{job.id}"
+    known = _read(data.get(key, ""))
+    if known is None or _RANKS[job.status] > _RANKS[known.status]:
+        runner = job.runner or (known.runner if known is not None else "")
+        changes[key] = msgspec.json.encode(msgspec.structs.replace(job, runner=runner)).decode()
+    horizon = rfc3339.format_time(now - timedelta(seconds=KEEP_S))
+    for other, text in data.items():
+        entry = _read(text)
+        if entry is None or (entry.status == "completed" and entry.since < horizon):
+            changes.setdefault(other, None)
+    return changes | _drop_excess(data, changes)
+
+
+def _drop_excess(
+    data: Mapping[str, str], changes: Mapping[str, str | None]
+) -> dict[str, str | None]:
+    left = {key for key in data if changes.get(key, "") is not None} | set(changes)
+    excess = len(left) - MOST_JOBS
+    if excess <= 0:
+        return {}
+    waiting = [
+        (job.since, key)
+        for key in left
+        if key in data
+        and key not in changes
+        and (job := _read(data[key])) is not None
+        and job.status == "queued"
+    ]
+    return {key: None for _, key in sorted(waiting)[:excess]}
+
+
+async def write_job(client: Client, pool: RunnerPool, job: Job, now: datetime) -> bool:
+    """Note the news of a job; False if it was known.
+
+    Raises:
+        Conflict: if others kept writing at the same time.
+    """
+    records = client.resource(ConfigMap.KIND.gvr)
+    name, namespace = name_record(pool.metadata.name), pool.metadata.namespace
+    for _ in range(_TRIES):
+        try:
+            record = await client.get(ConfigMap, name, namespace)
+        except NotFound:
+            try:
+                await records.create(_empty_record(pool))
+            except AlreadyExists:
+                pass  # another delivery was faster
+            continue
+        changes = plan_change(record.data, job, now)
+        if not changes:
+            return False
+        patch: dict[str, Any] = {
+            "metadata": {"resourceVersion": record.metadata.resource_version},
+            "data": changes,
+        }
+        try:
+            await records.patch(name, patch, namespace=namespace)
+        except Conflict:
+            continue
+        return f"job-{job.id}" in changes
+    raise Conflict(f"ConfigMap {namespace}/{name} keeps changing")
+
+
+def _empty_record(pool: RunnerPool) -> dict[str, Any]:
+    reference = msgspec.to_builtins(build_owner_reference(pool))
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name_record(pool.metadata.name),
+            "namespace": pool.metadata.namespace,
+            "labels": label_record(pool.metadata.name),
+            "ownerReferences": [reference],
+        },
+        "data": {},
+    }
+
+
+def _read(text: str) -> Job | None:
+    try:
+        return msgspec.json.decode(text, type=Job) if text else None
+    except msgspec.DecodeError:
+        return None

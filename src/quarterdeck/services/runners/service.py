@@ -1,0 +1,115 @@
+"""The HTTP side: takes deliveries of GitHub, checks who sent them, and notes the jobs."""
+
+from collections.abc import Callable, Sequence
+
+from quarterdeck.apis.core.config import Secret
+from quarterdeck.apis.hypervisor.pool import RunnerPool
+from quarterdeck.client.client import Client
+from quarterdeck.client.errors import ClientError
+from quarterdeck.kit import http, json, rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.services.runners import events
+from quarterdeck.services.runners.events import BadDelivery, JobEvent
+from quarterdeck.services.runners.matching import serves
+from quarterdeck.services.runners.record import write_job
+from quarterdeck.wire.status import ApiError, NotFound
+
+PATH = "/webhooks/github"
+LIMITS = http.Limits(body_bytes=1 << 20)
+Count = Callable[[str, str], None]
+
+
+class RunnerWebhooks:
+    """Answers deliveries; every pool is asked with its own secret."""
+
+    def __init__(
+        self, client: Client, clock: Clock, *, count: Count = lambda action, result: None
+    ) -> None:
+        """`count` hears the action and result of each delivery."""
+        self._client = client
+        self._clock = clock
+        self._count = count
+
+    async def handle(self, request: http.Request) -> http.Response:
+        """Answer one request."""
+        if request.path in ("/healthz", "/readyz") and request.method == "GET":
+            return _answer(200, "ok")
+        if request.path.rstrip("/") != PATH:
+            return _answer(404, f"deliveries go to {PATH}")
+        if request.method != "POST":
+            return _answer(405, "deliveries are POST requests")
+        try:
+            body = await request.read(LIMITS.body_bytes)
+        except http.BodyTooLarge as error:
+            return _answer(413, str(error))
+        try:
+            return await self._deliver(request, body)
+        except (ApiError, ClientError) as error:
+            self._count("unknown", "unavailable")
+            return _answer(503, f"the API server cannot be used: {type(error).__name__}")
+
+    async def _deliver(self, request: http.Request, body: bytes) -> http.Response:
+        kind = request.headers.get(events.EVENT) or ""
+        signature = request.headers.get(events.SIGNATURE) or ""
+        pools = [pool for pool in await self._client.list(RunnerPool) if _is_listening(pool)]
+        trusted = await self._filter_trusted(pools, body, signature)
+        if not trusted:
+            self._count(kind or "unknown", "refused")
+            return _answer(401, "no runner pool accepts the signature")
+        if kind == "ping":
+            return _answer(200, "pong")
+        if kind != "workflow_job":
+            self._count(kind or "unknown", "ignored")
+            return _answer(202, f"{kind or 'an unnamed event'} is ignored")
+        try:
+            event = events.parse_event(body, rfc3339.format_time(self._clock.now()))
+        except BadDelivery as error:
+            self._count(kind, "invalid")
+            return _answer(400, f"not a workflow_job delivery: {error}")
+        if event is None:
+            self._count(kind, "ignored")
+            return _answer(202, "the action is ignored")
+        return await self._note(event, trusted)
+
+    async def _note(self, event: JobEvent, trusted: Sequence[RunnerPool]) -> http.Response:
+        """One pool takes a job: the first by namespace and name that serves it."""
+        serving = sorted((pool for pool in trusted if serves(pool, event)), key=lambda p: p.key)
+        if not serving:
+            self._count(event.job.status, "unmatched")
+            return _answer(202, "no runner pool serves the labels of the job")
+        pool = serving[0]
+        is_new = await write_job(self._client, pool, event.job, self._clock.now())
+        self._count(event.job.status, "noted" if is_new else "known")
+        return _answer(202, f"noted for {pool.key}" if is_new else "known already")
+
+    async def _filter_trusted(
+        self, pools: Sequence[RunnerPool], body: bytes, signature: str
+    ) -> list[RunnerPool]:
+        trusted = []
+        for pool in pools:
+            secret = await self._read_secret(pool)
+            if events.is_signed(body, signature, secret):
+                trusted.append(pool)
+        return trusted
+
+    async def _read_secret(self, pool: RunnerPool) -> str:
+        """The secret of a pool; empty if it cannot be read, which trusts nobody."""
+        webhook = pool.spec.webhook
+        reference = webhook.secret_ref if webhook is not None else None
+        namespace = pool.metadata.namespace
+        if reference is None or reference.namespace not in ("", namespace):
+            return ""
+        try:
+            secret = await self._client.get(Secret, reference.name, namespace)
+            return (secret.read(reference.key) or b"").decode().strip()
+        except (NotFound, ValueError):
+            return ""
+
+
+def _is_listening(pool: RunnerPool) -> bool:
+    return pool.spec.webhook is not None and pool.spec.webhook.enabled
+
+
+def _answer(status: int, message: str) -> http.Response:
+    body = json.encode({"message": message})
+    return http.Response(status, [("Content-Type", "application/json")], body)

@@ -1,0 +1,159 @@
+"""Runner pools: demand by webhook, runners on the simulator, busy ones spared."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from tests.integration.operators.machines.world import (
+    MachineClaim,
+    RunnerPool,
+    World,
+    open_world,
+)
+
+from quarterdeck.apis.core.config import Secret
+from quarterdeck.kit import http
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.operators.machines.machinespec import runner_name
+from quarterdeck.services.runners.events import EVENT, SIGNATURE, sign
+from quarterdeck.services.runners.service import PATH, RunnerWebhooks
+
+SECRET = "webhook-secret"
+
+
+async def make(world: World, **scaling: Any) -> None:
+    await world.set_up()
+    metadata = ObjectMeta(name="hook", namespace="default")
+    await world.client.create(Secret(metadata=metadata, string_data={"secret": SECRET}))
+    lifecycle = scaling.pop("lifecycle", {})
+    await world.create(
+        RunnerPool,
+        "ci",
+        {
+            "templateRef": {"name": "small"},
+            "workload": {
+                "type": "github-actions",
+                "config": {"github": {"organization": "acme", "labels": ["linux"]}},
+            },
+            "scaling": {"minReplicas": 1, "maxReplicas": 4, "scaleDownDelay": "60s", **scaling},
+            "lifecycle": lifecycle,
+            "webhook": {"enabled": True, "secretRef": {"name": "hook", "key": "secret"}},
+        },
+    )
+
+
+async def deliver(
+    world: World,
+    action: str,
+    job: int,
+    *,
+    runner: str = "",
+    labels: Sequence[str] = ("self-hosted", "linux"),
+    secret: str = SECRET,
+    kind: str = "workflow_job",
+) -> int:
+    """Send what GitHub sends; returns the status of the answer."""
+    payload = {
+        "action": action,
+        "workflow_job": {"id": job, "labels": list(labels), "runner_name": runner or None},
+        "repository": {"full_name": "acme/web"},
+        "organization": {"login": "acme"},
+    }
+    body = msgspec.json.encode(payload)
+    network = http.MemoryNetwork(clock=world.clock)
+    server = http.Server(RunnerWebhooks(world.client, world.clock).handle, clock=world.clock)
+    url = network.serve(server, "hooks")
+    async with network.client(name="github") as client:
+        headers = [(EVENT, kind), (SIGNATURE, sign(body, secret))]
+        answer = await client.request("POST", f"{url}{PATH}", headers=headers, body=body)
+        await answer.read()
+    await server.close()
+    return answer.status
+
+
+async def runners(world: World, count: int, within_s: float = 120.0) -> list[MachineClaim]:
+    """Wait until so many runners are ready and no others exist."""
+
+    async def holds() -> list[MachineClaim] | None:
+        claims = await world.list_all(MachineClaim)
+        ready = [claim for claim in claims if claim.status.phase == "Ready"]
+        return ready if len(ready) == len(claims) == count else None
+
+    found: list[MachineClaim] = await world.until(holds, within_s=within_s)
+    return found
+
+
+async def test_pool_keeps_its_idle_minimum() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        await runners(world, 1)
+
+        async def counted() -> bool:
+            status = (await world.get(RunnerPool, "ci")).status
+            return (status.idle_replicas, status.busy_replicas, status.desired_replicas) == (
+                1,
+                0,
+                1,
+            )
+
+        await world.until(counted)
+
+
+async def test_queued_jobs_bring_runners_and_quiet_takes_them_away() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        await runners(world, 1)
+        for job in (1, 2):
+            assert await deliver(world, "queued", job) == 202
+        await runners(world, 3)
+        for job in (1, 2):
+            assert await deliver(world, "completed", job) == 202
+        await world.advance(30)
+        assert len(await world.list_all(MachineClaim)) == 3
+        await runners(world, 1, within_s=200.0)
+
+
+async def test_busy_runner_is_never_removed() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, minReplicas=0)
+        await deliver(world, "queued", 1)
+        (claim,) = await runners(world, 1)
+        await deliver(world, "in_progress", 1, runner=runner_name(claim))
+        await world.advance(600)
+        (same,) = await world.list_all(MachineClaim)
+        assert same.metadata.uid == claim.metadata.uid
+        await world.delete(MachineClaim, claim.metadata.name)
+        await world.advance(900)
+        assert claim.metadata.name in world.ours()
+        await deliver(world, "completed", 1, runner=runner_name(claim))
+        await world.until(lambda: world.ours() == [], within_s=120.0)
+
+
+async def test_job_timeout_ends_even_a_busy_runner() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, minReplicas=0, lifecycle={"jobTimeout": "5m"})
+        await deliver(world, "queued", 1)
+        (claim,) = await runners(world, 1)
+        await deliver(world, "in_progress", 1, runner=runner_name(claim))
+        await world.until(lambda: claim.metadata.name not in world.ours(), within_s=600.0)
+
+
+async def test_runner_that_powers_itself_off_vanishes_and_is_replaced() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        (claim,) = await runners(world, 1)
+        vm = world.lab.vms[world.vms[claim.metadata.name].id]
+        world.lab.set_power(vm, vm.power.STOPPED, 0.0)
+        await world.until(lambda: claim.metadata.name not in world.ours(), within_s=300.0)
+        await runners(world, 1)
+
+
+async def test_wrong_signature_and_foreign_labels_change_nothing() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        await runners(world, 1)
+        assert await deliver(world, "queued", 1, secret="guess") == 401
+        assert await deliver(world, "queued", 2, labels=("windows",)) == 202
+        assert await deliver(world, "opened", 3, kind="pull_request") == 202
+        await world.advance(60)
+        assert len(await world.list_all(MachineClaim)) == 1

@@ -1,0 +1,79 @@
+"""Deliveries and records of jobs, without I/O."""
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.apis.hypervisor.jobs import Job, read_jobs
+from quarterdeck.services.runners.events import BadDelivery, is_signed, parse_event, sign
+from quarterdeck.services.runners.record import plan_change
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+STAMP = "2026-11-15T12:00:00Z"
+
+
+def apply(data: dict[str, str], *jobs: Job) -> dict[str, str]:
+    for job in jobs:
+        for key, value in plan_change(data, job, NOW).items():
+            if value is None:
+                data.pop(key, None)
+            else:
+                data[key] = value
+    return data
+
+
+@given(st.permutations(["queued", "in_progress", "completed"]))
+def test_job_ends_completed_in_whatever_order_its_events_come(order: list[str]) -> None:
+    jobs = [Job(id="1", status=each, since=STAMP) for each in order]  # type: ignore[arg-type]
+    (job,) = read_jobs(apply({}, *jobs))
+    assert job.status == "completed"
+
+
+def test_known_news_changes_nothing() -> None:
+    data = apply({}, Job(id="1", since=STAMP))
+    assert plan_change(data, Job(id="1", since=STAMP), NOW) == {}
+
+
+def test_runner_is_kept_when_a_later_event_does_not_name_it() -> None:
+    data = apply({}, Job(id="1", status="in_progress", runner="r1", since=STAMP))
+    (job,) = read_jobs(apply(data, Job(id="1", status="completed", since=STAMP)))
+    assert job.runner == "r1"
+
+
+def test_old_jobs_and_unreadable_entries_are_dropped() -> None:
+    old = msgspec.json.encode(Job(id="0", status="completed", since="2026-11-15T10:00:00Z"))
+    data = {"job-0": old.decode(), "job-x": "{"}
+    assert set(apply(data, Job(id="1", since=STAMP))) == {"job-1"}
+
+
+def test_signature_is_checked() -> None:
+    body = b'{"action":"queued"}'
+    assert is_signed(body, sign(body, "s3cret"), "s3cret")
+    assert not is_signed(body, sign(body, "other"), "s3cret")
+    assert not is_signed(body + b" ", sign(body, "s3cret"), "s3cret")
+    assert not is_signed(body, "", "s3cret")
+    assert not is_signed(body, sign(body, ""), "")
+
+
+def test_delivery_is_read() -> None:
+    body = msgspec.json.encode(
+        {
+            "action": "in_progress",
+            "workflow_job": {"id": 7, "labels": ["Self-Hosted", "linux"], "runner_name": "r1"},
+            "repository": {"full_name": "acme/web"},
+        }
+    )
+    event = parse_event(body, STAMP)
+    assert event is not None
+    assert event.job == Job(id="7", status="in_progress", runner="r1", since=STAMP)
+    assert event.labels == {"self-hosted", "linux"}
+    assert (event.repository, event.organization) == ("acme/web", "acme")
+
+
+@given(st.binary(max_size=200))
+def test_strange_deliveries_are_refused(body: bytes) -> None:
+    with pytest.raises(BadDelivery):
+        parse_event(body, STAMP)
