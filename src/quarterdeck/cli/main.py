@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "server": "Run the API server alone",
     "fleet": "Run the fleet server alone",
     "pipelines": "Check pipelines in files, import pipelines of a fleet server",
+    "metrics": "Try MetricSources of files",
     "get": "Show objects",
     "watch": "Show objects and their changes",
     "events": "Show events",

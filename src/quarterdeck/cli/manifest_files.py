@@ -12,15 +12,15 @@ _ENDINGS = (".yaml", ".yml", ".json")
 _FIRST = ("Namespace", "CustomResourceDefinition")
 
 
-def read(paths: Sequence[str]) -> list[dict[str, Any]]:
-    """Every object in them; namespaces and definitions come first.
+def read(paths: Sequence[str], *, flag: str = "--filename") -> list[dict[str, Any]]:
+    """Every object in them; namespaces and definitions come first. `flag` gave the paths.
 
     Raises:
         CommandError: naming the file and what is wrong with it.
     """
-    found = [document for path in paths for document in _of_path(path)]
+    found = [document for path in paths for document in _of_path(path, flag)]
     if not found:
-        raise CommandError("no objects found in the files of --filename", REFUSED)
+        raise CommandError(f"no objects found in the files of {flag}", REFUSED)
     return sorted(found, key=_rank)
 
 
@@ -29,7 +29,7 @@ def _rank(document: dict[str, Any]) -> int:
     return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
 
 
-def _of_path(text: str) -> Iterator[dict[str, Any]]:
+def _of_path(text: str, flag: str) -> Iterator[dict[str, Any]]:
     if text == "-":
         yield from _parse(sys.stdin.buffer.read(), "standard input")
         return
@@ -43,7 +43,7 @@ def _of_path(text: str) -> Iterator[dict[str, Any]]:
             data = file.read_bytes()
         except OSError as error:
             reason = error.strerror or str(error)
-            raise CommandError(f"cannot read {file} (--filename): {reason}", REFUSED) from error
+            raise CommandError(f"cannot read {file} ({flag}): {reason}", REFUSED) from error
         yield from _parse(data, str(file))
 
 

@@ -54,7 +54,8 @@ def kinds_of(column: Collection[Any]) -> int:
 
 
 def name_kinds(kinds: int) -> str:
-    """Kinds for people: `text or null`."""
+    """Kinds for people: `a number or text`. That anything may be null goes without saying."""
+    kinds = kinds & ~NULL or kinds
     return " or ".join(name for bit, name in KIND_NAMES.items() if kinds & bit)
 
 

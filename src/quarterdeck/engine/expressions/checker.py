@@ -18,8 +18,6 @@ from quarterdeck.engine.expressions.tree import (
 from quarterdeck.engine.values import BOOL, LIST, NULL, NUMBER, TEXT, name_kinds
 from quarterdeck.kit.patterns import PatternError, compile_re2
 
-_NUMERIC = NUMBER | BOOL | NULL
-
 
 def check(tree: Expression, kinds: Mapping[str, int]) -> list[ExpressionError]:
     """Every problem of an expression over fields of these kinds, left to right."""
@@ -87,7 +85,7 @@ class _Checker:
     def _number(self, node: Expression, where: str) -> int:
         """Check that a node can be a number; whether it may be null."""
         kinds = self.kinds_of(node)
-        if not kinds & _NUMERIC:
+        if kinds & (TEXT | LIST) and not kinds & (NUMBER | BOOL):
             hint = "convert it with toNumber()" if kinds & TEXT else "use sum() or count()"
             self._note(f"{where} needs a number, this is {name_kinds(kinds)}", node, hint)
         return kinds & NULL
@@ -110,7 +108,7 @@ class _Checker:
         if TEXT in (left, right):
             return TEXT
         for kinds, side in ((left, node.left), (right, node.right)):
-            if not kinds & (_NUMERIC | TEXT):
+            if kinds & LIST and not kinds & (NUMBER | BOOL | TEXT):
                 self._note(f"+ needs numbers or text, this is {name_kinds(kinds)}", side)
         text = (left | right) & TEXT
         return NUMBER | text | ((left | right) & NULL)
@@ -118,7 +116,7 @@ class _Checker:
     def _order(self, node: Binary) -> int:
         left, right = self.kinds_of(node.left), self.kinds_of(node.right)
         for kinds, side in ((left, node.left), (right, node.right)):
-            if kinds == LIST:
+            if kinds & ~NULL == LIST:
                 self._note(f"{node.operator} cannot compare a list", side, "use count() or sum()")
                 return BOOL
         if not _comparable(left, right):
@@ -177,7 +175,7 @@ class _Checker:
 
     def _list(self, node: Expression, where: str) -> int:
         kinds = self.kinds_of(node)
-        if not kinds & (LIST | NULL):
+        if kinds & ~NULL and not kinds & LIST:
             hint = "lists come from paths with [*] and from split()"
             self._note(f"{where} needs a list, this is {name_kinds(kinds)}", node, hint)
         return kinds & NULL
@@ -200,9 +198,10 @@ def _literal_kinds(value: object) -> int:
 
 def _comparable(left: int, right: int) -> bool:
     """Whether two sides have a kind in common that can be ordered; null goes with everything."""
-    numbers = left & _NUMERIC and right & _NUMERIC
-    texts = left & (TEXT | NULL) and right & (TEXT | NULL)
-    return bool(numbers or texts)
+    if NULL in (left, right):
+        return True
+    numbers = left & (NUMBER | BOOL) and right & (NUMBER | BOOL)
+    return bool(numbers or left & right & TEXT)
 
 
 def _fits(function: Function, count: int) -> bool:

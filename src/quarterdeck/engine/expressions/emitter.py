@@ -66,7 +66,10 @@ NOTHING = Code("None", NULL, is_atom=True)
 
 
 class Emitter:
-    """Writes one expression. `helpers` are the globals that the code needs."""
+    """Writes one expression. `helpers` are the globals that the code needs.
+
+    Each node is visited once: whoever needs its code twice keeps it.
+    """
 
     def __init__(self, kinds: Mapping[str, int], variables: Mapping[str, str]) -> None:
         self._kinds = kinds
@@ -161,10 +164,13 @@ class Emitter:
                 return Code(f"({self.text(left)} + {self.text(right)})", TEXT)
             if (left.kinds | right.kinds) & TEXT:
                 return Code(f"add({left.text}, {right.text})", NUMBER | TEXT | NULL)
+            return self._arithmetic(operator, _to_number(left), _to_number(right))
         if operator in ("/", "%"):
             return self._divide(operator, self.number(node.left), self.number(node.right))
-        pair = [self.number(node.left), self.number(node.right)]
-        return self._guard(pair, lambda refs: f"{refs[0]} {operator} {refs[1]}", NUMBER)
+        return self._arithmetic(operator, self.number(node.left), self.number(node.right))
+
+    def _arithmetic(self, operator: str, left: Code, right: Code) -> Code:
+        return self._guard([left, right], lambda refs: f"{refs[0]} {operator} {refs[1]}", NUMBER)
 
     def _order(self, operator: str, left: Code, right: Code) -> Code:
         kinds = left.kinds | right.kinds

@@ -1,0 +1,3 @@
+"""`quarterdeck metrics`: MetricSources in files."""
+
+COMMANDS = {"preview": "Show what a MetricSource collects, without creating it"}

@@ -1,0 +1,122 @@
+"""`quarterdeck metrics preview` on files and on a server."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.cli.main import run
+
+SAMPLES = Path(__file__).parents[3] / "config" / "samples"
+CLAIMS = str(SAMPLES / "clusterpulse_v1alpha1_metricsource_default-pvc-capacity.yaml")
+USAGE = str(SAMPLES / "clusterpulse_v1alpha1_metricsource_pvc-usage.yaml")
+OBJECTS = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: default}
+spec:
+  storageClassName: gp3
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 5Gi}}
+status: {phase: Bound, capacity: {storage: 5Gi}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: hidden, namespace: kube-system}
+spec:
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other}
+"""
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> str:
+    path = tmp_path / "objects.yaml"
+    path.write_text(OBJECTS)
+    return str(path)
+
+
+def test_objects_of_a_file_become_a_table(objects: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["metrics", "preview", CLAIMS, "--objects", objects]) == 0
+    rows, summary, aggregations = capsys.readouterr().out.split("\n\n")
+    head, *lines = [line.split() for line in rows.splitlines()]
+    assert head[:4] == ["NAMESPACE", "NAME", "PHASE", "CAPACITY"]
+    assert lines[0][:3] == ["default", "data", "Bound"]
+    assert lines[0][3:6] == ["5368709120", "5368709120", "gp3"]
+    assert lines[0][6:] == ["ReadWriteOnce", "Filesystem", "5"]
+    assert len(lines) == 1
+    assert summary == "1 object"
+    assert ["capacityByStorageClass", "gp3", "5368709120"] in [
+        line.split() for line in aggregations.splitlines()
+    ]
+
+
+def test_json_has_everything(objects: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["metrics", "preview", USAGE, "--objects", objects, "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["resourceCount"] == 2
+    assert found["resources"][0]["values"]["usage_percent"] == 100.0
+    assert found["resources"][0]["_id"] == "default/data"
+    assert {each["status"] for each in found["fieldValidation"]} == {"valid"}
+
+
+def test_rows_are_bounded(objects: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["metrics", "preview", USAGE, "--objects", objects, "--rows", "1"]) == 0
+    assert "2 objects, 1 shown" in capsys.readouterr().out
+
+
+def test_objects_of_a_cluster_are_found_by_discovery(
+    kubeconfig: Path, objects: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = ["--kubeconfig", str(kubeconfig)]
+    assert run(["apply", "-f", objects, *server]) == 0
+    capsys.readouterr()
+    assert run(["metrics", "preview", CLAIMS, *server, "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["_id"] for row in found["resources"]] == ["default/data"]
+    assert found["aggregations"]["total"] == 1
+
+
+def test_problems_are_shown_with_their_place(
+    tmp_path: Path, objects: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(Path(CLAIMS).read_text().replace("round(capacity", "rond(capacity"))
+    assert run(["metrics", "preview", str(bad), "--objects", objects]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert "unknown function 'rond' at column 1; did you mean round?" in lines[0]
+    assert lines[2] == "  ^"
+    assert lines[-1].endswith("default-pvc-capacity cannot be compiled: 1 problem")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        pytest.param([CLAIMS, "--objects", "/nowhere"], 2, "--objects", id="no objects"),
+        pytest.param(["/nowhere"], 2, "FILE", id="no file"),
+        pytest.param(["{objects}"], 2, "no MetricSource", id="no source"),
+    ],
+)
+def test_bad_arguments_are_refused(
+    arguments: list[str],
+    code: int,
+    word: str,
+    objects: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = [each.replace("{objects}", objects) for each in arguments]
+    assert run(["metrics", "preview", *given]) == code
+    assert word in capsys.readouterr().err
+
+
+def test_a_manifest_that_does_not_fit_the_schema_is_refused(
+    tmp_path: Path, objects: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(Path(CLAIMS).read_text().replace("type: quantity", "type: amount", 1))
+    assert run(["metrics", "preview", str(bad), "--objects", objects]) == 1
+    assert "spec.fields[1].type" in capsys.readouterr().err
