@@ -60,7 +60,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The PEM certificate clients should trust; every namespace has it as `kube-root-ca.crt`."""
 
     signing_key: Path | None = None
-    """The PEM key that signs the tokens of service accounts; without one a key is made up, and
+    """The PEM key that signs the tokens of service accounts; without one a key is generated, and
     tokens end with the server."""
 
     has_roles: bool = True

@@ -189,7 +189,7 @@ def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Ha
 
 
 def _build_not_served(path: paths.ResourcePath) -> NotFound:
-    """Build what needs a kubelet; said plainly, so that nobody searches for long."""
+    """Build the 404 for a subresource that needs a kubelet."""
     full = f"{path.resource}/{path.subresource}"
     return NotFound(
         f"{full} is not supported: this API server has no kubelet and runs no containers"

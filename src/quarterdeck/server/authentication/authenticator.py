@@ -24,7 +24,7 @@ class Authenticator(Protocol):
 
 
 def authenticate(request: http.Request, authenticators: Sequence[Authenticator]) -> User:
-    """Ask all in order; nobody's request is anonymous."""
+    """Ask the authenticators in order; without credentials the user is anonymous."""
     for authenticator in authenticators:
         user = authenticator.authenticate(request)
         if user is not None:

@@ -49,7 +49,7 @@ class BearerTokens:
         """The user a token stands for.
 
         Raises:
-            Unauthorized: if it stands for nobody.
+            Unauthorized: if no authenticator recognises it.
         """
         if (user := self._users.get(token)) is not None:
             return user
@@ -75,7 +75,7 @@ def authenticate_token(
     """The user of a bearer token, for reviews.
 
     Raises:
-        Unauthorized: if it stands for nobody, or is for others than these.
+        Unauthorized: if no authenticator recognises it, or it is for other audiences.
     """
     for authenticator in authenticators:
         if isinstance(authenticator, BearerTokens):

@@ -9,7 +9,7 @@ from quarterdeck.wire.status import Details, Forbidden
 
 
 class Attributes(NamedTuple):
-    """What somebody wants to do; `path` is set for requests that name no resource."""
+    """The attributes of a request; `path` is set for requests that name no resource."""
 
     verb: str
     group: str = ""

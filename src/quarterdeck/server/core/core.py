@@ -35,7 +35,7 @@ class FrameCache(Protocol):
     """Encoded watch events; see `server.frames`."""
 
     def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
-        """Return the frame, made now if nobody has asked for it yet."""
+        """Return the cached frame, or encode it with `make`."""
         ...
 
 

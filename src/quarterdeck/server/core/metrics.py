@@ -1,7 +1,7 @@
 """The metrics of one API server, under the names Kubernetes gives them.
 
 Requests are labelled with the resource they resolved to, after authentication: paths that no
-resource serves share one label set, so that nobody can make series by sending requests.
+resource serves share one label set, so that a client cannot create series by sending requests.
 """
 
 from collections.abc import Collection

@@ -65,7 +65,7 @@ class EstablishingController:
                     self._update_status(entry)
 
     def _update_status(self, entry: Entry) -> None:
-        """Write the verdict, if it is not there yet; a newer state is judged by its own event."""
+        """Write the status, if it changed; a newer state is handled by its own event."""
         present = self._store.get_pending(entry.key)
         if present is None or present.revision != entry.revision:
             return

@@ -98,7 +98,7 @@ class DefinitionFinalizer:
 
     def _begin(self, resource: Resource | None, value: Object) -> tuple[bool, bool]:
         if resource is None:
-            return False, True  # no version is served: nobody could remove its finalizers
+            return False, True  # no version is served: no client could remove its finalizers
         return deletion.begin_deletion(resource, value, DeleteOptions(), context=self._context())
 
     def _release(self, name: str) -> None:

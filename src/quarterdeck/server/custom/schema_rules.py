@@ -1,4 +1,4 @@
-"""The expressions of a schema: judged when a definition is accepted, compiled when it is served.
+"""The expressions of a schema: checked when a definition is written, compiled when it is served.
 
 The compiler is `cel`'s, and is loaded only for schemas that have rules.
 """

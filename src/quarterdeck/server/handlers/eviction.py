@@ -30,7 +30,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     dry_run = list(CreateOptions.parse(call.request.query).dry_run)
     options = DeleteOptions.from_body({"dryRun": dry_run} | (value.get("deleteOptions") or {}))
     pod = decode_stored(call.resource, write.get_current(core, call).value)
-    # decided together with the deletion: nobody counts the budget anew between the two
+    # decided together with the deletion: the budget is not counted again between the two
     spent = _spend(core, call, pod, is_dry_run=bool(options.dry_run))
     await write.delete(core, call, options)
     if spent is not None:

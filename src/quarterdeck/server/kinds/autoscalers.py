@@ -150,7 +150,7 @@ def _parse_json(text: str | None) -> Any:
     try:
         return msgspec.json.decode(text) if text else None
     except msgspec.DecodeError:
-        return None  # somebody else's annotation
+        return None  # an annotation of another writer
 
 
 def _format_targets(value: Object) -> str:

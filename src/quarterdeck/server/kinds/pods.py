@@ -79,7 +79,7 @@ def _with_allowed_changes(spec: Object, before: Object) -> Object:
 
 
 def _compute_grace_period(pod: Object, requested: int | None) -> int:
-    """Scheduled pods that still run get time; a negative wish is the shortest one."""
+    """Compute the grace period: running pods have one; a negative request means one second."""
     if not get_field(pod, "spec", "nodeName") or get_field(pod, "status", "phase") in (
         "Succeeded",
         "Failed",

@@ -129,7 +129,7 @@ class BuiltinStrategy:
 
     @property
     def has_generation(self) -> bool:
-        """Kinds whose spec somebody follows count its changes."""
+        """Whether the kind counts changes of its spec."""
         return bool(self.rules.generation_fields)
 
     @property

@@ -16,7 +16,7 @@ from quarterdeck.server.lifecycle.engine.engine import Engine
 
 
 class Lifecycle:
-    """What the server does by itself, while `run` runs."""
+    """The controllers of one server, run by `run`."""
 
     def __init__(self, core: Core) -> None:
         self.engine = Engine(core, tuple(_build_controllers(core)))

@@ -7,7 +7,7 @@ from quarterdeck.server.registry.resource import Context, Object, Resource
 from quarterdeck.wire.query import DeleteOptions
 
 ORPHAN = "orphan"
-"""The finalizer that waits until the dependents were let go."""
+"""The finalizer that waits until the dependents are orphaned."""
 FOREGROUND = "foregroundDeletion"
 """The finalizer that waits until the dependents are gone."""
 

@@ -44,7 +44,7 @@ def decode_object_meta(resource: str, value: bytes) -> ObjectMeta:
 
 
 def get_object_meta(entry: Entry) -> ObjectMeta:
-    """Return the facts of an entry, derived now if the store was not told how."""
+    """Return the metadata of an entry; decoded now unless the store has derived it."""
     facts = entry.facts
     return (
         facts

@@ -44,7 +44,7 @@ ALL_VERBS = (
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What a strategy is told about the moment and the caller of a write."""
+    """The context of a write: time, caller and endpoint."""
 
     now: datetime
     random: random.Random
@@ -54,7 +54,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     subresource: str = ""
     """`status`, `scale` or empty: rules differ by it."""
     metadata_errors: tuple[FieldError, ...] = ()
-    """What is wrong with the object's metadata, told to the `validate_…` methods only: some kinds
+    """Errors in the object's metadata, set for the `validate_…` methods only: some kinds
     skip their costly checks then, and say so. They do not repeat these."""
 
 
@@ -139,7 +139,7 @@ class Strategy(Protocol):
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
         """Keep what this endpoint may not change: status on the main one, the rest on `/status`.
 
-        Metadata that nobody may change is already restored. In place; `old` is only read.
+        Immutable metadata is already restored. In place; `old` is only read.
         """
 
     def validate_create(self, value: Object, context: Context) -> Sequence[FieldError]:

@@ -29,7 +29,7 @@ class FrameCache:
         self._frames: dict[tuple[int, str, str], bytes] = {}
 
     def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
-        """Return the frame, made now if nobody has asked for it yet."""
+        """Return the cached frame, or encode it with `make`."""
         key = (revision, kind._value_, form)  # without the descriptor: this is asked per watcher
         frame = self._frames.get(key)
         if frame is None:

@@ -84,7 +84,7 @@ def build_error(error: ApiError, warnings: list[str] | None = None) -> http.Resp
 
 
 def page_not_found() -> http.Response:
-    """The answer for a path nobody serves."""
+    """The response for a path that is not served."""
     return http.Response(404, TEXT_HEADERS, b"404 page not found\n")
 
 

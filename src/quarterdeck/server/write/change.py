@@ -41,7 +41,7 @@ _KEPT_METADATA = (
 async def update(
     core: Core, call: Call, change: Change, write_options: WriteOptions, *, track: bool = True
 ) -> WriteResult:
-    """Change a stored object; `change` is asked again where somebody else was faster.
+    """Update a stored object; `change` is called again after a conflict with another write.
 
     Raises:
         ApiError: as Kubernetes would; nothing was stored then.
@@ -118,7 +118,7 @@ def _build_registry_key(call: Call) -> tuple[str, ...]:
 
 
 def _keep_metadata(metadata: Object, before: Object) -> None:
-    """Restore what nobody may change."""
+    """Restore the immutable members of the metadata."""
     for name in _KEPT_METADATA:
         if name in before:
             metadata[name] = before[name]

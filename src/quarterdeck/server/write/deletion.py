@@ -19,7 +19,7 @@ async def delete(core: Core, call: Call, options: DeleteOptions) -> WriteResult:
     """Delete the object a call names.
 
     Raises:
-        ApiError: if it is not there, a precondition fails or somebody vetoes.
+        ApiError: if it does not exist, a precondition fails or admission refuses it.
     """
     for _ in range(_ATTEMPTS):
         entry = get_current(core, call)

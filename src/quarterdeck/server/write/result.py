@@ -19,7 +19,7 @@ MODIFIED = (
 
 
 class WriteOptions(NamedTuple):
-    """What a write is told besides its object."""
+    """The options of a write besides its object."""
 
     manager: str
     is_dry_run: bool = False
@@ -82,7 +82,7 @@ def build_result(
 def build_attributes(
     call: Call, verb: str, write_options: WriteOptions, *, value: Object, old: Object | None = None
 ) -> AdmissionAttributes:
-    """Build what admission is told about a write."""
+    """Build the admission attributes of a write."""
     return AdmissionAttributes(
         verb=verb,
         resource=call.resource,

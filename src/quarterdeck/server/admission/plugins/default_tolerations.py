@@ -8,7 +8,7 @@ from quarterdeck.server.kinds.fields import get_items
 
 
 class DefaultTolerations(MutatingPlugin):
-    """Pods stay five minutes on a node that is in trouble, unless they say otherwise."""
+    """Adds the default tolerations of nodes that are not ready or unreachable: five minutes."""
 
     _KEYS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
     _SECONDS = 300

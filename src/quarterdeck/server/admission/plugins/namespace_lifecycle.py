@@ -11,7 +11,7 @@ IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public", "kube-
 
 
 class NamespaceLifecycle:
-    """Objects are created in namespaces that exist and stay; four of them stay for ever."""
+    """Refuses objects in absent or terminating namespaces, and deletion of system namespaces."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

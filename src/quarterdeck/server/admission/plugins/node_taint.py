@@ -6,7 +6,7 @@ from quarterdeck.server.kinds.fields import get_items
 
 
 class NodeTaint(MutatingPlugin):
-    """New nodes are tainted until somebody calls them ready."""
+    """Taints new nodes as not ready."""
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Add the taint."""

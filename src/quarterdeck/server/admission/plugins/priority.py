@@ -16,7 +16,7 @@ _SYSTEM_PRIORITIES = {
 
 
 class Priority(MutatingPlugin):
-    """The priority of a pod is the number behind its class."""
+    """Sets the priority of a pod from its PriorityClass."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

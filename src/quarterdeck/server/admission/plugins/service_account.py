@@ -12,7 +12,7 @@ from quarterdeck.storage import Store
 
 
 class ServiceAccount(MutatingPlugin):
-    """Pods run as a service account that exists, and find its token."""
+    """Sets the service account of a pod, and mounts its token."""
 
     def __init__(self, store: Store, rng: random.Random) -> None:
         self._store = store
@@ -47,7 +47,7 @@ class ServiceAccount(MutatingPlugin):
 
 def _is_automounted(spec: Object, account: Object) -> bool:
     for place in (spec, account):
-        wish = place.get("automountServiceAccountToken")
-        if wish is not None:
-            return bool(wish)
+        value = place.get("automountServiceAccountToken")
+        if value is not None:
+            return bool(value)
     return True

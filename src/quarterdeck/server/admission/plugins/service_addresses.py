@@ -64,7 +64,7 @@ class AllocationPool:
 
 
 class ServiceAddresses:
-    """Gives every service that needs one an address, and ports to those that face outwards."""
+    """Allocates cluster IPs and node ports of services."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -9,7 +9,7 @@ from quarterdeck.storage import Store
 
 
 class StorageProtection(MutatingPlugin):
-    """Claims and volumes in use are not deleted; claims without a class get the default one."""
+    """Adds protection finalizers to claims and volumes, and the default class to claims."""
 
     _FINALIZERS = {  # noqa: RUF012 - never changed
         "persistentvolumeclaims": "kubernetes.io/pvc-protection",

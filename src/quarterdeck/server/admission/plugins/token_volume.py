@@ -10,7 +10,7 @@ from quarterdeck.server.registry.resource import Object
 _PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 _PREFIX = "kube-api-access-"
 _SECONDS = 3607
-"""An hour and a bit, so that a token that lasts exactly an hour can be told apart."""
+"""A little over an hour, to distinguish the token from one that was requested for an hour."""
 
 
 def mount_token(spec: Object, rng: random.Random) -> None:

@@ -97,7 +97,7 @@ def _select_members(resource: str, value: Object, quota: Object) -> list[str]:
     """Select the members of a quota that bind an object.
 
     Raises:
-        QuotaExceeded: if a container does not say what the quota limits, or nobody counted yet.
+        QuotaExceeded: if a container lacks a limited resource, or the quota was not counted yet.
     """
     hard, used = _read_status(quota)
     members = select_members(resource, hard)

@@ -31,7 +31,7 @@ class ResourceQuota:
         store.subscribe(self._follow)
 
     def admit(self, attributes: AdmissionAttributes) -> None:
-        """Nothing to say before the object is final."""
+        """Accept; the quota is checked with the final object."""
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """Compare, refuse or charge.

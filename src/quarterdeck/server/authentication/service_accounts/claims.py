@@ -6,7 +6,7 @@ import msgspec
 
 ISSUER = "https://kubernetes.default.svc"
 AUDIENCES = (ISSUER,)
-"""Whom a token is for if nobody says: this API."""
+"""The default audiences of a token: this API."""
 SUBJECT = "system:serviceaccount:"
 _PRIVATE = "kubernetes.io"
 _BOUND = ("pod", "secret", "node")

@@ -30,7 +30,7 @@ class InvalidKey(ValueError):
 
 
 class SigningKey:
-    """A P-256 key, from a PEM file or made up for the life of the process."""
+    """A P-256 key, from a PEM file or generated for the life of the process."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path

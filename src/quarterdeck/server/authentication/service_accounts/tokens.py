@@ -66,7 +66,7 @@ class ServiceAccountTokens:
         """The account a token stands for; None if it is no token of this server.
 
         Raises:
-            Unauthorized: if it is one and is not good any more, or for somebody else.
+            Unauthorized: if it is one and has expired, was revoked, or is for other audiences.
         """
         if token.count(".") != 2:
             return None

@@ -1,4 +1,4 @@
-"""Garbage collection: what nobody owns any more goes, as its owner went.
+"""The garbage collector: deletes objects whose owners are deleted.
 
 An owner is *solid* if it is there, under the name and with the uid that its dependent says, and
 does not wait for its dependents in turn. An object whose owners are all gone is deleted; one with
@@ -30,9 +30,7 @@ class GarbageCollector:
     initial: Sequence[StoreKey] = ()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find the object if its owners are news, its dependents if it goes, owners that wait for
-        it.
-        """
+        """Find the object if its owners changed, its dependents and waiting owners if it ended."""
         if event.after is None:
             if event.before is not None:
                 gone = get_object_meta(event.before)
@@ -142,7 +140,7 @@ class _Owners(NamedTuple):
     dangling: list[OwnerReference]
     waiting: list[OwnerReference]
     unknown: list[OwnerReference]
-    """Of a kind nobody knows, or that cannot own this: left alone, and so is the dependent."""
+    """Owners of an unknown kind, or that cannot own this: the dependent is left alone."""
 
 
 def _plan_dependent(view: View, key: StoreKey, object_meta: ObjectMeta) -> Iterator[Action]:
@@ -164,7 +162,7 @@ def _plan_dependent(view: View, key: StoreKey, object_meta: ObjectMeta) -> Itera
             yield from _plan_unblock(view, key)
         yield Delete(key=key, uid=object_meta.uid, policy="Foreground")
         return
-    # keeps a policy that somebody asked for by a finalizer
+    # keeps a policy that was requested by a finalizer
     yield Delete(
         key=key, uid=object_meta.uid, policy=None if _is_held(object_meta) else "Background"
     )

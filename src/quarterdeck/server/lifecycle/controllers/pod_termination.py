@@ -48,7 +48,7 @@ class PodTermination:
 
 
 def has_kubelet(view: View, pod: Object) -> bool:
-    """Whether a pod runs on a node that somebody else looks after."""
+    """Whether a pod runs on a node with a kubelet of its own."""
     node = view.get(StoreKey(NODES, "", get_spec(pod).get("nodeName") or ""))
     return node is not None and SIMULATED_NODE not in get_annotations(node)
 

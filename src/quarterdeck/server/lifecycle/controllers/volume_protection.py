@@ -22,7 +22,7 @@ _FINALIZERS = {CLAIMS: "kubernetes.io/pvc-protection", VOLUMES: "kubernetes.io/p
 
 
 class VolumeProtection:
-    """Lets claims and volumes go that nobody uses."""
+    """Removes the finalizer of claims and volumes that are not in use."""
 
     name = "volume-protection"
     manager = "kube-controller-manager"

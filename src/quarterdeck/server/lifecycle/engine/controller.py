@@ -12,7 +12,7 @@ from quarterdeck.storage import StoreEvent, StoreKey
 
 
 class Controller(Protocol):
-    """One thing a cluster does by itself."""
+    """A controller: maps writes to keys, and plans actions for a key."""
 
     @property
     def name(self) -> str:
@@ -60,7 +60,7 @@ def list_metas(event: StoreEvent) -> Iterator[ObjectMeta]:
 def find_controller_keys(
     event: StoreEvent, index: Index, *, kind: str, resource: str
 ) -> Iterator[StoreKey]:
-    """Whose object was written: its controller, or whoever may adopt it."""
+    """Find the controller of a written object, or those that may adopt it."""
     namespace = event.key.namespace
     for object_meta in list_metas(event):
         owner = get_controller_key(object_meta, kind, resource, namespace)

@@ -53,7 +53,7 @@ _STORE_WAIT_S = 1.0
 
 
 class Engine:
-    """Keeps the controllers of one server going; `run` must be running."""
+    """Runs the controllers of one server, while `run` runs."""
 
     def __init__(self, core: Core, controllers: Sequence[Controller]) -> None:
         self._core = core
@@ -234,8 +234,8 @@ class Engine:
                 return await self._writer.create_async(action, manager)
             return self._writer.create(action, manager)
         except ApiError as error:
-            if (news := build_refusal_event(action, error)) is not None:
-                self._record(news, manager)
+            if (event := build_refusal_event(action, error)) is not None:
+                self._record(event, manager)
             raise
 
     def _record(self, action: Record, manager: str) -> Ticket | None:

@@ -114,7 +114,7 @@ class View:
         return None if entry is None else get_object_meta(entry)
 
     def serves(self, api_version: str, kind: str) -> ServedResource | None:
-        """Where objects of a kind are; none for a kind nobody knows."""
+        """Find the resource that serves a kind; None for an unknown kind."""
         return self._serves(api_version, kind)
 
     def list_owned(self, uid: str, resource: str) -> list[Object]:

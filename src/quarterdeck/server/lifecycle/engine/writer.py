@@ -1,7 +1,7 @@
 """Carries out the actions of plans by the rules a request is written by.
 
 Revision, generation, field owners and finalizers behave as they do for a client's write; the rules
-of the kind are not asked whether the object is valid, and nobody is asked for permission. Each
+of the kind do not validate the object, and no authorization is needed. Each
 action is decided at once, without waiting, and is durable when its ticket is.
 """
 
@@ -55,7 +55,7 @@ class Writer:
         return None if attributes is None else self._validate_and_put(attributes)
 
     async def create_async(self, action: Create, manager: str) -> Ticket | None:
-        """The same where admission has to ask somebody (webhooks)."""
+        """Store a new object where admission has asynchronous plugins (webhooks)."""
         attributes = self._prepare_create(action, manager)
         if attributes is None:
             return None
@@ -280,6 +280,6 @@ def _build_reference(about: Object, field_path: str) -> Object:
 
 
 def _digest(action: Record, involved: Object) -> str:
-    """The same for the same news, so that it is counted instead of repeated."""
+    """Hash the content of an event, so that a repeated event is counted."""
     parts = (involved.get("uid") or "", action.reason, action.message, action.component)
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()

@@ -113,8 +113,8 @@ def _scale(view: View, scaler: Object) -> Iterator[Action]:
             served.resource, target, "scale", spec={**get_spec(target), "replicas": desired}
         )
         text = f"New size: {desired}; reason: cpu resource utilization"
-        news = "SuccessfulRescale"
-        yield Record(about=scaler, reason=news, message=text, component=_COMPONENT)
+        reason = "SuccessfulRescale"
+        yield Record(about=scaler, reason=reason, message=text, component=_COMPONENT)
 
 
 def _compute_cooldown(scaler: Object, now: datetime) -> float:

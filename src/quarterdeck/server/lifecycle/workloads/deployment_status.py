@@ -69,7 +69,7 @@ def is_complete(deployment: Object, numbers: Object) -> bool:
 
 
 def compute_time_left(deployment: Object, numbers: Object, now: datetime) -> float | None:
-    """Compute how long the rollout may still take without progress; None if nobody waits for it."""
+    """Compute how long the rollout may still take without progress; None without a deadline."""
     found = get_condition(numbers.get("conditions"), "Progressing")
     seconds = _get_deadline(deployment)
     if found is None or seconds is None or get_spec(deployment).get("paused"):

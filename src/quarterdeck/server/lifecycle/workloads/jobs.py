@@ -101,7 +101,7 @@ class _Sync:
         self.done = (
             {get_annotations(pod).get(INDEX, "") for pod in good} if self.is_indexed else set()
         )
-        # pods that somebody deleted stay counted
+        # pods that were deleted stay counted
         self.succeeded = max(
             len(self.done) if self.is_indexed else len(good), get_status(job).get("succeeded") or 0
         )

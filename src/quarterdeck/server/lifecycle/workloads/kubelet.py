@@ -66,7 +66,7 @@ class Kubelet:
         host = "" if pod is None else get_spec(pod).get("nodeName") or ""
         node = view.get(StoreKey(NODES, "", host)) if host else None
         if pod is None or node is None:
-            # without a node nobody is asked whether the pod may go
+            # a pod without a node ends at once
             orphaned = pod is not None and host and is_deleting(pod)
             return end_pod(pod) if pod is not None and orphaned else ()
         if SIMULATED_NODE not in get_annotations(node) or is_down(node):

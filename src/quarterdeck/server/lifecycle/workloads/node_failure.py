@@ -1,4 +1,4 @@
-"""Pods of nodes that lost contact: not ready any more, and told to go after a while.
+"""Failure of nodes: their pods become not ready, and are evicted after a while.
 
 Those of nodes that were deleted go at once.
 """

@@ -166,7 +166,7 @@ def _build_ready_condition(moment: str) -> Object:
 
 
 def _update_conditions(node: Object, moment: str) -> Iterator[Action]:
-    """Ready or unreachable, as the node is told to be; conditions and taints go together."""
+    """Set the node ready or unreachable, as its annotation says: conditions and taints."""
     down = is_down(node)
     conditions = get_status(node).get("conditions") or []
     present = get_condition(conditions, "Ready")

@@ -81,15 +81,15 @@ def build_pod(owner: Object, template: Object, pod_name: str, **members: object)
 def create_pod(owner: Object, pod: Object, component: str) -> list[Action]:
     """Make a pod and say so."""
     text = f"Created pod: {pod['metadata']['name']}"
-    news = Record(about=owner, reason="SuccessfulCreate", message=text, component=component)
-    return [Create(PODS, pod), news]
+    event = Record(about=owner, reason="SuccessfulCreate", message=text, component=component)
+    return [Create(PODS, pod), event]
 
 
 def delete_pod(owner: Object, pod: Object, component: str) -> list[Action]:
     """Stop a pod and say so."""
     text = f"Deleted pod: {get_name(pod)}"
-    news = Record(about=owner, reason="SuccessfulDelete", message=text, component=component)
-    return [delete(PODS, pod), news]
+    event = Record(about=owner, reason="SuccessfulDelete", message=text, component=component)
+    return [delete(PODS, pod), event]
 
 
 def parse_selector(value: Object) -> Selector | None:
@@ -113,7 +113,7 @@ def claim(
 ) -> tuple[list[Object], list[Action]]:
     """The objects that belong to an owner, and what makes it so.
 
-    Orphans that match are adopted, own ones that do not match any more are let go.
+    Orphans that match are adopted, own ones that no longer match are released.
     """
     mine: list[Object] = []
     actions: list[Action] = []

@@ -109,7 +109,7 @@ def _take(volume: Object, claim: Object) -> Iterator[Action]:
 
 
 def _is_suitable(volume: Object, claim: Object) -> bool:
-    """Whether a volume that somebody made is what a claim asks for."""
+    """Whether an existing volume satisfies a claim."""
     reference = get_spec(volume).get("claimRef")
     if reference is not None:
         return bool(reference.get("uid") == get_uid(claim)) or (
