@@ -17,6 +17,7 @@ import quarterdeck
 from quarterdeck.app import definitions, embedded
 from quarterdeck.app.activity import ActivityPrinter
 from quarterdeck.app.bind_address import metrics_page, parse_bind
+from quarterdeck.app.cluster_factory import build_admin_config
 from quarterdeck.app.console import Console, Started, find_program
 from quarterdeck.app.embedded import Embedded, Plan, check_port
 from quarterdeck.app.host import Endpoint, Host
@@ -89,6 +90,7 @@ async def up(
                 folder=server.folder,
                 print_line=console.print_line,
                 part_settings=part_settings,
+                local=build_admin_config("local", server),
             )
             host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
             for part in chosen:
@@ -99,7 +101,7 @@ async def up(
         _print_started(host, server, chosen, console=console, took_s=clock.monotonic() - started)
         await _print_activity(server, chosen, stack, console=console, clock=clock)
         if settings.demo:
-            await definitions.apply(client.raw, [s for part in chosen for s in part.samples()])
+            await definitions.apply(client.raw, [s for part in chosen for s in part.demo_samples()])
         await stop.wait()
         console.print_line("stopping")
 

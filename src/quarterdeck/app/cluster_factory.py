@@ -66,10 +66,11 @@ class EmbeddedClusters:
         async with contextlib.AsyncExitStack() as stack:
             plan = embedded.Plan(data_dir=None, port=0, options=self._options)
             server = await embedded.start(plan, stack, clock=self._clock)
-            return _Running(_config(name, server), stack.pop_all())
+            return _Running(build_admin_config(name, server), stack.pop_all())
 
 
-def _config(name: str, server: embedded.Embedded) -> ClusterConfig:
+def build_admin_config(name: str, server: embedded.Embedded) -> ClusterConfig:
+    """How an administrator reaches an embedded server, with everything by value."""
     files = server.authority
     return ClusterConfig(
         server=server.url,

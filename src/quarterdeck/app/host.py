@@ -10,6 +10,7 @@ import msgspec
 from quarterdeck.app.embedded import DRAIN_S, HOST, listen
 from quarterdeck.app.settings import Settings
 from quarterdeck.client.client import Client
+from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.runtime.manager.manager import Manager
@@ -40,6 +41,7 @@ class Host:
         folder: Path | None = None,
         print_line: Callable[[str], None] | None = None,
         part_settings: Sequence[msgspec.Struct] = (),
+        local: ClusterConfig | None = None,
     ) -> None:
         self.settings = settings
         self.client = client
@@ -53,6 +55,8 @@ class Host:
         """Folder for files of an embedded process; None in `run`."""
         self.print_line = print_line
         """Prints a line on the console of `up`; None in `run`."""
+        self.local = local
+        """How an administrator reaches the embedded API server over a socket; None in `run`."""
         self._part_settings = part_settings
         self.endpoints: list[Endpoint] = []
 

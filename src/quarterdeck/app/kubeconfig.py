@@ -1,9 +1,11 @@
 """Kubeconfig files: private, written whole or not at all."""
 
+import base64
 import os
 from pathlib import Path
 from typing import Any
 
+from quarterdeck.client.config.cluster import ClusterConfig, Material
 from quarterdeck.kit import json as kit_json
 
 _NAME = "quarterdeck"
@@ -26,6 +28,31 @@ def write_certificate(
             user={"client-certificate-data": certificate, "client-key-data": key},
         ),
     )
+
+
+def encode_config(config: ClusterConfig) -> bytes:
+    """A kubeconfig with everything by value, for a Secret."""
+    user = {
+        "client-certificate-data": _encode_pem(config.client_certificate),
+        "client-key-data": _encode_pem(config.client_key),
+        "token": config.token.reveal() if config.token is not None else "",
+    }
+    cluster = {
+        "certificate-authority-data": _encode_pem(config.certificate_authority),
+        "tls-server-name": config.tls_server_name,
+        "insecure-skip-tls-verify": config.insecure_skip_tls_verify,
+    }
+    return kit_json.encode(
+        _document(
+            config.server,
+            cluster={name: value for name, value in cluster.items() if value},
+            user={name: value for name, value in user.items() if value},
+        )
+    )
+
+
+def _encode_pem(material: Material) -> str:
+    return base64.b64encode(material.read()).decode() if material else ""
 
 
 def _document(server: str, *, cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ To attach an operator called `clusters`:
    - `async def attach(host: Host) -> None` registers the controllers with `host.manager` and starts
      services with `host.serve`. `host.is_embedded` tells `up` from `run`.
    - `def controllers() -> Sequence[Controller]`: the declarations alone, the source of permissions.
-   - `SAMPLES`: manifests for `up --demo` and `config/samples`; optionally `SAMPLE_FILES`, names of
-     files by object name.
+   - `SAMPLES`: manifests for `up --demo` and `config/samples`; optionally `DEMO_SAMPLES`, those of
+     the demo, and `SAMPLE_FILES`, names of files by object name.
 3. Ports: `app/settings.py` has a setting for each documented port (`dashboard_port`,
    `ingester_port`, ...). List the ones the operator listens on in `Part.ports`: from then on they
    are in help, docs and `doctor`, and `up` checks that they are free before it starts.
@@ -67,6 +67,12 @@ class Part(NamedTuple):
         found: Sequence[Mapping[str, Any]] = import_module(self.module).SAMPLES
         return found
 
+    def demo_samples(self) -> Sequence[Mapping[str, Any]]:
+        """Sample objects that `up --demo` applies: all of them unless the module names some."""
+        module = import_module(self.module)
+        found: Sequence[Mapping[str, Any]] = getattr(module, "DEMO_SAMPLES", module.SAMPLES)
+        return found
+
     def sample_files(self) -> Mapping[str, str]:
         """Names of sample files that guides mention, by the name of the object."""
         found: Mapping[str, str] = getattr(import_module(self.module), "SAMPLE_FILES", {})
@@ -91,6 +97,13 @@ PARTS: tuple[Part, ...] = (
         "quarterdeck.apis.fleetmanagement.v1alpha1",
         "quarterdeck.app.pipelines",
         ports=("fleet_port",),
+    ),
+    Part(
+        "clusters",
+        "watches clusters and image registries",
+        "quarterdeck.apis.clusterpulse.v1alpha1",
+        "quarterdeck.app.clusters",
+        settings="quarterdeck.app.clusters_settings",
     ),
     Part(
         "experiments",

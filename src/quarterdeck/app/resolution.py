@@ -173,8 +173,12 @@ def _convert(field: Field, value: object) -> Any:
     kind, option = field.type, field.option
     if kind is Port:
         return Port(_parse_number(value, 0, 65535))
+    if kind is int and option.is_clamped:
+        return _clamp_number(value, field)
     if kind is int:
         return _parse_number(value, option.minimum, option.maximum)
+    if kind is float:
+        return _parse_fraction(value, option.minimum, option.maximum)
     if kind is bool:
         return _parse_bool(value)
     if kind is Path:
@@ -198,6 +202,23 @@ def _parse_number(value: object, minimum: int, maximum: int) -> int:
     return int(text)
 
 
+def _clamp_number(value: object, field: Field) -> int:
+    text = str(value).strip()
+    number = int(text) if text.isascii() and text.removeprefix("-").isdigit() else field.default
+    return max(field.option.minimum, min(field.option.maximum, number))
+
+
+def _parse_fraction(value: object, minimum: float, maximum: float) -> float:
+    problem = f"it must be a number from {minimum} to {maximum}"
+    try:
+        number = float(str(value).strip())
+    except ValueError:
+        raise ValueError(problem) from None
+    if not minimum <= number <= maximum:
+        raise ValueError(problem)
+    return number
+
+
 def _parse_bool(value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -216,7 +237,7 @@ def _parse_text(value: object) -> str:
 
 
 def _parse_choice(text: str, choices: tuple[str, ...]) -> str:
-    text = {"warn": "warning"}.get(text, text)
+    text = {"warn": "warning", "trace": "debug"}.get(text, text)
     if text not in choices:
         raise ValueError(f"it must be one of {', '.join(filter(None, choices))}")
     return text

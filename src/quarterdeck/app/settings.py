@@ -34,6 +34,9 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     minimum: int = 0
     maximum: int = 65535
     """Limits of a number."""
+    is_clamped: bool = False
+    """Whether a number below the minimum becomes the minimum, and text that is no number the
+    default, as programs did whose variables we keep."""
     is_service_port: bool = False
     """Accepted always; in help, docs and `doctor` only if an operator lists it in `Part.ports`."""
 

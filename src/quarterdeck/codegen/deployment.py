@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from quarterdeck.app import cluster_samples, manifests
+from quarterdeck.app import manifests
 from quarterdeck.app.parts import PARTS, Part
 from quarterdeck.codegen import roles
 from quarterdeck.codegen.files import File
@@ -75,7 +75,6 @@ def _render_component(
 
 def _render_samples() -> Iterator[File]:
     found = {name: sample for part in PARTS for name, sample in _named(part)}
-    found |= {_sample_name(sample): sample for sample in cluster_samples.SAMPLES}
     for name, sample in found.items():
         yield _render_file(f"config/samples/{name}", sample)
     listing = {"apiVersion": _KUSTOMIZE, "kind": "Kustomization", "resources": list(found)}

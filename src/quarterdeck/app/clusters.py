@@ -1,0 +1,82 @@
+"""Attaches the clusters operator; in `up` the embedded server is its first cluster.
+
+With `--demo` a few simulated clusters and a registry join, one of them failing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quarterdeck.app import cluster_samples
+from quarterdeck.app.clusters_settings import Settings
+from quarterdeck.app.host import Host
+from quarterdeck.app.hub_storage import open_history, open_state
+from quarterdeck.hubstate.lifetimes import Lifetimes
+from quarterdeck.inventory.health import Thresholds
+from quarterdeck.inventory.resources import Limits
+from quarterdeck.operators import clusters
+from quarterdeck.operators.clusters import HubOptions
+from quarterdeck.runtime import Controller
+
+NAME = "clusters"
+SAMPLES: tuple[Mapping[str, Any], ...] = cluster_samples.SAMPLES
+"""What `config/samples` holds."""
+DEMO_SAMPLES: tuple[Mapping[str, Any], ...] = (cluster_samples.PVC_USAGE, cluster_samples.POLICY)
+"""What `up --demo` applies: samples that name no host of somebody else."""
+
+
+async def attach(host: Host) -> None:
+    """Register the controllers, and in `up` the clusters that are there."""
+    settings = host.settings_of(Settings)
+    folder = None if host.settings.in_memory else host.folder
+    state = open_state(settings, folder, clock=host.clock)
+    host.stack.push_async_callback(state.aclose)
+    history = open_history(settings, folder, clock=host.clock)
+    host.stack.push_async_callback(history.aclose)
+    clusters.register(
+        host.manager,
+        state=state,
+        history=history,
+        options=options_of(settings),
+        namespaces=tuple(filter(None, host.settings.namespace.split(","))),
+    )
+    if host.is_embedded:
+        from quarterdeck.app.demo_clusters import add_demo, add_local
+
+        await add_local(host)
+        if host.settings.demo:
+            add_demo(host)
+
+
+def controllers() -> Sequence[Controller[Any]]:
+    """The declarations of its controllers."""
+    return clusters.controllers()
+
+
+def options_of(settings: Settings) -> HubOptions:
+    """What the operator is told."""
+    limits = Limits(
+        pods_per_namespace=settings.max_pods_per_namespace,
+        pods=settings.max_total_pods,
+        deployments=settings.max_deployments,
+        stateful_sets=settings.max_deployments,
+        services=settings.max_services,
+        config_maps=settings.max_configmaps,
+        ingresses=settings.max_configmaps,
+        with_labels=settings.collect_resource_labels,
+    )
+    return HubOptions(
+        interval_s=settings.reconciliation_interval,
+        scan_interval_s=settings.operator_scan_interval,
+        connect_timeout_s=settings.connect_timeout,
+        lifetimes=Lifetimes(cache_s=settings.cache_ttl, retention_s=settings.metrics_retention),
+        thresholds=Thresholds(
+            cpu_warning=settings.cpu_warning_threshold,
+            cpu_critical=settings.cpu_critical_threshold,
+            memory_warning=settings.memory_warning_threshold,
+            memory_critical=settings.memory_critical_threshold,
+            nodes_unhealthy=settings.node_unhealthy_threshold,
+        ),
+        limits=limits if settings.resource_collection_enabled else None,
+        namespace_filter=settings.resource_namespace_filter,
+        policy_interval_s=settings.policy_validation_interval,
+    )

@@ -1,0 +1,179 @@
+"""Settings of the clusters operator: ClusterPulse's variables, with its defaults and minimums."""
+
+from typing import Annotated
+
+import msgspec
+
+from quarterdeck.app.settings import Option
+from quarterdeck.kit.redaction import Secret
+
+_DAY_S = 86_400
+
+
+def _number(env: str, text: str, minimum: int, maximum: int = _DAY_S) -> Option:
+    return Option(
+        help=text, env=(env,), metavar="N", minimum=minimum, maximum=maximum, is_clamped=True
+    )
+
+
+def _fraction(env: str, text: str, maximum: int) -> Option:
+    return Option(help=text, env=(env,), metavar="X", maximum=maximum)
+
+
+def _text(env: str, text: str, metavar: str = "TEXT", default_text: str = "") -> Option:
+    return Option(help=text, env=(env,), metavar=metavar, default_text=default_text)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of the hub."""
+
+    # --- where state and history are kept
+
+    redis_url: Annotated[
+        str,
+        _text(
+            "REDIS_URL",
+            "Redis of the hub's state: redis[s][+sentinel|+cluster]://HOST:PORT/...",
+            "URL",
+            "none; the state is embedded",
+        ),
+    ] = ""
+    redis_host: Annotated[
+        str,
+        _text("REDIS_HOST", "Host of Redis, instead of a URL.", "HOST", "none"),
+    ] = ""
+    redis_port: Annotated[int, _number("REDIS_PORT", "Port of Redis.", 1, 65535)] = 6379
+    redis_password: Annotated[
+        Secret[str], _text("REDIS_PASSWORD", "Password of Redis.", "TEXT")
+    ] = Secret("")
+    redis_db: Annotated[int, _number("REDIS_DB", "Database number of Redis.", 0, 1024)] = 0
+    vm_enabled: Annotated[
+        bool,
+        Option(help="Keep metric history in VictoriaMetrics.", env=("VM_ENABLED",)),
+    ] = False
+    vm_endpoint: Annotated[str, _text("VM_ENDPOINT", "Address of VictoriaMetrics.", "URL")] = (
+        "http://victoriametrics:8428"
+    )
+
+    # --- when
+
+    reconciliation_interval: Annotated[
+        int,
+        _number("RECONCILIATION_INTERVAL", "Seconds between two readings of a cluster.", 30),
+    ] = 30
+    operator_scan_interval: Annotated[
+        int, _number("OPERATOR_SCAN_INTERVAL", "Seconds between two scans for operators.", 60)
+    ] = 300
+    connect_timeout: Annotated[
+        int, _number("CONNECT_TIMEOUT", "Seconds a connection test may take.", 5)
+    ] = 10
+    cache_ttl: Annotated[
+        int, _number("CACHE_TTL", "Seconds that findings live in the store.", 60)
+    ] = 600
+    metrics_retention: Annotated[
+        int,
+        _number("METRICS_RETENTION", "Seconds that points of nodes and registries live.", 300),
+    ] = 3600
+    policy_validation_interval: Annotated[
+        int,
+        _number("POLICY_VALIDATION_INTERVAL", "Seconds between two checks of a policy.", 60),
+    ] = 300
+
+    # --- what
+
+    resource_collection_enabled: Annotated[
+        bool,
+        Option(
+            help="Keep short lists of pods, workloads and services.",
+            env=("RESOURCE_COLLECTION_ENABLED",),
+        ),
+    ] = True
+    max_pods_per_namespace: Annotated[
+        int, _number("MAX_PODS_PER_NAMESPACE", "Pods listed of one namespace.", 10, 100_000)
+    ] = 100
+    max_total_pods: Annotated[
+        int, _number("MAX_TOTAL_PODS", "Pods listed of one cluster.", 50, 1_000_000)
+    ] = 1000
+    max_deployments: Annotated[
+        int,
+        _number("MAX_DEPLOYMENTS", "Deployments and StatefulSets listed.", 10, 100_000),
+    ] = 500
+    max_services: Annotated[int, _number("MAX_SERVICES", "Services listed.", 10, 100_000)] = 500
+    max_configmaps: Annotated[
+        int, _number("MAX_CONFIGMAPS", "ConfigMaps and Ingresses listed.", 10, 100_000)
+    ] = 500
+    collect_resource_labels: Annotated[
+        bool, Option(help="List labels too.", env=("COLLECT_RESOURCE_LABELS",))
+    ] = False
+    resource_namespace_filter: Annotated[
+        str,
+        _text(
+            "RESOURCE_NAMESPACE_FILTER",
+            "Namespaces of the short lists: names, wildcards, !name to leave out.",
+            "A,B",
+            "all",
+        ),
+    ] = ""
+
+    # --- how healthy
+
+    cpu_warning_threshold: Annotated[
+        float, _fraction("CPU_WARNING_THRESHOLD", "Percent of CPU requested: warning.", 1000)
+    ] = 85.0
+    cpu_critical_threshold: Annotated[
+        float, _fraction("CPU_CRITICAL_THRESHOLD", "Percent of CPU requested: degraded.", 1000)
+    ] = 90.0
+    memory_warning_threshold: Annotated[
+        float, _fraction("MEMORY_WARNING_THRESHOLD", "Percent of memory requested: warning.", 1000)
+    ] = 85.0
+    memory_critical_threshold: Annotated[
+        float,
+        _fraction("MEMORY_CRITICAL_THRESHOLD", "Percent of memory requested: degraded.", 1000),
+    ] = 90.0
+    node_unhealthy_threshold: Annotated[
+        float,
+        _fraction("NODE_UNHEALTHY_THRESHOLD", "Share of nodes not ready: unhealthy.", 1),
+    ] = 0.5
+
+    # --- push mode and access policies: read now, used once these are served
+
+    ingester_enabled: Annotated[
+        bool, Option(help="Serve collectors of push mode.", env=("INGESTER_ENABLED",))
+    ] = True
+    ingester_tls_enabled: Annotated[
+        bool, Option(help="Serve collectors over TLS.", env=("INGESTER_TLS_ENABLED",))
+    ] = True
+    ingester_tls_cert: Annotated[
+        str, _text("INGESTER_TLS_CERT", "Certificate of the ingester.", "FILE")
+    ] = "/etc/ingester-tls/tls.crt"
+    ingester_tls_key: Annotated[
+        str, _text("INGESTER_TLS_KEY", "Key file of the ingester.", "FILE")
+    ] = "/etc/ingester-tls/tls.key"
+    ingester_tls_use_system_ca: Annotated[
+        bool,
+        Option(
+            help="Collectors trust the system's authorities.", env=("INGESTER_TLS_USE_SYSTEM_CA",)
+        ),
+    ] = False
+    ingester_service_name: Annotated[
+        str, _text("INGESTER_SERVICE_NAME", "Service of the ingester.", "NAME")
+    ] = "clusterpulse-ingester"
+    collector_ca_configmap: Annotated[
+        str, _text("COLLECTOR_CA_CONFIGMAP", "ConfigMap with the ingester's authority.", "NAME")
+    ] = "ingester-ca"
+    collector_ca_namespace: Annotated[
+        str,
+        _text("COLLECTOR_CA_NAMESPACE", "Namespace of that ConfigMap.", "NAME", "the hub's"),
+    ] = ""
+    collector_ca_key: Annotated[
+        str, _text("COLLECTOR_CA_KEY", "Key of that ConfigMap.", "NAME")
+    ] = "service-ca.crt"
+    policy_cache_ttl: Annotated[
+        int, _number("POLICY_CACHE_TTL", "Seconds that policies are cached.", 60)
+    ] = 300
+    group_cache_ttl: Annotated[
+        int, _number("GROUP_CACHE_TTL", "Seconds that groups of users are cached.", 60)
+    ] = 300
+    max_policies_per_user: Annotated[
+        int, _number("MAX_POLICIES_PER_USER", "Policies looked at for one user.", 1, 10_000)
+    ] = 100

@@ -1,0 +1,112 @@
+"""Clusters that `up` brings along: the embedded server itself, and simulated ones for the demo."""
+
+import asyncio
+import contextlib
+from typing import Any
+
+from quarterdeck.apis.clusterpulse.v1alpha1 import GROUP
+from quarterdeck.app import cluster_samples, definitions
+from quarterdeck.app.cluster_factory import EmbeddedClusters
+from quarterdeck.app.connection_manifests import build_connection
+from quarterdeck.app.host import Host
+from quarterdeck.app.kubeconfig import encode_config
+from quarterdeck.client.client import Client
+from quarterdeck.client.config.cluster import ClusterConfig
+from quarterdeck.client.interfaces import Api
+from quarterdeck.kit import http, json
+from quarterdeck.meta.identity import GVK
+from quarterdeck.operators.clusters.simulators.contents import Profile
+from quarterdeck.operators.clusters.simulators.populate import populate
+from quarterdeck.operators.clusters.simulators.registry import handle_registry
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.status import AlreadyExists
+
+PROFILES = {
+    "demo-east": Profile(nodes=4, pods=24, is_openshift=True, has_olm=True),
+    "demo-west": Profile(nodes=3, pods=12, failed_nodes=1),
+    "demo-lost": Profile(),
+}
+"""Simulated clusters; nobody answers at the address of `demo-lost`."""
+LOCAL = "local"
+LOST = "demo-lost"
+_TEXTS = {
+    "demo-east": ("Demo East (OpenShift)", {"environment": "production"}),
+    "demo-west": ("Demo West", {"environment": "staging"}),
+    LOST: ("Demo Lost", {"environment": "test"}),
+}
+_INTERVAL_S = 30
+
+
+async def add_local(host: Host) -> None:
+    """Let the hub watch the server it runs in, and ship the default MetricSources."""
+    if host.local is not None:
+        await _connect(host.client.raw, LOCAL, host.local, displayName="This machine")
+    for source in cluster_samples.DEFAULT_METRIC_SOURCES:
+        await _create(host.client.raw, dict(source))
+
+
+def add_demo(host: Host) -> None:
+    """Start simulated clusters and a registry beside the operators."""
+
+    async def run() -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            await _start_registry(host, stack)
+            factory = await stack.enter_async_context(EmbeddedClusters(clock=host.clock))
+            for name, profile in PROFILES.items():
+                await _start_cluster(host, factory, name, profile)
+            await asyncio.Event().wait()
+
+    host.manager.add_runnable("demo-clusters", run)
+
+
+async def _start_cluster(
+    host: Host, factory: EmbeddedClusters, name: str, profile: Profile
+) -> None:
+    config = await factory.create(name)
+    if name == LOST:
+        await factory.delete(name)
+    else:
+        async with Client(config, clock=host.clock) as client:
+            await populate(client, profile, clock=host.clock)
+    title, labels = _TEXTS[name]
+    await _connect(
+        host.client.raw,
+        name,
+        config,
+        displayName=title,
+        labels=labels,
+        monitoring={"interval": _INTERVAL_S},
+    )
+
+
+async def _start_registry(host: Host, stack: contextlib.AsyncExitStack) -> None:
+    server = http.Server(handle_registry, clock=host.clock)
+    listener = await server.listen("127.0.0.1", 0)
+    stack.push_async_callback(server.close)
+    registry = {
+        "apiVersion": f"{GROUP}/v1alpha1",
+        "kind": "RegistryConnection",
+        "metadata": {"name": "demo-registry", "namespace": "default"},
+        "spec": {
+            "displayName": "Demo registry",
+            "endpoint": listener.url,
+            "type": "simulated",
+            "monitoring": {"interval": _INTERVAL_S, "checkCatalog": True},
+        },
+    }
+    await definitions.apply(host.client.raw, [registry])
+
+
+async def _connect(api: Api, name: str, config: ClusterConfig, **spec: Any) -> None:
+    secret, connection = build_connection(
+        name, config.server, {"kubeconfig": encode_config(config).decode()}, **spec
+    )
+    await definitions.apply(api, [secret, connection])
+
+
+async def _create(api: Api, document: dict[str, Any]) -> None:
+    """Create an object unless it is there: what people changed stays."""
+    found = await api.resource(GVK.of(document["apiVersion"], document["kind"]))
+    path = ResourcePath(*found.gvr, document["metadata"]["namespace"])
+    with contextlib.suppress(AlreadyExists):
+        await api.create(path, json.encode(document))
