@@ -9,7 +9,7 @@ from quarterdeck.app import cluster_samples, definitions
 from quarterdeck.app.cluster_factory import EmbeddedClusters
 from quarterdeck.app.connection_manifests import build_connection
 from quarterdeck.app.host import Host
-from quarterdeck.app.kubeconfig import encode_config
+from quarterdeck.app.inline_kubeconfig import encode_config
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.interfaces import Api

@@ -1,11 +1,9 @@
 """Kubeconfig files: private, written whole or not at all."""
 
-import base64
 import os
 from pathlib import Path
 from typing import Any
 
-from quarterdeck.client.config.cluster import ClusterConfig, Material
 from quarterdeck.kit import json as kit_json
 
 _NAME = "quarterdeck"
@@ -13,7 +11,7 @@ _NAME = "quarterdeck"
 
 def write_plain(path: Path, server: str) -> None:
     """A kubeconfig for a server on plain HTTP."""
-    write(path, _document(server, cluster={}, user={}))
+    write(path, build_document(server, cluster={}, user={}))
 
 
 def write_certificate(
@@ -22,7 +20,7 @@ def write_certificate(
     """A kubeconfig with a client certificate; all three are base64 of PEM."""
     write(
         path,
-        _document(
+        build_document(
             server,
             cluster={"certificate-authority-data": authority},
             user={"client-certificate-data": certificate, "client-key-data": key},
@@ -30,32 +28,8 @@ def write_certificate(
     )
 
 
-def encode_config(config: ClusterConfig) -> bytes:
-    """A kubeconfig with everything by value, for a Secret."""
-    user = {
-        "client-certificate-data": _encode_pem(config.client_certificate),
-        "client-key-data": _encode_pem(config.client_key),
-        "token": config.token.reveal() if config.token is not None else "",
-    }
-    cluster = {
-        "certificate-authority-data": _encode_pem(config.certificate_authority),
-        "tls-server-name": config.tls_server_name,
-        "insecure-skip-tls-verify": config.insecure_skip_tls_verify,
-    }
-    return kit_json.encode(
-        _document(
-            config.server,
-            cluster={name: value for name, value in cluster.items() if value},
-            user={name: value for name, value in user.items() if value},
-        )
-    )
-
-
-def _encode_pem(material: Material) -> str:
-    return base64.b64encode(material.read()).decode() if material else ""
-
-
-def _document(server: str, *, cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:
+def build_document(server: str, *, cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:
+    """A kubeconfig with one context."""
     return {
         "apiVersion": "v1",
         "kind": "Config",

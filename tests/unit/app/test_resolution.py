@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from quarterdeck.app import resolution
+from quarterdeck.app.clusters_settings import Settings as ClustersSettings
 from quarterdeck.app.errors import SettingError
 from quarterdeck.app.parts import PARTS, Part
 from quarterdeck.app.resolution import DEFAULT, Effective, list_fields, resolve
@@ -148,7 +149,7 @@ def test_an_operator_can_declare_settings_of_its_own(monkeypatch: pytest.MonkeyP
         cached.cache_clear()
     try:
         found = settle(env={"ENGINE_TOKEN": "s3cret"}, file={"engineSpeed": 9})
-        (own,) = found.part_settings
+        own = next(each for each in found.part_settings if isinstance(each, EngineSettings))
         assert own == EngineSettings(engine_speed=9, engine_token=Secret("s3cret"))
         assert found.origins["engine_token"] == "environment ENGINE_TOKEN"
         token = next(field for field in list_fields() if field.name == "engine_token")
@@ -166,3 +167,24 @@ def test_an_operator_can_declare_settings_of_its_own(monkeypatch: pytest.MonkeyP
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     engine_speed: Annotated[int, Option(help="Speed.", minimum=1, maximum=10)] = 1
     engine_token: Annotated[Secret[str], Option(help="Token.", env=("ENGINE_TOKEN",))] = Secret("")
+
+
+@pytest.mark.parametrize(
+    ("given", "interval"), [("5", 30), ("abc", 30), ("120", 120), ("-1", 30), ("", 30)]
+)
+def test_kept_variables_are_raised_to_their_minimum(given: str, interval: int) -> None:
+    found = settle(env={"RECONCILIATION_INTERVAL": given, "VM_ENABLED": "yes"})
+    hub = next(each for each in found.part_settings if isinstance(each, ClustersSettings))
+    assert hub.reconciliation_interval == interval
+    assert hub.vm_enabled
+    assert hub.ingester_tls_enabled
+
+
+def test_every_kept_variable_has_the_default_it_always_had() -> None:
+    hub = ClustersSettings()
+    assert (hub.operator_scan_interval, hub.cache_ttl, hub.metrics_retention) == (300, 600, 3600)
+    assert (hub.max_pods_per_namespace, hub.max_total_pods) == (100, 1000)
+    assert (hub.max_deployments, hub.max_services, hub.connect_timeout) == (500, 500, 10)
+    assert hub.node_unhealthy_threshold == 0.5
+    with pytest.raises(SettingError, match="node_unhealthy_threshold"):
+        settle(env={"NODE_UNHEALTHY_THRESHOLD": "2"})
