@@ -2,18 +2,14 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quarterdeck import cel
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 
+if TYPE_CHECKING:
+    from quarterdeck import cel
+
 _BUDGET = 2_500_000
-_VARIABLES = {
-    "object": cel.DYN,
-    "oldObject": cel.DYN,
-    "request": cel.DYN,
-    "authorizer": cel.AUTHORIZER,
-}
 
 
 class ConditionFailed(Exception):
@@ -23,7 +19,15 @@ class ConditionFailed(Exception):
 @functools.lru_cache(maxsize=1024)
 def compile_condition(expression: str) -> "cel.Program":
     """Compile an expression; what is stored has been checked before."""
-    return cel.Environment(_VARIABLES).compile(expression)
+    from quarterdeck import cel
+
+    variables = {
+        "object": cel.DYN,
+        "oldObject": cel.DYN,
+        "request": cel.DYN,
+        "authorizer": cel.AUTHORIZER,
+    }
+    return cel.Environment(variables).compile(expression)
 
 
 def build_variables(
@@ -47,6 +51,8 @@ def match_conditions(expressions: Sequence[str], variables: Mapping[str, Any]) -
         ConditionFailed: if one has no value and none is false.
     """
     failure: ConditionFailed | None = None
+    from quarterdeck import cel
+
     budget = cel.Budget(_BUDGET, per_call=_BUDGET)
     for expression in expressions:
         try:

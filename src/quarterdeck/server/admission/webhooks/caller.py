@@ -89,7 +89,7 @@ class WebhookCaller:
         name = f"{service.namespace}/{service.name}"
         return self.services.get(f"{name}:{service.port}") or self.services.get(name)
 
-    def _client(self, ca_bundle: bytes, server_name: str) -> http.Client:
+    def _client(self, ca_bundle: bytes, server_name: str) -> "http.Client":
         key = (ca_bundle, server_name)
         client = self._clients.get(key)
         if client is None:

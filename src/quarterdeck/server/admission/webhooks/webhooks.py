@@ -1,8 +1,8 @@
 """The webhooks of one server: both kinds, and what they share."""
 
 import random
+from typing import TYPE_CHECKING
 
-from quarterdeck.cel.library import authorizer as cel_authorizer
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.webhooks.caller import WebhookCaller
 from quarterdeck.server.admission.webhooks.dispatcher import (
@@ -17,6 +17,9 @@ from quarterdeck.server.authorization.authorizer import Attributes, Authorizer
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.storage import Store
 
+if TYPE_CHECKING:
+    from quarterdeck.cel.library import authorizer as cel_authorizer
+
 
 class Webhooks:
     """Mutating and validating webhooks, called over shared connections."""
@@ -26,8 +29,10 @@ class Webhooks:
     ) -> None:
         self.caller = WebhookCaller()
 
-        def build_subject(attributes: AdmissionAttributes) -> cel_authorizer.Subject:
-            return cel_authorizer.Subject(_Bridge(authorizer, attributes.user))
+        def build_subject(attributes: AdmissionAttributes) -> "cel_authorizer.Subject":
+            from quarterdeck.cel.library.authorizer import Subject
+
+            return Subject(_Bridge(authorizer, attributes.user))
 
         def build_dispatcher() -> WebhookDispatcher:
             return WebhookDispatcher(
@@ -55,8 +60,10 @@ class _Bridge:
         self._authorizer = authorizer
         self._user = user
 
-    def decide(self, attributes: cel_authorizer.Attributes) -> cel_authorizer.Answer:
+    def decide(self, attributes: "cel_authorizer.Attributes") -> "cel_authorizer.Answer":
         """Whether the user, or the service account the expression names, may do that."""
+        from quarterdeck.cel.library.authorizer import Answer
+
         user = self._user
         if attributes.user and attributes.user != user.name:
             user = User(name=attributes.user)
@@ -69,4 +76,4 @@ class _Bridge:
             name=attributes.name,
             path=attributes.path,
         )
-        return cel_authorizer.Answer(allowed=self._authorizer.allows(user, asked))
+        return Answer(allowed=self._authorizer.allows(user, asked))
