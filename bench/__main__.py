@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run_all(names: list[str], scale: Scale, options: argparse.Namespace) -> int:
     progress = Progress(names, scale)
-    _tell(progress.start())
+    _print(progress.start())
     environment.compile_modules()
     folder = options.results or results.folder_for(scale.value)
     failed = False
@@ -41,7 +41,7 @@ def _run_all(names: list[str], scale: Scale, options: argparse.Namespace) -> int
         progress.done(name, time.perf_counter() - began, problem)
         failed = failed or bool(problem)
     for line in progress.end():
-        _tell(line)
+        _print(line)
     return 1 if failed else 0
 
 
@@ -50,18 +50,18 @@ def _run(name: str, scale: Scale, *, progress: Progress, profile: bool, folder: 
     cores = machine.affinity()
     try:
         suite = suites.load(name)
-        _tell(progress.suite(name, suite.title))
+        _print(progress.suite(name, suite.title))
         result = harness.run_suite(
             suite,
             scale,
-            tell=_tell,
+            print_line=_print,
             save=lambda result: results.save(result, folder),
             profile=profile,
         )
     except Exception as error:  # one broken suite must not hide the others
         if profile:
             raise
-        _tell(f"  broken: {type(error).__name__}: {error}")
+        _print(f"  broken: {type(error).__name__}: {error}")
         return f"{type(error).__name__}: {error}"
     finally:
         machine.restore(cores)
@@ -69,14 +69,14 @@ def _run(name: str, scale: Scale, *, progress: Progress, profile: bool, folder: 
         return ""
     problem = "; ".join(result["failures"])
     if not result["cases"]:
-        _tell("  nothing was measured" if problem else f"  nothing at {scale.value} scale")
+        _print("  nothing was measured" if problem else f"  nothing at {scale.value} scale")
         return problem
     plot.draw(result, folder)
-    _tell(f"  {result['seconds']} s, calibration {result['machine']['calibration']}")
+    _print(f"  {result['seconds']} s, calibration {result['machine']['calibration']}")
     return problem
 
 
-def _tell(line: str) -> None:
+def _print(line: str) -> None:
     """Print at once, also where the output is a file or a pipe."""
     print(line, flush=True)
 

@@ -10,7 +10,7 @@ from typing import Any
 from bench import figures, machine, profiling
 from bench.suite import OURS, Case, Contenders, Measure, Missing, Scale, Suite
 
-Tell = Callable[[str], None]
+PrintLine = Callable[[str], None]
 Result = dict[str, Any]
 
 
@@ -18,7 +18,7 @@ def run_suite(
     suite: Suite,
     scale: Scale,
     *,
-    tell: Tell,
+    print_line: PrintLine,
     save: Callable[[Result], object],
     profile: bool = False,
 ) -> Result:
@@ -46,11 +46,11 @@ def run_suite(
             entry = run_case(case, rounds)
         except Exception as error:  # one broken case must not hide the others
             result["failures"].append(f"{case.name}: {type(error).__name__}: {error}")
-            tell(f"  broken: {result['failures'][-1]}")
+            print_line(f"  broken: {result['failures'][-1]}")
             continue
         result["cases"].append(entry)
         for line in show(entry):
-            tell(line)
+            print_line(line)
         result["load_after"] = machine.load()
         result["calibration_after"] = machine.calibrate()
         result["seconds"] = round(time.perf_counter() - began, 1)

@@ -99,13 +99,13 @@ def _broken(_: int) -> Iterator[Contenders]:
 
 def test_a_broken_case_loses_nothing_but_itself() -> None:
     cases = [Case(name="first", unit="s", open=_broken), Case(name="second", unit="s", open=_two)]
-    told: list[str] = []
+    lines: list[str] = []
     kept: list[object] = []
     suite = Suite(name="none", title="None", cases=lambda _: cases)
-    result = harness.run_suite(suite, Scale.QUICK, tell=told.append, save=kept.append)
+    result = harness.run_suite(suite, Scale.QUICK, print_line=lines.append, save=kept.append)
     assert result["failures"] == ["first: RuntimeError: no such thing"]
     assert [case["name"] for case in result["cases"]] == ["second"]
-    assert any("broken: first" in line for line in told)
+    assert any("broken: first" in line for line in lines)
     assert kept == [result], "saved when a case is done"
     assert result["cases"][0]["contenders"]["peer"]["sizes"][0]["ratio"] == 3.0
 
