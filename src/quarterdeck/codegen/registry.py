@@ -1,6 +1,15 @@
 """Every generator there is. To add one, write a function that returns files and name it here."""
 
-from quarterdeck.codegen import builders, commands, crds, deployment, pages, roles, tree
+from quarterdeck.codegen import (
+    builders,
+    commands,
+    crds,
+    deployment,
+    expressions,
+    pages,
+    roles,
+    tree,
+)
 from quarterdeck.codegen.files import Generator, Target
 
 GENERATORS: tuple[Generator, ...] = (
@@ -44,6 +53,12 @@ GENERATORS: tuple[Generator, ...] = (
         target=Target.GENERATE,
         run=tree.files,
         owns=(tree.PAGE,),
+    ),
+    Generator(
+        name="reference of expressions",
+        target=Target.GENERATE,
+        run=expressions.files,
+        owns=(expressions.PAGE,),
     ),
     Generator(
         name="reference of commands",

@@ -18,6 +18,22 @@ MAX_PATH = 2048
 MAX_STEPS = 64
 
 
+PATH_FORMS: dict[str, str] = {
+    ".status.phase": "Members of objects; the first dot may be left out.",
+    ".spec.containers[0].image": "An element of a list, counted from 0.",
+    ".status.history[-1].version": "An element counted from the end.",
+    ".metadata.labels['app.kubernetes.io/name']": "A member with dots or slashes in its name.",
+    r".metadata.annotations.example\.com/owner": "The same with a backslash before each dot.",
+    ".spec.containers[*].name": "A list of what is found in each element; nulls are left out.",
+    '.status.conditions[?(@.type=="Ready")].status': (
+        "The first element for which a condition holds: ==, !=, <, <=, >, >= with a text, number, "
+        "true, false or null; only `@.x` if it has to be there; several joined by &&."
+    ),
+    ".spec.containers.length": "The length of a list.",
+}
+"""Every form of a step, by example; the reference page lists them."""
+
+
 class PathError(ValueError):
     """Raised when a path cannot be read; knows where and what to do."""
 

@@ -1,6 +1,5 @@
 """The compiled engine against the naive one, on sources and objects that nobody wrote."""
 
-import json
 import math
 import os
 from typing import Any
@@ -211,15 +210,3 @@ def test_aggregations_are_those_of_the_naive_engine(data: st.DataObject, batch: 
         expected = None
     assert same(collector.finish()["result"], expected)
     assert same(compiled.aggregate(kept)["result"], expected)
-
-
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
-def test_the_examples_of_the_reference_are_true(name: str) -> None:
-    function = FUNCTIONS[name]
-    shown = json.loads(function.shows)
-    type_: ComputedType = "string" if isinstance(shown, str) else "float"
-    if isinstance(shown, bool):
-        type_ = "boolean"
-    spec = source(computed=[ComputedField(name="result", expression=function.example, type=type_)])
-    collector = compile_source(spec).collector(now=NOW)
-    assert collector.feed([{}]).columns["result"] == [shown]
