@@ -49,6 +49,9 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether owners, namespaces and events end as in a cluster. Without it nothing happens by
     itself, as with a bare kube-apiserver: for tests that play the controllers themselves."""
 
+    controllers: frozenset[str] | None = None
+    """Names of the controllers of the life cycle that run; None for all."""
+
     simulate_workloads: bool = False
     """Whether workloads make pods and pods become ready. Without it pods stay Pending. Part of the
     life cycle: nothing is simulated without that."""

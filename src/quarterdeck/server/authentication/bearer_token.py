@@ -36,14 +36,16 @@ class BearerTokens:
         return BearerTokens(self._users, sources=(*self._sources, source))
 
     def authenticate(self, request: http.Request) -> User | None:
-        """Look the token up; an unknown one is an error, not anonymity."""
-        header = request.headers.get("Authorization")
-        if not header:
+        """Look the token up; an unknown one is an error, not anonymity.
+
+        Other schemes are not ours to judge, and what follows a second space is ignored, both as
+        Kubernetes does.
+        """
+        scheme, _, rest = (request.headers.get("Authorization") or "").strip().partition(" ")
+        token = rest.strip().partition(" ")[0]
+        if scheme.lower() != "bearer" or not token:
             return None
-        scheme, _, token = header.partition(" ")
-        if scheme.lower() != "bearer":
-            raise Unauthorized
-        return self.authenticate_token(token.strip())
+        return self.authenticate_token(token)
 
     def authenticate_token(self, token: str, audiences: Sequence[str] = AUDIENCES) -> User:
         """The user a token stands for.
@@ -51,7 +53,8 @@ class BearerTokens:
         Raises:
             Unauthorized: if no authenticator recognises it.
         """
-        if (user := self._users.get(token)) is not None:
+        user = self._users.get(token)
+        if user is not None and not set(audiences).isdisjoint(AUDIENCES):
             return user
         for source in self._sources:
             if (user := source.authenticate_token(token, audiences)) is not None:

@@ -19,6 +19,10 @@ class AlwaysAllow:
         """Always true."""
         return True
 
+    def explain(self, user: User, attributes: Attributes) -> str:
+        """Nothing decides, so there is no reason."""
+        return ""
+
     def rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
         """Everything."""
         return _EVERYTHING

@@ -28,6 +28,10 @@ class Authorizer(Protocol):
         """The decision; no reason is given, as Kubernetes gives none."""
         ...
 
+    def explain(self, user: User, attributes: Attributes) -> str:
+        """Why it is allowed, for reviews; empty if it is not, or without a reason to tell."""
+        ...
+
     def rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
         """Everything a user may do in a namespace, as far as rules can tell."""
         ...

@@ -7,13 +7,12 @@
 from collections.abc import Callable
 
 from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.meta.field import invalid
 from quarterdeck.server.authentication.bearer_token import authenticate_token
 from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES
-from quarterdeck.server.authentication.user import User
-from quarterdeck.server.authorization.authorizer import Attributes
+from quarterdeck.server.authentication.service_accounts.tokens import WrongAudience
 from quarterdeck.server.authorization.policy_rule import to_json
 from quarterdeck.server.core import Core
+from quarterdeck.server.handlers.access_review import review_access, review_self_access
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
@@ -22,7 +21,7 @@ from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire.query import CreateOptions
-from quarterdeck.wire.status import BadRequest, Invalid, Unauthorized
+from quarterdeck.wire.status import BadRequest, Unauthorized
 
 Review = Callable[[Core, Call, Object], None]
 """Fills in the status of a review, in place."""
@@ -49,23 +48,6 @@ def _review_self(core: Core, call: Call, value: Object) -> None:
     value["status"] = {"userInfo": call.user.to_info()}
 
 
-def _review_self_access(core: Core, call: Call, value: Object) -> None:
-    value["status"] = _decide(core, call, call.user, value.get("spec") or {})
-
-
-def _review_access(core: Core, call: Call, value: Object) -> None:
-    spec = value.get("spec") or {}
-    if not spec.get("user") and not spec.get("groups"):
-        problem = invalid("spec.user", "", "at least one of user or group must be specified")
-        raise Invalid.of(call.resource.kind, "", [problem], group=call.resource.gvr.group)
-    user = User(
-        name=spec.get("user") or "",
-        uid=spec.get("uid") or "",
-        groups=tuple(spec.get("groups") or ()),
-    )
-    value["status"] = _decide(core, call, user, spec)
-
-
 def _review_self_rules(core: Core, call: Call, value: Object) -> None:
     """List the rules the user holds, those about resources and those about paths apart."""
     namespace = (value.get("spec") or {}).get("namespace") or ""
@@ -88,8 +70,9 @@ def _review_token(core: Core, call: Call, value: Object) -> None:
     audiences = spec.get("audiences") or list(AUDIENCES)
     try:
         user = authenticate_token(token, core.authenticators, audiences)
-    except Unauthorized:
-        value["status"] = {"user": {}, "error": "invalid bearer token"}
+    except Unauthorized as error:
+        why = f"[invalid bearer token, {error}]" if isinstance(error, WrongAudience) else ""
+        value["status"] = {"user": {}, "error": why or "invalid bearer token"}
         return
     value["status"] = {
         "authenticated": True,
@@ -111,28 +94,11 @@ def _is_for(core: Core, token: str, audience: str) -> bool:
     return True
 
 
-def _decide(core: Core, call: Call, user: User, spec: Object) -> Object:
-    asked, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if (asked is None) == (path is None):
-        problem = invalid(
-            "spec.resourceAttributes",
-            None,
-            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-        )
-        raise Invalid.of(call.resource.kind, "", [problem], group=call.resource.gvr.group)
-    if path is not None:
-        attributes = Attributes(verb=path.get("verb") or "", path=path.get("path") or "/")
-    else:
-        names = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
-        attributes = Attributes(**{name: (asked or {}).get(name) or "" for name in names})
-    return {"allowed": core.authorizer.allows(user, attributes)}
-
-
 _REVIEWS: dict[str, Review] = {
     "SelfSubjectReview": _review_self,
-    "SelfSubjectAccessReview": _review_self_access,
-    "SubjectAccessReview": _review_access,
-    "LocalSubjectAccessReview": _review_access,
+    "SelfSubjectAccessReview": review_self_access,
+    "SubjectAccessReview": review_access,
+    "LocalSubjectAccessReview": review_access,
     "SelfSubjectRulesReview": _review_self_rules,
     "TokenReview": _review_token,
 }

@@ -47,11 +47,12 @@ async def handle(core: Core, call: Call) -> responses.Response:
     check_name(call, metadata)
     check_namespace(call, metadata)
     value.pop("status", None)
+    spec = value.setdefault("spec", {})
+    spec["expirationSeconds"] = seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
     value = field_managers.track_fields(core, asked, value, None, manager=write_options.manager)
     value["metadata"]["creationTimestamp"] = format_time(core.clock.now())
-    spec = value.setdefault("spec", {})
+    spec = value["spec"]
     spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
-    spec["expirationSeconds"] = seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
     if errors := _validate_seconds(seconds):
         raise Invalid.of(KIND.kind, "", errors, group=KIND.group)
     bound = _find_bound_object(core, call, spec.get("boundObjectRef"))

@@ -19,7 +19,15 @@ class Lifecycle:
     """The controllers of one server, run by `run`."""
 
     def __init__(self, core: Core) -> None:
-        self.engine = Engine(core, tuple(_build_controllers(core)))
+        chosen = core.options.controllers
+        self.engine = Engine(
+            core,
+            tuple(
+                controller
+                for controller in _build_controllers(core)
+                if chosen is None or controller.name in chosen
+            ),
+        )
 
     async def run(self) -> None:
         """Follow the store until cancelled."""

@@ -10,6 +10,7 @@ from random import Random
 
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.field import quote
 from quarterdeck.server.authentication.service_accounts.claims import (
     AUDIENCES,
     Bound,
@@ -28,6 +29,22 @@ _EXTRA = "authentication.kubernetes.io/"
 _RESOURCES = {"pod": "pods", "secret": "secrets", "node": "nodes"}
 _DELETION_LEEWAY = timedelta(seconds=60)
 """How long a token outlives the moment its pod was to be gone."""
+
+
+class WrongAudience(Unauthorized):
+    """Raised when a good token is for others than those who were asked; clients get a plain 401."""
+
+    def __init__(self, found: Sequence[str], wanted: Sequence[str]) -> None:
+        super().__init__()
+        self.found = tuple(found)
+        self.wanted = tuple(wanted)
+
+    def __str__(self) -> str:
+        found, wanted = (
+            "[" + " ".join(quote(each) for each in audiences) + "]"
+            for audiences in (self.found, self.wanted)
+        )
+        return f"token audiences {found} is invalid for the target audiences {wanted}"
 
 
 class ServiceAccountTokens:
@@ -79,8 +96,10 @@ class ServiceAccountTokens:
         now = self._clock.now().timestamp()
         if not claims.issued <= now < claims.expires:
             raise Unauthorized
-        if not set(audiences) & set(claims.audiences) or not self._is_alive(claims):
+        if not self._is_alive(claims):
             raise Unauthorized
+        if set(audiences).isdisjoint(claims.audiences):
+            raise WrongAudience(claims.audiences, audiences)
         return _build_user(claims)
 
     def _is_alive(self, claims: Claims) -> bool:

@@ -32,13 +32,18 @@ class RbacAuthorizer:
         """Whether a rule that the user holds there, or everywhere, allows it."""
         if MASTERS_GROUP in user.groups:
             return True
-        permissions = self.permissions(user, attributes.namespace)
-        if attributes.path:
-            return permissions.allows_path(attributes.verb, attributes.path)
-        question = Question(
-            attributes.verb, attributes.group, attributes.resource, attributes.subresource
-        )
-        return permissions.allows(question, attributes.name)
+        return _ask(self.permissions(user, attributes.namespace), attributes)
+
+    def explain(self, user: User, attributes: Attributes) -> str:
+        """The binding that allows it."""
+        if MASTERS_GROUP in user.groups:
+            return ""
+
+        def allows(rule: PolicyRule) -> bool:
+            return _ask(Permissions((rule,)), attributes)
+
+        found = self.grants.explain(user.name, user.groups, attributes.namespace, allows=allows)
+        return "" if found is None else str(found)
 
     def rules(self, user: User, namespace: str) -> Sequence[PolicyRule]:
         """Every rule a user holds in a namespace."""
@@ -57,3 +62,12 @@ class RbacAuthorizer:
                 self.grants.remove(source, event.key.namespace, event.key.name)
             else:
                 self.grants.put(source, kit_json.decode(event.after.value))
+
+
+def _ask(permissions: Permissions, attributes: Attributes) -> bool:
+    if attributes.path:
+        return permissions.allows_path(attributes.verb, attributes.path)
+    question = Question(
+        attributes.verb, attributes.group, attributes.resource, attributes.subresource
+    )
+    return permissions.allows(question, attributes.name)

@@ -7,7 +7,7 @@ changes; then a repeated question is two look-ups.
 
 import enum
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,6 +23,9 @@ from quarterdeck.server.authorization.policy_rule import (
 
 ACCOUNT_PREFIX = "system:serviceaccount:"
 _KEPT_USERS = 1024
+
+AllowsRule = Callable[[PolicyRule], bool]
+"""Whether one rule allows what is asked."""
 _KEPT_ANSWERS = 4096
 
 
@@ -59,6 +62,20 @@ class Question(NamedTuple):
     group: str
     resource: str
     subresource: str
+
+
+class Allowance(NamedTuple):
+    """Which binding allows something, and to whom; `str` is how reviews say it."""
+
+    binding: Binding
+    subject: Subject
+
+    def __str__(self) -> str:
+        source, _, role = self.binding.role
+        kind = "Role" if source is Source.ROLES else "ClusterRole"
+        name, namespace = self.binding.name, self.binding.namespace
+        where = f'RoleBinding "{name}/{namespace}"' if namespace else f'ClusterRoleBinding "{name}"'
+        return f'RBAC: allowed by {where} of {kind} "{role}" to {_describe_subject(self.subject)}'
 
 
 class Permissions:
@@ -147,18 +164,31 @@ class Grants:
             self._permissions.move_to_end(key)
         return found
 
+    def explain(
+        self, user: str, groups: tuple[str, ...], namespace: str, *, allows: AllowsRule
+    ) -> Allowance | None:
+        """The first binding with a rule that allows something; None if there is none."""
+        for binding, subject in self._find_bindings(user, groups, namespace):
+            if any(allows(rule) for rule in self._roles.get(binding.role, ())):
+                return Allowance(binding, subject)
+        return None
+
     def _collect(self, user: str, groups: tuple[str, ...], namespace: str) -> Iterator[PolicyRule]:
-        """Rules of bindings for everywhere come first, then those for the namespace."""
+        for binding, _ in self._find_bindings(user, groups, namespace):
+            yield from self._roles.get(binding.role, ())
+
+    def _find_bindings(
+        self, user: str, groups: tuple[str, ...], namespace: str
+    ) -> list[tuple[Binding, Subject]]:
+        """Bindings for everywhere come first, then those for the namespace; each once."""
         subjects = [Subject(is_group=False, name=user)]
         subjects.extend(Subject(is_group=True, name=group) for group in groups)
-        found = {
-            binding.namespace + "/" + binding.name: binding
-            for subject in subjects
-            for binding in self._by_subject.get(subject, {}).values()
-            if binding.namespace in ("", namespace)
-        }
-        for binding in sorted(found.values(), key=lambda each: (each.namespace, each.name)):
-            yield from self._roles.get(binding.role, ())
+        found: dict[tuple[str, str], tuple[Binding, Subject]] = {}
+        for subject in subjects:
+            for binding in self._by_subject.get(subject, {}).values():
+                if binding.namespace in ("", namespace):
+                    found.setdefault((binding.namespace, binding.name), (binding, subject))
+        return [found[key] for key in sorted(found)]
 
     def _unbind(self, key: tuple[Source, str, str]) -> None:
         binding = self._bindings.pop(key, None)
@@ -167,6 +197,15 @@ class Grants:
             bound.pop(key, None)
             if not bound:
                 self._by_subject.pop(subject, None)
+
+
+def _describe_subject(subject: Subject) -> str:
+    if subject.is_group:
+        return f'Group "{subject.name}"'
+    if subject.name.startswith(ACCOUNT_PREFIX):
+        namespace, _, name = subject.name.removeprefix(ACCOUNT_PREFIX).partition(":")
+        return f'ServiceAccount "{name}/{namespace}"'
+    return f'User "{subject.name}"'
 
 
 def resolve_role(value: Mapping[str, Any]) -> tuple[Source, str, str]:
