@@ -8,7 +8,8 @@ import msgspec
 
 from quarterdeck.apis.clusterpulse.metric_source import ComputedType
 from quarterdeck.engine.columns import Columns
-from quarterdeck.engine.expressions.emitter import NOW_SECONDS, NOW_TEXT, Code, Emitter
+from quarterdeck.engine.expressions.code import Code
+from quarterdeck.engine.expressions.emitter import NOW_SECONDS, NOW_TEXT, Emitter
 from quarterdeck.engine.expressions.errors import ExpressionError
 from quarterdeck.engine.expressions.library import MAX_TEXT
 from quarterdeck.engine.expressions.tree import Expression, names_of

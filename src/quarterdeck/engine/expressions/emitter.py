@@ -6,9 +6,21 @@ it returns a value or null and never raises, so that one strange object cannot s
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from quarterdeck.engine.expressions import library, operations
+from quarterdeck.engine.expressions.code import (
+    EMPTY_TEXT,
+    NOTHING,
+    NUMERIC,
+    ZERO,
+    Code,
+    is_nonzero,
+    replace_null,
+    write_list,
+    write_literal,
+    write_number,
+)
 from quarterdeck.engine.expressions.functions import FUNCTIONS, Function
 from quarterdeck.engine.expressions.tree import (
     Binary,
@@ -23,7 +35,6 @@ from quarterdeck.engine.expressions.tree import (
 from quarterdeck.engine.values import (
     ANY,
     BOOL,
-    LIST,
     NULL,
     NUMBER,
     TEXT,
@@ -32,7 +43,6 @@ from quarterdeck.engine.values import (
     to_text,
 )
 
-_NUMERIC = NUMBER | BOOL
 _HELPERS: dict[str, Any] = {
     "to_number": to_number,
     "to_text": to_text,
@@ -44,25 +54,8 @@ _HELPERS: dict[str, Any] = {
     "remainder": library.remainder,
     "bound_text": library.bound_text,
 }
-_EMPTY = "''"
 NOW_SECONDS = "now_seconds"
 NOW_TEXT = "now_text"
-
-
-class Code(NamedTuple):
-    """Written code, the kinds of its result, and whether writing it twice costs nothing."""
-
-    text: str
-    kinds: int
-    is_atom: bool = False
-
-    @property
-    def is_nullable(self) -> bool:
-        """Whether it may give null."""
-        return bool(self.kinds & NULL)
-
-
-NOTHING = Code("None", NULL, is_atom=True)
 
 
 class Emitter:
@@ -81,7 +74,7 @@ class Emitter:
         """Code for a value of any kind."""
         match node:
             case Literal(value=value):
-                return _literal(value)
+                return write_literal(value)
             case Name(name=name):
                 return Code(self._variables[name], self._kinds[name], is_atom=True)
             case Unary(operator="!", operand=operand):
@@ -113,7 +106,7 @@ class Emitter:
 
     def number(self, node: Expression) -> Code:
         """Code for a number or null."""
-        return _to_number(self.value(node))
+        return write_number(self.value(node))
 
     def text(self, code: Code) -> str:
         """Code for the text form."""
@@ -164,7 +157,7 @@ class Emitter:
                 return Code(f"({self.text(left)} + {self.text(right)})", TEXT)
             if (left.kinds | right.kinds) & TEXT:
                 return Code(f"add({left.text}, {right.text})", NUMBER | TEXT | NULL)
-            return self._arithmetic(operator, _to_number(left), _to_number(right))
+            return self._arithmetic(operator, write_number(left), write_number(right))
         if operator in ("/", "%"):
             return self._divide(operator, self.number(node.left), self.number(node.right))
         return self._arithmetic(operator, self.number(node.left), self.number(node.right))
@@ -174,10 +167,12 @@ class Emitter:
 
     def _order(self, operator: str, left: Code, right: Code) -> Code:
         kinds = left.kinds | right.kinds
-        if not kinds & ~(_NUMERIC | NULL):
-            return Code(f"({_or(left, '0.0')} {operator} {_or(right, '0.0')})", BOOL)
+        if not kinds & ~(NUMERIC | NULL):
+            first, second = replace_null(left, ZERO), replace_null(right, ZERO)
+            return Code(f"({first} {operator} {second})", BOOL)
         if not kinds & ~(TEXT | NULL):
-            return Code(f"({_or(left, _EMPTY)} {operator} {_or(right, _EMPTY)})", BOOL)
+            first, second = replace_null(left, EMPTY_TEXT), replace_null(right, EMPTY_TEXT)
+            return Code(f"({first} {operator} {second})", BOOL)
         if operator in (">", ">="):
             left, right = right, left
         helper = "less" if operator in ("<", ">") else "less_or_equal"
@@ -196,7 +191,7 @@ class Emitter:
         text = f"{dividend} / {divisor}"
         if operator == "%":
             text = f"remainder({dividend}, {divisor})"
-        if right.is_atom and _is_nonzero(right.text) and not left.is_nullable:
+        if right.is_atom and is_nonzero(right.text) and not left.is_nullable:
             return Code(f"({text})", NUMBER)
         return Code(f"({text} if {' and '.join(tests)} else None)", NUMBER | NULL)
 
@@ -301,53 +296,10 @@ class Emitter:
         code = self.value(node)
         match function.parameter(index):
             case "number":
-                return _to_number(code), True
+                return write_number(code), True
             case "list":
-                return _to_list(code), True
+                return write_list(code), True
             case "text" | "time":
                 return Code(self.text(code), TEXT), False
             case _:
                 return code, False
-
-
-def _literal(value: object) -> Code:
-    if value is None:
-        return NOTHING
-    if isinstance(value, bool):
-        return Code(repr(value), BOOL, is_atom=True)
-    if isinstance(value, str):
-        return Code(repr(value), TEXT, is_atom=True)
-    return Code(repr(value), NUMBER, is_atom=True)
-
-
-def _to_number(code: Code) -> Code:
-    if not code.kinds & ~(NUMBER | NULL):
-        return code
-    if code.kinds == BOOL:
-        return Code(f"(1.0 if {code.text} else 0.0)", NUMBER)
-    if not code.kinds & _NUMERIC:
-        return NOTHING
-    return Code(f"to_number({code.text})", NUMBER | NULL)
-
-
-def _to_list(code: Code) -> Code:
-    if not code.kinds & ~(LIST | NULL):
-        return code
-    if not code.kinds & LIST:
-        return NOTHING
-    return Code(f"to_list({code.text})", LIST | NULL)
-
-
-def _or(code: Code, empty: str) -> str:
-    """Code in which null is replaced by an empty value of the other side's kind."""
-    if code.kinds == NULL:
-        return empty
-    return f"({code.text} or {empty})" if code.is_nullable else code.text
-
-
-def _is_nonzero(text: str) -> bool:
-    """Whether code is a literal number other than zero."""
-    try:
-        return float(text) != 0
-    except ValueError:
-        return False

@@ -1,0 +1,50 @@
+"""What a function of the language is."""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Parameter: TypeAlias = Literal["number", "text", "any", "list", "time", "condition"]
+"""How an argument arrives: a null `number` or `list` makes the result null; a null `text` is empty;
+`any` arrives as it is."""
+
+
+class Function(msgspec.Struct, frozen=True, kw_only=True):
+    """One function of the language."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    optional: int = 0
+    """How many of the parameters, counted from the end, may be left out."""
+    repeats: bool = False
+    """Whether the last parameter may be given many times."""
+    result: int
+    """Kinds of the result, apart from the null that null arguments make."""
+    apply: Callable[..., Any]
+    signature: str
+    summary: str
+    example: str
+    shows: str
+    """What the example gives."""
+    is_original: bool = True
+    """Whether compat mode has it."""
+
+    @property
+    def least(self) -> int:
+        """How many arguments are needed."""
+        return len(self.parameters) - self.optional
+
+    @property
+    def most(self) -> int | None:
+        """How many arguments are allowed; None is any number."""
+        return None if self.repeats else len(self.parameters)
+
+    def parameter(self, index: int) -> Parameter:
+        """How the argument at an index arrives."""
+        return self.parameters[min(index, len(self.parameters) - 1)]
+
+
+def written_by_compiler(*_: Any) -> Any:
+    """Stand for a function that the compiler writes as code, so that it is never called."""
+    raise AssertionError("the compiler writes code for this function")
