@@ -37,6 +37,7 @@ GRACE_S = 60.0
 """How long a guest may take to shut down."""
 _SOON_S = 0.001
 _LOCK_S = 2.0
+_LOOK_S = 30.0
 
 
 class Deletion:
@@ -101,7 +102,8 @@ class Deletion:
         if drain.reason:
             set_condition(ctx, DRAINED, FALSE, Reason.DRAINING, drain.reason)
             wait_s = left_s(claim, claim.spec.timeouts.drain, ctx.now())
-            raise Waiting(Reason.DRAINING, drain.reason, after_s=min(30.0, max(1.0, wait_s)))
+            after_s = min(_LOOK_S, max(1.0, wait_s)) if wait_s > 0 else _LOOK_S
+            raise Waiting(Reason.DRAINING, drain.reason, after_s=after_s)
         reason = Reason.DRAIN_TIMEOUT if drain.is_forced else Reason.DRAINED
         tell(ctx, DRAINED, TRUE, reason, "", warning=drain.is_forced)
         machine.enter("Terminating", Step.INSPECT)

@@ -166,11 +166,13 @@ def controllers() -> tuple[Controller[Any], ...]:
 
 
 def _make_sweep(manager: Manager, machines: Machines) -> Sweep:
-    async def find_claim(key: Key) -> str:
+    async def find_claim(key: Key) -> tuple[str, int]:
         try:
-            return decode(MachineClaim, await manager.api.get(build_path(MachineClaim, key))).uid
+            claim = decode(MachineClaim, await manager.api.get(build_path(MachineClaim, key)))
         except NotFound:
-            return ""
+            return "", 0
+        ref = claim.status.vm_ref
+        return claim.uid, ref.vm_id if ref is not None else 0
 
     return Sweep(
         machines.connections,

@@ -56,8 +56,10 @@ class Roster:
         self._by_uid.pop(uid, None)
         self._seen.pop(uid, None)
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._by_uid
+    def has_vm(self, uid: str, vmid: int) -> bool:
+        """Whether a claim of that UID has the VM of that id."""
+        expected = self._by_uid.get(uid)
+        return expected is not None and expected.vmid == vmid
 
     def list_cluster(self, cluster: str) -> Iterator[Expected]:
         """The machines of a cluster."""

@@ -30,14 +30,14 @@ class Sweep:
         roster: Roster,
         *,
         operator_uid: Callable[[], str],
-        find_claim: Callable[[Key], Awaitable[str]],
+        find_claim: Callable[[Key], Awaitable[tuple[str, int]]],
         wake: Callable[[Key], None],
         clock: Clock,
         metrics: MachineMetrics,
         log: Logger,
         may_collect: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`find_claim` reads the UID of a claim from the server, empty if there is none."""
+        """`find_claim` reads the UID of a claim and the id of its VM from the server."""
         self._connections = connections
         self._roster = roster
         self._operator_uid = operator_uid
@@ -75,7 +75,7 @@ class Sweep:
         found = find_orphans(
             view.vms.values(),
             operator_uid=operator_uid,
-            has_claim=roster.__contains__,
+            has_claim=roster.has_vm,
             first_seen=self._first_seen.get(key, {}),
             now=self._clock.monotonic(),
         )
@@ -88,7 +88,7 @@ class Sweep:
     async def _collect(self, connection: Connection, orphan: Orphan) -> None:
         """Stop or remove a VM whose claim is gone; the next sweep does the rest."""
         vm, owner = orphan
-        if await self._find_claim(parse_key(owner.claim)) == owner.claim_uid:
+        if await self._find_claim(parse_key(owner.claim)) == (owner.claim_uid, vm.id):
             return  # the claim exists after all; its reconcile will tell the roster
         self._log.warning("removing a VM without a claim", vm=vm.id, name=vm.name, node=vm.node)
         if vm.power is Power.RUNNING:

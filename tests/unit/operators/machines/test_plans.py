@@ -161,7 +161,7 @@ def orphans(*vms: VMInfo, first_seen: dict[int, float], now: float) -> list[int]
     found = find_orphans(
         vms,
         operator_uid="op-uid-1",
-        has_claim=lambda uid: uid == "alive",
+        has_claim=lambda uid, vmid: (uid, vmid) == ("alive", 101),
         first_seen=first_seen,
         now=now,
     )
@@ -181,6 +181,7 @@ def test_vms_of_others_and_of_living_claims_are_no_orphans() -> None:
     seen = {101: 0.0}
     assert orphans(vm(description=other), first_seen=seen, now=9e9) == []
     assert orphans(living, first_seen=seen, now=9e9) == []
+    assert orphans(living._replace(id=102), first_seen={102: 0.0}, now=9e9) == [102]
     assert orphans(vm(tags=()), first_seen=seen, now=9e9) == []
     assert orphans(vm(tags=(), power=Power.STOPPED), first_seen=seen, now=9e9) == [101]
 

@@ -34,18 +34,21 @@ def find_orphans(
     vms: Iterable[VMInfo],
     *,
     operator_uid: str,
-    has_claim: Callable[[str], bool],
+    has_claim: Callable[[str, int], bool],
     first_seen: Mapping[int, float],
     now: float,
 ) -> Findings:
-    """Sort out what belongs to nobody; `has_claim` knows the UIDs of claims."""
+    """Sort out what belongs to nobody; `has_claim` knows which id each claim's VM has.
+
+    A second VM of one claim, left behind when an id was given up, belongs to nobody either.
+    """
     orphans, foreign, seen = [], 0, {}
     for vm in vms:
         owner = ownership.read_owner(vm)
         if owner is None or owner.operator_uid != operator_uid:
             foreign += 1
             continue
-        if has_claim(owner.claim_uid):
+        if has_claim(owner.claim_uid, vm.id):
             continue
         # a clone that was never configured has no tags; a running VM without them was re-tagged
         is_bare = vm.power is Power.STOPPED and not vm.tags
