@@ -91,7 +91,7 @@ class Collector:
         self.found: set[str] = set()
         """Fields for which at least one object had something."""
         self.converted: set[str] = set()
-        """Fields of which at least one object has a value."""
+        """Fields and computed fields of which at least one object has a value."""
 
     @property
     def is_full(self) -> bool:
@@ -108,7 +108,10 @@ class Collector:
             known[field.name] = field.converter.convert(column)
             self._note(field.name, column, known[field.name])
         for computed in self._program.computed:
-            known[computed.name] = computed.expression.evaluate(known, len(kept), self._moment)
+            values = computed.expression.evaluate(known, len(kept), self._moment)
+            known[computed.name] = values
+            if computed.name not in self.converted and not all(each is None for each in values):
+                self.converted.add(computed.name)
         view = BatchView(known, len(kept))
         for running in self._running.values():
             running.update(view)

@@ -25,16 +25,30 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class _Node:
-    """A step below another one, with what follows it."""
+    """A step below another one."""
 
-    __slots__ = ("care", "number", "parent", "step")
+    __slots__ = ("care", "find", "parent", "step")
 
-    def __init__(self, number: int, parent: int, step: Step) -> None:
-        self.number = number
+    def __init__(self, parent: int, step: Step) -> None:
         self.parent = parent
         self.step = step
         self.care = 0
         """0: all fit; 1: members may be absent; 2: anything may be there."""
+        self.find = _compile_find(step.tests if isinstance(step, Where) else ())
+
+
+class _End:
+    """Where a path ends: a node, and what follows if that is `[*]`."""
+
+    __slots__ = ("at", "below", "rest")
+
+    def __init__(self, at: int, rest: Path) -> None:
+        self.at = at
+        self.rest = rest
+        self.below: Extractor | None = None
+        """Takes the rest of the path from elements, unless there is none or another `[*]`."""
+        if len(rest) > 1 and not any(isinstance(step, Every) for step in rest[1:]):
+            self.below = Extractor([rest[1:]])
 
 
 class Extractor:
@@ -45,19 +59,17 @@ class Extractor:
         self._children: dict[tuple[int, Step], int] = {}
         self._ends = [self._add(path) for path in paths]
 
-    def _add(self, path: Path) -> tuple[int, Path]:
-        """The node at which a path ends, and what follows its first `[*]`."""
+    def _add(self, path: Path) -> _End:
         at = -1
         for position, step in enumerate(path):
             if isinstance(step, Every):
-                return at, path[position:]
+                return _End(at, path[position:])
             known = self._children.get((at, step))
             if known is None:
-                known = len(self._nodes)
-                self._nodes.append(_Node(known, at, step))
-                self._children[at, step] = known
+                known = self._children[at, step] = len(self._nodes)
+                self._nodes.append(_Node(at, step))
             at = known
-        return at, ()
+        return _End(at, ())
 
     def extract(self, objects: Objects) -> list[Column]:
         """One column per path; what is not there is MISSING, what a `[*]` finds is a list."""
@@ -66,10 +78,11 @@ class Extractor:
         for node in self._nodes:
             parent = columns[node.parent] if node.parent >= 0 else base
             columns.append(_take(parent, node))
-        return [
-            _spread(columns[at] if at >= 0 else base, rest) if rest else columns[at]
-            for at, rest in self._ends
-        ]
+        found = []
+        for end in self._ends:
+            column = columns[end.at] if end.at >= 0 else base
+            found.append(_spread(column, end) if end.rest else column)
+        return found
 
 
 def _take(parent: Column, node: _Node) -> Column:
@@ -80,8 +93,8 @@ def _take(parent: Column, node: _Node) -> Column:
             return [_length_or_member(value) for value in parent]
         case Index(at=at):
             return _element(parent, at)
-        case Where(tests=tests):
-            return [_find(value, tests) if type(value) is list else MISSING for value in parent]
+        case Where():
+            return [node.find(value) if type(value) is list else MISSING for value in parent]
         case Every() | Nowhere():
             return [MISSING] * len(parent)
 
@@ -116,6 +129,22 @@ def _element(parent: Column, at: int) -> Column:
     return [
         value[at] if type(value) is list and len(value) >= least else MISSING for value in parent
     ]
+
+
+def _compile_find(tests: tuple[Test, ...]) -> Callable[[list[Any]], Any]:
+    """A function that finds the first element that fits; short for `@.key=="text"`."""
+    match tests:
+        case (Test(path=(Key(name=name),), operator="==", value=str(wanted)),):
+            return lambda elements: _find_text(elements, name, wanted)
+        case _:
+            return lambda elements: _find(elements, tests)
+
+
+def _find_text(elements: list[Any], name: str, wanted: str) -> Any:
+    for element in elements:
+        if type(element) is dict and element.get(name) == wanted:
+            return element
+    return MISSING
 
 
 def _find(elements: list[Any], tests: tuple[Test, ...]) -> Any:
@@ -182,19 +211,18 @@ def _gather(value: Any, rest: Path) -> Any:
     return found
 
 
-def _spread(parent: Column, rest: Path) -> Column:
+def _spread(parent: Column, end: _End) -> Column:
     """`[*]` over a batch: elements of all objects in one column, then back to their objects."""
-    is_nested = any(isinstance(step, Every) for step in rest[1:])
-    if is_nested:
-        return [walk(value, rest) for value in parent]
+    if len(end.rest) > 1 and end.below is None:
+        return [walk(value, end.rest) for value in parent]
     owners: list[int] = []
     elements: Column = []
     for index, value in enumerate(parent):
         if type(value) is list:
             elements.extend(value)
             owners.extend(repeat(index, len(value)))
-    if len(rest) > 1:
-        elements = Extractor([rest[1:]]).extract(elements)[0]
+    if end.below is not None:
+        elements = end.below.extract(elements)[0]
     found: Column = [[] if type(value) is list else MISSING for value in parent]
     for index, element in zip(owners, elements, strict=True):
         if element is not MISSING and element is not None:

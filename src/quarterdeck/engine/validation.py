@@ -46,7 +46,7 @@ class _Judge:
         for field in self._spec.fields:
             yield self._verdict("fields", field.name, self._doubt_field(field))
         for computed in self._spec.computed:
-            yield self._verdict("computed", computed.name, "")
+            yield self._verdict("computed", computed.name, self._doubt_computed(computed.name))
         for aggregation in self._spec.aggregations:
             doubt = self._doubt_aggregation(aggregation)
             yield self._verdict("aggregations", aggregation.name, doubt)
@@ -78,6 +78,11 @@ class _Judge:
         if not any(field.name in collector.converted for collector in self._fed):
             return f"no value at {field.path} could be read as {field.type}; check the type"
         return ""
+
+    def _doubt_computed(self, name: str) -> str:
+        if not self._fed or any(name in collector.converted for collector in self._fed):
+            return ""
+        return "the value is null for every object; check the fields it is computed from"
 
     def _doubt_aggregation(self, aggregation: Aggregation) -> str:
         if aggregation.function == "percentile" and aggregation.percentile is None:
