@@ -65,13 +65,19 @@ class World:
 
     @contextlib.asynccontextmanager
     async def operator(
-        self, *, results: Results | None = None, grafana: Grafana | None = None
+        self,
+        *,
+        results: Results | None = None,
+        grafana: Grafana | None = None,
+        client: Client | None = None,
+        **options: Any,
     ) -> AsyncIterator[Manager]:
         """The operator, as one process runs it."""
-        manager = Manager(self.client, name="experiment-operator", grace_s=1.0)
+        client = client or self.client
+        manager = Manager(client, name="experiment-operator", grace_s=1.0, **options)
         experiments.register(
             manager,
-            targets=KubeconfigTargets(self.client, clock=SystemClock()),
+            targets=KubeconfigTargets(client, clock=SystemClock()),
             results=results,
             grafana=grafana,
             settings=self.settings,
