@@ -201,6 +201,8 @@ class ColumnConverter:
         types = set(map(type, raw))
         if self._type == "timestamp" and types == {str} and are_usual_times(raw):
             return raw
+        if self._type == "arrayLength" and types <= {list, dict}:
+            return list(map(len, raw))
         if self._is_list and self._type != "arrayLength":
             return [self._convert_list(value) for value in raw]
         if types <= _UNCHANGED.get(self._type, frozenset()):

@@ -48,6 +48,7 @@ class CompiledFilter:
         self._test = other or compile_predicate(spec.operator, spec.value)
         self._is_compat = is_compat
         self._operator = spec.operator
+        self._value = spec.value
         self._limit = parse_number(spec.value)
 
     def select(self, column: list[Any], kinds: int) -> list[bool]:
@@ -57,6 +58,9 @@ class CompiledFilter:
                 return [value > limit for value in column]
             if self._operator == "lessThan":
                 return [value < limit for value in column]
+        if kinds == TEXT and self._operator == "equals":
+            wanted = self._value
+            return [value == wanted for value in column]
         if self._is_compat or kinds not in _ONE_KIND:
             return [self._test(value) for value in column]
         known: dict[Any, bool] = {}

@@ -12,31 +12,17 @@ _ALL_USUAL = re.compile(
     r"|02-(?:0[1-9]|1[0-9]|2[0-8]))"
     r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z\n)*"
 )
-_USUAL = len("2006-01-02T15:04:05Z")
+_USUAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 def parse_time(text: str) -> float | None:
     """Seconds since 1970, or None if the text is not an RFC 3339 time."""
     try:
-        if _is_usual(text):
+        if _USUAL.fullmatch(text) is not None:
             return datetime.fromisoformat(text).timestamp()
         return rfc3339.parse(text).timestamp()
     except ValueError:
         return None
-
-
-def _is_usual(text: str) -> bool:
-    """Whether the text has exactly the shape of whole seconds in UTC."""
-    return (
-        len(text) == _USUAL
-        and text[19] == "Z"
-        and text[10] == "T"
-        and text[4] == "-"
-        and text[7] == "-"
-        and text[13] == ":"
-        and text[16] == ":"
-        and text.isascii()
-    )
 
 
 def are_usual_times(texts: list[str]) -> bool:

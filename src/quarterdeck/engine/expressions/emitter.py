@@ -183,7 +183,8 @@ class Emitter:
         if NULL in (left.kinds, right.kinds):
             return NOTHING
         definition, divisor = self._bind(right)
-        tests = [definition]
+        is_safe = right.is_atom and is_nonzero(right.text)
+        tests = [] if is_safe else [definition]
         dividend = left.text
         if left.is_nullable:
             defined, dividend = self._bind(left)
@@ -191,7 +192,7 @@ class Emitter:
         text = f"{dividend} / {divisor}"
         if operator == "%":
             text = f"remainder({dividend}, {divisor})"
-        if right.is_atom and is_nonzero(right.text) and not left.is_nullable:
+        if not tests:
             return Code(f"({text})", NUMBER)
         return Code(f"({text} if {' and '.join(tests)} else None)", NUMBER | NULL)
 
