@@ -22,10 +22,10 @@ from quarterdeck.operators.machines.ledger import Ledger
 from quarterdeck.operators.machines.machine import PowerAction, TaskRef, VMInfo
 from quarterdeck.operators.machines.machine_context import SOON, Machine, is_failed, is_running
 from quarterdeck.operators.machines.machinespec import spec_of
-from quarterdeck.operators.machines.plan.claim import Step, Verdict, judge_vm
+from quarterdeck.operators.machines.plan.claim import Step, Verdict, entered_at, judge_vm
 from quarterdeck.operators.machines.report import set_condition, tell
 from quarterdeck.operators.machines.template import identity_of, is_linked, read_template
-from quarterdeck.runtime import RequeueAfter
+from quarterdeck.runtime import DONE, RequeueAfter, Result
 
 BOOT_POLL_S = 1.0
 _LOCK_S = 1.0
@@ -213,7 +213,7 @@ async def seed(machine: Machine, recipe: Recipe) -> RequeueAfter:
     return machine.proceed(Step.START)
 
 
-async def start(machine: Machine, recipe: Recipe) -> RequeueAfter:
+async def start(machine: Machine, recipe: Recipe) -> Result:
     """Start the VM; what counts is whether it runs, not what the task says."""
     if machine.claim.spec.power_state == "Off":
         return become_ready(machine, None)
@@ -247,6 +247,7 @@ def _started(machine: Machine) -> RequeueAfter:
     text = f"VM {ref.vm_id} runs on node {ref.node}"
     tell(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, text)
     set_condition(machine.ctx, PROVISIONING, FALSE, Reason.PROVISIONED, text)
+    set_condition(machine.ctx, READY, FALSE, Reason.BOOTING, "the VM boots")
     machine.ctx.status.set(task_ref=None)
     machine.enter("Bootstrapping", Step.AWAIT_BOOT)
     return SOON
@@ -257,22 +258,29 @@ def needs_service(template: HypervisorMachineTemplate) -> bool:
     return template.spec.attestation is not None or template.spec.bootstrap.method != "none"
 
 
-async def await_boot(machine: Machine, recipe: Recipe) -> RequeueAfter | None:
+async def await_boot(machine: Machine, recipe: Recipe) -> Result:
     """Ready when the VM runs and its address is seen; attestation needs the bootstrap service."""
     if needs_service(recipe.template) and not machine.ref.adopted:
         text = "the template asks for a bootstrap that needs the bootstrap service"
         tell(machine.ctx, BOOTSTRAPPED, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text, warning=True)
         set_condition(machine.ctx, READY, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text)
-        return None
+        return DONE
     view = await machine.connection.view(max_age_s=BOOT_POLL_S)
     vm = view.vms.get(machine.ref.vm_id)
     verdict = judge_vm(vm, machine.owner)
     if verdict is Verdict.RUNNING and vm is not None and vm.ips:
         return become_ready(machine, vm)
-    if verdict in (Verdict.MISSING, Verdict.FOREIGN, Verdict.STOPPED):
+    is_lost = verdict in (Verdict.MISSING, Verdict.FOREIGN, Verdict.STOPPED)
+    if is_lost and not _is_fresh(machine):
         return await _confirm_loss(machine)
-    set_condition(machine.ctx, READY, FALSE, Reason.BOOTING, "the VM boots")
     return RequeueAfter(BOOT_POLL_S)
+
+
+def _is_fresh(machine: Machine) -> bool:
+    """Whether a shared list may be older than the start of the VM."""
+    since = entered_at(machine.claim)
+    age_s = (machine.ctx.now() - since).total_seconds() if since is not None else 0.0
+    return age_s < 2 * BOOT_POLL_S + 1.0  # times of objects are whole seconds
 
 
 async def _confirm_loss(machine: Machine) -> RequeueAfter:
@@ -289,7 +297,7 @@ async def _confirm_loss(machine: Machine) -> RequeueAfter:
             return RequeueAfter(BOOT_POLL_S)
 
 
-def become_ready(machine: Machine, vm: VMInfo | None) -> RequeueAfter:
+def become_ready(machine: Machine, vm: VMInfo | None) -> Result:
     """The machine is as it should be."""
     ctx, ref = machine.ctx, machine.ref
     now = rfc3339.format_time(ctx.now())
@@ -301,10 +309,12 @@ def become_ready(machine: Machine, vm: VMInfo | None) -> RequeueAfter:
         set_condition(ctx, PROVISIONING, FALSE, Reason.PROVISIONED, text)
     else:
         observe(machine, vm)
+        runs = f"VM {vm.id} runs on node {vm.node}"
+        set_condition(ctx, POWERED_ON, TRUE, Reason.STARTED, runs)
     set_condition(ctx, BOOTSTRAPPED, TRUE, Reason.MACHINE_READY, "no bootstrap was asked for")
     set_condition(ctx, HEALTHY, TRUE, Reason.MACHINE_READY, text)
     tell(ctx, READY, TRUE, Reason.MACHINE_READY, text)
-    return SOON
+    return DONE
 
 
 def observe(machine: Machine, vm: VMInfo) -> None:

@@ -64,7 +64,8 @@ async def _act(machine: Machine, vm: VMInfo | None, verdict: Verdict) -> Result:
 def _at_rest(machine: Machine, vm: VMInfo) -> Done:
     observe(machine, vm)
     if vm.power is Power.RUNNING:
-        set_condition(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, "the VM runs")
+        text = f"VM {vm.id} runs on node {vm.node}"
+        set_condition(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, text)
     else:
         set_condition(machine.ctx, POWERED_ON, FALSE, Reason.STOPPED, "spec.powerState is Off")
     text = f"VM {vm.id} on node {vm.node}"
@@ -86,7 +87,7 @@ async def _found_stopped(machine: Machine) -> Result:
     return machine.proceed(Step.START)
 
 
-async def switch_off(machine: Machine) -> RequeueAfter:
+async def switch_off(machine: Machine) -> Result:
     """Bring a ready machine down because the spec says so."""
     if machine.claim.spec.power_state == "On":
         return machine.proceed(Step.WATCH)
@@ -106,7 +107,7 @@ async def switch_off(machine: Machine) -> RequeueAfter:
     return machine.track(task) if task is not None else become_ready(machine, None)
 
 
-async def switch_on(machine: Machine) -> RequeueAfter:
+async def switch_on(machine: Machine) -> Result:
     """Start a ready machine again."""
     if machine.claim.spec.power_state == "Off":
         return machine.proceed(Step.WATCH)
