@@ -78,6 +78,7 @@ TEXTS = [
     (re.compile(r"^\d+s$"), "<age>"),
     (re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"), "<time>"),
     (re.compile(r"^(gen|g)-[a-z0-9]{5}$"), r"\1-<made up>"),
+    (re.compile(r"name=gen-[a-z0-9]{5} "), "name=gen-<made up> "),
     (re.compile(r"kube-api-access-[a-z0-9]{5}"), "kube-api-access-<made up>"),
 ]
 

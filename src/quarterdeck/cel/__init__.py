@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from quarterdeck.cel.types import DURATION as DURATION
     from quarterdeck.cel.types import DYN as DYN
     from quarterdeck.cel.types import INT as INT
+    from quarterdeck.cel.types import REQUEST_AUTHORIZER as REQUEST_AUTHORIZER
     from quarterdeck.cel.types import STRING as STRING
     from quarterdeck.cel.types import TIMESTAMP as TIMESTAMP
     from quarterdeck.cel.types import UINT as UINT
@@ -45,8 +46,8 @@ _HOMES = {
     "program": ("Environment", "Program"),
     "rules.rule_set": ("RuleSet", "compile_rules"),
     "types": (
-        "AUTHORIZER", "BOOL", "BYTES", "DOUBLE", "DURATION", "DYN", "INT", "STRING", "TIMESTAMP",
-        "Type", "UINT", "list_of", "map_of", "optional_of", "struct",
+        "AUTHORIZER", "BOOL", "BYTES", "DOUBLE", "DURATION", "DYN", "INT", "REQUEST_AUTHORIZER",
+        "STRING", "TIMESTAMP", "Type", "UINT", "list_of", "map_of", "optional_of", "struct",
     ),
 }  # fmt: skip
 

@@ -197,6 +197,12 @@ AUTHORIZER = Type(Kind.STRUCT, "kubernetes.authorization.Authorizer")
 PATH_CHECK = Type(Kind.STRUCT, "kubernetes.authorization.PathCheck")
 GROUP_CHECK = Type(Kind.STRUCT, "kubernetes.authorization.GroupCheck")
 RESOURCE_CHECK = Type(Kind.STRUCT, "kubernetes.authorization.ResourceCheck")
+REQUEST_AUTHORIZER = Type(
+    Kind.STRUCT,
+    AUTHORIZER.name,
+    fields={"requestResource": StructField("requestResource", RESOURCE_CHECK)},
+)
+"""The authorizer where there is a request: it knows what the request is about."""
 DECISION = Type(Kind.STRUCT, "kubernetes.authorization.Decision")
 
 SCALARS = frozenset({Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.DURATION, Kind.TIMESTAMP})

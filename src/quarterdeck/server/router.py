@@ -31,7 +31,7 @@ from quarterdeck.server.response import responses
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.field_selector import FieldSelector
 from quarterdeck.wire.query import ListOptions
-from quarterdeck.wire.status import MethodNotAllowed, NotFound
+from quarterdeck.wire.status import ApiError, MethodNotAllowed, NotFound
 
 OBJECT_SUBRESOURCES = frozenset({STATUS, "approval", "ephemeralcontainers", "finalize"})
 """Subresources that are the object itself with rules of their own about what may change."""
@@ -162,11 +162,16 @@ async def handle(
         choice=negotiation.choose(request.headers.get("accept")),
         warnings=[],
     )
-    if options is not None and verb == "watch":
-        return await watch.handle(core, call, options)
-    if options is not None and verb == "list":
-        return await list_handler.handle(core, call, options)
-    return await _find_handler(resource, path, verb)(core, call)
+    try:
+        if options is not None and verb == "watch":
+            return await watch.handle(core, call, options)
+        if options is not None and verb == "list":
+            return await list_handler.handle(core, call, options)
+        return await _find_handler(resource, path, verb)(core, call)
+    except ApiError as error:
+        if not call.warnings:
+            raise
+        return responses.build_error(error, call.warnings)
 
 
 def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Handler:

@@ -5,6 +5,7 @@ from typing import Any
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.interpreter.evaluator import Evaluator
 from quarterdeck.cel.interpreter.stored import convert_found, convert_scalar, has_members
+from quarterdeck.cel.library.authorizer import Subject
 from quarterdeck.cel.operations import containers
 from quarterdeck.cel.syntax.ast import Ident, Select
 from quarterdeck.cel.types import Kind
@@ -26,7 +27,7 @@ def evaluate_select(evaluator: Evaluator, node: Select) -> Any:
     if node.ident is not None:
         return node.ident.type_value
     operand = evaluator.visit(node.operand)
-    if isinstance(operand, dict) and node.operand.type.kind is Kind.STRUCT:
+    if isinstance(operand, dict | Subject) and node.operand.type.kind is Kind.STRUCT:
         return _select_member(evaluator, node, operand.get(node.member))
     if node.test:
         return containers.has(operand, node.member)

@@ -71,6 +71,19 @@ class Subject(msgspec.Struct, frozen=True):
 
     authorizer: Authorizer
     user: str = ""
+    request: Attributes | None = None
+    """What the request is about, where there is one: `authorizer.requestResource`."""
+
+    def get(self, member: str) -> "ResourceCheck | None":
+        """The value of a member, None if there is no such."""
+        if member != "requestResource" or self.request is None:
+            return None
+        return ResourceCheck(self.authorizer, self.request)
+
+    def __getitem__(self, member: str) -> "ResourceCheck":
+        if (found := self.get(member)) is None:
+            raise KeyError(member)
+        return found
 
 
 class _Check(msgspec.Struct, frozen=True):

@@ -95,5 +95,7 @@ class TokenStream:
         if self.token.kind in ("true", "false", "null", "in"):
             self.syntax(self.token, f"mismatched input '{shown}' expecting IDENTIFIER")
             raise Abort
-        self.syntax(self.token, f"no viable alternative at input '{seen}{shown}'")
+        before = self.source[: self.token.pos]
+        space = before[len(before.rstrip()) :] if shown else ""
+        self.syntax(self.token, f"no viable alternative at input '{seen}{space}{shown}'")
         raise Abort

@@ -58,13 +58,16 @@ _RULES: dict[tuple[str, str], str] = {
     (
         "admissionregistration.k8s.io/v1",
         "ValidatingWebhookConfiguration",
-    ): "registrations.VALIDATING",
-    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"): "registrations.MUTATING",
-    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"): "registrations.POLICY",
+    ): "webhook_configurations.VALIDATING",
+    (
+        "admissionregistration.k8s.io/v1",
+        "MutatingWebhookConfiguration",
+    ): "webhook_configurations.MUTATING",
+    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"): "admission_policies.POLICY",
     (
         "admissionregistration.k8s.io/v1",
         "ValidatingAdmissionPolicyBinding",
-    ): "registrations.POLICY_BINDING",
+    ): "admission_policies.POLICY_BINDING",
     ("certificates.k8s.io/v1", "CertificateSigningRequest"): "registrations.CERTIFICATE_REQUEST",
 }
 

@@ -8,7 +8,7 @@ import binascii
 from typing import Any, NamedTuple
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.request.json_errors import find_syntax_error
+from quarterdeck.wire.json_errors import find_syntax_error
 from quarterdeck.wire.status import BadRequest
 
 _VERSION = "meta.k8s.io/v1"

@@ -14,7 +14,7 @@ from quarterdeck.meta.field import invalid, not_supported
 from quarterdeck.meta.identity import GVK
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.json_errors import find_syntax_error
+from quarterdeck.wire.json_errors import find_syntax_error
 from quarterdeck.wire.media import JSON, PROTOBUF, YAML, parse_media_type
 from quarterdeck.wire.status import (
     BadRequest,

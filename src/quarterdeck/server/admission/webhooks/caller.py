@@ -114,7 +114,7 @@ def _make_tls(ca_bundle: bytes) -> ssl.SSLContext:
 
 def _describe_tls(error: Exception) -> str:
     text = str(error)
-    if "CERTIFICATE_VERIFY_FAILED" in text or "certificate verify failed" in text:
+    if isinstance(error.__cause__, ssl.SSLCertVerificationError):
         if "Hostname mismatch" in text or "IP address mismatch" in text:
             return "failed to verify certificate: x509: certificate is not valid for this name"
         if "expired" in text:

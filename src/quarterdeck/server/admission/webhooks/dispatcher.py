@@ -29,7 +29,7 @@ from quarterdeck.server.admission.webhooks.registration import (
 )
 from quarterdeck.server.admission.webhooks.review import InvalidAnswer, Verdict
 from quarterdeck.server.registry.registry import Registry
-from quarterdeck.server.registry.resource import Resource
+from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.storage import Store, StoreEvent, StoreKey
 from quarterdeck.wire.status import InternalError, NotFound
 
@@ -116,6 +116,12 @@ class WebhookDispatcher:
             is_exact=webhook.is_exact,
         )
 
+    def apply_patch(
+        self, attributes: AdmissionAttributes, patch: bytes, seen_as: Resource
+    ) -> Object:
+        """The object after the patch of a webhook that sees it as a resource."""
+        return apply_patch(attributes, patch, seen_as, registry=self._registry)
+
     def _match(self, webhook: Webhook, attributes: AdmissionAttributes) -> Resource | None:
         if is_exempt(attributes.resource.gvr):
             return None
@@ -179,8 +185,13 @@ class WebhookDispatcher:
 
     def _put(self, key: StoreKey, value: bytes) -> None:
         is_mutating = key.resource == MUTATING
-        webhooks = parse_webhooks(kit_json.decode(value), is_mutating=is_mutating)
-        self._by_configuration[key.name] = tuple(webhooks)
+        try:
+            webhooks = tuple(parse_webhooks(kit_json.decode(value), is_mutating=is_mutating))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            self._by_configuration.pop(key.name, None)
+            _report_unreadable(key, error)
+            return
+        self._by_configuration[key.name] = webhooks
 
     def _sort(self) -> None:
         """Configurations are asked in the order of their names."""
@@ -228,7 +239,7 @@ class MutatingWebhooks:
         seen_as = self._dispatcher.find_seen_as(webhook, attributes)
         assert seen_as is not None  # it was asked
         before = attributes.value
-        attributes.value = apply_patch(attributes, patch, seen_as)
+        attributes.value = self._dispatcher.apply_patch(attributes, patch, seen_as)
         return attributes.value != before
 
 
@@ -256,6 +267,13 @@ class ValidatingWebhooks:
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
+
+
+def _report_unreadable(key: StoreKey, error: Exception) -> None:
+    """Say that a stored configuration is skipped; the server goes on without it."""
+    message = f"{key.resource} {key.name!r} is skipped: it cannot be read; write it again"
+    context = {"message": message, "exception": error}
+    asyncio.get_running_loop().call_exception_handler(context)
 
 
 def _warn(attributes: AdmissionAttributes, warnings: Iterable[str]) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import quote
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.webhooks.registration import Webhook
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire.status import ApiError
+from quarterdeck.wire.webhook_answer import UnreadableAnswer, decode_answer
 
 GROUP = "admission.k8s.io"
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "delete": "DeleteOptions"}
@@ -124,24 +124,9 @@ def build_refusal(name: str, status: dict[str, Any]) -> ApiError:
 
 def _decode(body: bytes) -> Object:
     try:
-        document = kit_json.decode(body)
-    except ValueError as error:
-        raise InvalidAnswer(
-            f"failed to call webhook: couldn't get version/kind; json parse error: {error}"
-        ) from error
-    if not isinstance(document, dict):
-        raise InvalidAnswer(
-            "failed to call webhook: couldn't get version/kind; json parse error: json: cannot"
-            f" unmarshal {_describe_type(document)} into Go value of type struct"
-            ' { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
-            ' "json:\\"kind,omitempty\\"" }'
-        )
-    return document
-
-
-def _describe_type(value: object) -> str:
-    names: dict[type, str] = {str: "string", bool: "bool", list: "array"}
-    return names.get(type(value), "number")
+        return decode_answer(body)
+    except UnreadableAnswer as error:
+        raise InvalidAnswer(f"failed to call webhook: {error}") from error
 
 
 def _parse_patch(response: Object, *, is_mutating: bool) -> bytes:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.server.request.json_errors import find_syntax_error
+from quarterdeck.wire.json_errors import find_syntax_error
 
 
 @given(st.text(max_size=200))

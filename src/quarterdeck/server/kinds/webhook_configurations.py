@@ -1,0 +1,202 @@
+"""The rules of webhook configurations."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from quarterdeck.meta import names
+from quarterdeck.meta.field import FieldError, duplicate, invalid, required
+from quarterdeck.server.kinds import match_rules, validators
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
+from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
+from quarterdeck.server.registry.resource import Context, Object
+
+_EFFECTS = ("None", "NoneOnDryRun")
+_REVIEWS = ("v1", "v1beta1")
+_LONGEST_TIMEOUT_S = 30
+_FORM = "; desired format: https://host[/path]"
+
+
+def _default_webhook(webhook: Object) -> None:
+    set_defaults(
+        webhook,
+        failurePolicy="Fail",
+        matchPolicy="Equivalent",
+        namespaceSelector={},
+        objectSelector={},
+        timeoutSeconds=10,
+    )
+    service = get_field(webhook, "clientConfig", "service")
+    if service is not None:
+        set_defaults(service, port=443)
+    match_rules.default_scopes(get_items(webhook, "rules"))
+
+
+def _default_validating(value: Object) -> None:
+    for webhook in get_items(value, "webhooks"):
+        _default_webhook(webhook)
+
+
+def _default_mutating(value: Object) -> None:
+    for webhook in get_items(value, "webhooks"):
+        _default_webhook(webhook)
+        set_defaults(webhook, reinvocationPolicy="Never")
+
+
+def _validate(value: Object, context: Context) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, webhook in enumerate(get_items(value, "webhooks")):
+        place, name = f"webhooks[{index}]", webhook.get("name") or ""
+        yield from _validate_name(name, f"{place}.name")
+        yield from match_rules.validate_rules(webhook.get("rules") or (), f"{place}.rules")
+        yield from _validate_choices(webhook, place)
+        for selector in ("namespaceSelector", "objectSelector"):
+            yield from validators.validate_label_selector(
+                f"{place}.{selector}", webhook.get(selector)
+            )
+        yield from validators.validate_enum(
+            f"{place}.reinvocationPolicy", webhook.get("reinvocationPolicy"), ("IfNeeded", "Never")
+        )
+        yield from validate_client(get_mapping(webhook, "clientConfig"), f"{place}.clientConfig")
+        conditions = webhook.get("matchConditions") or ()
+        yield from match_rules.validate_conditions(conditions, f"{place}.matchConditions")
+        versions = webhook.get("admissionReviewVersions") or []
+        yield from _validate_versions(versions, f"{place}.admissionReviewVersions")
+        if name and name in seen:
+            yield duplicate(f"{place}.name", name)
+        seen.add(name)
+
+
+def _validate_name(name: str, path: str) -> Iterator[FieldError]:
+    if not name:
+        yield required(path)
+        return
+    if problems := names.check_dns1123_subdomain(name):
+        for problem in problems:
+            yield invalid(path, name, problem)
+        return
+    if name.count(".") < 2:
+        yield invalid(
+            path, name, "should be a domain with at least three segments separated by dots"
+        )
+
+
+def _validate_choices(webhook: Object, place: str) -> Iterator[FieldError]:
+    policies = {
+        "failurePolicy": match_rules.FAILURE_POLICIES,
+        "matchPolicy": match_rules.MATCH_POLICIES,
+    }
+    for name, choices in policies.items():
+        yield from validators.validate_enum(f"{place}.{name}", webhook.get(name), choices)
+    effects = webhook.get("sideEffects")
+    if effects is None:
+        yield required(f"{place}.sideEffects", f"must specify one of {', '.join(_EFFECTS)}")
+    else:
+        yield from validators.validate_enum(f"{place}.sideEffects", effects, _EFFECTS)
+    timeout = webhook.get("timeoutSeconds")
+    if timeout is not None and not 1 <= timeout <= _LONGEST_TIMEOUT_S:
+        text = "the timeout value must be between 1 and 30 seconds"
+        yield invalid(f"{place}.timeoutSeconds", timeout, text)
+
+
+def validate_client(config: Object, place: str) -> Iterator[FieldError]:
+    """Check how a webhook is reached: by URL or by Service, and by exactly one of them."""
+    url, service = config.get("url"), config.get("service")
+    if (url is None) == (service is None):
+        yield required(place, "exactly one of url or service is required")
+    elif url is not None:
+        yield from _validate_url(url, f"{place}.url")
+    else:
+        yield from _validate_service(service or {}, f"{place}.service")
+
+
+def _validate_url(text: str, path: str) -> Iterator[FieldError]:
+    try:
+        url = urlsplit(text)
+    except ValueError as error:
+        yield required(path, f"url must be a valid URL: {error}{_FORM}")
+        return
+    if url.scheme != "https":
+        yield invalid(path, url.scheme, f"'https' is the only allowed URL scheme{_FORM}")
+    user, _, host = url.netloc.rpartition("@")
+    if not host:
+        yield invalid(path, "", f"host must be specified{_FORM}")
+    if user:
+        yield invalid(path, user, "user information is not permitted in the URL")
+    if url.fragment:
+        yield invalid(path, url.fragment, "fragments are not permitted in the URL")
+    if url.query:
+        yield invalid(path, url.query, "query parameters are not permitted in the URL")
+
+
+def _validate_service(service: Object, place: str) -> Iterator[FieldError]:
+    if not service.get("name"):
+        yield required(f"{place}.name", "service name is required")
+    if not service.get("namespace"):
+        yield required(f"{place}.namespace", "service namespace is required")
+    port = service.get("port", 443)
+    for error in validators.validate_port(f"{place}.port", port):
+        yield invalid(f"{place}.port", port, f"port is not valid: {error.detail}")
+    yield from _validate_path(service.get("path") or "", f"{place}.path")
+
+
+def _validate_path(text: str, path: str) -> Iterator[FieldError]:
+    if text in ("", "/"):
+        return
+    if text == "//":
+        yield invalid(path, text, "segment[0] may not be empty")
+        return
+    if not text.startswith("/"):
+        yield invalid(path, text, "must start with a '/'")
+    for index, segment in enumerate(text[1:].removesuffix("/").split("/")):
+        if not segment:
+            yield invalid(path, text, f"segment[{index}] may not be empty")
+            continue
+        for problem in names.check_dns1123_subdomain(segment):
+            yield invalid(path, text, f"segment[{index}]: {problem}")
+
+
+def _validate_versions(versions: Sequence[str], path: str) -> Iterator[FieldError]:
+    if not versions:
+        yield required(path, f"must specify one of {', '.join(_REVIEWS)}")
+        return
+    seen: set[str] = set()
+    for index, version in enumerate(versions):
+        if version in seen:
+            yield invalid(f"{path}[{index}]", version, "duplicate version")
+            continue
+        seen.add(version)
+        for problem in names.check_dns1035_label(version):
+            yield invalid(f"{path}[{index}]", version, problem)
+    if not seen.intersection(_REVIEWS):
+        shown = validators.format_go_strings(versions)
+        yield invalid(path, shown, f"must include at least one of {', '.join(_REVIEWS)}")
+
+
+def _build_cells(value: Object, now: datetime) -> Sequence[object]:
+    return (
+        value["metadata"].get("name", ""),
+        len(get_items(value, "webhooks")),
+        format_creation_age(value, now),
+    )
+
+
+_COLUMNS = (NAME, build_column("Webhooks", "integer"), AGE)
+
+VALIDATING = Rules(
+    default=_default_validating,
+    validate=_validate,
+    generation_fields=("webhooks",),
+    allows_unconditional_update=False,
+    columns=_COLUMNS,
+    cells=_build_cells,
+)
+MUTATING = Rules(
+    default=_default_mutating,
+    validate=_validate,
+    generation_fields=("webhooks",),
+    allows_unconditional_update=False,
+    columns=_COLUMNS,
+    cells=_build_cells,
+)
