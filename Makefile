@@ -134,8 +134,9 @@ undeploy: $(STAMP) ## Remove the operators from the cluster of KUBECONFIG
 	@$(BIN)/quarterdeck manifests | $(BIN)/quarterdeck delete -f - --ignore-not-found
 
 .PHONY: tools
-tools: $(STAMP) ## Build optional helpers (kubectl) into .tools where Go is present
+tools: $(STAMP) ## Build optional helpers (kubectl, an S3 server) into .tools where Go is present
 	@bash tools/kubectl.sh $(TOOLS) $(VENV)
+	@bash tools/s3.sh $(TOOLS)
 
 .PHONY: clean
 clean: ## Remove what the targets made

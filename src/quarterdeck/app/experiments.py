@@ -1,10 +1,11 @@
 """Attaches the experiments operator; in `up` with simulators and real target clusters."""
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from quarterdeck.app.experiment_results import open_results
 from quarterdeck.app.experiments_samples import SAMPLES, embedded
+from quarterdeck.app.experiments_settings import Settings as ExperimentsSettings
 from quarterdeck.app.host import Host
 from quarterdeck.operators import experiments
 from quarterdeck.operators.experiments.drivers.targets import KubeconfigTargets
@@ -27,9 +28,13 @@ _DEMO_DELAYS = (1.0, 0.5, 1.5, 0.3)
 async def attach(host: Host) -> None:
     """Register the controllers, and simulators of everything they use where it is embedded."""
     settings = _settings(host)
+    metrics_url = host.settings_of(ExperimentsSettings).metrics_url
+    if not metrics_url and not host.is_embedded:
+        metrics_url = settings.metrics_url
     experiments.register(
         host.manager,
         targets=KubeconfigTargets(host.client, clock=host.clock),
+        results=await open_results(host, metrics_url=metrics_url),
         grafana=await _grafana(host, settings),
         settings=settings,
         workers=host.settings.workers,
@@ -44,12 +49,13 @@ def controllers() -> "Sequence[Controller[Any]]":
 
 
 def _settings(host: Host) -> Settings:
-    """Settings from the environment names of the existing project."""
+    """What was set, as the operator wants it."""
+    given = host.settings_of(ExperimentsSettings)
     settings = Settings(
-        metrics_url=os.environ.get("METRICS_URL", Settings().metrics_url),
-        analyzer_image=os.environ.get("ANALYZER_IMAGE", ""),
+        metrics_url=given.metrics_url or Settings().metrics_url,
+        analyzer_image=given.analyzer_image,
     )
-    if os.environ.get("GRAFANA_URL"):
+    if given.grafana_url:
         return settings._replace(grafana="http")
     return settings._replace(grafana="sidecar") if host.is_embedded else settings
 
@@ -58,12 +64,11 @@ async def _grafana(host: Host, settings: Settings) -> "Grafana | None":
     if settings.grafana != "http":
         return None
     from quarterdeck.kit import http
-    from quarterdeck.kit.redaction import Secret
     from quarterdeck.operators.experiments.drivers.grafana import GrafanaApi
 
     client = await host.stack.enter_async_context(http.Client())
-    token = Secret(os.environ.get("GRAFANA_TOKEN", ""))
-    return GrafanaApi(os.environ["GRAFANA_URL"], token, client=client)
+    given = host.settings_of(ExperimentsSettings)
+    return GrafanaApi(given.grafana_url, given.grafana_token, client=client)
 
 
 async def _simulate(host: Host, settings: Settings) -> None:

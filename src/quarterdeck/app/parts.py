@@ -110,6 +110,7 @@ PARTS: tuple[Part, ...] = (
         "provisions clusters, deploys, runs workflows and cleans up",
         "quarterdeck.apis.experiments.v1alpha1",
         "quarterdeck.app.experiments",
+        settings="quarterdeck.app.experiments_settings",
     ),
     Part(
         "machines",

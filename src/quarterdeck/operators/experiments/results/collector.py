@@ -1,0 +1,232 @@
+"""The order of things at the end of a run: collect, judge, price, gate, store."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from quarterdeck.apis.experiments.workflow import MetricsQuery
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.redaction import redact
+from quarterdeck.operators.experiments.conditions import Reason
+from quarterdeck.operators.experiments.ports import Collected, FinishedRun, ResultsUnavailable
+from quarterdeck.operators.experiments.results import (
+    cost,
+    document,
+    gate,
+    outputs,
+    queries,
+    summary,
+    verdict,
+)
+from quarterdeck.operators.experiments.results.document import Metric, Metrics, Point
+from quarterdeck.operators.experiments.results.ports import (
+    FoundStore,
+    MetricsStore,
+    MetricsUnavailable,
+    ResultStore,
+    StoreUnavailable,
+    TargetStores,
+)
+from quarterdeck.operators.experiments.results.prometheus import QueryError
+from quarterdeck.operators.experiments.results.window import (
+    Window,
+    format_duration,
+    parse_times,
+    query_duration_s,
+)
+
+HUB = "hub"
+PATIENCE_S = 60.0
+"""How long after the end of a run a metrics store that does not answer is asked again."""
+MAX_POINTS = 2000
+"""Points kept per metric; more are thinned out evenly."""
+
+
+class _Place(NamedTuple):
+    """A store that may have a run's metrics."""
+
+    name: str
+    target: str
+    namespace: str
+    store: MetricsStore
+
+
+class Collector:
+    """Collects results; the operator's `Results` port."""
+
+    def __init__(
+        self,
+        store: ResultStore,
+        *,
+        hub: MetricsStore | None = None,
+        targets: TargetStores | None = None,
+    ) -> None:
+        self._store = store
+        self._hub = hub
+        self._targets = targets
+
+    async def collect(self, run: FinishedRun) -> Collected:
+        """Collect, judge and store; again later if the quality gate wants more data."""
+        experiment, before = run.experiment, run.experiment.status.iteration_status
+        wanted_gate = gate.gate_of(experiment)
+        elapsed_s = (run.now - run.ended_at).total_seconds()
+        if wanted_gate is not None and before is not None and before.phase == "Recollecting":
+            wait_s = gate.due_in_s(wanted_gate, before, elapsed_s=elapsed_s)
+            if wait_s > 0:
+                return _wait(run, wait_s)
+        metrics = await self._collect_metrics(run, elapsed_s=elapsed_s)
+        hypothesis = experiment.spec.hypothesis
+        judged = verdict.judge(hypothesis, metrics.queries) if hypothesis is not None else None
+        found = Collected(
+            verdict=judged.machine_verdict if judged is not None else "",
+            cost=cost.estimate(experiment, until=run.ended_at),
+        )
+        if wanted_gate is not None:
+            decision = gate.evaluate(wanted_gate, before, metrics.queries, verdict=found.verdict)
+            found = _apply_gate(found, decision)
+            if decision.retry_after_s is not None:
+                return found
+        result = summary.build(run, metrics, judged, found)
+        return await self._write(run, result, found)
+
+    async def _write(
+        self, run: FinishedRun, result: document.Result, found: Collected
+    ) -> Collected:
+        files = {
+            document.SUMMARY: document.encode(result),
+            document.SNAPSHOT: document.encode_metrics(result),
+        }
+        try:
+            url = await self._store.write(run.experiment, files)
+        except StoreUnavailable as error:
+            raise ResultsUnavailable(redact(str(error))) from error
+        return found._replace(results_url=url, message=found.message or f"results are in {url}")
+
+    # --- metrics
+
+    async def _collect_metrics(self, run: FinishedRun, *, elapsed_s: float) -> Metrics:
+        """The workflow's own metrics, and those of stores for what it did not report."""
+        experiment = run.experiment
+        declared = {each.name: each for each in experiment.spec.metrics}
+        own = outputs.read(experiment.status, declared)
+        window = parse_times(experiment.metadata.creation_timestamp or "", run.ended_at)
+        places = await self._find_places(run)
+        asked: dict[str, Metric] = {}
+        if declared or places:
+            for query in queries.wanted(experiment):
+                if query.name not in own:
+                    asked[query.name] = await self._ask(
+                        run, query, places, window, may_retry=elapsed_s < PATIENCE_S
+                    )
+        names = sorted({metric.source for metric in (*own.values(), *asked.values())} - {""})
+        return Metrics(
+            collected_at=rfc3339.format_time(run.now),
+            source=",".join(names),
+            time_range=window.describe(),
+            queries={**asked, **own},
+        )
+
+    async def _find_places(self, run: FinishedRun) -> list[_Place]:
+        """Stores on targets first, then the hub's."""
+        places: list[_Place] = []
+        for target in run.targets:
+            found: FoundStore | None = None
+            if self._targets is not None and target.kubeconfig is not None:
+                found = await self._targets.find(target)
+            if found is not None:
+                name = f"target:{target.name}/{found.name}"
+                places.append(_Place(name, target.name, target.namespace, found.store))
+        if self._hub is not None:
+            namespaces = {each.namespace for each in run.targets if each.cluster_type != HUB}
+            namespace = min(namespaces, default=run.experiment.metadata.namespace)
+            places.append(_Place(HUB, "", namespace, self._hub))
+        return places
+
+    async def _ask(
+        self,
+        run: FinishedRun,
+        query: MetricsQuery,
+        places: Sequence[_Place],
+        window: Window,
+        *,
+        may_retry: bool,
+    ) -> Metric:
+        """The points of all targets that have some, else the hub's."""
+        found, names, errors = list[Point](), list[str](), list[str]()
+        if not window.is_long_enough:
+            errors.append(f"the run lasted {window.seconds:.0f} s, too short for metrics")
+            places = ()
+        for place in places:
+            if place.name == HUB and found:
+                break
+            try:
+                points = await self._ask_place(run, query, place, window)
+            except QueryError as error:
+                errors.append(f"{place.name}: {error}")
+            except MetricsUnavailable as error:
+                if may_retry:
+                    raise ResultsUnavailable(redact(str(error))) from error
+                errors.append(f"{place.name}: {error}")
+            else:
+                found += points
+                names += [place.name] if points else []
+        return Metric(
+            query=query.query,
+            type=query.type,
+            unit=query.unit,
+            description=query.description,
+            group=query.group,
+            source=",".join(names),
+            error="" if found else redact("; ".join(errors)),
+            data=thin(found),
+        )
+
+    async def _ask_place(
+        self, run: FinishedRun, query: MetricsQuery, place: _Place, window: Window
+    ) -> list[Point]:
+        before = run.experiment.status.iteration_status
+        done = before.current_iteration if before is not None else 0
+        text = queries.expand(
+            query.query,
+            experiment=run.experiment.metadata.name,
+            namespace=place.namespace,
+            duration=format_duration(query_duration_s(window.seconds, done)),
+        )
+        points = await place.store.query(text, window, is_range=query.type == "range")
+        return [_with_target(each, place.target) for each in points]
+
+
+def thin(points: Sequence[Point]) -> tuple[Point, ...]:
+    """At most `MAX_POINTS` points, taken evenly."""
+    if len(points) <= MAX_POINTS:
+        return tuple(points)
+    return tuple(points[index * len(points) // MAX_POINTS] for index in range(MAX_POINTS))
+
+
+def _with_target(point: Point, target: str) -> Point:
+    if not target:
+        return point
+    labels: Mapping[str, str] = {**point.labels, "target": target}
+    return Point(value=point.value, timestamp=point.timestamp, labels=labels)
+
+
+def _wait(run: FinishedRun, wait_s: float) -> Collected:
+    """Called early: say the same as last time."""
+    status = run.experiment.status
+    assert status.iteration_status is not None
+    return Collected(
+        verdict=status.hypothesis_result,
+        iteration=status.iteration_status,
+        cost=status.cost_estimate,
+        message=gate.explain(status.iteration_status),
+        retry_after_s=wait_s,
+    )
+
+
+def _apply_gate(found: Collected, decision: gate.Decision) -> Collected:
+    message = gate.explain(decision.status)
+    return found._replace(
+        iteration=decision.status,
+        message=message if decision.is_exhausted or decision.retry_after_s is not None else "",
+        retry_after_s=decision.retry_after_s,
+        failure=str(Reason.QUALITY_GATE_EXHAUSTED) if decision.is_exhausted else "",
+    )

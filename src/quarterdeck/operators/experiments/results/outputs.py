@@ -1,0 +1,69 @@
+"""Metrics that workflows report themselves, as output parameters called `metric.<name>`. Pure.
+
+A number is one value; a JSON list of numbers is several. With `spec.repeats` every run of the
+workflow adds its values, which is what makes two experiments comparable.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from quarterdeck.apis.experiments.status import ExperimentStatus, WorkflowStatus
+from quarterdeck.apis.experiments.workflow import MetricsQuery
+from quarterdeck.operators.experiments.results.document import Metric, Point
+
+PREFIX = "metric."
+SOURCE = "workflow"
+
+
+def runs_of(status: ExperimentStatus) -> Sequence[WorkflowStatus]:
+    """Every run of the workflow that succeeded or was the last one, in order."""
+    last = status.workflow_status
+    found = [each for each in status.runs if each.phase == "Succeeded"]
+    if last is not None and all(each.name != last.name for each in found):
+        found.append(last)
+    return found
+
+
+def read(
+    status: ExperimentStatus, declared: Mapping[str, MetricsQuery] | None = None
+) -> dict[str, Metric]:
+    """The metrics of all runs, by name."""
+    points: dict[str, list[Point]] = {}
+    for run in runs_of(status):
+        for name, value in _values(run):
+            point = Point(value=value, timestamp=run.finished_at, labels={"workflow": run.name})
+            points.setdefault(name, []).append(point)
+    return {name: _metric(name, found, declared or {}) for name, found in points.items()}
+
+
+def _metric(name: str, points: list[Point], declared: Mapping[str, MetricsQuery]) -> Metric:
+    query = declared.get(name)
+    return Metric(
+        unit=query.unit if query is not None else "",
+        description=query.description if query is not None else "",
+        group=query.group if query is not None else "",
+        source=SOURCE,
+        data=tuple(points),
+    )
+
+
+def _values(run: WorkflowStatus) -> Iterator[tuple[str, float]]:
+    for name, text in sorted(run.outputs.items()):
+        if name.startswith(PREFIX) and len(name) > len(PREFIX):
+            for value in parse(text):
+                yield name.removeprefix(PREFIX), value
+
+
+def parse(text: str) -> list[float]:
+    """The finite numbers of an output parameter; none if it is something else."""
+    try:
+        found = msgspec.json.decode(text.strip() or "null", type=float | list[float])
+    except msgspec.DecodeError:
+        try:
+            found = float(text)
+        except ValueError:
+            return []
+    values = found if isinstance(found, list) else [found]
+    return [value for value in values if math.isfinite(value)]

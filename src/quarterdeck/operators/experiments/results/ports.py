@@ -1,0 +1,62 @@
+"""What collecting results asks of metrics stores and of storage, as Protocols."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from quarterdeck.apis.experiments.v1alpha1 import Experiment
+from quarterdeck.operators.experiments.ports import FinishedTarget
+from quarterdeck.operators.experiments.results.document import Point
+from quarterdeck.operators.experiments.results.window import Window
+
+
+class MetricsUnavailable(Exception):
+    """Raised when a metrics store does not answer, or answers with a failure of its own."""
+
+
+class StoreUnavailable(Exception):
+    """Raised when results cannot be written or read."""
+
+
+class MetricsStore(Protocol):
+    """A store that speaks PromQL."""
+
+    async def query(self, query: str, window: Window, *, is_range: bool) -> Sequence[Point]:
+        """The values at the end of a window, or over all of it.
+
+        Raises:
+            QueryError: if the store refuses the query.
+            MetricsUnavailable: if it does not answer.
+        """
+        ...
+
+
+class FoundStore(NamedTuple):
+    """A metrics store on a target."""
+
+    name: str
+    """namespace/service."""
+    store: MetricsStore
+
+
+class TargetStores(Protocol):
+    """Finds metrics stores on targets."""
+
+    async def find(self, target: FinishedTarget) -> FoundStore | None:
+        """The store of a target; None if there is none, or it cannot be reached."""
+        ...
+
+
+class ResultStore(Protocol):
+    """Where results are kept."""
+
+    async def write(self, experiment: Experiment, files: Mapping[str, bytes]) -> str:
+        """Write files of a run, replacing earlier ones; where they are.
+
+        Raises:
+            StoreUnavailable: naming the place and the cause.
+        """
+        ...
+
+    async def read(self, url: str, name: str) -> bytes:
+        """A file that `write` wrote to this place. Raises the same."""
+        ...

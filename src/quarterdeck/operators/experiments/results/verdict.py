@@ -1,0 +1,65 @@
+"""Whether a hypothesis holds, from metrics and success criteria. Pure."""
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+
+from quarterdeck.apis.experiments.status import Verdict
+from quarterdeck.apis.experiments.workflow import Hypothesis, SuccessCriterion
+from quarterdeck.operators.experiments.results.document import (
+    Criterion,
+    HypothesisResult,
+    Metric,
+)
+
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    "lt": operator.lt,
+    "lte": operator.le,
+    "gt": operator.gt,
+    "gte": operator.ge,
+}
+
+
+def judge(hypothesis: Hypothesis, metrics: Mapping[str, Metric]) -> HypothesisResult:
+    """Evaluate every criterion, then all of them together."""
+    criteria = tuple(_evaluate(each, metrics) for each in hypothesis.success_criteria)
+    return HypothesisResult(
+        claim=hypothesis.claim,
+        questions=hypothesis.questions,
+        focus=hypothesis.focus,
+        success_criteria=criteria,
+        machine_verdict=combine([each.passed for each in criteria]),
+    )
+
+
+def combine(outcomes: Sequence[bool | None]) -> Verdict:
+    """The verdict on criteria that hold, do not hold, or have no data (None).
+
+    One that does not hold decides. If none fails but data is missing, nothing is proved.
+    """
+    if not outcomes:
+        return ""
+    if any(outcome is False for outcome in outcomes):
+        return "invalidated"
+    return "insufficient" if any(outcome is None for outcome in outcomes) else "validated"
+
+
+def value_of(metric: Metric | None) -> float | None:
+    """The mean of a metric's finite values; None if there are none."""
+    values = [each.value for each in metric.data if math.isfinite(each.value)] if metric else []
+    return math.fsum(values) / len(values) if values else None
+
+
+def _evaluate(criterion: SuccessCriterion, metrics: Mapping[str, Metric]) -> Criterion:
+    actual = value_of(metrics.get(criterion.metric))
+    passed = None
+    if actual is not None:
+        passed = _OPERATORS[criterion.operator](actual, float(criterion.value))
+    return Criterion(
+        metric=criterion.metric,
+        operator=criterion.operator,
+        value=criterion.value,
+        description=criterion.description,
+        actual_value=actual,
+        passed=passed,
+    )
