@@ -7,6 +7,7 @@ import pytest
 
 from quarterdeck import apis
 from quarterdeck.apis.applications.v1 import Application
+from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection, MetricSource
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection, Pipeline
 from quarterdeck.cel import Environment
 from quarterdeck.meta import crd
@@ -148,3 +149,26 @@ def test_a_connection_has_an_address() -> None:
     assert refusals(FleetConnection, "spec", {"url": "https://x"}) == []
     assert refusals(FleetConnection, "spec", {"secretRef": {"name": "x"}}) == []
     assert refusals(FleetConnection, "spec", {}) != []
+
+
+def test_push_needs_the_address_of_the_ingester() -> None:
+    push = {"endpoint": "https://a", "credentialsRef": {"name": "a"}, "collectionMode": "push"}
+    assert refusals(ClusterConnection, "spec", push) == [
+        "ingesterAddress is required when collectionMode is push"
+    ]
+    assert refusals(ClusterConnection, "spec", {**push, "ingesterAddress": "hub:9443"}) == []
+    assert refusals(ClusterConnection, "spec", {**push, "collectionMode": "pull"}) == []
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "refused"),
+    [
+        ({"name": "a", "function": "count"}, False),
+        ({"name": "a", "function": "sum", "field": "x"}, False),
+        ({"name": "a", "function": "sum"}, True),
+        ({"name": "a", "function": "sum", "field": ""}, True),
+    ],
+    ids=str,
+)
+def test_only_count_needs_no_field(aggregation: dict[str, Any], refused: bool) -> None:
+    assert bool(refusals(MetricSource, "spec.aggregations[]", aggregation)) is refused
