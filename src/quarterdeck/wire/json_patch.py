@@ -11,6 +11,8 @@ import msgspec
 
 from quarterdeck.wire.merge_patch import is_equal
 
+MAX_COPY_BYTES = 3 * 1024 * 1024
+"""How much all copies of a patch may add, as JSON: copies of copies double with every operation."""
 _MAX_DIGITS = 18
 """Of an index; no list is that long."""
 
@@ -94,8 +96,12 @@ def apply(document: Any, operations: Iterable[Operation]) -> Any:
         JsonPatchError: naming the operation, its path and what is wrong.
     """
     root = _copy(document)
+    copied = 0
     for index, operation in enumerate(operations):
         try:
+            if operation.op is Op.COPY:
+                copied += len(msgspec.json.encode(_get(root, operation.source)))
+                _check_copies(copied)
             root = _apply_one(root, operation)
         except JsonPatchError as error:
             raise JsonPatchError(
@@ -104,6 +110,14 @@ def apply(document: Any, operations: Iterable[Operation]) -> Any:
                 path=operation.path,
             ) from error
     return root
+
+
+def _check_copies(copied: int) -> None:
+    if copied > MAX_COPY_BYTES:
+        raise JsonPatchError(
+            "Unable to complete the copy, the accumulated size increase of copy is"
+            f" {copied}, exceeding the limit {MAX_COPY_BYTES}"
+        )
 
 
 def _apply_one(root: Any, operation: Operation) -> Any:

@@ -143,3 +143,10 @@ def test_a_test_of_what_is_not_there_fails(path: str) -> None:
 
 def test_a_merge_patch_that_is_no_object_replaces_the_target() -> None:
     assert merge_patch.apply({"a": 1}, [1]) == [1]
+
+
+def test_copies_of_copies_are_bounded() -> None:
+    document = {"a": ["x" * 64]}
+    doubling = [{"op": "copy", "from": "/a", "path": f"/a/{index}"} for index in range(60)]
+    with pytest.raises(json_patch.JsonPatchError, match="exceeding the limit 3145728"):
+        json_patch.apply(document, json_patch.parse(doubling))
