@@ -76,6 +76,8 @@ class TargetStatus(Struct, frozen=True, kw_only=True):
     """Name of the composite resource behind the cluster."""
     connection_secret: str = ""
     """Secret with the cluster's kubeconfig, as namespace/name."""
+    connection_version: str = ""
+    """Resource version of that Secret when the cluster was registered."""
     created_at: Time = ""
     """When the cluster was requested; its cost is counted from here."""
     ready_at: Time = ""

@@ -17,7 +17,10 @@ from quarterdeck.operators.experiments.foreign import ArgoApplication
 from quarterdeck.operators.experiments.health import READY, Judged, State, combine, judge
 from quarterdeck.operators.experiments.ownership import find_own, is_stale
 from quarterdeck.operators.experiments.run import ExperimentFailed, Run
+from quarterdeck.operators.experiments.sharing import share_kubeconfigs
 from quarterdeck.operators.experiments.substitution import SubstitutionError
+
+_RETRY_S = 5.0
 
 
 async def ensure_applications(run: Run) -> None:
@@ -74,6 +77,10 @@ def check_timeout(run: Run) -> None:
 
 async def _ensure_target(run: Run, target: Target) -> None:
     status = run.target(target.name)
+    if not status.deployed_layers and (trouble := await share_kubeconfigs(run, target)):
+        run.set_target(target.name, reason=str(Reason.DEPLOYING), message=trouble)
+        run.wake_in(_RETRY_S)
+        return
     apps = argocd.plan_apps(run.ctx.obj, target, status)
     verdict, found, layers = READY, [], []
     for stage in _stages(apps):

@@ -32,7 +32,11 @@ async def ensure_clusters(run: Run) -> None:
 
 
 async def check_clusters(run: Run) -> None:
-    """Notice clusters that were deleted under us after they were ready."""
+    """Notice clusters that were deleted under us, and kubeconfigs that were renewed.
+
+    Raises:
+        ExperimentFailed: if a cluster is gone.
+    """
     for target in run.targets:
         status, adapter = run.target(target.name), run.means.adapters[target.cluster.type]
         if adapter.kind is None or not status.ready_at:
@@ -47,6 +51,7 @@ async def check_clusters(run: Run) -> None:
                 "though the experiment still needs it",
                 condition=CLUSTERS_PROVISIONED,
             )
+        await registration.renew(run, target)
 
 
 def are_registered(run: Run) -> bool:

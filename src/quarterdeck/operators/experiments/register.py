@@ -35,6 +35,7 @@ from quarterdeck.operators.experiments.foreign import (
     PostRunJob,
     WorkflowTemplate,
 )
+from quarterdeck.operators.experiments.metrics import ExperimentMetrics
 from quarterdeck.operators.experiments.ownership import (
     BY_EXPERIMENT,
     experiment_of,
@@ -83,7 +84,8 @@ def register(
     workers: int = 8,
 ) -> None:
     """Run the operator in a manager."""
-    means = Means(settings, adapters(settings), targets, results or NoResults(), grafana)
+    metrics = ExperimentMetrics(manager.metrics.registry)
+    means = Means(settings, adapters(settings), targets, results or NoResults(), metrics, grafana)
     for kind in LABELLED:
         manager.set_scope(kind, Scope(labels=naming.SELECTOR))
     for kind in HEADS:
@@ -96,6 +98,14 @@ def register(
         manager.set_scope(kind, Scope(form=Form.FULL))
     manager.add(experiment_controller(means, workers=workers))
     manager.add(component_controller())
+    lookup, clock = manager.informers, manager.clock
+    manager.metrics.registry.add_collector(
+        lambda: metrics.refresh(
+            lookup.list(Experiment),
+            [obj for kind in (*LABELLED, *HEADS) for obj in lookup.list(kind)],
+            now=clock.now(),
+        )
+    )
 
 
 def experiment_controller(means: Means, *, workers: int = 8) -> Controller[Experiment]:
@@ -140,7 +150,7 @@ def component_controller() -> Controller[Component]:
 
 def controllers(settings: Settings = DEFAULTS) -> Sequence[Controller[Any]]:
     """The declarations alone, for the permissions they need."""
-    means = Means(settings, adapters(settings), _NoTargets(), NoResults())
+    means = Means(settings, adapters(settings), _NoTargets(), NoResults(), ExperimentMetrics())
     return (experiment_controller(means), component_controller())
 
 

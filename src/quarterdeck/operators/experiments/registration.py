@@ -14,6 +14,7 @@ from quarterdeck.operators.experiments.conditions import (
     EventReason,
     Reason,
 )
+from quarterdeck.operators.experiments.foreign import CapiSecretHead, CrossplaneSecretHead
 from quarterdeck.operators.experiments.kubeconfig import Connection, KubeconfigError
 from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
 from quarterdeck.operators.experiments.run import ExperimentFailed, Run
@@ -46,7 +47,38 @@ async def register(run: Run, target: Target, secret: Key, *, key: str = "") -> N
     if await _prepare(run, target, text):
         await _write_secret(run, target, connection)
         await _expose(run, target, text)
-        _finish(run, target, connection)
+        _finish(run, target, connection, version=await _version(run, secret))
+
+
+async def renew(run: Run, target: Target) -> None:
+    """Give a renewed kubeconfig of a registered cluster to Argo CD.
+
+    Only the metadata of Secrets is watched; a Secret is read when its version has changed.
+    """
+    status = run.target(target.name)
+    namespace, _, name = status.connection_secret.partition("/")
+    version = await _version(run, Key(namespace, name))
+    if not version or version == status.connection_version:
+        return
+    text = await read_kubeconfig(run, target, Key(namespace, name))
+    if text is None:
+        return
+    connection = _parse(target, Key(namespace, name), text)
+    await _write_secret(run, target, connection)
+    await _expose(run, target, text)
+    if connection.server != status.server:
+        address = urlsplit(connection.server).netloc
+        run.set_target(target.name, server=connection.server, endpoint=address)
+    run.set_target(target.name, connection_version=version)
+
+
+async def _version(run: Run, secret: Key) -> str:
+    """The version of a connection Secret, from the caches of their metadata."""
+    for kind in (CrossplaneSecretHead, CapiSecretHead):
+        head = await run.ctx.find(kind, secret.name, secret.namespace)
+        if head is not None:
+            return str(head.metadata.resource_version)
+    return ""
 
 
 async def read_kubeconfig(run: Run, target: Target, secret: Key, *, key: str = "") -> bytes | None:
@@ -155,14 +187,16 @@ async def _expose(run: Run, target: Target, text: bytes) -> None:
     run.set_target(target.name, kubeconfig_secret=name)
 
 
-def _finish(run: Run, target: Target, connection: Connection) -> None:
+def _finish(run: Run, target: Target, connection: Connection, *, version: str) -> None:
     status = run.target(target.name)
+    run.means.metrics.observe_cluster(target.cluster.type, run.elapsed_s(status.created_at))
     endpoint = status.endpoint or urlsplit(connection.server).netloc
     run.set_target(
         target.name,
         phase="Ready",
         endpoint=endpoint,
         server=connection.server,
+        connection_version=version,
         ready_at=run.stamp(run.now),
         reason="",
         message="",

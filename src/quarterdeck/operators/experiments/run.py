@@ -18,6 +18,7 @@ from quarterdeck.kit.redaction import redact
 from quarterdeck.meta.conditions import FALSE, TRUE, Condition, Status, find
 from quarterdeck.operators.experiments.clusters import Adapter
 from quarterdeck.operators.experiments.conditions import READY, EventReason, Reason
+from quarterdeck.operators.experiments.metrics import ExperimentMetrics
 from quarterdeck.operators.experiments.ports import Grafana, Results, Targets
 from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.runtime import Context
@@ -33,6 +34,7 @@ class Means(NamedTuple):
     adapters: Mapping[str, Adapter]
     targets: Targets
     results: Results
+    metrics: ExperimentMetrics
     grafana: Grafana | None = None
 
 
@@ -130,6 +132,9 @@ class Run:
     def enter(self, phase: Phase, reason: Reason, message: str) -> None:
         """Begin a phase."""
         before, text = self.phase, redact(message)[:MAX_MESSAGE]
+        if before and before != phase:
+            lasted_s = self.elapsed_s(self.status.phase_started_at)
+            self.means.metrics.observe_phase(before, lasted_s)
         self.set(
             phase=phase, reason=str(reason), message=text, phase_started_at=self.stamp(self.now)
         )
@@ -148,6 +153,7 @@ class Run:
         """End the run without success."""
         if failure.condition:
             self.condition(failure.condition, FALSE, failure.reason, failure.message)
+        self.means.metrics.count_failure(failure.reason)
         self.enter("Failed", failure.reason, failure.message)
         self.set(completed_at=self.stamp(self.now))
         self.ctx.event(failure.reason, redact(failure.message), warning=True)

@@ -1,5 +1,6 @@
 """What people and limits do to an experiment: manual mode, stop, TTL, budget, repeats, deletion."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -13,10 +14,14 @@ from tests.integration.operators.experiments.world import (
 
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.apis.experiments.v1alpha1 import RESUME, Experiment
+from quarterdeck.client import Client
+from quarterdeck.kit import yaml
 from quarterdeck.meta.conditions import find
 from quarterdeck.operators.experiments import kubeconfig
+from quarterdeck.operators.experiments.drivers.targets import to_config
 from quarterdeck.operators.experiments.foreign import ArgoApplication, GKECluster
 from quarterdeck.operators.experiments.simulators.clusters import kubeconfig_text
+from quarterdeck.testing import eventually
 from quarterdeck.wire.status import Invalid
 
 MANUAL = {"template": "smoke", "completion": {"mode": "manual"}}
@@ -330,3 +335,50 @@ async def test_a_finished_experiment_goes_without_the_operator() -> None:
             await world.cleaned("over")
             await world.until("over", lambda each: not each.metadata.finalizers)
         await world.delete("over")
+
+
+async def test_a_dependent_finds_the_kubeconfig_of_what_it_loads() -> None:
+    async with running() as world:
+        await world.template("smoke")
+        await world.component("web")
+        await world.create(
+            experiment(
+                "pair",
+                target("app", "gke", "web"),
+                target("near", "hub", "web", depends=["app"]),
+                target("far", "vcluster", "web", depends=["app", "near"]),
+                annotations=HANG,
+            )
+        )
+        found = await world.phase("pair", "Running")
+        near = await world.client.get(Secret, "app-cluster-kubeconfig", "pair")
+        text = kubeconfig.from_secret(near.data)
+        assert kubeconfig.parse(text).server == found.status.targets[0].server
+        namespace, _, name = found.status.targets[2].connection_secret.partition("/")
+        own = kubeconfig.from_secret((await world.client.get(Secret, name, namespace)).data)
+        async with Client(to_config(kubeconfig.parse(own))) as there:
+            far = await there.get(Secret, "app-cluster-kubeconfig", "pair")
+            assert kubeconfig.from_secret(far.data) == text
+        await world.delete("pair")
+        assert await world.leftovers() == []
+
+
+async def test_a_renewed_kubeconfig_reaches_argo_cd() -> None:
+    async with running() as world:
+        await world.template("smoke")
+        await world.create(experiment("renew", target("app", "gke"), annotations=HANG))
+        found = await world.phase("renew", "Running")
+        namespace, _, name = found.status.targets[0].connection_secret.partition("/")
+        text = yaml.load(
+            kubeconfig.from_secret((await world.client.get(Secret, name, namespace)).data)
+        )
+        text["users"][0]["user"] = {"token": "renewed"}
+        renewed = base64.b64encode(yaml.dump(text).encode()).decode()
+        secret = await world.client.get(Secret, name, namespace)
+        await world.client.patch(secret, {"data": {"kubeconfig": renewed}})
+
+        async def is_known() -> bool:
+            known = await world.client.get(Secret, "cluster-renew-app", "argocd")
+            return b"renewed" in base64.b64decode(known.data["config"])
+
+        await eventually(is_known)

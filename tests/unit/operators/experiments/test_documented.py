@@ -1,12 +1,25 @@
 """Every reason that people can meet is explained."""
 
+import re
 from pathlib import Path
 
+from quarterdeck.kit.metrics import Registry
 from quarterdeck.operators.experiments.conditions import Reason
+from quarterdeck.operators.experiments.metrics import ExperimentMetrics
 
-PAGE = Path(__file__).parents[4] / "docs/how-to/troubleshoot-experiments.md"
+GUIDES = Path(__file__).parents[4] / "docs/how-to"
+PAGE = GUIDES / "troubleshoot-experiments.md"
 
 
 def test_every_reason_is_on_the_page() -> None:
     text = PAGE.read_text()
     assert [reason for reason in Reason if f"`{reason}`" not in text] == []
+
+
+def test_every_metric_is_in_the_guide() -> None:
+    registry = Registry()
+    ExperimentMetrics(registry)
+    names = re.findall(r"^# TYPE (experiment_\w+)", registry.render().decode(), re.MULTILINE)
+    text = (GUIDES / "run-experiments.md").read_text()
+    assert len(names) == 6
+    assert [name for name in names if f"`{name}" not in text] == []

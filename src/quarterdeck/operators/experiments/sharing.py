@@ -1,0 +1,80 @@
+"""Kubeconfigs of dependencies on the clusters of their dependents.
+
+A load generator often has to look at the cluster it loads. Its namespace gets a Secret
+`<dependency>-cluster-kubeconfig` for each direct dependency whose cluster was made for the
+experiment. Kubeconfigs of existing clusters are never copied.
+"""
+
+from typing import Any
+
+from quarterdeck.apis.core.config import Namespace, Secret
+from quarterdeck.apis.experiments.targets import Target
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.experiments import naming, registration
+from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
+from quarterdeck.operators.experiments.run import Run
+
+
+async def share_kubeconfigs(run: Run, target: Target) -> str:
+    """Copy the kubeconfigs of direct dependencies; why it must be tried again, or nothing."""
+    documents: list[dict[str, Any]] = []
+    for name in target.depends:
+        text = await _kubeconfig(run, name) if _is_own(run, name) else None
+        if text is not None:
+            documents.append(build_secret(run, name, target.name, text))
+    if not documents:
+        return ""
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": naming.base_name(run.ctx.obj),
+            "labels": naming.labels(run.ctx.obj),
+        },
+    }
+    if target.cluster.type == naming.HUB:
+        await run.ctx.api.apply(Namespace, namespace)
+        for document in documents:
+            await run.ctx.api.apply(Secret, document)
+        return ""
+    own = await _kubeconfig(run, target.name)
+    if own is None:
+        return f"the kubeconfig of target {target.name} is gone"
+    try:
+        await run.means.targets.apply(own, [namespace, *documents])
+    except (TargetRefused, TargetUnreachable) as error:
+        return f"target {target.name}: {error}"
+    return ""
+
+
+def build_secret(run: Run, source: str, target: str, text: bytes) -> dict[str, Any]:
+    """The copy of a dependency's kubeconfig."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": f"{source}-cluster-kubeconfig",
+            "namespace": naming.base_name(run.ctx.obj),
+            "labels": naming.labels(run.ctx.obj, target=target),
+        },
+        "type": "Opaque",
+        "stringData": {"kubeconfig": text.decode()},
+    }
+
+
+def _is_own(run: Run, name: str) -> bool:
+    """Whether a target's cluster was made for this experiment."""
+    kinds = {each.name: each.cluster.type for each in run.targets}
+    return run.means.adapters[kinds[name]].kind is not None
+
+
+async def _kubeconfig(run: Run, name: str) -> bytes | None:
+    """The kubeconfig of a target; None for the hub."""
+    status = run.target(name)
+    if not status.connection_secret:
+        return None
+    target = next(each for each in run.targets if each.name == name)
+    reference = target.cluster.kubeconfig_secret_ref
+    namespace, _, secret = status.connection_secret.partition("/")
+    key = reference.key if reference is not None else ""
+    return await registration.read_kubeconfig(run, target, Key(namespace, secret), key=key)
