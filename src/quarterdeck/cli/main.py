@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "run": "Run the operators against a cluster",
     "server": "Run the API server alone",
     "fleet": "Run the fleet server alone",
+    "clusters": "Connect clusters to the hub, and show all of them",
     "pipelines": "Check pipelines in files, import pipelines of a fleet server",
     "metrics": "Try MetricSources of files",
     "get": "Show objects",

@@ -1,0 +1,167 @@
+"""Connects a cluster to the hub: a service account that may only read, its token, a connection.
+
+The role names what the hub collects, and the kinds of the MetricSources that are on the hub now;
+Secrets are not among them unless a MetricSource asks for them.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.apis.clusterpulse.v1alpha1 import MetricSource
+from quarterdeck.app import definitions
+from quarterdeck.app.connection_manifests import build_connection
+from quarterdeck.client.client import Client
+from quarterdeck.engine.target import Target, guess_resource
+from quarterdeck.kit import json
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.meta.identity import GVR
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.status import ApiError, NotFound
+
+NAMESPACE = "clusterpulse-system"
+ACCOUNT = "clusterpulse-hub"
+TOKEN_SECRET = "clusterpulse-hub-token"
+_SECRETS = GVR("", "v1", "secrets")
+_TRIES = 8
+_PAUSE_S = 0.25
+_YEAR_S = 365 * 86_400
+_COLLECTED = {
+    "": (
+        *("nodes", "pods", "namespaces", "services", "configmaps"),
+        *("persistentvolumeclaims", "persistentvolumes", "events"),
+    ),
+    "apps": ("deployments", "statefulsets", "daemonsets", "replicasets"),
+    "networking.k8s.io": ("ingresses",),
+    "metrics.k8s.io": ("nodes", "pods"),
+    "config.openshift.io": ("clusterversions", "clusteroperators"),
+    "route.openshift.io": ("routes",),
+    "operators.coreos.com": ("subscriptions", "clusterserviceversions"),
+}
+"""What the hub reads of every cluster, by API group."""
+
+
+class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
+    """How a cluster will be called."""
+
+    name: str
+    namespace: str = "default"
+    display_name: str = ""
+    labels: Mapping[str, str] = {}
+    insecure: bool = False
+
+
+class Credentials(msgspec.Struct, frozen=True):
+    """What the hub gets; the token never leaves the two clusters."""
+
+    token: str
+    authority: str
+
+    def __repr__(self) -> str:
+        return "Credentials(***)"
+
+
+async def enrol(
+    cluster: Client, hub: Client, wanted: Enrolment, *, clock: Clock | None = None
+) -> Credentials:
+    """Make the service account on the cluster; returns its token.
+
+    Raises:
+        ApiError: if we may not, or the cluster gives no token.
+    """
+    sources = await _list_sources(hub)
+    await definitions.apply(cluster.raw, account_manifests(rules_for(sources)))
+    return await _read_token(cluster, clock or SystemClock())
+
+
+async def connect_cluster(
+    hub: Client, wanted: Enrolment, endpoint: str, credentials: Credentials
+) -> None:
+    """Make the Secret and the ClusterConnection on the hub."""
+    secret = {"token": credentials.token}
+    if credentials.authority and not wanted.insecure:
+        secret["ca.crt"] = credentials.authority
+    spec: dict[str, Any] = {"displayName": wanted.display_name or wanted.name}
+    if wanted.labels:
+        spec["labels"] = dict(wanted.labels)
+    if wanted.insecure:
+        spec["insecureSkipTLSVerify"] = True
+    manifests = build_connection(wanted.name, endpoint, secret, namespace=wanted.namespace, **spec)
+    await definitions.apply(hub.raw, manifests)
+
+
+def account_manifests(rules: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Namespace, service account, role, binding and token Secret on the cluster."""
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": ACCOUNT}}
+    where = {"namespace": NAMESPACE}
+    return (
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, **where}},
+        {**role, "kind": "ClusterRole", "rules": rules},
+        {
+            **role,
+            "kind": "ClusterRoleBinding",
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": ACCOUNT,
+            },
+            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, **where}],
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": TOKEN_SECRET,
+                **where,
+                "annotations": {"kubernetes.io/service-account.name": ACCOUNT},
+            },
+            "type": "kubernetes.io/service-account-token",
+        },
+    )
+
+
+def rules_for(sources: Iterable[MetricSource]) -> list[dict[str, Any]]:
+    """The least that the hub must read: what it always collects, and the kinds of the sources."""
+    groups = {group: set(resources) for group, resources in _COLLECTED.items()}
+    for each in sources:
+        target = Target.from_spec(each.spec.source)
+        resource = target.resource or guess_resource(target.kind)
+        groups.setdefault(target.group, set()).add(resource)
+    return [
+        {"apiGroups": [group], "resources": sorted(found), "verbs": ["get", "list", "watch"]}
+        for group, found in groups.items()
+    ]
+
+
+async def _list_sources(hub: Client) -> list[MetricSource]:
+    try:
+        return await hub.list(MetricSource)
+    except NotFound:
+        return []
+
+
+async def _read_token(cluster: Client, clock: Clock) -> Credentials:
+    """The token of the Secret once a controller has filled it; else one that is asked for."""
+    secrets = cluster.resource(_SECRETS)
+    authority = cluster.config.certificate_authority.read().decode(errors="replace")
+    for _ in range(_TRIES):
+        data = (await secrets.get(TOKEN_SECRET, NAMESPACE)).get("data") or {}
+        if data.get("token"):
+            token = base64.b64decode(data["token"]).decode()
+            found = base64.b64decode(data.get("ca.crt", "")).decode()
+            return Credentials(token, authority or found)
+        await clock.sleep(_PAUSE_S)
+    path = ResourcePath("", "v1", "serviceaccounts", NAMESPACE, ACCOUNT, "token")
+    body = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": _YEAR_S},
+    }
+    answer = json.decode(await cluster.raw.create(path, json.encode(body)))
+    token = str((answer.get("status") or {}).get("token") or "")
+    if not token:
+        raise ApiError(f"the cluster gives no token for the service account {NAMESPACE}/{ACCOUNT}")
+    return Credentials(token, authority)

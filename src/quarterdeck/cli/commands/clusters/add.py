@@ -1,0 +1,92 @@
+"""`quarterdeck clusters add`: connect a cluster of a kubeconfig to the hub."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect, find_config
+from quarterdeck.cli.exit_codes import REFUSED, CommandError
+from quarterdeck.cli.flags import Context, Kubeconfig
+from quarterdeck.cli.parameters import Option
+
+if TYPE_CHECKING:
+    from quarterdeck.client.config.cluster import ClusterConfig
+
+
+async def add(
+    context: Context = "",
+    kubeconfig: Kubeconfig = "",
+    name: Annotated[
+        str, Option("--name", metavar="NAME", help="Name of the cluster (default: the context).")
+    ] = "",
+    display_name: Annotated[
+        str, Option("--display-name", metavar="TEXT", help="Name shown to people.")
+    ] = "",
+    labels: Annotated[
+        str, Option("--labels", metavar="A=B,C=D", help="Labels of the cluster.")
+    ] = "",
+    namespace: Annotated[
+        str, Option("--namespace", "-n", metavar="NAME", help="Namespace on the hub.")
+    ] = "default",
+    hub_kubeconfig: Annotated[
+        str,
+        Option(
+            "--hub-kubeconfig", metavar="PATH", help="Kubeconfig of the hub (default: of `up`)."
+        ),
+    ] = "",
+    hub_context: Annotated[
+        str, Option("--hub-context", metavar="NAME", help="Context of the hub's kubeconfig.")
+    ] = "",
+    insecure: Annotated[
+        bool,
+        Option("--insecure-skip-tls-verify", help="Accept any certificate of the cluster."),
+    ] = False,
+) -> None:
+    """Make a service account on a cluster and a connection to it on the hub."""
+    from quarterdeck.app.enrolment import Enrolment, connect_cluster, enrol
+    from quarterdeck.client.client import Client
+
+    if not context and not kubeconfig:
+        raise CommandError("name the cluster by --context or --kubeconfig", REFUSED)
+    source = _load(kubeconfig, context)
+    hub = find_config(hub_kubeconfig, hub_context)
+    wanted = Enrolment(
+        name=_name(name or context or source.name),
+        namespace=namespace,
+        display_name=display_name,
+        labels=_labels(labels),
+        insecure=insecure or source.insecure_skip_tls_verify,
+    )
+    async with connect(hub_kubeconfig, hub_context) as hub_client, Client(source) as client:
+        credentials = await enrol(client, hub_client, wanted)
+        await connect_cluster(hub_client, wanted, source.server, credentials)
+    print(f"cluster {wanted.name} ({source.server}) is connected to the hub {hub.server}")
+    print(f"see how it fares: quarterdeck get clusterconnections {wanted.name} -n {namespace}")
+
+
+COMMAND = Command(add)
+
+
+def _load(kubeconfig: str, context: str) -> "ClusterConfig":
+    from quarterdeck.client.config.locate import load_config
+
+    return load_config(Path(kubeconfig).expanduser() if kubeconfig else None, context=context)
+
+
+def _name(text: str) -> str:
+    """A name that an object may have, from the name of a context."""
+    cleaned = "".join(each if each.isalnum() and each.isascii() else "-" for each in text.lower())
+    cleaned = cleaned.strip("-")[:63].strip("-")
+    if not cleaned:
+        raise CommandError(f"{text!r} is no name for a cluster: choose one by --name", REFUSED)
+    return cleaned
+
+
+def _labels(text: str) -> dict[str, str]:
+    found = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip():
+            raise CommandError(f"--labels: {part!r} is not NAME=VALUE", REFUSED)
+        found[name.strip()] = value.strip()
+    return found

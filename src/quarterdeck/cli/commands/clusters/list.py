@@ -1,0 +1,65 @@
+"""`quarterdeck clusters list`: the clusters the hub watches, and their totals."""
+
+from typing import TYPE_CHECKING
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect, with_progress
+from quarterdeck.cli.flags import AllNamespaces, Context, Kubeconfig, Namespace
+from quarterdeck.cli.output import columns
+
+if TYPE_CHECKING:
+    from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection
+
+_HEAD = ("NAME", "DISPLAY NAME", "STATUS", "HEALTH", "NODES", "NAMESPACES", "VERSION", "MESSAGE")
+
+
+async def list_(
+    namespace: Namespace = "",
+    all_namespaces: AllNamespaces = False,
+    kubeconfig: Kubeconfig = "",
+    context: Context = "",
+) -> None:
+    """Show the clusters the hub watches, and their totals."""
+    from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection
+
+    async with connect(kubeconfig, context) as client:
+        where = "" if all_namespaces else namespace or client.namespace
+        found = await with_progress(
+            client.list(ClusterConnection, where), f"reading clusters of {client.config.server}"
+        )
+    if not found:
+        print("no clusters; connect one: quarterdeck clusters add --context NAME")
+        return
+    print(columns([_HEAD, *(_row(each) for each in found), _total(found)]))
+
+
+COMMAND = Command(list_)
+
+
+def _row(each: "ClusterConnection") -> tuple[str, ...]:
+    status = each.status
+    return (
+        each.metadata.name,
+        each.spec.display_name or "-",
+        status.phase or "-",
+        status.health or "unknown",
+        str(status.nodes),
+        str(status.namespaces),
+        status.version or "-",
+        status.message,
+    )
+
+
+def _total(found: "list[ClusterConnection]") -> tuple[str, ...]:
+    healthy = sum(each.status.health == "healthy" for each in found)
+    connected = sum(each.status.phase == "Connected" for each in found)
+    return (
+        "TOTAL",
+        f"{len(found)} clusters",
+        f"{connected} connected",
+        f"{healthy} healthy",
+        str(sum(each.status.nodes for each in found)),
+        str(sum(each.status.namespaces for each in found)),
+        "",
+        "",
+    )
