@@ -134,9 +134,10 @@ undeploy: $(STAMP) ## Remove the operators from the cluster of KUBECONFIG
 	@$(BIN)/quarterdeck manifests | $(BIN)/quarterdeck delete -f - --ignore-not-found
 
 .PHONY: tools
-tools: $(STAMP) ## Build optional helpers (kubectl, an S3 server) into .tools where Go is present
+tools: $(STAMP) ## Build kubectl and an S3 server where Go is present; apt-get servers for tests
 	@bash tools/kubectl.sh $(TOOLS) $(VENV)
 	@bash tools/s3.sh $(TOOLS)
+	@bash tools/debian.sh
 
 .PHONY: clean
 clean: ## Remove what the targets made
