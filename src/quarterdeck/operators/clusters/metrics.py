@@ -1,6 +1,6 @@
 """Every metric of the operator: the hub's own health, and all aggregations as they are now."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from quarterdeck.hubstate.history_writer import HistoryWriter
 from quarterdeck.hubstate.ports import Sample
@@ -19,6 +19,8 @@ class HubMetrics:
 
     def __init__(self, registry: Registry | None = None) -> None:
         self._registry = r = registry if registry is not None else Registry()
+        self.on_lag: Callable[[float], None] | None = None
+        """Called with each lag too, where quantiles must be exact."""
         self._clusters: dict[str, str] = {}
         self._health = r.gauge("clusterpulse_hub_clusters", "Clusters by health", ("health",))
         self._collections = r.histogram(
@@ -86,6 +88,8 @@ class HubMetrics:
     def was_late(self, seconds: float) -> None:
         """A visit began so long after it was due."""
         self._lag.labels().observe(max(0.0, seconds))
+        if self.on_lag is not None:
+            self.on_lag(seconds)
 
     def failed(self, kind: str, reason: str) -> None:
         """Something could not be read."""
