@@ -216,6 +216,7 @@ class Transport:
             proxy=self.config.proxy_url or None,
             server_name=self.config.tls_server_name or None,
             pool=connections,
+            limits=http.ClientLimits(idle_timeout_s=self.config.idle_s),
             connect_timeout_s=min(10.0, self.config.timeout_s),
             read_timeout_s=None,
         )

@@ -90,6 +90,8 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How long a request other than a watch may take; a watch may take that long to begin."""
     connections: int = 64
     """The most connections open at once, watches aside."""
+    idle_s: float = 30.0
+    """How long an unused connection is kept; shorter than servers keep theirs."""
     requests_per_s: float = 0.0
     """The most requests a second, on average; 0 for no limit, which is best for most."""
     burst: int = 100

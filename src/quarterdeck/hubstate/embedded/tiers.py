@@ -7,7 +7,7 @@ roll-up keeps sum, count, least, greatest and last, so every reduction stays exa
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from quarterdeck.hubstate.ports import Reduction
@@ -16,6 +16,7 @@ HOUR_S = 3600.0
 STEP_S = 300.0
 RAW_S = 2 * HOUR_S
 FINE_S = 48 * HOUR_S
+_WIDTH = 6
 
 
 class Point(NamedTuple):
@@ -35,38 +36,45 @@ class Point(NamedTuple):
 
 
 class Column:
-    """Points in the order of time, six numbers each."""
+    """Points in the order of time, six numbers each in one array: there are very many columns."""
 
-    __slots__ = ("_data",)
+    __slots__ = ("_numbers",)
 
-    def __init__(self, data: Sequence[float] = ()) -> None:
-        self._data = [array("d", data[offset::6]) for offset in range(6)]
+    def __init__(self) -> None:
+        self._numbers: array[float] | None = None
 
     def append(self, point: Point) -> None:
         """Add a point; one that comes late takes its place."""
-        times = self._data[0]
-        at = len(times) if not times or times[-1] < point.at else bisect_left(times, point.at)
-        if at < len(times) and times[at] == point.at:
-            for column, value in zip(self._data, point, strict=True):
-                column[at] = value
-            return
-        for column, value in zip(self._data, point, strict=True):
-            column.insert(at, value)
+        if self._numbers is None:
+            self._numbers = array("d")
+        at = self._find(point.at)
+        is_there = at < len(self) and self._numbers[at * _WIDTH] == point.at
+        end = (at + 1) * _WIDTH if is_there else at * _WIDTH
+        self._numbers[at * _WIDTH : end] = array("d", point)
 
     def between(self, start: float, end: float) -> Iterator[Point]:
         """Points with start <= at < end."""
-        times = self._data[0]
-        for index in range(bisect_left(times, start), bisect_left(times, end)):
-            yield Point(*(column[index] for column in self._data))
+        numbers = self._numbers
+        for index in range(self._find(start), self._find(end)):
+            assert numbers is not None
+            yield Point(*numbers[index * _WIDTH : (index + 1) * _WIDTH])
 
     def drop_before(self, moment: float) -> None:
         """Forget what is older."""
-        count = bisect_left(self._data[0], moment)
-        for column in self._data:
-            del column[:count]
+        if self._numbers is not None:
+            del self._numbers[: self._find(moment) * _WIDTH]
+
+    def _find(self, moment: float) -> int:
+        """How many points are older."""
+        numbers = self._numbers
+        if numbers is None:
+            return 0
+        if len(numbers) and numbers[-_WIDTH] < moment:
+            return len(self)
+        return bisect_left(range(len(self)), moment, key=lambda index: numbers[index * _WIDTH])
 
     def __len__(self) -> int:
-        return len(self._data[0])
+        return len(self._numbers) // _WIDTH if self._numbers is not None else 0
 
 
 class Tiers:

@@ -28,7 +28,10 @@ TOKEN = "token"
 AUTHORITY = "ca.crt"
 KUBECONFIG = "kubeconfig"
 HEADS_ONLY = Scope(form=Form.METADATA)
-_CONNECTIONS = 4
+_CONNECTIONS = 2
+"""Of one cluster: a TLS connection has a buffer of 256 KB."""
+_IDLE_S = 75.0
+"""Longer than the usual interval, so that a visit needs no new handshake; servers keep 90 s."""
 
 
 class SecretHead(Object, frozen=True, kw_only=True):
@@ -84,6 +87,7 @@ def build_config(
         user_agent="quarterdeck-hub",
         timeout_s=limits.timeout_s,
         connections=_CONNECTIONS,
+        idle_s=_IDLE_S,
         requests_per_s=limits.requests_per_s,
         burst=limits.burst,
     )
