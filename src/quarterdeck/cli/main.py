@@ -24,6 +24,8 @@ COMMANDS: dict[str, str] = {
     "clusters": "Connect clusters to the hub, and show all of them",
     "pipelines": "Check pipelines in files, import pipelines of a fleet server",
     "metrics": "Try MetricSources of files",
+    "machines": "Follow and undo roll-outs of fleets, log in to machines",
+    "hypervisor": "Control simulated hypervisors: failures, timing, outside changes",
     "get": "Show objects",
     "watch": "Show objects and their changes",
     "events": "Show events",

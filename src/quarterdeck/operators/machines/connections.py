@@ -1,6 +1,7 @@
 """The hypervisors that are connected, by the key of their HypervisorCluster."""
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from quarterdeck.operators.machines.providers import Providers, canonical_name
 from quarterdeck.runtime import Context
 from quarterdeck.wire.status import NotFound
 
+GetSecret = Callable[[type[KubeSecret], str, str], Awaitable[KubeSecret]]
 NO_CREDENTIALS = frozenset({"mock", "qemu"})
 """Providers that need none."""
 
@@ -83,29 +85,17 @@ class Connections:
             CredentialsMissing: if no complete pair is there.
         """
         open_provider = self._providers.find(cluster.spec.provider)
-        secrets = SecretReader(cluster.metadata.namespace, ctx)
-        access = await read_access(cluster, secrets)
-        authorities = await _read_authorities(cluster, secrets)
-        digest = _digest((cluster.spec, _revealed(access), authorities))
+
+        async def get_live(kind: type[KubeSecret], name: str, namespace: str) -> KubeSecret:
+            return await ctx.api.get_live(kind, Key(namespace, name))
+
+        secrets = SecretReader(cluster.metadata.namespace, get_live)
+        settings = await build_settings(cluster, secrets, clock=self._clock, folder=self._folder)
+        digest = _digest((cluster.spec, _revealed(settings.access), settings.ca_certificates))
         before = self._opened.get(cluster.key)
         if before is not None and before.digest == digest:
             return before._replace(credentials_hash=secrets.fingerprint), None
-        tls = cluster.spec.tls
-        hypervisor = await open_provider(
-            ProviderSettings(
-                cluster=str(cluster.key),
-                endpoint=normalise_endpoint(cluster.spec.endpoint),
-                access=access,
-                nodes=cluster.spec.nodes,
-                storage=cluster.spec.default_storage,
-                network=cluster.spec.default_network,
-                clock=self._clock,
-                is_insecure=tls is not None and tls.insecure_skip_verify,
-                ca_certificates=authorities,
-                max_concurrent_operations=cluster.spec.max_concurrent_operations,
-                folder=self._folder,
-            )
-        )
+        hypervisor = await open_provider(settings)
         connection = Connection(
             hypervisor,
             cluster=str(cluster.key),
@@ -142,9 +132,10 @@ def normalise_endpoint(endpoint: str) -> str:
 class SecretReader:
     """Reads values of Secrets, and remembers which versions of which Secrets they came from."""
 
-    def __init__(self, namespace: str, ctx: Context[HypervisorCluster]) -> None:
+    def __init__(self, namespace: str, get: GetSecret) -> None:
+        """`get` reads a Secret by kind, name and namespace, and raises `NotFound`."""
         self._namespace = namespace
-        self._ctx = ctx
+        self._get = get
         self._versions: dict[str, str] = {}
 
     @property
@@ -165,7 +156,7 @@ class SecretReader:
                 f"copy it to {namespace}"
             )
         try:
-            secret = await self._ctx.api.get_live(KubeSecret, Key(namespace, selector.name))
+            secret = await self._get(KubeSecret, selector.name, namespace)
         except NotFound:
             if selector.optional:
                 return ""
@@ -178,6 +169,32 @@ class SecretReader:
                 f"Secret {namespace}/{selector.name} has no key {selector.key!r}"
             )
         return (value or b"").decode().strip()
+
+
+async def build_settings(
+    cluster: HypervisorCluster, secrets: SecretReader, *, clock: Clock, folder: Path | None
+) -> ProviderSettings:
+    """What a provider is opened with.
+
+    Raises:
+        CredentialsMissing: if no pair is complete and the provider needs one.
+    """
+    access = await read_access(cluster, secrets)
+    authorities = await _read_authorities(cluster, secrets)
+    tls = cluster.spec.tls
+    return ProviderSettings(
+        cluster=str(cluster.key),
+        endpoint=normalise_endpoint(cluster.spec.endpoint),
+        access=access,
+        nodes=cluster.spec.nodes,
+        storage=cluster.spec.default_storage,
+        network=cluster.spec.default_network,
+        clock=clock,
+        is_insecure=tls is not None and tls.insecure_skip_verify,
+        ca_certificates=authorities,
+        max_concurrent_operations=cluster.spec.max_concurrent_operations,
+        folder=folder,
+    )
 
 
 async def read_access(cluster: HypervisorCluster, secrets: SecretReader) -> AccessData:

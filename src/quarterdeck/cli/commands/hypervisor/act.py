@@ -1,0 +1,45 @@
+"""`quarterdeck hypervisor act`: something happens behind the operator's back."""
+
+import secrets
+from typing import Annotated, Any
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.commands.hypervisor.controls import change_controls
+from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.parameters import Argument, Option
+
+_KEPT = 50
+
+
+async def act(
+    action: Annotated[
+        str,
+        Argument(
+            metavar="ACTION",
+            help=(
+                "kill-node, revive-node, power-off, delete, rename, retag, partition, heal, "
+                "rotate-credentials or forget-tasks."
+            ),
+        ),
+    ],
+    target: Annotated[str, Argument(metavar="TARGET", help="Node or VM.")] = "",
+    value: Annotated[str, Option("--value", metavar="TEXT", help="New name, tags or token.")] = "",
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = "",
+    context: Context = "",
+) -> None:
+    """Do something to the simulated hypervisor that the operator does not know of."""
+    from quarterdeck.operators.machines.drivers.simulator.controls import parse_actions
+
+    entry = {"id": secrets.token_hex(4), "action": action, "value": value}
+    entry["node" if action.endswith("-node") else "vm"] = target
+
+    def change(controls: dict[str, Any]) -> None:
+        controls["actions"] = [*(controls.get("actions") or []), entry][-_KEPT:]
+        parse_actions(controls["actions"])
+
+    await change_controls(change, namespace=namespace, kubeconfig=kubeconfig, context=context)
+    print(f"{action} {target}".rstrip())
+
+
+COMMAND = Command(act)

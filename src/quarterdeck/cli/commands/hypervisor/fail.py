@@ -1,0 +1,53 @@
+"""`quarterdeck hypervisor fail`: a failure rule."""
+
+from typing import Annotated, Any
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.commands.hypervisor.controls import change_controls
+from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.parameters import Argument, Option
+
+
+async def fail(
+    operation: Annotated[
+        str, Argument(metavar="OPERATION", help="Operation, such as clone_vm; * for all.")
+    ],
+    kind: Annotated[
+        str,
+        Option(
+            "--kind",
+            metavar="KIND",
+            help=(
+                "error, timeout, hang, partial, lost_response, stale_read, auth_expired or lock."
+            ),
+        ),
+    ] = "error",
+    times: Annotated[
+        int, Option("--times", metavar="N", help="How often; 0 for ever.", minimum=0)
+    ] = 1,
+    vm: Annotated[str, Option("--vm", metavar="NAME", help="Part of the VM's name.")] = "",
+    node: Annotated[str, Option("--node", metavar="NAME", help="Node of the VM.")] = "",
+    percent: Annotated[
+        int, Option("--percent", metavar="N", help="Share of calls.", minimum=1, maximum=100)
+    ] = 100,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = "",
+    context: Context = "",
+) -> None:
+    """Let the next calls of an operation go wrong."""
+    from quarterdeck.operators.machines.drivers.simulator.controls import parse_rules
+
+    rule: dict[str, Any] = {"op": operation, "kind": kind, "times": times}
+    rule |= {"name": vm} if vm else {}
+    rule |= {"node": node} if node else {}
+    rule |= {"probability": percent / 100} if percent < 100 else {}
+
+    def change(controls: dict[str, Any]) -> None:
+        controls["rules"] = [*(controls.get("rules") or []), rule]
+        parse_rules(controls["rules"])
+
+    await change_controls(change, namespace=namespace, kubeconfig=kubeconfig, context=context)
+    print(f"{operation} fails: {kind}")
+
+
+COMMAND = Command(fail)

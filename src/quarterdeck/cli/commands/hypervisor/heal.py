@@ -1,0 +1,22 @@
+"""`quarterdeck hypervisor heal`: no failure rules any more."""
+
+from typing import Any
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.commands.hypervisor.controls import change_controls
+from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+
+
+async def heal(
+    namespace: Namespace = "", kubeconfig: Kubeconfig = "", context: Context = ""
+) -> None:
+    """Remove all failure rules."""
+
+    def change(controls: dict[str, Any]) -> None:
+        controls.pop("rules", None)
+
+    await change_controls(change, namespace=namespace, kubeconfig=kubeconfig, context=context)
+    print("no call fails any more")
+
+
+COMMAND = Command(heal)

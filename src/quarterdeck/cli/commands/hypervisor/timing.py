@@ -1,0 +1,43 @@
+"""`quarterdeck hypervisor timing`: how long the simulator takes."""
+
+from typing import Annotated, Any
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.commands.hypervisor.controls import change_controls
+from quarterdeck.cli.exit_codes import REFUSED, CommandError
+from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.parameters import Option
+
+
+async def timing(
+    scale: Annotated[
+        str, Option("--scale", metavar="FACTOR", help="Factor of all latencies, such as 0.1.")
+    ] = "",
+    boot: Annotated[
+        str, Option("--boot", metavar="FROM-TO", help="Seconds that machines boot, such as 1-3.")
+    ] = "",
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = "",
+    context: Context = "",
+) -> None:
+    """Change how long tasks and boots of the simulator take."""
+    wanted: dict[str, Any] = {}
+    try:
+        if scale:
+            wanted["scale"] = float(scale)
+        if boot:
+            low, _, high = boot.partition("-")
+            wanted["boot_s"] = [float(low), float(high or low)]
+    except ValueError as error:
+        raise CommandError(f"not a number: {error}", REFUSED) from error
+    if not wanted:
+        raise CommandError("give --scale or --boot", REFUSED)
+
+    def change(controls: dict[str, Any]) -> None:
+        controls["timing"] = {**(controls.get("timing") or {}), **wanted}
+
+    await change_controls(change, namespace=namespace, kubeconfig=kubeconfig, context=context)
+    print(", ".join(f"{key} is {value}" for key, value in wanted.items()))
+
+
+COMMAND = Command(timing)

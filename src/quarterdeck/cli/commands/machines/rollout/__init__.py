@@ -1,0 +1,7 @@
+"""`quarterdeck machines rollout`: roll-outs of fleets."""
+
+COMMANDS = {
+    "status": "Wait until a fleet has the newest revision",
+    "history": "Show the revisions of a fleet",
+    "undo": "Go back to an earlier revision of a fleet",
+}

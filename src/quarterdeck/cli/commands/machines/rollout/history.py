@@ -1,0 +1,31 @@
+"""`quarterdeck machines rollout history`: the revisions of a fleet."""
+
+from typing import Annotated
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect
+from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.output import columns
+from quarterdeck.cli.parameters import Argument
+
+
+async def history(
+    name: Annotated[str, Argument(metavar="FLEET", help="Name of the fleet.")],
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = "",
+    context: Context = "",
+) -> None:
+    """Show the revisions that a fleet has or had, the newest last."""
+    from quarterdeck.apis.hypervisor.fleet import Fleet
+
+    async with connect(kubeconfig, context) as client:
+        fleet = await client.get(Fleet, name, namespace or client.namespace)
+    rows = [["REVISION", "HASH", "IMAGE", "TEMPLATE", "CREATED"]]
+    rows += [
+        [str(each.revision), each.hash, each.image, each.template, each.created_at]
+        for each in fleet.status.revisions
+    ]
+    print(columns(rows))
+
+
+COMMAND = Command(history)

@@ -1,0 +1,71 @@
+"""`quarterdeck machines rollout status`: wait for a fleet."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect
+from quarterdeck.cli.exit_codes import FAILED, OK, CommandError
+from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.parameters import Argument, Option
+
+if TYPE_CHECKING:
+    from quarterdeck.apis.hypervisor.fleet import Fleet
+
+_LOOK_S = 0.5
+
+
+async def status(
+    name: Annotated[str, Argument(metavar="FLEET", help="Name of the fleet.")],
+    timeout: Annotated[
+        int, Option("--timeout", metavar="SECONDS", help="Seconds to wait; 0 waits for ever.")
+    ] = 0,
+    no_wait: Annotated[bool, Option("--no-wait", help="Show the state and return.")] = False,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = "",
+    context: Context = "",
+) -> int:
+    """Wait until all machines of a fleet have the newest revision and are available."""
+    from quarterdeck.apis.hypervisor.fleet import Fleet
+    from quarterdeck.kit.clock import SystemClock
+
+    clock, last = SystemClock(), ""
+    deadline = clock.monotonic() + timeout if timeout else float("inf")
+    async with connect(kubeconfig, context) as client:
+        while True:
+            fleet = await client.get(Fleet, name, namespace or client.namespace)
+            line, is_done = describe(fleet)
+            if line != last:
+                print(line)
+                last = line
+            if is_done or no_wait:
+                return OK if is_done else FAILED
+            if clock.monotonic() >= deadline:
+                raise CommandError(f"fleet {name} is not complete after {timeout} s")
+            await clock.sleep(_LOOK_S)
+
+
+COMMAND = Command(status)
+
+
+def describe(fleet: "Fleet") -> tuple[str, bool]:
+    """One line about a fleet, and whether it is complete.
+
+    Raises:
+        CommandError: if the roll-out cannot go on by itself.
+    """
+    from quarterdeck.meta.conditions import find
+
+    state, wanted = fleet.status, fleet.spec.replicas
+    condition = find(state.conditions, "Progressing")
+    name = fleet.metadata.name
+    if condition is not None and condition.status == "False":
+        raise CommandError(f"fleet {name}: {condition.reason}: {condition.message}")
+    is_seen = state.observed_generation >= fleet.metadata.generation
+    is_done = is_seen and condition is not None and condition.reason == "UpdateComplete"
+    if is_done:
+        return f"fleet {name}: all {wanted} machines have revision {state.update_revision}", True
+    line = (
+        f"fleet {name}: {state.updated_replicas} of {wanted} machines are new, "
+        f"{state.available_replicas} are available"
+    )
+    return line + (" (paused)" if fleet.spec.paused else ""), False

@@ -1,0 +1,162 @@
+"""`quarterdeck machines` and `quarterdeck hypervisor`, against a server of the test's own."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import required_tools
+
+from quarterdeck.apis.core.config import ConfigMap
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.apis.hypervisor.fleet import Fleet
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.apis.hypervisor.v1alpha1 import KINDS
+from quarterdeck.app import definitions
+from quarterdeck.cli.commands.machines.ssh import build_command
+from quarterdeck.cli.main import run
+from quarterdeck.client import Client, load_config
+from quarterdeck.kit import yaml
+from quarterdeck.meta.identity import Key
+from quarterdeck.runtime.reconcile.client import build_path
+from quarterdeck.wire.query import PatchOptions
+
+PATCH = PatchOptions(field_manager="test", force=True)
+REVISIONS = [
+    {"revision": 1, "hash": "aaa", "image": "one", "template": "one"},
+    {"revision": 2, "hash": "bbb", "image": "two", "template": "two"},
+]
+
+
+async def _install(kubeconfig: Path, **status: Any) -> None:
+    """A fleet with a history, and a machine with an address."""
+    from quarterdeck.client.interfaces import PatchType
+    from quarterdeck.kit import json
+
+    async with Client(load_config(kubeconfig)) as client:
+        await definitions.install(client.raw, KINDS)
+        fleet = {
+            "apiVersion": Fleet.KIND.api_version,
+            "kind": "Fleet",
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"image": "two", "selector": {"app": "web"}, "replicas": 2},
+        }
+        claim = {
+            "apiVersion": MachineClaim.KIND.api_version,
+            "kind": "MachineClaim",
+            "metadata": {"name": "m1", "namespace": "default"},
+            "spec": {"templateRef": {"name": "one"}},
+        }
+        await definitions.apply(client.raw, [fleet, claim])
+        done = {"updateRevision": "bbb", "revisions": REVISIONS, "observedGeneration": 9, **status}
+        address = {"networkInfo": {"ipAddress": "10.0.0.7"}, "phase": "Ready"}
+        for document, kind, value in ((fleet, Fleet, done), (claim, MachineClaim, address)):
+            head = {key: document[key] for key in ("apiVersion", "kind", "metadata")}
+            name = head["metadata"]["name"]  # type: ignore[index]
+            path = build_path(kind, Key("default", name), "status")
+            body = json.encode({**head, "status": value})
+            await client.raw.patch(path, body, PatchType.APPLY, PATCH)
+
+
+def _progress(reason: str, status: str = "True") -> list[dict[str, str]]:
+    return [
+        {
+            "type": "Progressing",
+            "status": status,
+            "reason": reason,
+            "message": "text",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+    ]
+
+
+async def _get(kubeconfig: Path, kind: type[Any], name: str) -> Any:
+    async with Client(load_config(kubeconfig)) as client:
+        return await client.get(kind, name, "default")
+
+
+def shell(kubeconfig: Path, *arguments: str, code: int = 0) -> None:
+    assert run([*arguments, "--kubeconfig", str(kubeconfig)]) == code
+
+
+def test_complete_roll_out_is_reported(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    asyncio.run(_install(kubeconfig, conditions=_progress("UpdateComplete")))
+    shell(kubeconfig, "machines", "rollout", "status", "web")
+    assert "all 2 machines have revision bbb" in capsys.readouterr().out
+    shell(kubeconfig, "machines", "rollout", "history", "web")
+    assert capsys.readouterr().out.split()[5:8] == ["1", "aaa", "one"]
+    shell(kubeconfig, "machines", "rollout", "undo", "web")
+    assert asyncio.run(_get(kubeconfig, Fleet, "web")).spec.image == "one"
+
+
+def test_stuck_roll_out_fails_the_command(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    asyncio.run(_install(kubeconfig, conditions=_progress("DeadlineExceeded", "False")))
+    shell(kubeconfig, "machines", "rollout", "status", "web", code=1)
+    assert "DeadlineExceeded" in capsys.readouterr().err
+    shell(kubeconfig, "machines", "rollout", "undo", "web", "--to-revision", "7", code=2)
+    assert "there are: 1" in capsys.readouterr().err
+
+
+def test_ssh_command_has_address_and_user(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    asyncio.run(_install(kubeconfig))
+    shell(kubeconfig, "machines", "ssh", "m1", "--user", "admin", "--print")
+    assert capsys.readouterr().out == "ssh admin@10.0.0.7\n"
+    assert build_command("127.0.0.1:2222", "", "key") == [
+        *("ssh", "-p", "2222", "-i", "key"),
+        "127.0.0.1",
+    ]
+    shell(kubeconfig, "machines", "console", "m1", code=1)
+    assert "has no VM yet" in capsys.readouterr().err
+
+
+def test_controls_of_the_simulator_are_kept_in_a_configmap(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    shell(kubeconfig, "hypervisor", "fail", "clone_vm", "--kind", "partial", "--times", "3")
+    shell(kubeconfig, "hypervisor", "timing", "--scale", "0.1", "--boot", "1-2")
+    shell(kubeconfig, "hypervisor", "act", "kill-node", "sim-1")
+    record = asyncio.run(_get(kubeconfig, ConfigMap, "hypervisor-simulator"))
+    assert yaml.load(record.data["rules"]) == [{"op": "clone_vm", "kind": "partial", "times": 3}]
+    assert yaml.load(record.data["timing"]) == {"scale": 0.1, "boot_s": [1.0, 2.0]}
+    assert yaml.load(record.data["actions"])[0]["node"] == "sim-1"
+    shell(kubeconfig, "hypervisor", "fail", "clone_vm", "--kind", "explode", code=2)
+    shell(kubeconfig, "hypervisor", "act", "dance", code=2)
+    shell(kubeconfig, "hypervisor", "heal")
+    record = asyncio.run(_get(kubeconfig, ConfigMap, "hypervisor-simulator"))
+    assert "rules" not in record.data
+    shell(kubeconfig, "hypervisor", "show")
+    assert "kill-node" in capsys.readouterr().out
+
+
+def test_image_becomes_a_template(kubeconfig: Path, tmp_path: Path) -> None:
+    import asyncio
+
+    program = shutil.which("qemu-img")
+    if program is None:
+        if "qemu-img" in required_tools():
+            pytest.fail("qemu-img is required and not installed")
+        pytest.skip("qemu-img is not installed; make tools installs it")
+    asyncio.run(_install(kubeconfig))
+    image = tmp_path / "tiny_disk.qcow2"
+    command = [program, "create", "-q", "-f", "qcow2", str(image), "3G"]
+    subprocess.run(command, check=True)
+    shell(kubeconfig, "machines", "template", "import", str(image), "--user", "admin")
+    template = asyncio.run(_get(kubeconfig, HypervisorMachineTemplate, "tiny-disk"))
+    assert template.spec.template.libvirt.image == str(image)
+    assert template.spec.resources.disk == "3Gi"
+    shell(kubeconfig, "machines", "template", "import", str(tmp_path / "none"), code=2)
