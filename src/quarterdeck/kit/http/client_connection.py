@@ -41,6 +41,7 @@ class ClientConnection(asyncio.Protocol):
         "_parser",
         "_pump",
         "_read_timeout_s",
+        "_reason",
         "_response",
         "_time",
         "_timer",
@@ -71,6 +72,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._parser = HttpResponseParser(self)
         self._pairs: list[tuple[str, str]] = []
+        self._reason = ""
         self._names: dict[bytes, str] = {}
         self._waiter: asyncio.Future[ClientResponse] | None = None
         self._response: ClientResponse | None = None
@@ -223,6 +225,10 @@ class ClientConnection(asyncio.Protocol):
 
     # --- the parser's side ----------------------------------------------------------------------
 
+    def on_status(self, data: bytes) -> None:
+        """Part of the text after the status."""
+        self._reason += data.decode("latin-1")
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header field, or a trailer after the body."""
         lower = self._names.get(name) or self._lower(name)
@@ -231,6 +237,7 @@ class ClientConnection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """A head is complete: interim answers are skipped, the final one is handed out."""
         pairs, self._pairs = self._pairs, []
+        reason, self._reason = self._reason, ""
         self._unparsed = 0
         status = self._parser.get_status_code()
         if 100 <= status < 200:
@@ -254,6 +261,7 @@ class ClientConnection(asyncio.Protocol):
             body_buffer=self._body_buffer,
             source=self,
             body_limit=self._limits.body_bytes,
+            reason=reason,
         )
         self._waiter = None
         waiter.set_result(self._response)

@@ -21,7 +21,7 @@ class Source(Protocol):
 class ClientResponse:
     """A response. Read its body to the end or close it: the pool needs the connection."""
 
-    __slots__ = ("_body_buffer", "_body_limit", "_source", "headers", "status")
+    __slots__ = ("_body_buffer", "_body_limit", "_source", "headers", "reason", "status")
 
     def __init__(
         self,
@@ -31,8 +31,11 @@ class ClientResponse:
         body_buffer: BodyBuffer,
         source: Source,
         body_limit: int,
+        reason: str = "",
     ) -> None:
         self.status = status
+        self.reason = reason
+        """The text after the status; some servers put the cause of a failure there."""
         self.headers = headers
         self._body_buffer = body_buffer
         self._source = source

@@ -1,6 +1,7 @@
 """The response parser against h11: same responses from any split, no crash from any bytes."""
 
 import asyncio
+import itertools
 
 import h11
 from hypothesis import given, settings
@@ -138,3 +139,31 @@ def test_damaged_responses_fail_or_are_read_as_h11_reads_them(
     except h11.RemoteProtocolError:
         return
     assert ours == theirs
+
+
+@given(st.lists(st.integers(0, 60), max_size=5))
+def test_reason_phrase_survives_any_split(cuts: list[int]) -> None:
+    data = b"HTTP/1.1 500 VM 7 is running - destroy failed\r\ncontent-length: 0\r\n\r\n"
+    ends = [0, *sorted(cuts), len(data)]
+    pieces = [data[start:end] for start, end in itertools.pairwise(ends)]
+
+    async def read_reason() -> str:
+        connection = ClientConnection(
+            ClientLimits(), on_free=lambda _: None, on_gone=lambda _: None
+        )
+        connection.connection_made(Wire(connection))
+        asking = asyncio.ensure_future(
+            connection.exchange(
+                b"", method="GET", stream=None, read_timeout_s=None, total_at=float("inf")
+            )
+        )
+        await asyncio.sleep(0)
+        for piece in pieces:
+            if piece:
+                connection.data_received(piece)
+        reason = (await asking).reason
+        connection.abort()
+        await asyncio.sleep(0)
+        return reason
+
+    assert asyncio.run(read_reason()) == "VM 7 is running - destroy failed"
