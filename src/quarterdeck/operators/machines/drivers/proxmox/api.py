@@ -1,0 +1,185 @@
+"""Requests to Proxmox VE: form-encoded, answered in JSON, refused in reason phrases."""
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from quarterdeck.kit.http import (
+    Client,
+    ClientResponse,
+    ConnectTimeout,
+    HttpError,
+    ReadTimeout,
+    TlsError,
+)
+from quarterdeck.operators.machines.drivers.proxmox.access import Access, choose_access
+from quarterdeck.operators.machines.drivers.proxmox.failure import read_failure
+from quarterdeck.operators.machines.drivers.proxmox.records import Ticket
+from quarterdeck.operators.machines.drivers.proxmox.trust import open_context
+from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
+from quarterdeck.operators.machines.ports import ProviderSettings
+
+R = TypeVar("R")
+Fields = Mapping[str, str | int]
+_BASE = "/api2/json"
+_LARGEST_ANSWER = 64 << 20
+_REQUEST_S = 110.0
+"""Below the operator's own limit of a call, so that the cause of a time-out is known here."""
+_CONNECT_S = 10.0
+_FORM = ("content-type", "application/x-www-form-urlencoded")
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """Every answer."""
+
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    errors: dict[str, str] = {}
+    message: str = ""
+
+
+def build_path(*parts: str | int) -> str:
+    """A path; what stands in a part is escaped, slashes and colons too."""
+    return "".join(f"/{quote(str(part), safe='')}" for part in parts)
+
+
+class Api:
+    """One endpoint with one set of credentials."""
+
+    def __init__(self, settings: ProviderSettings) -> None:
+        self._settings = settings
+        self._access: Access = choose_access(settings.access, settings.clock)
+        self._client: Client | None = None
+        self._opening = asyncio.Lock()
+        self._timeout_s = min(settings.timeout_s, _REQUEST_S)
+
+    async def get(self, path: str, kind: type[R], query: Fields | None = None) -> R:
+        """Read something.
+
+        Raises:
+            HypervisorError: in the class that the answer means.
+        """
+        target = f"{path}?{urlencode(query)}" if query else path
+        return self._convert(await self._send("GET", target), kind, path)
+
+    async def change(self, method: str, path: str, fields: Fields | None = None) -> str:
+        """Change something; returns the id of the task that does it, empty if it is done.
+
+        Raises:
+            HypervisorError: in the class that the answer means.
+        """
+        if method == "DELETE":
+            target = f"{path}?{urlencode(fields)}" if fields else path
+            data = await self._send(method, target)
+        else:
+            data = await self._send(method, path, urlencode(fields or {}).encode(), _FORM)
+        return self._convert(data, str | None, path) or ""  # type: ignore[arg-type]  # a union
+
+    async def upload(self, path: str, fields: Fields, *, name: str, data: bytes) -> str:
+        """Send a file; returns the id of the task that stores it."""
+        mark = secrets.token_hex(16)
+        body = _build_multipart(mark, fields, name=name, data=data)
+        kind = ("content-type", f"multipart/form-data; boundary={mark}")
+        answer = await self._send("POST", path, body, kind)
+        return self._convert(answer, str | None, path) or ""  # type: ignore[arg-type]  # a union
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _send(
+        self, method: str, target: str, body: bytes | None = None, kind: tuple[str, str] = _FORM
+    ) -> msgspec.Raw:
+        """One request; one with a ticket that has expired is sent again with a new one."""
+        is_write = method != "GET"
+        headers = await self._access.headers(self._login, is_write=is_write)
+        try:
+            return await self._exchange(method, target, body, (*headers, kind))
+        except HypervisorError as error:
+            if error.code is not Code.UNAUTHORIZED or not self._access.renew():
+                raise
+        headers = await self._access.headers(self._login, is_write=is_write)
+        return await self._exchange(method, target, body, (*headers, kind))
+
+    async def _login(self, fields: dict[str, str]) -> Ticket:
+        data = await self._exchange("POST", "/access/ticket", urlencode(fields).encode(), (_FORM,))
+        return self._convert(data, Ticket, "/access/ticket")
+
+    async def _exchange(
+        self, method: str, target: str, body: bytes | None, headers: tuple[tuple[str, str], ...]
+    ) -> msgspec.Raw:
+        operation = f"{method} {target.partition('?')[0]}"
+        client = await self._open_client()
+        url = f"{self._settings.endpoint}{_BASE}{target}"
+        try:
+            response = await client.request(
+                method, url, headers=headers, body=body, timeout_s=self._timeout_s
+            )
+            content = await response.read(_LARGEST_ANSWER)
+        except HttpError as error:
+            raise _translate(error, operation) from error
+        return _open_envelope(operation, response, content)
+
+    async def _open_client(self) -> Client:
+        async with self._opening:
+            if self._client is None:
+                settings = self._settings
+                tls = await open_context(
+                    settings.endpoint,
+                    settings.ca_certificates,
+                    is_insecure=settings.is_insecure,
+                    timeout_s=_CONNECT_S,
+                )
+                self._client = Client(
+                    tls=tls, pool=16, connect_timeout_s=_CONNECT_S, read_timeout_s=self._timeout_s
+                )
+            return self._client
+
+    def _convert(self, data: msgspec.Raw, kind: type[R], path: str) -> R:
+        try:
+            loose: Any = msgspec.json.decode(data)
+            return msgspec.convert(loose, kind, strict=False)
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            text = f"the answer to {path} is not what Proxmox VE sends: {error}"
+            raise make_error(Code.CONFLICT, text) from error
+
+
+def _open_envelope(operation: str, response: ClientResponse, content: bytes) -> msgspec.Raw:
+    try:
+        envelope = msgspec.json.decode(content, type=Envelope) if content else Envelope()
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        if response.status < 300:
+            text = "the answer is not JSON; does spec.endpoint name Proxmox VE?"
+            raise make_error(Code.UNAVAILABLE, text, operation=operation) from error
+        envelope = Envelope()
+    if response.status >= 300:
+        reason = envelope.message or response.reason
+        raise read_failure(operation, response.status, reason, envelope.errors)
+    return envelope.data
+
+
+def _translate(error: HttpError, operation: str) -> HypervisorError:
+    match error:
+        case TlsError():
+            code = Code.TLS
+        case ReadTimeout() | ConnectTimeout():
+            code = Code.TIMEOUT
+        case _:
+            code = Code.UNAVAILABLE
+    return make_error(code, str(error), operation=operation)
+
+
+def _build_multipart(mark: str, fields: Fields, *, name: str, data: bytes) -> bytes:
+    parts = [
+        f'--{mark}\r\ncontent-disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
+        for key, value in fields.items()
+    ]
+    head = (
+        f'--{mark}\r\ncontent-disposition: form-data; name="filename"; filename="{name}"\r\n'
+        "content-type: application/octet-stream\r\n\r\n"
+    )
+    return "".join((*parts, head)).encode() + data + f"\r\n--{mark}--\r\n".encode()

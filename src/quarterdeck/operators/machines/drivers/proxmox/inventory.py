@@ -1,0 +1,239 @@
+"""Reading what there is: nodes, VMs, storages.
+
+`/cluster/resources` shows every VM in one request, but without descriptions, which say whose VM
+it is. They are read once for each VM and kept for as long as id, node, name and tags stay the
+same. A list is therefore good for watching only; before anything is changed the VM's own
+configuration is read.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from quarterdeck.operators.machines.drivers.proxmox import vmconfig
+from quarterdeck.operators.machines.drivers.proxmox.api import Api, build_path
+from quarterdeck.operators.machines.drivers.proxmox.records import (
+    AgentInterfaces,
+    Config,
+    CurrentStatus,
+    NodeRow,
+    Resource,
+    StorageRow,
+    read_config,
+)
+from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
+from quarterdeck.operators.machines.machine import Node, Power, VMInfo
+from quarterdeck.operators.machines.ownership import MANAGED_TAG
+
+ONLINE = "online"
+_READERS = 8
+_NOT_MACHINES = ("lo", "docker", "veth", "br-", "cni", "flannel")
+_NOT_ADDRESSES = ("127.", "::1", "fe80:", "169.254.")
+_PAUSED = {"paused": Power.PAUSED, "suspended": Power.SUSPENDED, "prelaunch": Power.PAUSED}
+
+
+class Location(NamedTuple):
+    """A VM and the node that it is on."""
+
+    vmid: int
+    node: str
+
+    def path(self, *parts: str | int) -> str:
+        """A path of the API below the VM."""
+        return build_path("nodes", self.node, "qemu", self.vmid, *parts)
+
+
+class _Seen(NamedTuple):
+    node: str
+    name: str
+    tags: str
+    lock: str
+
+
+class Inventory:
+    """Reads of one Proxmox VE."""
+
+    def __init__(self, api: Api, *, storage: str) -> None:
+        self._api = api
+        self._storage = storage
+        self._nodes: dict[int, str] = {}
+        self._configs: dict[int, tuple[_Seen, Config]] = {}
+
+    async def resources(self) -> list[Resource]:
+        """Every VM, container and template; also notes which node each is on."""
+        rows = await self._api.get("/cluster/resources", list[Resource], {"type": "vm"})
+        self._nodes = {row.vmid: row.node for row in rows if row.type == "qemu"}
+        return rows
+
+    async def node_rows(self) -> list[NodeRow]:
+        """Every node."""
+        return await self._api.get("/nodes", list[NodeRow])
+
+    async def storages(self, node: str) -> list[StorageRow]:
+        """Every storage that a node sees."""
+        return await self._api.get(build_path("nodes", node, "storage"), list[StorageRow])
+
+    async def list_nodes(self) -> list[Node]:
+        """Nodes with what has not been promised to VMs yet."""
+        rows, resources = await self.node_rows(), await self.resources()
+        found = []
+        for row in rows:
+            free = await self._storage_free(row) if row.status == ONLINE else 0
+            found.append(_read_node(row, resources, free))
+        return found
+
+    async def _storage_free(self, row: NodeRow) -> int:
+        for storage in await self.storages(row.node):
+            if storage.storage == self._storage:
+                return storage.avail
+        return 0
+
+    async def list_vms(self) -> list[VMInfo]:
+        """Every VM that is no template."""
+        rows = [row for row in await self.resources() if row.type == "qemu" and not row.template]
+        await self._read_configs(rows)
+        listed = []
+        for row in rows:
+            config = self._configs[row.vmid][1] if row.vmid in self._configs else {}
+            listed.append(_list_vm(row, config))
+        return listed
+
+    async def _read_configs(self, rows: Sequence[Resource]) -> None:
+        """Read the configurations of VMs that are new or have changed, a few at a time."""
+        wanted = {row.vmid: _Seen(row.node, row.name, row.tags, row.lock) for row in rows}
+        for vmid, (seen, _) in list(self._configs.items()):
+            if wanted.get(vmid) != seen:
+                del self._configs[vmid]
+        limit = asyncio.Semaphore(_READERS)
+
+        async def read(vmid: int, seen: _Seen) -> None:
+            async with limit:
+                try:
+                    config = await self.config(Location(vmid, seen.node))
+                except HypervisorError as error:
+                    if error.code not in (Code.NOT_FOUND, Code.UNAVAILABLE, Code.FORBIDDEN):
+                        raise
+                    return  # gone meanwhile, on a node that is down, or not ours to see
+                self._configs[vmid] = (seen, config)
+
+        missing = [item for item in wanted.items() if item[0] not in self._configs]
+        await asyncio.gather(*(read(vmid, seen) for vmid, seen in missing))
+
+    def forget(self, vmid: int) -> None:
+        """What was kept about a VM does not hold any more."""
+        self._configs.pop(vmid, None)
+
+    async def locate(self, vmid: int) -> tuple[Location, Config]:
+        """The VM's node and configuration, wherever it has moved.
+
+        Raises:
+            PermanentError: NOT_FOUND.
+        """
+        if vmid <= 0:
+            raise make_error(Code.NOT_FOUND, f"{vmid} is not the id of a VM")
+        if (node := self._nodes.get(vmid)) is not None:
+            try:
+                return Location(vmid, node), await self.config(Location(vmid, node))
+            except HypervisorError as error:
+                if error.code is not Code.NOT_FOUND:
+                    raise
+        await self.resources()
+        if (node := self._nodes.get(vmid)) is None:
+            raise make_error(Code.NOT_FOUND, f"there is no VM {vmid}")
+        return Location(vmid, node), await self.config(Location(vmid, node))
+
+    async def config(self, at: Location) -> Config:
+        """The configuration of a VM."""
+        return read_config(await self._api.get(at.path("config"), dict[str, Any]))
+
+    async def current(self, at: Location) -> CurrentStatus:
+        """Whether a VM runs, now."""
+        return await self._api.get(at.path("status", "current"), CurrentStatus)
+
+    async def read_vm(self, at: Location, config: Config) -> VMInfo:
+        """A VM with its addresses."""
+        current = await self.current(at)
+        power = _read_power(current)
+        is_asked = power is Power.RUNNING and vmconfig.has_agent(config)
+        ips = await self._addresses(at) if is_asked else ()
+        return build_info(at, config)._replace(
+            power=power,
+            lock=current.lock or config.get("lock", ""),
+            uptime_s=float(current.uptime),
+            ips=ips,
+        )
+
+    async def _addresses(self, at: Location) -> tuple[str, ...]:
+        """What the guest agent says; nothing while it does not answer."""
+        path = at.path("agent", "network-get-interfaces")
+        try:
+            found = await self._api.get(path, AgentInterfaces)
+        except HypervisorError as error:
+            if error.code in (Code.UNAUTHORIZED, Code.TLS):
+                raise
+            return ()
+        return tuple(
+            address.address
+            for interface in found.result
+            if not interface.name.startswith(_NOT_MACHINES)
+            for address in interface.addresses
+            if address.address and not address.address.startswith(_NOT_ADDRESSES)
+        )
+
+
+def build_info(at: Location, config: Config) -> VMInfo:
+    """What the configuration alone says."""
+    return VMInfo(
+        id=at.vmid,
+        name=config.get("name", ""),
+        uuid=vmconfig.find_uuid(config),
+        node=at.node,
+        power=Power.UNKNOWN,
+        lock=config.get("lock", ""),
+        mac=vmconfig.find_mac(config),
+        tags=vmconfig.parse_tags(config.get("tags", "")),
+        description=config.get("description", ""),
+        is_template=config.get("template", "0") == "1",
+        cpu=int(config.get("cores", "1")) * int(config.get("sockets", "1")),
+        memory_bytes=vmconfig.parse_memory(config.get("memory", "0")),
+    )
+
+
+def _list_vm(row: Resource, config: Config) -> VMInfo:
+    info = build_info(Location(row.vmid, row.node), config)
+    powers = {"running": Power.RUNNING, "stopped": Power.STOPPED, "paused": Power.PAUSED}
+    return info._replace(
+        name=row.name or info.name,
+        tags=vmconfig.parse_tags(row.tags) or info.tags,
+        power=powers.get(row.status, Power.UNKNOWN),
+        lock=row.lock or info.lock,
+        uptime_s=float(row.uptime),
+    )
+
+
+def _read_power(current: CurrentStatus) -> Power:
+    if current.status == "stopped":
+        return Power.STOPPED
+    if current.status != "running":
+        return Power.UNKNOWN
+    return _PAUSED.get(current.qmpstatus, Power.RUNNING)
+
+
+def _read_node(row: NodeRow, resources: Sequence[Resource], storage_free: int) -> Node:
+    """VMs that run and those that we are about to start hold what they were promised."""
+    here = [each for each in resources if each.node == row.node and not each.template]
+    promised = [
+        each
+        for each in here
+        if each.status == "running" or MANAGED_TAG in vmconfig.parse_tags(each.tags)
+    ]
+    return Node(
+        row.node,
+        row.status == ONLINE,
+        cpu_total=row.maxcpu,
+        cpu_free=max(0, row.maxcpu - int(sum(each.maxcpu for each in promised))),
+        memory_total=row.maxmem,
+        memory_free=max(0, row.maxmem - sum(each.maxmem for each in promised)),
+        storage_free=storage_free,
+        vms=len(here),
+    )

@@ -1,0 +1,95 @@
+"""How the certificate of a Proxmox VE host is checked: by authorities, by its fingerprint, or not.
+
+A fresh Proxmox VE has a certificate that its own authority signed. Whoever does not want to copy
+that authority's certificate gives the SHA-256 fingerprint that the web interface shows.
+"""
+
+import asyncio
+import hashlib
+import re
+import ssl
+from urllib.parse import urlsplit
+
+from quarterdeck.operators.machines.errors import Code, make_error
+
+_FINGERPRINT = re.compile(r"(?:[0-9a-f]{2}:?){31}[0-9a-f]{2}", re.IGNORECASE)
+
+
+def read_fingerprint(text: str) -> str:
+    """The digits of a SHA-256 fingerprint; empty if the text is something else."""
+    text = text.strip()
+    return text.replace(":", "").lower() if _FINGERPRINT.fullmatch(text) else ""
+
+
+async def open_context(
+    endpoint: str, authorities: str, *, is_insecure: bool, timeout_s: float
+) -> ssl.SSLContext | None:
+    """The TLS context for an endpoint; None for plain HTTP.
+
+    Raises:
+        ConfigurationError: TLS if what to trust cannot be read, or the fingerprint differs.
+        TransientError: UNAVAILABLE if the certificate had to be read and nobody answers.
+    """
+    if not endpoint.startswith("https:"):
+        return None
+    if is_insecure:
+        return _unchecked()
+    if fingerprint := read_fingerprint(authorities):
+        return await _pinned(endpoint, fingerprint, timeout_s)
+    try:
+        return ssl.create_default_context(cadata=authorities or None)
+    except (ssl.SSLError, ValueError) as error:
+        raise make_error(
+            Code.TLS,
+            "spec.tls.caCertificate is neither certificates in PEM nor a SHA-256 fingerprint",
+        ) from error
+
+
+def _unchecked() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def _pinned(endpoint: str, fingerprint: str, timeout_s: float) -> ssl.SSLContext:
+    """A context that trusts the one certificate and no other.
+
+    The certificate is read without trust first; only if its digest is the one expected does it
+    become the anchor that every later handshake is checked against.
+    """
+    certificate = await _fetch_certificate(endpoint, timeout_s)
+    found = hashlib.sha256(certificate).hexdigest()
+    if found != fingerprint:
+        raise make_error(
+            Code.TLS,
+            f"the certificate of {endpoint} has the fingerprint {found}, which is not the one in "
+            "spec.tls.caCertificate",
+        )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(cadata=certificate)
+    return context
+
+
+async def _fetch_certificate(endpoint: str, timeout_s: float) -> bytes:
+    parts = urlsplit(endpoint)
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, writer = await asyncio.open_connection(
+                parts.hostname, parts.port or 443, ssl=_unchecked()
+            )
+    except (OSError, TimeoutError) as error:
+        raise make_error(Code.UNAVAILABLE, f"{endpoint} does not answer: {error}") from error
+    try:
+        found: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    finally:
+        writer.close()
+        try:
+            await writer.wait_closed()
+        except (OSError, ssl.SSLError):
+            pass  # the certificate has been read; how the connection ends does not matter
+    if not found:
+        raise make_error(Code.TLS, f"{endpoint} shows no certificate")
+    return found

@@ -1,0 +1,175 @@
+"""Credentials, certificates and failures of Proxmox VE; and what never reaches a log."""
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+from fake_pve import Fault
+from fake_pve.server import PASSWORD, TOKEN, TOKEN_ID, USERNAME
+from tests.contract.hypervisor.proxmox_rig import ProxmoxRig, open_rig, settings_of
+from tests.contract.hypervisor.rig import make, owner_of
+
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.operators.machines.drivers.proxmox import ProxmoxProvider, open_provider
+from quarterdeck.operators.machines.errors import (
+    Code,
+    ConfigurationError,
+    HypervisorError,
+    PermanentError,
+    ResourceError,
+    TransientError,
+)
+from quarterdeck.operators.machines.machine import AccessData, PowerAction
+
+BY_PASSWORD = AccessData(username=USERNAME, password=Secret(PASSWORD))
+
+
+@contextlib.asynccontextmanager
+async def _opened(rig: ProxmoxRig, **changes: object) -> AsyncIterator[ProxmoxProvider]:
+    provider = ProxmoxProvider(settings_of(rig.fake, **changes))
+    try:
+        yield provider
+    finally:
+        await provider.aclose()
+
+
+async def test_password_gets_one_ticket_for_many_requests() -> None:
+    async with open_rig() as rig, _opened(rig, access=BY_PASSWORD) as provider:
+        assert (await provider.test_connection()).version == "8.4.1"
+        rig.hypervisor = provider
+        await make(rig)
+        assert rig.fake.logins == 1
+
+
+async def test_expired_ticket_is_replaced_without_anybody_noticing() -> None:
+    async with open_rig() as rig, _opened(rig, access=BY_PASSWORD) as provider:
+        await provider.test_connection()
+        rig.fake.tickets.clear()
+        await provider.test_connection()
+        assert rig.fake.logins == 2
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        pytest.param(AccessData(token_id=TOKEN_ID, token_secret=Secret("wrong")), id="token"),
+        pytest.param(AccessData(username=USERNAME, password=Secret("wrong")), id="password"),
+    ],
+)
+async def test_wrong_credentials_wait_for_somebody_to_change_them(access: AccessData) -> None:
+    async with open_rig() as rig, _opened(rig, access=access) as provider:
+        with pytest.raises(ConfigurationError) as caught:
+            await provider.test_connection()
+        assert caught.value.code is Code.UNAUTHORIZED
+        assert "wrong" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        pytest.param(AccessData(token_id="hf", token_secret=Secret("x")), id="no token name"),
+        pytest.param(AccessData(username="root", password=Secret("x")), id="no realm"),
+        pytest.param(AccessData(), id="nothing"),
+    ],
+)
+async def test_credentials_of_the_wrong_form_are_refused_at_once(access: AccessData) -> None:
+    async with open_rig() as rig:
+        with pytest.raises(ConfigurationError) as caught:
+            await open_provider(settings_of(rig.fake, access=access))
+        assert caught.value.code is Code.UNAUTHORIZED
+
+
+async def test_a_certificate_nobody_signed_is_refused() -> None:
+    async with open_rig() as rig, _opened(rig, ca_certificates="") as provider:
+        with pytest.raises(ConfigurationError) as caught:
+            await provider.test_connection()
+        assert caught.value.code is Code.TLS
+        assert rig.fake.journal == []
+
+
+async def test_a_fingerprint_is_enough_to_trust() -> None:
+    async with (
+        open_rig() as rig,
+        _opened(rig, ca_certificates=rig.fake.fingerprint) as provider,
+    ):
+        assert (await provider.test_connection()).version
+
+
+async def test_another_fingerprint_is_refused_before_credentials_are_sent() -> None:
+    async with open_rig() as rig:
+        other = "00:" + rig.fake.fingerprint[3:]
+        async with _opened(rig, ca_certificates=other) as provider:
+            with pytest.raises(ConfigurationError) as caught:
+                await provider.test_connection()
+        assert caught.value.code is Code.TLS
+        assert rig.fake.journal == []
+
+
+async def test_any_certificate_is_accepted_when_told_so() -> None:
+    async with (
+        open_rig() as rig,
+        _opened(rig, ca_certificates="", is_insecure=True) as provider,
+    ):
+        assert (await provider.test_connection()).version
+
+
+async def test_authorities_that_are_none_are_named() -> None:
+    async with open_rig() as rig, _opened(rig, ca_certificates="hello") as provider:
+        with pytest.raises(ConfigurationError, match="caCertificate"):
+            await provider.test_connection()
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "kind", "code"),
+    [
+        (401, "authentication failure", ConfigurationError, Code.UNAUTHORIZED),
+        (
+            403,
+            "Permission check failed (/vms/200, VM.PowerMgmt)",
+            ConfigurationError,
+            Code.FORBIDDEN,
+        ),
+        (500, "VM is locked (backup)", TransientError, Code.LOCKED),
+        (595, "No route to host", TransientError, Code.UNAVAILABLE),
+        (500, "unable to start: no space left on device", ResourceError, Code.RESOURCE_EXHAUSTED),
+        (500, "something that nobody has seen before", TransientError, Code.CONFLICT),
+        (400, "Parameter verification failed.", PermanentError, Code.INVALID_SPEC),
+        (0, "", TransientError, Code.UNAVAILABLE),
+    ],
+)
+async def test_failures_fall_into_four_classes(
+    status: int, reason: str, kind: type[HypervisorError], code: Code
+) -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        rig.fake.faults.append(Fault("POST .*/status/start", status, reason, times=2))
+        with pytest.raises(kind) as caught:
+            await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
+        assert caught.value.code is code
+        assert reason in str(caught.value)
+
+
+async def test_nobody_answering_is_transient() -> None:
+    async with open_rig() as rig:
+        async with _opened(rig, endpoint="https://127.0.0.1:1") as provider:
+            with pytest.raises(TransientError) as caught:
+                await provider.test_connection()
+        assert caught.value.code is Code.UNAVAILABLE
+
+
+async def test_credentials_appear_in_no_log_and_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    texts = []
+    async with open_rig() as rig:
+        for access in (BY_PASSWORD, settings_of(rig.fake).access):
+            async with _opened(rig, access=access) as provider:
+                await provider.test_connection()
+                reason = f"bad password={PASSWORD.split()[0]} token={TOKEN}"
+                rig.fake.faults.append(Fault("GET /nodes$", 500, reason))
+                with pytest.raises(HypervisorError) as caught:
+                    await provider.list_nodes()
+                texts.append(f"{caught.value!s} {caught.value!r} {provider!r} {vars(provider)!r}")
+    for text in (*texts, caplog.text):
+        assert TOKEN not in text
+        assert PASSWORD.split()[0] not in text
