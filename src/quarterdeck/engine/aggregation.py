@@ -6,13 +6,14 @@ What a function knows between batches is in `states`; here is which values it ge
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import compress
+from math import isfinite
 from typing import Any
 
 from quarterdeck.apis.clusterpulse.metric_source import Aggregation, AggregationFunction
 from quarterdeck.engine import compat
 from quarterdeck.engine.columns import Columns
 from quarterdeck.engine.filters import CompiledFilter
-from quarterdeck.engine.results import AggregationValue
+from quarterdeck.engine.results import AggregationValue, Number
 from quarterdeck.engine.states import State, new_state
 from quarterdeck.engine.values import LIST, NULL, NUMBER, TEXT, to_text
 
@@ -54,6 +55,7 @@ class Running:
         self._spec = aggregation.spec
         self._count = 0
         self._counts: Counter[str] = Counter()
+        self._sums: dict[str, Number] = {}
         self._states: dict[str, State] = {}
         if self._spec.function != "count" and not self._spec.group_by:
             self._states[""] = self._new()
@@ -84,20 +86,36 @@ class Running:
         if keys is None:
             self._states[""].update(values)
             return
-        for key in set(keys if mask is None else compress(keys, mask)) - self._states.keys():
+        present = set(keys if mask is None else compress(keys, mask))
+        chosen = keys if counted is None else list(compress(keys, counted))
+        if self._spec.function == "sum":
+            self._update_sums(present, chosen, values)
+            return
+        for key in present - self._states.keys():
             self._states[key] = self._new()
         groups: defaultdict[str, list[Any]] = defaultdict(list)
-        chosen = keys if counted is None else compress(keys, counted)
         for key, value in zip(chosen, values, strict=True):
             groups[key].append(value)
         for key, members in groups.items():
             self._states[key].update(members)
+
+    def _update_sums(self, present: set[str], keys: Sequence[str], values: Sequence[Any]) -> None:
+        """Sums by group: groups are many and small, so a state for each would cost more."""
+        sums = self._sums
+        for key in present - sums.keys():
+            sums[key] = 0
+        for key, value in zip(keys, values, strict=True):
+            sums[key] += value
 
     def result(self) -> AggregationValue:
         """The number, or one per group."""
         if self._spec.group_by:
             if self._spec.function == "count":
                 return dict(self._counts)
+            if self._spec.function == "sum":
+                return {
+                    key: total if isfinite(total) else None for key, total in self._sums.items()
+                }
             return {key: state.result() for key, state in self._states.items()}
         return self._count if self._spec.function == "count" else self._states[""].result()
 

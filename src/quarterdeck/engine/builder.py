@@ -187,7 +187,7 @@ class Builder:
     def _check_names(self, each: _Parsed) -> None:
         spec = each.spec
         if not self.is_compat:
-            for error in check(each.tree, self.kinds):
+            for error in check(each.tree, self.kinds, owner=spec.name):
                 self._positioned(each.place, spec.name, spec.expression, error)
             return
         for name, position in names_of(each.tree).items():

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from quarterdeck.engine.times import parse_times
 from quarterdeck.engine.values import NUMBER, kinds_of
 
 
@@ -14,6 +15,7 @@ class Columns(dict[str, list[Any]]):
     def __init__(self) -> None:
         self._kinds: dict[str, int] = {}
         self._floats: dict[str, list[Any]] = {}
+        self._seconds: dict[str, list[float | None]] = {}
 
     def kinds(self, name: str) -> int:
         """The kinds of value of a column."""
@@ -29,6 +31,13 @@ class Columns(dict[str, list[Any]]):
         found = self._floats.get(name)
         if found is None:
             found = self._floats[name] = _to_floats(self[name])
+        return found
+
+    def seconds(self, name: str) -> list[float | None]:
+        """The times of a column in seconds since 1970; null where there is no time."""
+        found = self._seconds.get(name)
+        if found is None:
+            found = self._seconds[name] = parse_times(self[name])
         return found
 
 

@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from typing import Any
 
 from quarterdeck.kit import rfc3339
 
@@ -23,6 +24,13 @@ def parse_time(text: str) -> float | None:
         return rfc3339.parse(text).timestamp()
     except ValueError:
         return None
+
+
+def parse_times(texts: list[Any]) -> list[float | None]:
+    """Seconds since 1970 of each text; None where there is none, or no text."""
+    if set(map(type, texts)) == {str} and are_usual_times(texts):
+        return [moment.timestamp() for moment in map(datetime.fromisoformat, texts)]
+    return [parse_time(text) if isinstance(text, str) else None for text in texts]
 
 
 def are_usual_times(texts: list[str]) -> bool:

@@ -19,16 +19,19 @@ from quarterdeck.engine.values import BOOL, LIST, NULL, NUMBER, TEXT, name_kinds
 from quarterdeck.kit.patterns import PatternError, compile_re2
 
 
-def check(tree: Expression, kinds: Mapping[str, int]) -> list[ExpressionError]:
-    """Every problem of an expression over fields of these kinds, left to right."""
-    checker = _Checker(kinds)
+def check(tree: Expression, kinds: Mapping[str, int], *, owner: str = "") -> list[ExpressionError]:
+    """Every problem of an expression over fields of these kinds, left to right.
+
+    `owner` is the computed field itself, which is never suggested.
+    """
+    checker = _Checker(kinds, owner)
     checker.kinds_of(tree)
     return sorted(checker.problems, key=lambda problem: problem.position)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """A hint with the closest known names."""
-    close = difflib.get_close_matches(name, list(known), n=2, cutoff=0.6)
+    close = difflib.get_close_matches(name, sorted(known), n=2, cutoff=0.6)
     return f"did you mean {' or '.join(close)}?" if close else ""
 
 
@@ -42,8 +45,9 @@ def describe_arity(function: Function) -> str:
 
 
 class _Checker:
-    def __init__(self, kinds: Mapping[str, int]) -> None:
+    def __init__(self, kinds: Mapping[str, int], owner: str) -> None:
         self._kinds = kinds
+        self._owner = owner
         self.problems: list[ExpressionError] = []
 
     def kinds_of(self, node: Expression) -> int:
@@ -78,7 +82,7 @@ class _Checker:
     def _name(self, node: Expression, name: str) -> int:
         if name in self._kinds:
             return self._kinds[name]
-        hint = suggest(name, self._kinds) or f"add a field called {name}"
+        hint = suggest(name, self._kinds.keys() - {self._owner}) or f"add a field called {name}"
         self._note(f"unknown field {name!r}", node, hint)
         return NULL | NUMBER | TEXT | BOOL | LIST
 

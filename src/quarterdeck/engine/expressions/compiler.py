@@ -12,7 +12,7 @@ from quarterdeck.engine.expressions.code import Code
 from quarterdeck.engine.expressions.emitter import NOW_SECONDS, NOW_TEXT, Emitter
 from quarterdeck.engine.expressions.errors import ExpressionError
 from quarterdeck.engine.expressions.library import MAX_TEXT
-from quarterdeck.engine.expressions.tree import Expression, names_of
+from quarterdeck.engine.expressions.tree import Expression, names_of, times_of
 from quarterdeck.engine.values import (
     ANY,
     BOOL,
@@ -43,6 +43,7 @@ class CompiledExpression:
 
     def __init__(self, tree: Expression, type_: ComputedType) -> None:
         self.names = tuple(sorted(names_of(tree)))
+        self._times = times_of(tree)
         self._tree = tree
         self._type = type_
         self._variants: dict[tuple[int, ...], Evaluate] = {}
@@ -58,7 +59,7 @@ class CompiledExpression:
         evaluate = self._variants.get(kinds)
         if evaluate is None:
             evaluate = self._compile(kinds)
-        inputs = map(columns.floats, self.names)
+        inputs = [*map(columns.floats, self.names), *map(columns.seconds, self._times)]
         return _finish(evaluate(size, moment.seconds, moment.text, *inputs), self._type)
 
     def source(self, kinds: Mapping[str, int]) -> str:
@@ -85,13 +86,14 @@ class CompiledExpression:
 
     def _write(self, kinds: tuple[int, ...]) -> tuple[str, dict[str, Any]]:
         variables = {name: f"v{index}" for index, name in enumerate(self.names)}
-        emitter = Emitter(dict(zip(self.names, kinds, strict=True)), variables)
+        times = {name: f"s{index}" for index, name in enumerate(self._times)}
+        emitter = Emitter(dict(zip(self.names, kinds, strict=True)), variables, times)
         code = _coerce(emitter, self._tree, self._type)
-        inputs = [f"c{index}" for index in range(len(self.names))]
+        inputs = [f"c{index}" for index in range(len(variables) + len(times))]
         head = f"def evaluate({', '.join(['size', NOW_SECONDS, NOW_TEXT, *inputs])}):"
         if not inputs:
             return f"{head}\n    return [{code.text}] * size", emitter.helpers
-        targets = ", ".join(variables.values())
+        targets = ", ".join((*variables.values(), *times.values()))
         over = inputs[0] if len(inputs) == 1 else f"zip({', '.join(inputs)})"
         text = f"{head}\n    return [{code.text} for {targets} in {over}]"
         return text, emitter.helpers

@@ -64,9 +64,13 @@ class Emitter:
     Each node is visited once: whoever needs its code twice keeps it.
     """
 
-    def __init__(self, kinds: Mapping[str, int], variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, kinds: Mapping[str, int], variables: Mapping[str, str], times: Mapping[str, str]
+    ) -> None:
         self._kinds = kinds
         self._variables = variables
+        self._times = times
+        """Variables that hold the seconds of a name's time, for `age`."""
         self._temporaries = 0
         self.helpers: dict[str, Any] = dict(_HELPERS)
 
@@ -230,6 +234,9 @@ class Emitter:
                 return Code(NOW_TEXT, TEXT, is_atom=True)
             case "min" | "max":
                 return self._extreme("<" if name == "min" else ">", node)
+            case "age" if isinstance(arguments[0], Name):
+                seconds = Code(self._times[arguments[0].name], NUMBER | NULL, is_atom=True)
+                return self._guard([seconds], lambda refs: f"{NOW_SECONDS} - {refs[0]}", NUMBER)
             case "toString":
                 return Code(self.text(self.value(arguments[0])), TEXT)
             case "concat":

@@ -52,15 +52,10 @@ def rounder(decimals: float) -> Callable[[float], float]:
 
     def apply(value: float) -> float:
         scaled = value * scale
-        try:
-            whole = int(scaled)
-        except (OverflowError, ValueError):
-            return value
-        rest = scaled - whole
-        if rest >= 0.5:
-            whole += 1
-        elif rest <= -0.5:
-            whole -= 1
+        whole = scaled // 1.0
+        rest = scaled - whole  # exact: the two are less than one apart
+        if rest > 0.5 or (rest == 0.5 and scaled > 0.0):
+            whole += 1.0
         return whole / scale
 
     return apply

@@ -80,6 +80,19 @@ def children(node: Expression) -> tuple[Expression, ...]:
             return ()
 
 
+def times_of(node: Expression) -> tuple[str, ...]:
+    """The names that `age` is asked about directly, each once."""
+    found: dict[str, None] = {}
+    stack: list[Expression] = [node]
+    while stack:
+        at = stack.pop()
+        match at:
+            case Call(function="age", arguments=(Name(name=name),)):
+                found[name] = None
+        stack.extend(children(at))
+    return tuple(sorted(found))
+
+
 def names_of(node: Expression) -> dict[str, int]:
     """Every name with the position where it is first used."""
     found: dict[str, int] = {}
