@@ -12,7 +12,7 @@ from quarterdeck.kit.http import Request, Response, StreamResponse
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.event import Event
 from quarterdeck.server.filters import cross_origin
-from quarterdeck.services.applications import errors
+from quarterdeck.services.applications import credentials, errors
 from quarterdeck.services.applications.history import History, Query
 from quarterdeck.services.applications.resources import Resources
 from quarterdeck.services.applications.ring import Ring
@@ -31,6 +31,7 @@ _DEFINITION = ResourcePath(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "", _KIND.gvr.group_resource
 )
 _OWN = ("/", "/healthz", "/crd", "/watch", "/events")
+_PUBLIC = ("/", "/healthz")
 
 
 class Facade:
@@ -73,6 +74,8 @@ class Facade:
         try:
             cross_origin.check_same_origin(request)
             path = request.path.rstrip("/") or "/"
+            if credentials.are_given(request):
+                return await self._handle_as_caller(path, request)
             if path in _OWN:
                 return await self._own(path, request)
             resource = paths.parse(path)
@@ -83,6 +86,18 @@ class Facade:
         except ClientError as error:
             return errors.failure(ServiceUnavailable(str(error)))
         return await self._others(request)
+
+    async def _handle_as_caller(self, path: str, request: Request) -> Answer:
+        """Answer a request that brings credentials: as who they are for, never as this process.
+
+        Raises:
+            Forbidden: on paths that only this process answers, with its own rights.
+        """
+        if path in _OWN and path not in _PUBLIC:
+            raise credentials.build_refusal(request)
+        if path in _PUBLIC:
+            return await self._own(path, request)
+        return _with_error(await self._others(request))
 
     async def _own(self, path: str, request: Request) -> Answer:
         if request.method not in ("GET", "HEAD"):

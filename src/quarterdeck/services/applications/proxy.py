@@ -6,6 +6,7 @@ from quarterdeck.client.errors import ClientError
 from quarterdeck.client.requests import ApiRequest
 from quarterdeck.client.transport import Transport
 from quarterdeck.kit.http import BodyWriter, Request, Response, StreamResponse
+from quarterdeck.services.applications import credentials
 from quarterdeck.services.applications.errors import JSON
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.path import ResourcePath
@@ -25,7 +26,10 @@ class Proxy:
         self._transport = transport
 
     async def handle(self, request: Request) -> Response | StreamResponse:
-        """Ask, and hand the answer on as it comes."""
+        """Ask, and hand the answer on as it comes; requests with credentials are refused."""
+        if credentials.are_given(request):
+            refusal = credentials.build_refusal(request)
+            return Response(refusal.code, JSON, refusal.encode())
         path = paths.parse(request.path) or ResourcePath("", "", "")
         body = await request.read(MAX_BODY)
         headers = [

@@ -20,7 +20,14 @@ from quarterdeck.kit.http import BodyTooLarge, Request, Response
 from quarterdeck.services.applications import errors
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import CreateOptions, DeleteOptions, GetOptions, UpdateOptions
-from quarterdeck.wire.status import AlreadyExists, ApiError, BadRequest, Conflict, NotFound
+from quarterdeck.wire.status import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Conflict,
+    NotFound,
+    RequestEntityTooLarge,
+)
 
 MAX_BODY = 1024 * 1024
 Options = TypeVar("Options", CreateOptions, UpdateOptions)
@@ -96,7 +103,7 @@ class Resources:
 
     async def delete(self, request: Request, path: ResourcePath) -> Response:
         """DELETE: 200 with `status: Success`, also while its finalizers still run."""
-        options = DeleteOptions.parse(request.query)
+        options = await _read_delete_options(request)
         answered: dict[str, Any] = json.decode(await self._api.delete(path, options))
         metadata = answered.get("metadata") or {}
         details = answered.get("details") or {}
@@ -114,6 +121,28 @@ class Resources:
                 },
             }
         )
+
+
+async def _read_delete_options(request: Request) -> DeleteOptions:
+    """The options of a deletion, from query and body; the body wins, as in Kubernetes.
+
+    Raises:
+        ApiError: if they cannot be understood: nothing is deleted by mistake.
+    """
+    options = DeleteOptions.parse(request.query)
+    try:
+        data = await request.read(MAX_BODY)
+    except BodyTooLarge as error:
+        raise RequestEntityTooLarge(f"the body is larger than {MAX_BODY} bytes") from error
+    if not data:
+        return options
+    try:
+        document = json.decode(data)
+    except json.JsonError as error:
+        raise BadRequest(f"cannot decode DeleteOptions: {error}") from error
+    if not isinstance(document, dict):
+        raise BadRequest("DeleteOptions must be an object")
+    return DeleteOptions.from_body({"dryRun": options.dry_run} | document)
 
 
 def _signed(options: Options) -> Options:

@@ -460,3 +460,36 @@ async def test_events_tell_what_happened() -> None:
         assert len((await there.ask("GET", "/events?limit=1"))[1]["events"]) == 1
         assert (await there.ask("GET", "/events?limit=x"))[0] == 400
         assert (await there.ask("GET", "/events?name=other"))[1]["events"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        pytest.param({"dryRun": ["All"]}, 200, id="dry run"),
+        pytest.param({"preconditions": {"uid": "somebody-else"}}, 409, id="another object"),
+        pytest.param({"dryRun": "All"}, 400, id="cannot be understood"),
+    ],
+)
+async def test_options_of_a_deletion_are_kept(options: dict[str, Any], status: int) -> None:
+    async with site(operator=False) as there:
+        await there.ask("POST", APPS, application())
+        assert (await there.ask("DELETE", f"{APPS}/my-app", options))[0] == status
+        assert (await there.ask("GET", f"{APPS}/my-app"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        pytest.param(f"{APPS}/my-app", {"Authorization": "Bearer wrong"}, id="token"),
+        pytest.param("/api/v1/secrets", {"Authorization": "Bearer wrong"}, id="token elsewhere"),
+        pytest.param("/events", {"Authorization": "Bearer wrong"}, id="token on own path"),
+        pytest.param("/api/v1/secrets", {"Impersonate-User": "nobody"}, id="impersonation"),
+        pytest.param(f"{APPS}/my-app", {"Impersonate-User": "nobody"}, id="impersonation here"),
+    ],
+)
+async def test_credentials_are_never_ignored(path: str, headers: dict[str, str]) -> None:
+    async with site(operator=False) as there:
+        await there.ask("POST", APPS, application())
+        answer = await there.browser.request("GET", there.url + path, headers=headers.items())
+        async with answer:
+            assert answer.status in (401, 403)
