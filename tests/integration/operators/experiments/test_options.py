@@ -1,0 +1,167 @@
+"""Options of an experiment that change its course."""
+
+import msgspec
+from tests.integration.operators.experiments.world import experiment, running, target
+
+from quarterdeck.meta.objects import get_raw
+from quarterdeck.operators.experiments.foreign import ArgoApplication, ArgoWorkflow, GKECluster
+
+HANG = {"sim.illm.io/workflow-fail": "hang"}
+
+
+async def test_ordered_provisioning_requests_clusters_one_level_after_the_other() -> None:
+    async with running() as world:
+        await world.template("smoke")
+        await world.component("web")
+        await world.create(
+            experiment(
+                "order",
+                target("b", "gke", "web", depends=["a"]),
+                target("a", "gke", "web"),
+                provisioning="Ordered",
+                annotations={"sim.illm.io/a-cluster-delay": "300ms"},
+            )
+        )
+        await world.until(
+            "order",
+            lambda each: len(each.status.targets) == 2 and bool(each.status.targets[1].created_at),
+        )
+        requested = await world.client.list(GKECluster, "experiments")
+        assert [each.metadata.name for each in requested] == ["order-a"]
+        done = await world.cleaned("order")
+        assert done.status.phase == "Complete", done.status
+        first, second = done.status.targets[1], done.status.targets[0]
+        assert first.ready_at <= second.created_at
+
+
+async def test_one_application_per_layer() -> None:
+    async with running() as world:
+        await world.template("smoke")
+        for name in ("one", "two"):
+            await world.component(name)
+        observed = {"enabled": True, "transport": "tailscale"}
+        await world.create(
+            experiment(
+                "merged",
+                target(
+                    "app",
+                    "gke",
+                    "one",
+                    "two",
+                    applications="PerTarget",
+                    observability=observed,
+                ),
+                annotations=HANG,
+            )
+        )
+        found = await world.phase("merged", "Running")
+        apps = await world.client.list(ArgoApplication, "argocd")
+        assert sorted(each.metadata.name for each in apps) == [
+            "merged-app-infra",
+            "merged-app-obs",
+            "merged-app-workload",
+        ]
+        assert "Deployment/one" in found.status.targets[0].components
+        await world.delete("merged")
+        assert await world.leftovers() == []
+
+
+async def test_relaxed_readiness_accepts_what_is_degraded() -> None:
+    async with running() as world:
+        await world.template("smoke")
+        await world.component("web")
+        await world.create(
+            experiment(
+                "easy",
+                target("app", "hub", "web", readiness="Relaxed"),
+                annotations={"sim.illm.io/application-fail": "degraded"},
+            )
+        )
+        assert (await world.cleaned("easy")).status.phase == "Complete"
+
+
+async def test_components_by_convention_and_inline() -> None:
+    async with running() as world:
+        await world.template("smoke")
+        one = target("app", "hub", "nginx")
+        source = {"repoURL": "https://git.example.com/x.git", "path": "deploy/tool"}
+        one["components"].append({"config": "tool", "source": source})
+        await world.create(
+            experiment("found", one, resolution={"fallback": "Convention"}, annotations=HANG)
+        )
+        found = await world.phase("found", "Running")
+        resolved = found.status.targets[0].resolved_components
+        assert [(each.name, each.origin) for each in resolved] == [
+            ("nginx", "Convention"),
+            ("tool", "Inline"),
+        ]
+        assert resolved[0].sources[0].path == "components/apps/nginx"
+
+
+async def test_workflow_parameters_know_the_targets() -> None:
+    async with running() as world:
+        await world.template("smoke")
+        await world.create(
+            experiment(
+                "args",
+                target("app", "gke"),
+                workflow={
+                    "template": "smoke",
+                    "completion": {"mode": "workflow"},
+                    "params": {"url": "http://${targets.app.endpoint}/", "n": "${x:-5}"},
+                },
+                annotations=HANG,
+            )
+        )
+        found = await world.phase("args", "Running")
+        workflow = await world.client.get(ArgoWorkflow, "args-validation", "argo-workflows")
+        spec = msgspec.json.decode(get_raw(workflow) or b"{}")["spec"]
+        given = {each["name"]: each["value"] for each in spec["arguments"]["parameters"]}
+        endpoint = found.status.targets[0].endpoint
+        assert given == {
+            "url": f"http://{endpoint}/",
+            "n": "5",
+            "experiment-name": "args",
+            "app-endpoint": endpoint,
+            "app-name": "app",
+            "target-endpoint": endpoint,
+            "target-name": "app",
+        }
+
+
+async def test_a_cluster_wide_template() -> None:
+    async with running() as world:
+        await world.apply(
+            {
+                "apiVersion": "argoproj.io/v1alpha1",
+                "kind": "ClusterWorkflowTemplate",
+                "metadata": {"name": "everywhere"},
+                "spec": {"templates": [{"name": "main", "container": {"image": "k6"}}]},
+            }
+        )
+        workflow = {
+            "template": "everywhere",
+            "completion": {"mode": "workflow"},
+            "clusterScope": True,
+        }
+        await world.create(experiment("wide", workflow=workflow))
+        assert (await world.cleaned("wide")).status.phase == "Complete"
+
+
+async def test_a_template_whose_arguments_are_missing_is_an_error_of_the_workflow() -> None:
+    async with running() as world:
+        await world.apply(
+            {
+                "apiVersion": "argoproj.io/v1alpha1",
+                "kind": "WorkflowTemplate",
+                "metadata": {"name": "smoke", "namespace": "argo-workflows"},
+                "spec": {
+                    "arguments": {"parameters": [{"name": "needed"}]},
+                    "templates": [{"name": "main", "container": {"image": "k6"}}],
+                },
+            }
+        )
+        await world.create(experiment("args"))
+        done = await world.cleaned("args")
+        assert done.status.reason == "WorkflowError"
+        assert "needed" in done.status.message
