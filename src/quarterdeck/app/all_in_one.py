@@ -21,7 +21,7 @@ from quarterdeck.app.cluster_factory import build_admin_config
 from quarterdeck.app.console import Console, Started, find_program
 from quarterdeck.app.embedded import Embedded, Plan, check_port
 from quarterdeck.app.host import Endpoint, Host
-from quarterdeck.app.parts import Part, choose, list_kinds
+from quarterdeck.app.parts import Part, choose, list_kinds, service_name_of
 from quarterdeck.app.resolution import list_fields
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
@@ -73,6 +73,7 @@ async def up(
             await definitions.install(client.raw, list_kinds(chosen))
             manager = Manager(
                 client,
+                service_name=service_name_of(chosen),
                 health=health,
                 # the API server's certificate: whoever trusts one trusts both
                 metrics=metrics_page(metrics, settings, own=server.authority.server_context()),

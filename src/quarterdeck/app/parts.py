@@ -49,6 +49,8 @@ class Part(NamedTuple):
     """The module that attaches it."""
     ports: tuple[str, ...] = ()
     """Names of settings: the ports its services listen on in `up`."""
+    service_name: str = ""
+    """Its name in traces when it runs alone, where existing dashboards expect one."""
     settings: str = ""
     """The module whose `Settings` struct declares settings of this operator alone."""
 
@@ -118,6 +120,7 @@ PARTS: tuple[Part, ...] = (
         "quarterdeck.apis.hypervisor.v1alpha1",
         "quarterdeck.app.machines",
         ports=("runner_webhook_port",),
+        service_name="hyperfleet-operator",
     ),
 )
 
@@ -141,3 +144,9 @@ def list_kinds(parts: Sequence[Part]) -> "Iterator[type[Object]]":
     """Every kind that these operators need."""
     for part in parts:
         yield from part.kinds()
+
+
+def service_name_of(parts: Sequence[Part]) -> str:
+    """The name in traces: that of the one operator that runs, if it has one of its own."""
+    alone = parts[0].service_name if len(parts) == 1 else ""
+    return alone or "quarterdeck"

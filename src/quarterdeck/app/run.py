@@ -10,7 +10,7 @@ from quarterdeck.app.embedded import check_port
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.host import Host
 from quarterdeck.app.live_settings import watch_settings
-from quarterdeck.app.parts import Part, choose, list_kinds
+from quarterdeck.app.parts import Part, choose, list_kinds, service_name_of
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client
@@ -59,6 +59,7 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
             await _check_cluster(client, chosen, log)
             manager = Manager(
                 client,
+                service_name=service_name_of(chosen),
                 namespaces=namespaces,
                 election=_election(settings, client),
                 health=health,

@@ -74,6 +74,7 @@ class Manager:
         name: str = "quarterdeck",
         namespaces: Iterable[str] = (),
         field_manager: str = "",
+        service_name: str = "",
         election: LeaderElection | None = None,
         health: BindAddress | None = None,
         metrics: MetricsPage | None = None,
@@ -87,6 +88,8 @@ class Manager:
         watch_loop: bool = False,
     ) -> None:
         """`namespaces` limits what is watched; `field_manager` is `name` unless given.
+
+        `service_name` names the process in traces, unless OTEL_SERVICE_NAME does.
 
         `watch_loop` starts the event-loop watchdog, which needs a thread: programs want it,
         tests do not.
@@ -108,7 +111,7 @@ class Manager:
         )
         self._identity = f"{socket.gethostname()}_{self._random.getrandbits(64):016x}"
         self._events = self._make_recorder(events)
-        tracer = tracing.create_tracer(name)
+        tracer = tracing.create_tracer(service_name or name)
         self.api.observe(RequestMetrics(self.metrics))
         if tracer is not None:
             self.api.observe(tracer)

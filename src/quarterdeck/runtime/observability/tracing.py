@@ -26,9 +26,13 @@ def is_enabled(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def create_tracer(service: str, environment: Mapping[str, str] = os.environ) -> "Tracer | None":
-    """A tracer if one is wanted and the SDK is installed, else None."""
+    """A tracer if one is wanted and the SDK is installed, else None.
+
+    `service` is the name without OTEL_SERVICE_NAME, which wins.
+    """
     if not is_enabled(environment):
         return None
+    service = environment.get("OTEL_SERVICE_NAME") or service
     try:
         from opentelemetry import trace
         from opentelemetry.sdk.resources import Resource

@@ -1,0 +1,186 @@
+"""Clusters and templates are checked for real, and notice when what they stand for is gone."""
+
+from typing import Any
+
+from tests.integration.operators.machines.world import (
+    HypervisorCluster,
+    HypervisorMachineTemplate,
+    MachineClaim,
+    World,
+    condition,
+    open_world,
+)
+
+from quarterdeck.apis.core.config import ConfigMap, Secret
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.operators.machines.drivers.simulator import Simulator
+from quarterdeck.operators.machines.drivers.simulator.persistence import dump, load
+
+CREDENTIALS = {
+    "tokenId": {"name": "access", "key": "id"},
+    "tokenSecret": {"name": "access", "key": "secret"},
+}
+
+
+async def cluster_is(world: World, reason: str, within_s: float = 400.0) -> HypervisorCluster:
+    async def holds() -> HypervisorCluster | None:
+        cluster = await world.get(HypervisorCluster, "lab")
+        return cluster if condition(cluster).reason == reason else None
+
+    found: HypervisorCluster = await world.until(holds, within_s=within_s)
+    return found
+
+
+async def template_is(world: World, reason: str, within_s: float = 400.0) -> Any:
+    async def holds() -> HypervisorMachineTemplate | None:
+        template = await world.get(HypervisorMachineTemplate, "small")
+        is_it = condition(template, "TemplateValid").reason == reason
+        return template if is_it else None
+
+    return await world.until(holds, within_s=within_s)
+
+
+async def test_cluster_reports_nodes_and_room() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        cluster = await cluster_is(world, "ConnectionSuccessful")
+        assert cluster.status.connected_nodes == 3
+        assert cluster.status.provider_version == "mock-1.0.0"
+        assert {node.name for node in cluster.status.nodes} == {"sim-1", "sim-2", "sim-3"}
+        assert cluster.status.available_resources is not None
+        assert cluster.status.available_resources.memory == "768Gi"
+
+
+async def test_unknown_provider_and_missing_nodes_are_named() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up(provider="vmware")
+        cluster = await cluster_is(world, "ProviderUnknown")
+        assert "proxmox" in condition(cluster).message
+        await world.patch(HypervisorCluster, "lab", {"spec": {"provider": "MOCK"}})
+        await cluster_is(world, "ConnectionSuccessful")
+        await world.patch(HypervisorCluster, "lab", {"spec": {"nodes": ["sim-1", "sim-9"]}})
+        assert "sim-9" in condition(await cluster_is(world, "NodesMissing")).message
+
+
+async def test_rotated_credentials_are_noticed() -> None:
+    async with open_world() as world, world.operator():
+        world.lab.token = "old"
+        await world.set_up(credentials=CREDENTIALS)
+        await cluster_is(world, "CredentialsNotFound")
+        metadata = ObjectMeta(name="access", namespace="default")
+        data = {"id": "me", "secret": "old"}
+        await world.client.create(Secret(metadata=metadata, string_data=data))
+        first = await cluster_is(world, "ConnectionSuccessful", within_s=5.0)
+        assert "old" not in first.status.credentials_hash
+        world.lab.token = "new"
+        await cluster_is(world, "AuthenticationFailed", within_s=400.0)
+        secrets = world.client.resource(Secret.KIND.gvr)
+        patch = {"stringData": {"secret": "new"}}
+        await secrets.patch("access", patch, namespace="default")
+        again = await cluster_is(world, "ConnectionSuccessful", within_s=100.0)
+        assert again.status.credentials_hash != first.status.credentials_hash
+        assert "CredentialsRotated" in await world.events()
+
+
+async def test_unreachable_cluster_stops_new_machines_and_recovers() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await cluster_is(world, "ConnectionSuccessful")
+        world.lab.is_partitioned = True
+        await cluster_is(world, "Unreachable")
+        await world.claim()
+        await world.phase("Pending")
+        await world.advance(120)
+        assert world.ours() == []
+        world.lab.is_partitioned = False
+        await world.phase("Ready", within_s=400.0)
+
+
+async def test_vanished_template_is_noticed_and_found_again() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        template = await template_is(world, "ValidationSucceeded")
+        assert template.status.template_available
+        vm = world.lab.vms.pop(9000)
+        template = await template_is(world, "ValidationFailed")
+        assert not template.status.template_available
+        world.lab.vms[9000] = vm
+        await template_is(world, "ValidationSucceeded")
+
+
+async def test_template_larger_than_every_node_is_refused() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        patch = {"spec": {"resources": {"memory": "2Ti"}}}
+        await world.patch(HypervisorMachineTemplate, "small", patch)
+        template = await template_is(world, "ValidationFailed")
+        assert "large enough" in condition(template, "TemplateValid").message
+
+
+def _config(name: str, purpose: str, **data: str) -> ConfigMap:
+    labels = {"hyperfleet.io/config": purpose}
+    metadata = ObjectMeta(name=name, namespace="default", labels=labels)
+    return ConfigMap(metadata=metadata, data=data)
+
+
+async def test_feature_flags_are_followed_while_running() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        await world.client.create(_config("flags", "features", orphanCollection="false"))
+        world.lab.is_partitioned = True
+        await world.delete(MachineClaim, "m1")
+        force = {"metadata": {"annotations": {"hyperfleet.io/force-delete": "true"}}}
+        await world.patch(MachineClaim, "m1", force)
+        await world.gone(MachineClaim, "m1")
+        world.lab.is_partitioned = False
+        await world.advance(900)
+        assert world.ours() == ["m1"]
+        maps = world.client.resource(ConfigMap.KIND.gvr)
+        await maps.patch("flags", {"data": {"orphanCollection": "true"}}, namespace="default")
+        await world.until(lambda: world.ours() == [], within_s=120.0)
+
+
+async def test_static_addresses_come_from_the_pool_and_reach_the_seed() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        static = {"pool": ["10.1.0.5-10.1.0.6/24"], "gateway": "10.1.0.1"}
+        await world.create_template(
+            "fixed",
+            network={"mode": "static", "staticConfig": static},
+            cloudInit={
+                "userData": "runcmd: [echo ${Hostname} ${StaticIP}]",
+                "sshAuthorizedKeys": ["ssh-ed25519 AAAA me"],
+            },
+        )
+        for name in ("a", "b", "c"):
+            await world.claim(name, templateRef={"name": "fixed"})
+        await world.phase("Ready", "a")
+        await world.phase("Ready", "b")
+        seeds = {vm.name: vm.seed for vm in world.lab.vms.values() if vm.seed is not None}
+        networks = [seed.network_data for seed in seeds.values()]
+        assert sorted(text.count("10.1.0.5/24") for text in networks) == [0, 1]
+        user = seeds["a"].user_data
+        assert user.startswith("#cloud-config\n")
+        assert "ssh-ed25519 AAAA me" in user
+        assert "echo a 10.1.0." in user
+        assert (await world.get(MachineClaim, "c")).status.phase in (None, "Pending")
+
+
+def test_simulated_hypervisor_survives_its_process() -> None:
+    clock = VirtualClock()
+    world = Simulator(clock)
+    from quarterdeck.operators.machines.machine import Power, VMSpec
+
+    spec = VMSpec("m1", 2, 1024**3, 1024**3)
+    vm = world.make_vm(150, spec, node="sim-2", description="text")
+    vm.tags = ("a", "b")
+    world.set_power(vm, Power.RUNNING, 0.0)
+    again = Simulator(clock)
+    load(again, dump(world))
+    (restored,) = again.infos()
+    assert (restored.id, restored.name, restored.tags) == (150, "m1", ("a", "b"))
+    assert (restored.power, restored.uuid, restored.ips) == (Power.RUNNING, vm.uuid, (vm.ip,))
+    assert again.nodes["sim-2"].cpu_used == 2
