@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 
 from quarterdeck.kit import json
 from quarterdeck.kit.http import Request, Response
+from quarterdeck.kit.http.cross_site import find_cross_site_header
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.observability import logging
 from quarterdeck.runtime.reconcile.journal import Journal, explain, to_json
@@ -89,6 +90,8 @@ class HealthPages:
                 return run_checks(head, self._ready, path, request.query)
             case "explain" | "debug" | "loglevel" if request.peer.host not in _LOCAL:
                 return _text(403, "Forbidden: only callers on this machine may read this page\n")
+            case "explain" | "debug" | "loglevel" if header := find_cross_site_header(request):
+                return _text(403, f"Forbidden: requests of web pages are refused ({header})\n")
             case "explain":
                 return self._explain(path)
             case "debug" if path == "/debug/state":

@@ -1,13 +1,8 @@
-"""Refuses requests of web pages to the plain port.
-
-A browser lets any page send requests to loopback. The plain port needs no credentials, so requests
-are refused that name another host (DNS rebinding) or come from a page of another origin.
-"""
+"""Refuses requests of web pages to the plain port, which needs no credentials."""
 
 from quarterdeck.kit import http
+from quarterdeck.kit.http.cross_site import find_cross_site_header
 from quarterdeck.wire.status import Forbidden
-
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", ""})
 
 
 def check_same_origin(request: http.Request) -> None:
@@ -16,20 +11,8 @@ def check_same_origin(request: http.Request) -> None:
     Raises:
         Forbidden: naming the header that gave it away.
     """
-    host = request.headers.get("Host") or ""
-    if _parse_host_name(host) not in _LOOPBACK:
-        raise Forbidden(f'the plain HTTP port only accepts loopback host names, not Host "{host}"')
-    site = request.headers.get("Sec-Fetch-Site")
-    if site not in (None, "same-origin", "none"):
-        raise Forbidden(
-            f'the plain HTTP port refuses requests of other sites (Sec-Fetch-Site "{site}")'
-        )
-    origin = request.headers.get("Origin")
-    if origin and origin.partition("://")[2] != host:
-        raise Forbidden(f'the plain HTTP port refuses requests of other sites (Origin "{origin}")')
-
-
-def _parse_host_name(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].lower()
+    header = find_cross_site_header(request)
+    if header.startswith("Host "):
+        raise Forbidden(f"the plain HTTP port only accepts loopback host names, not {header}")
+    if header:
+        raise Forbidden(f"the plain HTTP port refuses requests of other sites ({header})")
