@@ -21,26 +21,26 @@ pytestmark = pytest.mark.timeout(180)
 Kubectl = Callable[..., str]
 
 
-@pytest.fixture
-def kubectl(tmp_path: Path) -> Iterator[Kubectl]:
-    """kubectl on a running `up`."""
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed")
-    process = subprocess.Popen(
-        [*COMMAND, "up", "--operators", "experiments", *PORTS],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    while "Activity" not in (line := process.stdout.readline()):
-        assert line, "up has ended"
+class Up:
+    """`quarterdeck up` in a folder, and kubectl for it."""
 
-    def run(*arguments: str) -> str:
-        kubeconfig = str(tmp_path / ".quarterdeck" / "kubeconfig")
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [*COMMAND, "up", "--operators", "experiments", *PORTS],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        while "Activity" not in (line := self.process.stdout.readline()):
+            assert line, "up has ended"
+
+    def kubectl(self, *arguments: str) -> str:
+        kubeconfig = str(self.folder / ".quarterdeck" / "kubeconfig")
         done = subprocess.run(
             ["kubectl", "--kubeconfig", kubeconfig, *arguments],
-            cwd=tmp_path,
+            cwd=self.folder,
             capture_output=True,
             text=True,
             timeout=120,
@@ -48,11 +48,39 @@ def kubectl(tmp_path: Path) -> Iterator[Kubectl]:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    run("wait", "--for=create", "component/k6-http-loadgen", "--timeout=60s")
-    run("wait", "--for=create", "workflowtemplate/gateway-validation", "-n", "argo-workflows")
+    def wait_catalogue(self) -> None:
+        self.kubectl("wait", "--for=create", "component/k6-http-loadgen", "--timeout=60s")
+        template = ("workflowtemplate/gateway-validation", "-n", "argo-workflows")
+        self.kubectl("wait", "--for=create", *template, "--timeout=60s")
+
+    def end(self, sign: signal.Signals = signal.SIGINT) -> None:
+        self.process.send_signal(sign)
+        self.process.communicate(timeout=60)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[], Up]]:
+    """Starts `up` in one folder, as often as asked."""
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed")
+    started: list[Up] = []
+
+    def run() -> Up:
+        started.append(Up(tmp_path))
+        return started[-1]
+
     yield run
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    for each in started:
+        if each.process.poll() is None:
+            each.end()
+
+
+@pytest.fixture
+def kubectl(start: Callable[[], Up]) -> Kubectl:
+    """kubectl on a running `up`."""
+    up = start()
+    up.wait_catalogue()
+    return up.kubectl
 
 
 def wait(kubectl: Kubectl, name: str) -> str:
@@ -86,3 +114,19 @@ def test_the_sample_applies_and_completes(kubectl: Kubectl) -> None:
     table = kubectl("get", "experiments", "-n", "experiments")
     assert table.splitlines()[0].split() == ["NAME", "PHASE", "TARGETS", "WORKFLOW", "AGE"]
     assert table.splitlines()[1].split()[1:4] == ["Complete", "2", "Succeeded"]
+
+
+def test_a_run_survives_that_up_is_killed(start: Callable[[], Up], tmp_path: Path) -> None:
+    manifest = re.search(r"```yaml\n(.*?)```", TUTORIAL.read_text(), re.DOTALL)
+    assert manifest is not None
+    slow = "metadata:\n  annotations: {sim.illm.io/application-delay: 3s}\n  name: first"
+    file = tmp_path / "first.yaml"
+    file.write_text(manifest.group(1).replace("metadata:\n  name: first", slow))
+    up = start()
+    up.wait_catalogue()
+    up.kubectl("apply", "-f", str(file))
+    ready = "--for=jsonpath={.status.targets[0].phase}=Ready"
+    up.kubectl("wait", ready, "exp/first", "-n", "experiments", "--timeout=60s")
+    up.end(signal.SIGKILL)
+    again = start()
+    assert wait(again.kubectl, "first") == "Complete Complete"
