@@ -93,7 +93,9 @@ class World:
         self.hub: Hub | None = None
 
     @contextlib.asynccontextmanager
-    async def operator(self, *, state: Any = None, **options: Any) -> AsyncIterator[Manager]:
+    async def operator(
+        self, *, state: Any = None, registry: Any = None, **options: Any
+    ) -> AsyncIterator[Manager]:
         """The operator at work."""
         manager = Manager(self.client, name="test", clock=self.clock, rng=random.Random(1))
         self.hub = clusters.register(
@@ -102,6 +104,7 @@ class World:
             history=self.history,
             options=HubOptions(**options),
             make_client=lambda config: Client(config, clock=self.clock, network=self.network),
+            registry=registry,
         )
         async with manager.running():
             yield manager

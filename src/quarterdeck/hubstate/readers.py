@@ -1,0 +1,66 @@
+"""Reads what belongs together: rows, aggregations and meta of one collection.
+
+On one server they are written by one transaction. On Redis Cluster each key is written for itself,
+so a reader may meet two collections: it tries again until all three are of the same moment.
+"""
+
+import msgspec
+
+from quarterdeck.engine.results import AggregationResults, CollectionMeta, ResourceCollection
+from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.errors import StoreRefused
+from quarterdeck.hubstate.ports import StateReader
+from quarterdeck.hubstate.source_writes import PARTS
+from quarterdeck.kit.clock import Clock
+
+TRIES = 5
+PAUSE_S = 0.02
+
+
+class StoredCollection(msgspec.Struct, frozen=True, kw_only=True):
+    """What a source has of a cluster; `meta` may be newer than the rest after a failure."""
+
+    resources: ResourceCollection
+    aggregations: AggregationResults
+    meta: CollectionMeta
+    is_consistent: bool
+    """Whether all parts are of the same moment; False only if that did not come about in time."""
+
+
+async def read_collection(
+    state: StateReader, cluster: str, source_id: str, *, clock: Clock
+) -> StoredCollection | None:
+    """The newest collection; None if there is none.
+
+    Raises:
+        StoreUnavailable: if the store cannot be reached.
+        StoreRefused: if a value has another shape.
+    """
+    names = [keys.custom(cluster, source_id, part) for part in PARTS]
+    found: StoredCollection | None = None
+    for number in range(TRIES):
+        if number:
+            await clock.sleep(PAUSE_S * 2**number)
+        found = _decode(await state.get_many(names), names)
+        if found is None or found.is_consistent:
+            return found
+    return found
+
+
+def _decode(parts: list[bytes | None], names: list[str]) -> StoredCollection | None:
+    if any(part is None for part in parts):
+        return None
+    try:
+        resources = msgspec.json.decode(parts[0] or b"", type=ResourceCollection)
+        aggregations = msgspec.json.decode(parts[1] or b"", type=AggregationResults)
+        meta = msgspec.json.decode(parts[2] or b"", type=CollectionMeta)
+    except msgspec.DecodeError as error:
+        raise StoreRefused(f"{names[0]} and its siblings have another shape: {error}") from error
+    same = resources.collected_at == aggregations.computed_at
+    is_current = meta.error_count > 0 or meta.last_collection_time == resources.collected_at
+    return StoredCollection(
+        resources=resources,
+        aggregations=aggregations,
+        meta=meta,
+        is_consistent=same and is_current,
+    )

@@ -1,0 +1,108 @@
+"""Access policies: their state, what they concern, and when that changes."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from quarterdeck.apis.clusterpulse.v1alpha1 import MonitorAccessPolicy
+from quarterdeck.kit import rfc3339
+
+Make = Callable[[], AbstractAsyncContextManager[Any]]
+
+
+async def _policy(w: Any, state: str) -> MonitorAccessPolicy:
+    async def holds() -> MonitorAccessPolicy | None:
+        found: MonitorAccessPolicy = await w.client.get(MonitorAccessPolicy, "p", "default")
+        return found if found.status.state == state else None
+
+    result: MonitorAccessPolicy = await w.until(holds)
+    return result
+
+
+def _spec(**more: Any) -> dict[str, Any]:
+    return {
+        "identity": {"subjects": {"users": ["ann", "bob"], "groups": ["dev"]}},
+        "access": {"effect": "Allow", **more.pop("access", {})},
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "state", "text"),
+    [
+        (_spec(), "Active", "Policy is active"),
+        (_spec(access={"enabled": False}), "Inactive", "Policy is disabled"),
+        (
+            _spec(lifecycle={"validity": {"notBefore": "2030-01-01T00:00:00Z"}}),
+            "Inactive",
+            "Policy not yet valid",
+        ),
+        (
+            _spec(lifecycle={"validity": {"notAfter": "2020-01-01T00:00:00Z"}}),
+            "Expired",
+            "Policy expired",
+        ),
+        (_spec(lifecycle={"validity": {"notBefore": "soon"}}), "Error", "notBefore"),
+        (
+            _spec(scope={"clusters": {"rules": [{"selector": {"matchPattern": "("}}]}}),
+            "Error",
+            "matchPattern",
+        ),
+    ],
+)
+async def test_a_policy_says_whether_it_is_in_force(
+    world: Make, spec: dict[str, Any], state: str, text: str
+) -> None:
+    async with world() as w:
+        await w.create("MonitorAccessPolicy", "p", spec)
+        async with w.operator():
+            found = await _policy(w, state)
+            assert text in found.status.message
+            assert (found.status.affected_users, found.status.affected_groups) == (2, 1)
+            assert len(found.status.hash) == 16
+
+
+async def test_a_policy_expires_by_itself(world: Make) -> None:
+    async with world() as w:
+        end = rfc3339.format_time(w.clock.now() + timedelta(seconds=90))
+        await w.create("MonitorAccessPolicy", "p", _spec(lifecycle={"validity": {"notAfter": end}}))
+        async with w.operator():
+            await _policy(w, "Active")
+            before = w.clock.monotonic()
+            await _policy(w, "Expired")
+            assert w.clock.monotonic() - before < 100
+            assert "Expired" in await w.events()
+
+
+async def test_unknown_types_and_fields_are_warned_of(world: Make) -> None:
+    async with world() as w:
+        rule = {
+            "resources": [
+                {"type": "nodes"},
+                {"type": "pod", "visibility": "filtered", "filters": {"fields": {"nope": {}}}},
+                {"type": "typo"},
+            ]
+        }
+        await w.create("MonitorAccessPolicy", "p", _spec(scope={"clusters": {"rules": [rule]}}))
+        async with w.operator():
+            found = await _policy(w, "Active")
+            assert found.status.custom_resource_types == 2
+            assert len(found.status.custom_resource_warnings) == 2
+            await w.create(
+                "MetricSource",
+                "pods",
+                {
+                    "source": {"apiVersion": "v1", "kind": "Pod"},
+                    "fields": [{"name": "phase", "path": ".status.phase"}],
+                    "rbac": {"resourceTypeName": "pod"},
+                },
+            )
+
+            async def warned() -> bool:
+                now = await _policy(w, "Active")
+                return "pod: there is no field 'nope'" in now.status.custom_resource_warnings
+
+            await w.until(warned)
