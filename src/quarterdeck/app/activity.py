@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.terminal import escape_controls
 from quarterdeck.storage import StoreEvent
 
 EVENTS = "events"
@@ -107,4 +108,5 @@ class ActivityPrinter:
             self._print(Line(f"… and {omitted} more"))
 
     def _print(self, line: Line) -> None:
-        self._print_line(f"  {self._clock.now():%H:%M:%S}  {line.text}", line.is_warning)
+        text = " ".join(escape_controls(line.text).split("\n"))
+        self._print_line(f"  {self._clock.now():%H:%M:%S}  {text}", line.is_warning)

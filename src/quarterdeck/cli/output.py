@@ -5,17 +5,19 @@ from typing import Any
 
 from quarterdeck.cli.flags import Form
 from quarterdeck.kit import json
+from quarterdeck.kit.terminal import escape_controls
 
 _GAP = 3
 
 
 def print_line(line: str) -> None:
     """Print a line at once, for commands that keep running."""
-    print(line, flush=True)
+    print(escape_controls(line), flush=True)
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns; the first row is the head."""
+    """Aligned columns; the first row is the head. Control characters are made visible."""
+    rows = [[escape_controls(cell) for cell in row] for row in rows]
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     gap = " " * _GAP
     return "\n".join(

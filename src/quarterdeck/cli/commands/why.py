@@ -30,6 +30,7 @@ async def why(
 ) -> None:
     """Show the last reconciles of an object: cause, reads, writes, result."""
     from quarterdeck.cli.output import pretty
+    from quarterdeck.kit.terminal import escape_controls
 
     kind, name = split_target(kind, name)
     if not name:
@@ -44,7 +45,7 @@ async def why(
         if not records:
             print(f"  no recorded reconcile of {namespace}/{name}")
         for record in records:
-            print("\n".join(format_record(record)))
+            print(escape_controls("\n".join(format_record(record))))
 
 
 COMMAND = Command(why)
