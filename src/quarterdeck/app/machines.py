@@ -10,6 +10,7 @@ import msgspec
 
 from quarterdeck.apis.core.config import Namespace
 from quarterdeck.apis.hypervisor.fleet import Fleet
+from quarterdeck.app.errors import StartError
 from quarterdeck.app.host import Host
 from quarterdeck.app.machines_samples import FLEET, NEXT_IMAGE, SAMPLE_FILES, SAMPLES
 from quarterdeck.kit import json
@@ -47,6 +48,7 @@ async def attach(host: Host) -> None:
         folder=host.folder,
     )
     host.manager.add(simulation.controller(simulators))
+    _poll(host)
     if host.is_embedded or NAME in settings.operators:
         await _listen(host, operator.metrics)
     if host.is_embedded and host.folder is not None and not settings.in_memory:
@@ -70,6 +72,23 @@ async def _listen(host: Host, metrics: MachineMetrics) -> None:
     )
 
 
+def _poll(host: Host) -> None:
+    """Ask CI systems for jobs, for pools that want it."""
+    log = get_logger(NAME)
+
+    async def run() -> None:
+        from quarterdeck.kit import http
+        from quarterdeck.services.runners.polling import Poller
+
+        def warn(pool: str, problem: str) -> None:
+            log.warning("jobs cannot be asked for", pool=pool, detail=problem)
+
+        async with http.Client() as client:
+            await Poller(host.client, client, host.clock, warn=warn).run()
+
+    host.manager.add_runnable("runner-polling", run)
+
+
 def controllers() -> "Sequence[Controller[Any]]":
     """The declarations alone, for permissions."""
     simulators = Simulators(_no_clock())
@@ -87,11 +106,17 @@ async def find_operator_uid(host: Host, namespaces: Sequence[str]) -> str:
 
     It is derived from the cluster's identity and the namespaces we watch: two operators that share
     a hypervisor, or a cluster, never take each other's VMs for their own.
+
+    Raises:
+        StartError: if the cluster's identity cannot be read.
     """
     try:
         identity = (await host.client.get(Namespace, _SYSTEM)).metadata.uid
-    except ApiError:
-        identity = (await host.client.get(Namespace, "default")).metadata.uid
+    except ApiError as error:
+        raise StartError(
+            f"namespace {_SYSTEM}, whose UID tells our VMs from those of others, cannot be read: "
+            f"{error.message}"
+        ) from error
     if not namespaces:
         return identity
     return str(uuid.uuid5(uuid.UUID(identity), ",".join(sorted(namespaces))))

@@ -5,26 +5,18 @@ from collections.abc import Iterable, Sequence
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.fleet import Fleet
-from quarterdeck.apis.hypervisor.jobs import JOBS
-from quarterdeck.apis.hypervisor.names import IMAGE_LABEL, POOL_LABEL
+from quarterdeck.apis.hypervisor.names import IMAGE_LABEL
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.meta.conditions import find
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.conditions import HEALTHY
-from quarterdeck.operators.machines.records import ConfigRecord, SecretHead
+from quarterdeck.operators.machines.records import SecretHead
 from quarterdeck.operators.machines.references import secrets_of
 from quarterdeck.runtime import Change, Event, Lookup
 
 BY_TEMPLATE = "machine-template"
 BY_CLUSTER = "hypervisor-cluster"
 BY_POOL = "runner-pool"
-
-
-def pools_of_record(record: ConfigRecord, lookup: Lookup) -> Iterable[Key]:
-    """The pool whose jobs a ConfigMap holds."""
-    pool = record.metadata.labels.get(POOL_LABEL, "")
-    if record.purpose == JOBS and pool:
-        yield Key(record.metadata.namespace, pool)
 
 
 def clusters_of_secret(head: SecretHead, lookup: Lookup) -> Iterable[Key]:

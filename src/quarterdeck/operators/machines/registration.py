@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from quarterdeck.apis.core.config import Namespace
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.fleet import Fleet
@@ -45,7 +46,6 @@ from quarterdeck.operators.machines.mappings import (
     fleet_cares,
     fleets_of_template,
     pool_values_of,
-    pools_of_record,
     templates_of_cluster,
 )
 from quarterdeck.operators.machines.metrics import MachineMetrics
@@ -205,7 +205,8 @@ def cluster_controller(clusters: Clusters) -> Controller[HypervisorCluster]:
         reconcile=clusters.reconcile,
         for_=HypervisorCluster,
         watches=(Watch(SecretHead, clusters_of_secret),),
-        reads=(HypervisorMachineTemplate, MachineClaim),
+        # namespaces: the operator's identity is that of kube-system, read once at the start
+        reads=(HypervisorMachineTemplate, MachineClaim, Namespace),
         finalizers=(Finalizer(CLUSTER_FINALIZER, clusters.protect),),
         on_deleted=clusters.forget,
         ready=None,
@@ -306,8 +307,7 @@ def pool_controller(machines: Machines) -> Controller[RunnerPool]:
     return Controller(
         reconcile=pools.reconcile,
         for_=RunnerPool,
-        owns=(Owns(MachineClaim, predicates=(fleet_cares,)),),
-        watches=(Watch(ConfigRecord, pools_of_record),),
+        owns=(Owns(MachineClaim, predicates=(fleet_cares,)), Owns(ConfigRecord)),
         ready=None,
         conditions=POOL_TYPES,
         field_manager=FIELD_MANAGER,

@@ -68,8 +68,10 @@ def unsupported_of_pool(pool: RunnerPool) -> list[str]:
     found = []
     if pool.spec.workload.type in ("gitlab-ci", "buildkite"):
         found.append("spec.workload.type")
-    if pool.spec.polling is not None and pool.spec.polling.enabled:
-        found.append("spec.polling")
+    github = pool.spec.workload.config.github if pool.spec.workload.config else None
+    is_polled = pool.spec.polling is not None and pool.spec.polling.enabled
+    if is_polled and (github is None or not github.repository):
+        found.append("spec.polling")  # GitHub lists no jobs of an organization
     return found
 
 

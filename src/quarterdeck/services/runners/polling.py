@@ -1,0 +1,194 @@
+"""Asks GitHub for jobs where no delivery reaches us: a few requests per repository and interval.
+
+Only repositories can be asked: GitHub lists no jobs of an organization.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from quarterdeck.apis.core.config import ConfigMap, Secret
+from quarterdeck.apis.hypervisor.jobs import Job, JobState, name_record, read_jobs
+from quarterdeck.apis.hypervisor.pool import RunnerPool
+from quarterdeck.client.client import Client
+from quarterdeck.client.errors import ClientError
+from quarterdeck.kit import duration, http, rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.identity import Key
+from quarterdeck.services.runners.events import JobEvent
+from quarterdeck.services.runners.matching import serves
+from quarterdeck.services.runners.record import write_job
+from quarterdeck.wire.status import ApiError, NotFound
+
+T = TypeVar("T")
+GITHUB = "https://api.github.com"
+LOOK_S = 5.0
+_LONGEST = 8 << 20
+_STATES: dict[str, JobState] = {
+    "queued": "queued",
+    "in_progress": "in_progress",
+    "completed": "completed",
+}
+
+
+class PollFailed(Exception):
+    """Raised when GitHub cannot be asked; says what it answered."""
+
+
+class _Run(msgspec.Struct, frozen=True):
+    id: int
+
+
+class _Runs(msgspec.Struct, frozen=True):
+    workflow_runs: tuple[_Run, ...] = ()
+
+
+class _Job(msgspec.Struct, frozen=True):
+    id: int
+    status: str = ""
+    labels: tuple[str, ...] = ()
+    runner_name: str | None = None
+
+
+class _Jobs(msgspec.Struct, frozen=True):
+    jobs: tuple[_Job, ...] = ()
+
+
+class Place(NamedTuple):
+    """A repository, and how to ask for it."""
+
+    url: str
+    repository: str
+    token: str
+
+
+class Poller:
+    """Asks for the jobs of every pool that wants it."""
+
+    def __init__(
+        self,
+        client: Client,
+        github: http.Client,
+        clock: Clock,
+        *,
+        warn: Callable[[str, str], None] = lambda pool, problem: None,
+    ) -> None:
+        """`warn` hears which pool cannot be asked for, and why."""
+        self._client = client
+        self._github = github
+        self._clock = clock
+        self._warn = warn
+        self._asked: dict[Key, float] = {}
+
+    async def run(self) -> None:
+        """Ask for ever; a failure is told and tried again."""
+        while True:
+            try:
+                await self.poll_due()
+            except (ApiError, ClientError) as error:
+                self._warn("", f"the API server cannot be used: {type(error).__name__}")
+            await self._clock.sleep(LOOK_S)
+
+    async def poll_due(self) -> None:
+        """Ask for every pool whose interval has passed."""
+        for pool in await self._client.list(RunnerPool):
+            polling = pool.spec.polling
+            if polling is None or not polling.enabled:
+                continue
+            now = self._clock.monotonic()
+            interval_s = duration.parse(polling.interval) / 1e9
+            if now - self._asked.get(pool.key, float("-inf")) < interval_s:
+                continue
+            self._asked[pool.key] = now
+            try:
+                await self.poll(pool)
+            except PollFailed as error:
+                self._warn(str(pool.key), str(error))
+
+    async def poll(self, pool: RunnerPool) -> None:
+        """Note the jobs that wait or run, and that others have ended.
+
+        Raises:
+            PollFailed: if GitHub cannot be asked.
+        """
+        place = await self._find_place(pool)
+        listed: set[str] = set()
+        async for event in self._list_jobs(place):
+            listed.add(event.job.id)
+            if serves(pool, event):
+                await write_job(self._client, pool, event.job, self._clock.now())
+        for job in await self._read_known(pool):
+            if job.status != "completed" and job.id not in listed:
+                ended = msgspec.structs.replace(job, status="completed", since=self._stamp())
+                await write_job(self._client, pool, ended, self._clock.now())
+
+    async def _list_jobs(self, place: Place) -> AsyncIterator[JobEvent]:
+        owner = place.repository.partition("/")[0]
+        base = f"{place.url}/repos/{place.repository}/actions/runs"
+        for status in ("queued", "in_progress"):
+            runs = await self._get(f"{base}?status={status}&per_page=100", place, _Runs)
+            for run in runs.workflow_runs:
+                found = await self._get(f"{base}/{run.id}/jobs?per_page=100", place, _Jobs)
+                for job in found.jobs:
+                    state = _STATES.get(job.status)
+                    if state is None:
+                        continue
+                    yield JobEvent(
+                        Job(
+                            id=str(job.id),
+                            status=state,
+                            runner=job.runner_name or "",
+                            since=self._stamp(),
+                        ),
+                        frozenset(label.lower() for label in job.labels),
+                        place.repository,
+                        owner,
+                    )
+
+    async def _get(self, url: str, place: Place, type_: type[T]) -> T:
+        headers = [("Accept", "application/vnd.github+json"), ("User-Agent", "quarterdeck")]
+        if place.token:
+            headers.append(("Authorization", f"Bearer {place.token}"))
+        try:
+            answer = await self._github.request("GET", url, headers=headers)
+            body = await answer.read(_LONGEST)
+        except http.HttpError as error:
+            raise PollFailed(f"{place.url} cannot be reached: {error}") from error
+        if answer.status != 200:
+            raise PollFailed(f"{place.url} answered {answer.status} for {place.repository}")
+        try:
+            return msgspec.json.decode(body, type=type_)
+        except msgspec.DecodeError as error:
+            raise PollFailed(f"{place.url} answered something else: {error}") from error
+
+    async def _find_place(self, pool: RunnerPool) -> Place:
+        config, polling = pool.spec.workload.config, pool.spec.polling
+        assert polling is not None
+        github = config.github if config is not None else None
+        name = github.repository if github is not None else ""
+        if github is not None and name and "/" not in name and github.organization:
+            name = f"{github.organization}/{name}"
+        if "/" not in name:
+            raise PollFailed("spec.workload.config.github.repository must be OWNER/NAME")
+        return Place((polling.url or GITHUB).rstrip("/"), name, await self._read_token(pool))
+
+    async def _read_token(self, pool: RunnerPool) -> str:
+        reference = pool.spec.polling.token_ref if pool.spec.polling is not None else None
+        if reference is None:
+            return ""
+        try:
+            secret = await self._client.get(Secret, reference.name, pool.metadata.namespace)
+        except NotFound:
+            raise PollFailed(f"there is no Secret {reference.name}") from None
+        return (secret.read(reference.key) or b"").decode().strip()
+
+    async def _read_known(self, pool: RunnerPool) -> list[Job]:
+        name, namespace = name_record(pool.metadata.name), pool.metadata.namespace
+        try:
+            return read_jobs((await self._client.get(ConfigMap, name, namespace)).data)
+        except NotFound:
+            return []
+
+    def _stamp(self) -> str:
+        return rfc3339.format_time(self._clock.now())
