@@ -17,6 +17,7 @@ from quarterdeck.server.admission.plugins.defaults import default_plugins
 from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
 from quarterdeck.server.admission.plugins.service_account import ServiceAccount
+from quarterdeck.server.admission.policies.plugin import ValidatingPolicies
 from quarterdeck.server.admission.quota.plugin import ResourceQuota
 from quarterdeck.server.admission.webhooks.webhooks import Webhooks
 from quarterdeck.server.authentication.authenticator import Authenticator, authenticate
@@ -98,6 +99,7 @@ class ApiServer:
         streams: set[Stream] = set()
         registry = registry or Registry()
         authorizer = authorizer or (roles if options.has_roles else AlwaysAllow())
+        self.policies = ValidatingPolicies(store, registry, authorizer)
         self._webhooks = Webhooks(store, registry, authorizer, rng=rng)
         self.core = Core(
             store=store,
@@ -115,9 +117,10 @@ class ApiServer:
                     *own,
                     *plugins,
                     RoleEscalation(roles),
-                    ResourceQuota(store),
+                    self.policies,
                 ),
                 (self._webhooks.mutating, self._webhooks.validating),
+                (ResourceQuota(store),),
             ),
             metrics=Metrics(store, streams),
             frames=FrameCache(),
@@ -139,6 +142,7 @@ class ApiServer:
         """Register the resources and create the objects every cluster has."""
         await bootstrap(self.core)
         self._roles.start()
+        self.policies.start()
         self._webhooks.start()
         if self.core.options.lifecycle:
             from quarterdeck.server.lifecycle import Lifecycle

@@ -44,7 +44,10 @@ async def _replay() -> dict[str, Answer]:
     results: dict[str, Answer] = {}
     known: dict[str, str] = {}
     options = ServerOptions(
-        service_accounts=True, controllers=frozenset({"clusterrole-aggregation-controller"})
+        service_accounts=True,
+        controllers=frozenset(
+            {"clusterrole-aggregation-controller", "validatingadmissionpolicy-status"}
+        ),
     )
     async with (
         webhook_server() as hooks,

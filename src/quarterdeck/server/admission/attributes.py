@@ -23,6 +23,8 @@ class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False):
     options: dict[str, Any] = {}
     is_dry_run: bool = False
     warnings: list[str] = []
+    audit_annotations: dict[str, str] = {}
+    """What plugins add to the audit event of the request."""
 
 
 def is_creation(attributes: AdmissionAttributes, resource: str) -> bool:
@@ -38,4 +40,4 @@ def is_creation(attributes: AdmissionAttributes, resource: str) -> bool:
 def build_refusal(attributes: AdmissionAttributes, why: str) -> Forbidden:
     """Build a 403 for the object that was to be written."""
     gvr = attributes.resource.gvr
-    return Forbidden.of(gvr.resource, attributes.name, why, group=gvr.group)
+    return Forbidden.of(gvr.resource, attributes.name or "Unknown", why, group=gvr.group)

@@ -16,10 +16,14 @@ class Admission:
     """The chain of plugins of one server."""
 
     def __init__(
-        self, plugins: Sequence[Plugin], async_plugins: Sequence[AsyncPlugin] = ()
+        self,
+        plugins: Sequence[Plugin],
+        async_plugins: Sequence[AsyncPlugin] = (),
+        last_plugins: Sequence[Plugin] = (),
     ) -> None:
         self._plugins = tuple(plugins)
         self._async_plugins = tuple(async_plugins)
+        self._last_plugins = tuple(last_plugins)
 
     @property
     def has_async_plugins(self) -> bool:
@@ -30,10 +34,17 @@ class Admission:
         """Call `admit` of all synchronous plugins."""
         for plugin in self._plugins:
             plugin.admit(attributes)
+        for plugin in self._last_plugins:
+            plugin.admit(attributes)
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Call `validate` of all synchronous plugins, with the final object."""
+        """Call `validate` of the synchronous plugins, with the final object."""
         for plugin in self._plugins:
+            plugin.validate(attributes)
+
+    def charge(self, attributes: AdmissionAttributes) -> None:
+        """Call `validate` of the plugins that count what is stored; nobody may refuse after it."""
+        for plugin in self._last_plugins:
             plugin.validate(attributes)
 
     async def admit_async(self, attributes: AdmissionAttributes) -> None:

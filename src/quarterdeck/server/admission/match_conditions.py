@@ -5,6 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.kinds.admission_expressions import (
+    InvalidExpression,
+    build_environment,
+    compile_expression,
+)
 
 if TYPE_CHECKING:
     from quarterdeck import cel
@@ -17,17 +22,13 @@ class ConditionFailed(Exception):
 
 
 @functools.lru_cache(maxsize=1024)
-def compile_condition(expression: str) -> "cel.Program":
+def compile_condition(expression: str, *, has_params: bool = False) -> "cel.Program":
     """Compile an expression; what is stored has been checked before."""
     from quarterdeck import cel
 
-    variables = {
-        "object": cel.DYN,
-        "oldObject": cel.DYN,
-        "request": cel.DYN,
-        "authorizer": cel.AUTHORIZER,
-    }
-    return cel.Environment(variables).compile(expression)
+    return compile_expression(
+        build_environment(has_params=has_params), expression.strip(), (cel.BOOL,)
+    )
 
 
 def build_variables(
@@ -39,11 +40,18 @@ def build_variables(
         "oldObject": attributes.old,
         "request": request,
         "authorizer": authorizer,
+        "namespaceObject": None,
     }
 
 
-def match_conditions(expressions: Sequence[str], variables: Mapping[str, Any]) -> bool:
-    """Whether all expressions are true.
+def match_conditions(
+    expressions: Sequence[str],
+    variables: Mapping[str, Any],
+    *,
+    has_params: bool = False,
+    size: int | None = None,
+) -> bool:
+    """Whether all expressions are true; `size` is that of the objects in bytes, if it is known.
 
     A false one decides, whatever the others would say.
 
@@ -53,12 +61,13 @@ def match_conditions(expressions: Sequence[str], variables: Mapping[str, Any]) -
     failure: ConditionFailed | None = None
     from quarterdeck import cel
 
-    budget = cel.Budget(_BUDGET, per_call=_BUDGET)
+    budget = cel.Budget(_BUDGET, per_call=_BUDGET, size=size)
     for expression in expressions:
         try:
-            if compile_condition(expression).evaluate(variables, budget=budget) is not True:
+            program = compile_condition(expression, has_params=has_params)
+            if program.evaluate(variables, budget=budget) is not True:
                 return False
-        except cel.CelError as error:
+        except (cel.CelError, InvalidExpression) as error:
             failure = failure or ConditionFailed(
                 f"expression '{expression}' resulted in error: {error}"
             )

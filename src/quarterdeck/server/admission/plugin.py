@@ -42,6 +42,13 @@ class AsyncPlugin(Protocol):
         ...
 
 
+class ValidatingPlugin:
+    """A plugin that changes nothing and may refuse the final object."""
+
+    def admit(self, attributes: AdmissionAttributes) -> None:
+        """Change nothing."""
+
+
 class MutatingPlugin:
     """A plugin that may change objects and accepts every final object."""
 

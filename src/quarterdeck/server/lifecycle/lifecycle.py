@@ -9,6 +9,7 @@ from quarterdeck.server.lifecycle.controllers.garbage_collector import GarbageCo
 from quarterdeck.server.lifecycle.controllers.namespace_contents import NamespaceContents
 from quarterdeck.server.lifecycle.controllers.namespace_termination import NamespaceTermination
 from quarterdeck.server.lifecycle.controllers.pod_termination import PodTermination
+from quarterdeck.server.lifecycle.controllers.policy_status import PolicyStatus
 from quarterdeck.server.lifecycle.controllers.role_aggregation import RoleAggregation
 from quarterdeck.server.lifecycle.controllers.volume_protection import VolumeProtection
 from quarterdeck.server.lifecycle.engine.controller import Controller
@@ -43,6 +44,7 @@ def _build_controllers(core: Core) -> Iterator[Controller]:
     yield NamespaceTermination()
     yield GarbageCollector()
     yield RoleAggregation()
+    yield PolicyStatus(core.registry)
     yield EventExpiry(core.clock)
     yield ServiceEndpoints()
     yield VolumeProtection()

@@ -20,6 +20,7 @@ class Call(msgspec.Struct, kw_only=True, eq=False):
     user: User
     choice: Choice
     warnings: list[str] = []
+    audit_annotations: dict[str, str] = {}
 
     @property
     def key(self) -> StoreKey:

@@ -68,9 +68,10 @@ async def update(
         if call.resource.strategy.bumps_generation(value, old, context):
             value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         _validate_changed(call, value, old, context)
+        core.admission.validate(attempt)
         if core.admission.has_async_plugins:
             await core.admission.validate_async(attempt)
-        core.admission.validate(attempt)
+        core.admission.charge(attempt)
         try:
             return await _store_changed(
                 core, call, entry, value=value, old=old, write_options=write_options

@@ -65,9 +65,10 @@ async def _store_new(
         _name_object(core, metadata)
         _validate_new(core, call, value, context)
         attributes.name = metadata["name"]
+        core.admission.validate(attributes)
         if core.admission.has_async_plugins:
             await core.admission.validate_async(attributes)
-        core.admission.validate(attributes)
+        core.admission.charge(attributes)
         key = StoreKey(call.resource.stored_name, call.path.namespace, metadata["name"])
         if attributes.is_dry_run:
             if core.store.get_pending(key) is None:

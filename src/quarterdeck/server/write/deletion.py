@@ -29,17 +29,19 @@ async def delete(core: Core, call: Call, options: DeleteOptions) -> WriteResult:
             verb="delete",
             resource=call.resource,
             namespace=call.path.namespace,
-            name=call.path.name,
+            name="" if call.verb == "deletecollection" else call.path.name,
             user=call.user,
             old=old,
             is_dry_run=bool(options.dry_run),
             warnings=call.warnings,
+            audit_annotations=call.audit_annotations,
         )
         core.admission.admit(attributes)
         core.admission.validate(attributes)
         if core.admission.has_async_plugins:
             await core.admission.admit_async(attributes)
             await core.admission.validate_async(attributes)
+        core.admission.charge(attributes)
         try:
             return await _begin_or_delete(core, call, options, entry=entry, old=old)
         except RevisionConflict:

@@ -94,6 +94,7 @@ def build_attributes(
         old=old,
         is_dry_run=write_options.is_dry_run,
         warnings=call.warnings,
+        audit_annotations=call.audit_annotations,
     )
 
 

@@ -6,21 +6,24 @@ Configurations are read from the store when they change. A server without any we
 import asyncio
 import random
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import quote
 from quarterdeck.server.admission import match_conditions
 from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
 from quarterdeck.server.admission.match_conditions import ConditionFailed
-from quarterdeck.server.admission.webhooks import review
-from quarterdeck.server.admission.webhooks.caller import CallFailed, WebhookCaller
-from quarterdeck.server.admission.webhooks.matching import (
+from quarterdeck.server.admission.matching import (
+    EquivalentResources,
     find_match,
-    get_labels,
     is_exempt,
     matches_labels,
+    matches_namespace,
 )
+from quarterdeck.server.admission.request import build_request
+from quarterdeck.server.admission.subject import build_subject
+from quarterdeck.server.admission.webhooks import review
+from quarterdeck.server.admission.webhooks.caller import CallFailed, WebhookCaller
 from quarterdeck.server.admission.webhooks.patch import apply_patch
 from quarterdeck.server.admission.webhooks.registration import (
     FailurePolicy,
@@ -28,17 +31,15 @@ from quarterdeck.server.admission.webhooks.registration import (
     parse_webhooks,
 )
 from quarterdeck.server.admission.webhooks.review import InvalidAnswer, Verdict
+from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.storage import Store, StoreEvent, StoreKey
-from quarterdeck.wire.status import InternalError, NotFound
+from quarterdeck.wire.status import InternalError
 
 _GROUP = "admissionregistration.k8s.io"
 MUTATING = f"mutatingwebhookconfigurations.{_GROUP}"
 VALIDATING = f"validatingwebhookconfigurations.{_GROUP}"
-
-AuthorizerOf = Callable[[AdmissionAttributes], object]
-"""Makes the value of `authorizer` in match conditions: who asks, and who decides."""
 
 
 class WebhookDispatcher:
@@ -51,13 +52,14 @@ class WebhookDispatcher:
         caller: WebhookCaller,
         *,
         rng: random.Random,
-        authorizer_of: AuthorizerOf,
+        authorizer: Authorizer,
     ) -> None:
         self._store = store
         self._registry = registry
         self._caller = caller
         self._random = rng
-        self._authorizer_of = authorizer_of
+        self._authorizer = authorizer
+        self._equivalents = EquivalentResources(registry)
         self._by_configuration: dict[str, tuple[Webhook, ...]] = {}
         self.webhooks: tuple[Webhook, ...] = ()
 
@@ -103,6 +105,8 @@ class WebhookDispatcher:
             text = f"failed calling webhook {quote(webhook.name)}: {error}"
             raise InternalError.of(text) from error
         _warn(attributes, verdict.warnings)
+        for key, value in verdict.audit_annotations.items():
+            attributes.audit_annotations[f"{webhook.name}/{key}"] = value
         if not verdict.is_allowed:
             raise review.build_refusal(webhook.name, verdict.status)
         return verdict
@@ -112,7 +116,7 @@ class WebhookDispatcher:
         return find_match(
             webhook.rules,
             attributes,
-            self._equivalents(attributes.resource),
+            self._equivalents.get(attributes.resource),
             is_exact=webhook.is_exact,
         )
 
@@ -127,7 +131,7 @@ class WebhookDispatcher:
             return None
         if not matches_labels(webhook.object_selector, attributes):
             return None
-        if not self._matches_namespace(webhook, attributes):
+        if not matches_namespace(webhook.namespace_selector, attributes, self._store):
             return None
         seen_as = self.find_seen_as(webhook, attributes)
         if seen_as is None or not self._meets_conditions(webhook, attributes, seen_as):
@@ -139,9 +143,9 @@ class WebhookDispatcher:
     ) -> bool:
         if not webhook.conditions:
             return True
-        request = review.build_question(webhook, attributes, seen_as, uid="")["request"]
+        request = build_request(attributes, seen_as)
         variables = match_conditions.build_variables(
-            attributes, self._authorizer_of(attributes), request
+            attributes, build_subject(self._authorizer, attributes), request
         )
         expressions = [each.expression for each in webhook.conditions]
         try:
@@ -150,28 +154,6 @@ class WebhookDispatcher:
             if webhook.failure_policy is FailurePolicy.IGNORE:
                 return False
             raise build_refusal(attributes, str(error)) from error
-
-    def _matches_namespace(self, webhook: Webhook, attributes: AdmissionAttributes) -> bool:
-        selector = webhook.namespace_selector
-        if not selector:
-            return True
-        if attributes.resource.gvr.group_resource == "namespaces" and not attributes.subresource:
-            value = attributes.value or attributes.old or {}
-            return selector.matches(get_labels(value))
-        if not attributes.namespace:
-            return True
-        entry = self._store.get_pending(StoreKey("namespaces", "", attributes.namespace))
-        if entry is None:
-            raise NotFound.of("namespaces", attributes.namespace)
-        return selector.matches(get_labels(kit_json.decode(entry.value)))
-
-    def _equivalents(self, resource: Resource) -> list[Resource]:
-        """Other resources that serve the same objects."""
-        return [
-            each
-            for each in self._registry
-            if each is not resource and each.stored_name == resource.stored_name
-        ]
 
     def _follow(self, resource: str, events: Sequence[StoreEvent]) -> None:
         changed = [event for event in events if event.key.resource == resource]

@@ -6,7 +6,7 @@ from typing import Any
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.identity import GVK
 from quarterdeck.server.admission.attributes import AdmissionAttributes
-from quarterdeck.server.admission.webhooks.review import convert
+from quarterdeck.server.admission.request import convert
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire import json_patch

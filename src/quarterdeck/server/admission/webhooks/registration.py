@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from quarterdeck.server.admission.matching import Rule, parse_rules
 from quarterdeck.wire.label_selector import Selector
 
 
@@ -32,16 +33,6 @@ class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     service: Service | None = None
     ca_bundle: bytes = b""
-
-
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """Which operations on which resources a webhook is about."""
-
-    operations: tuple[str, ...]
-    groups: tuple[str, ...]
-    versions: tuple[str, ...]
-    resources: tuple[str, ...]
-    scope: str = "*"
 
 
 class MatchCondition(msgspec.Struct, frozen=True):
@@ -81,8 +72,8 @@ def parse_webhooks(value: Mapping[str, Any], *, is_mutating: bool) -> Iterator[W
             configuration=configuration,
             name=entry["name"],
             is_mutating=is_mutating,
-            client=_parse_client(entry.get("clientConfig") or {}),
-            rules=tuple(_parse_rule(rule) for rule in entry.get("rules") or ()),
+            client=parse_client(entry.get("clientConfig") or {}),
+            rules=parse_rules(entry.get("rules")),
             namespace_selector=Selector.from_label_selector(entry.get("namespaceSelector") or {}),
             object_selector=Selector.from_label_selector(entry.get("objectSelector") or {}),
             failure_policy=FailurePolicy(entry.get("failurePolicy") or "Fail"),
@@ -98,17 +89,8 @@ def parse_webhooks(value: Mapping[str, Any], *, is_mutating: bool) -> Iterator[W
         )
 
 
-def _parse_rule(rule: Mapping[str, Any]) -> Rule:
-    return Rule(
-        operations=tuple(rule.get("operations") or ()),
-        groups=tuple(rule.get("apiGroups") or ()),
-        versions=tuple(rule.get("apiVersions") or ()),
-        resources=tuple(rule.get("resources") or ()),
-        scope=rule.get("scope") or "*",
-    )
-
-
-def _parse_client(client: Mapping[str, Any]) -> ClientConfig:
+def parse_client(client: Mapping[str, Any]) -> ClientConfig:
+    """How a webhook is reached, from `clientConfig`."""
     service = client.get("service")
     return ClientConfig(
         url=client.get("url") or "",

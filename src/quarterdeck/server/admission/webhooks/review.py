@@ -2,20 +2,19 @@
 
 import base64
 import binascii
-import copy
 from typing import Any
 
 import msgspec
 
 from quarterdeck.meta.field import quote
 from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.admission.request import build_request, convert
 from quarterdeck.server.admission.webhooks.registration import Webhook
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire.status import ApiError
 from quarterdeck.wire.webhook_answer import UnreadableAnswer, decode_answer
 
 GROUP = "admission.k8s.io"
-_OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "delete": "DeleteOptions"}
 _LOWEST_REFUSAL = 400
 
 
@@ -40,24 +39,10 @@ def build_question(
     asked = attributes.resource
     request: Object = {
         "uid": uid,
-        "kind": _describe_kind(seen_as, attributes),
-        "resource": _describe_resource(seen_as),
-        "requestKind": _describe_kind(asked, attributes),
-        "requestResource": _describe_resource(asked),
-        "operation": attributes.verb.upper(),
-        "userInfo": attributes.user.to_info(),
+        **build_request(attributes, seen_as),
         "object": convert(attributes.value, source=asked, target=seen_as),
         "oldObject": convert(attributes.old, source=asked, target=seen_as),
-        "dryRun": attributes.is_dry_run,
-        "options": _describe_options(attributes),
     }
-    if attributes.subresource:
-        request["subResource"] = attributes.subresource
-        request["requestSubResource"] = attributes.subresource
-    if attributes.name:
-        request["name"] = attributes.name
-    if attributes.namespace:
-        request["namespace"] = attributes.namespace
     return {
         "kind": "AdmissionReview",
         "apiVersion": f"{GROUP}/{choose_version(webhook)}",
@@ -68,13 +53,6 @@ def build_question(
 def choose_version(webhook: Webhook) -> str:
     """The first version of the review that the webhook and the server both know."""
     return next(each for each in webhook.review_versions if each in ("v1", "v1beta1"))
-
-
-def convert(value: Object | None, *, source: Resource, target: Resource) -> Object | None:
-    """An object of one resource in the version of another one that serves the same objects."""
-    if value is None or source is target:
-        return value
-    return target.strategy.to_served(source.strategy.to_stored(copy.deepcopy(value)))
 
 
 def parse_answer(body: bytes, *, uid: str, version: str, is_mutating: bool) -> Verdict:
@@ -147,24 +125,3 @@ def _parse_patch(response: Object, *, is_mutating: bool) -> bytes:
 
 def _invalid(text: str) -> InvalidAnswer:
     return InvalidAnswer(f"received invalid webhook response: {text}")
-
-
-def _describe_kind(resource: Resource, attributes: AdmissionAttributes) -> Object:
-    gvk = resource.gvk
-    if attributes.subresource == "scale" and attributes.value is not None:
-        group, _, version = str(attributes.value.get("apiVersion")).rpartition("/")
-        return {"group": group, "version": version, "kind": "Scale"}
-    return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
-
-
-def _describe_resource(resource: Resource) -> Object:
-    gvr = resource.gvr
-    return {"group": gvr.group, "version": gvr.version, "resource": gvr.resource}
-
-
-def _describe_options(attributes: AdmissionAttributes) -> Object:
-    return {
-        "kind": _OPTIONS.get(attributes.verb, "CreateOptions"),
-        "apiVersion": "meta.k8s.io/v1",
-        **attributes.options,
-    }

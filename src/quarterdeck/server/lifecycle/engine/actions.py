@@ -28,6 +28,15 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     """`status`, `finalize`, … as a client's request would name it."""
 
 
+class Apply(msgspec.Struct, frozen=True, kw_only=True):
+    """Apply these members to an object as a server-side apply by force would, if it is there."""
+
+    key: StoreKey
+    value: Object
+    """The members to own, without kind and metadata."""
+    subresource: str = ""
+
+
 class Delete(msgspec.Struct, frozen=True, kw_only=True):
     """Begin to delete an object, as a DELETE request would; another uid is left alone."""
 
@@ -62,4 +71,4 @@ class Requeue(msgspec.Struct, frozen=True):
     seconds: float
 
 
-Action = Create | Update | Delete | Remove | Record | Requeue
+Action = Create | Update | Apply | Delete | Remove | Record | Requeue

@@ -15,6 +15,7 @@ from quarterdeck.server.core.durability import wait_for_revision
 from quarterdeck.server.core.timers import Timer
 from quarterdeck.server.lifecycle.engine.actions import (
     Action,
+    Apply,
     Create,
     Delete,
     Record,
@@ -219,6 +220,8 @@ class Engine:
                 return await self._create(action, manager)
             case Update():
                 return self._writer.update(action, manager)
+            case Apply():
+                return self._writer.apply(action, manager)
             case Delete():
                 return self._writer.delete(action)
             case Remove():

@@ -13,7 +13,14 @@ from quarterdeck.meta.identity import GVK, GroupVersion
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
 from quarterdeck.server.core import Core
-from quarterdeck.server.lifecycle.engine.actions import Create, Delete, Record, Remove, Update
+from quarterdeck.server.lifecycle.engine.actions import (
+    Apply,
+    Create,
+    Delete,
+    Record,
+    Remove,
+    Update,
+)
 from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.deletion import begin_deletion, is_finished
 from quarterdeck.server.registry.name_generator import generate_name, generate_uid
@@ -22,6 +29,7 @@ from quarterdeck.server.write.field_managers import differs_in_times_only
 from quarterdeck.storage import Entry, RevisionConflict, StoreKey, Ticket
 from quarterdeck.wire.query import DeleteOptions
 
+_IDENTITY = ("name", "namespace")
 _NAME_ATTEMPTS = 8
 _EVENTS = "events"
 SYSTEM_USER = User(
@@ -86,6 +94,7 @@ class Writer:
 
     def _validate_and_put(self, attributes: AdmissionAttributes) -> Ticket | None:
         self._core.admission.validate(attributes)
+        self._core.admission.charge(attributes)
         assert attributes.value is not None  # a creation always has one
         return self._put_new(attributes.resource, attributes.value, attributes.namespace)
 
@@ -113,6 +122,28 @@ class Writer:
         if differs_in_times_only(value, old):
             return None
         return self._core.store.put(entry.key, encode, expected=entry.revision)
+
+    def apply(self, action: Apply, manager: str) -> Ticket | None:
+        """Apply members to an object; None if it is gone or nothing changes."""
+        core = self._core
+        entry = core.store.get_pending(action.key)
+        resource = self._find_resource(action.key.resource)
+        if entry is None or resource is None:
+            return None
+        old: Object = kit_json.decode(entry.value)
+        metadata = {name: old["metadata"][name] for name in _IDENTITY if name in old["metadata"]}
+        config = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": metadata,
+            **action.value,
+        }
+        keeper = core.field_managers.get(core, resource, action.subresource)
+        now = format_time(core.clock.now())
+        value = keeper.apply(old, config, manager=manager, force=True, now=now)
+        if differs_in_times_only(value, old):
+            return None
+        return core.store.put(entry.key, build_encoder(value, resource), expected=entry.revision)
 
     def delete(self, action: Delete) -> Ticket | None:
         """Begin to delete an object; None if there is nothing (more) to do."""

@@ -1,13 +1,18 @@
-"""Whether a rule, or the selectors of a webhook, are about a write. Pure."""
+"""Whether the rules and selectors of a webhook or policy are about a write."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.identity import GVR
 from quarterdeck.server.admission.attributes import AdmissionAttributes
-from quarterdeck.server.admission.webhooks.registration import Rule
+from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Resource
+from quarterdeck.storage import Store, StoreKey
 from quarterdeck.wire.label_selector import Selector
+from quarterdeck.wire.status import NotFound
 
 _ALL = "*"
 _OPERATIONS = {"create": "CREATE", "update": "UPDATE", "delete": "DELETE", "connect": "CONNECT"}
@@ -23,6 +28,55 @@ _NEVER_MATCHED = frozenset(
         "mutatingadmissionpolicybindings",
     }
 )
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """Which operations on which resources a webhook or policy is about."""
+
+    operations: tuple[str, ...]
+    groups: tuple[str, ...]
+    versions: tuple[str, ...]
+    resources: tuple[str, ...]
+    scope: str = "*"
+    names: tuple[str, ...] = ()
+    """Names of objects; empty for all."""
+
+
+def parse_rules(rules: Iterable[Mapping[str, Any]] | None) -> tuple[Rule, ...]:
+    """Rules from their stored form."""
+    return tuple(
+        Rule(
+            operations=tuple(rule.get("operations") or ()),
+            groups=tuple(rule.get("apiGroups") or ()),
+            versions=tuple(rule.get("apiVersions") or ()),
+            resources=tuple(rule.get("resources") or ()),
+            scope=rule.get("scope") or "*",
+            names=tuple(rule.get("resourceNames") or ()),
+        )
+        for rule in rules or ()
+    )
+
+
+class EquivalentResources:
+    """Which resources serve the same objects, remembered until other resources are served."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._generation = -1
+        self._known: dict[GVR, tuple[Resource, ...]] = {}
+
+    def get(self, resource: Resource) -> tuple[Resource, ...]:
+        """The other resources that serve the objects of one."""
+        if self._generation != self._registry.generation:
+            self._generation, self._known = self._registry.generation, {}
+        found = self._known.get(resource.gvr)
+        if found is None:
+            found = self._known[resource.gvr] = tuple(
+                each
+                for each in self._registry
+                if each is not resource and each.stored_name == resource.stored_name
+            )
+        return found
 
 
 def is_exempt(gvr: GVR) -> bool:
@@ -62,6 +116,7 @@ def matches_rule(
         and _has(rule.groups, gvr.group)
         and _has(rule.versions, gvr.version)
         and _matches_scope(rule.scope, resource, attributes)
+        and (not rule.names or attributes.name in rule.names)
         and any(
             _matches_resource(pattern, gvr.resource, attributes.subresource)
             for pattern in rule.resources
@@ -102,6 +157,24 @@ def matches_labels(selector: Selector, attributes: AdmissionAttributes) -> bool:
         value is not None and selector.matches(get_labels(value))
         for value in (attributes.value, attributes.old)
     )
+
+
+def matches_namespace(selector: Selector, attributes: AdmissionAttributes, store: Store) -> bool:
+    """Whether a write happens in a namespace with the labels a webhook or policy asks for.
+
+    Raises:
+        NotFound: if there is no such namespace.
+    """
+    if not selector:
+        return True
+    if attributes.resource.gvr.group_resource == "namespaces" and not attributes.subresource:
+        return selector.matches(get_labels(attributes.value or attributes.old or {}))
+    if not attributes.namespace:
+        return True
+    entry = store.get_pending(StoreKey("namespaces", "", attributes.namespace))
+    if entry is None:
+        raise NotFound.of("namespaces", attributes.namespace)
+    return selector.matches(get_labels(kit_json.decode(entry.value)))
 
 
 def get_labels(value: Mapping[str, Any]) -> dict[str, str]:

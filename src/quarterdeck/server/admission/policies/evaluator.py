@@ -1,0 +1,176 @@
+"""The expressions of one policy on one write. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from quarterdeck.server.admission.match_conditions import ConditionFailed, match_conditions
+from quarterdeck.server.admission.policies.policy import Expression, Policy, Validation
+
+if TYPE_CHECKING:
+    from quarterdeck import cel
+
+_MAX_MESSAGE_BYTES = 5 * 1024
+_MAX_ANNOTATION = 10 * 1024
+
+
+class Decision(NamedTuple):
+    """Why a write is refused."""
+
+    position: int
+    """Of the validation; -1 for what is not about one of them."""
+    message: str
+    reason: str = "Invalid"
+    is_forced: bool = False
+    """Whether it is refused whatever the actions of the binding are."""
+
+
+class Outcome(NamedTuple):
+    """What a policy says about a write."""
+
+    decisions: list[Decision]
+    annotations: dict[str, str]
+
+
+class OutOfBudget(Exception):
+    """Raised when the expressions of a policy cost more than all of them may."""
+
+
+class Variables(dict[str, Any]):
+    """The variables of a policy, each computed when an expression first asks for it."""
+
+    def __init__(
+        self, expressions: Mapping[str, Expression], known: Mapping[str, Any], budget: "cel.Budget"
+    ) -> None:
+        super().__init__()
+        self._expressions = expressions
+        self._known = known
+        self._budget = budget
+        self._failures: dict[str, Exception] = {}
+
+    def __missing__(self, name: str) -> Any:
+        from quarterdeck import cel
+
+        expression = self._expressions.get(name)
+        if expression is None:
+            raise KeyError(name)
+        if (failure := self._failures.get(name)) is not None:
+            raise failure
+        try:
+            if expression.program is None:
+                raise cel.EvaluationError(expression.problem)
+            value = expression.program.evaluate(self._known, budget=self._budget)
+        except cel.CelError as error:
+            text = f'composited variable "{name}" fails to evaluate: {error}'
+            failure = cel.EvaluationError(text)
+            self._failures[name] = failure
+            raise failure from error
+        self[name] = value
+        return value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a variable, computed if need be."""
+        return self[name] if name in self._expressions else default
+
+
+def evaluate(policy: Policy, known: dict[str, Any], *, size: int) -> Outcome:
+    """Ask a policy about a write; `known` are the variables, `size` the bytes of the objects."""
+    from quarterdeck import cel
+
+    has_params = policy.param_kind is not None
+    if policy.conditions:
+        try:
+            matches = match_conditions(policy.conditions, known, has_params=has_params, size=size)
+        except ConditionFailed as error:
+            return Outcome(_refuse(policy, str(error)), {})
+        if not matches:
+            return Outcome([], {})
+    programs = policy.programs
+    budget = cel.Budget(size=size)
+    if programs.variables:
+        known = {**known}
+        known["variables"] = Variables(programs.variables, known, budget)
+    decisions: list[Decision] = []
+    for index, validation in enumerate(programs.validations):
+        try:
+            decisions += _validate(policy, index, validation, known=known, budget=budget)
+        except OutOfBudget as error:
+            return Outcome(_refuse(policy, str(error)), {})
+    annotations: dict[str, str] = {}
+    for key, expression in programs.annotations:
+        decisions += _annotate(policy, key, expression, known=known, annotations=annotations)
+    return Outcome(decisions, annotations)
+
+
+def _refuse(policy: Policy, message: str, index: int = -1) -> list[Decision]:
+    """What an error means: nothing, where errors are ignored."""
+    return [Decision(index, message)] if policy.fails_closed else []
+
+
+def _validate(
+    policy: Policy,
+    index: int,
+    validation: Validation,
+    *,
+    known: Mapping[str, Any],
+    budget: "cel.Budget",
+) -> Iterator[Decision]:
+    from quarterdeck import cel
+
+    expression = validation.expression
+    if expression.program is None:
+        yield from _refuse(policy, expression.problem, index)
+        return
+    try:
+        if expression.program.evaluate(known, budget=budget) is True:
+            return
+    except cel.CelError as error:
+        if budget.remaining < 0:
+            raise OutOfBudget(str(error)) from error
+        text = f"expression '{expression.text}' resulted in error: {error}"
+        yield from _refuse(policy, text, index)
+        return
+    message = (
+        _compute_message(validation, known, budget)
+        or validation.message
+        or f"failed expression: {expression.text.strip()}"
+    )
+    yield Decision(index, message, validation.reason)
+
+
+def _compute_message(validation: Validation, known: Mapping[str, Any], budget: "cel.Budget") -> str:
+    """The value of the message expression, if it is one line of reasonable length."""
+    from quarterdeck import cel
+
+    expression = validation.message_expression
+    if expression is None or expression.program is None:
+        return ""
+    try:
+        found = expression.program.evaluate(known, budget=budget)
+    except cel.CelError:
+        return ""
+    text = found.strip() if isinstance(found, str) else ""
+    return "" if "\n" in text or len(text.encode()) > _MAX_MESSAGE_BYTES else text
+
+
+def _annotate(
+    policy: Policy,
+    key: str,
+    expression: Expression,
+    *,
+    known: Mapping[str, Any],
+    annotations: dict[str, str],
+) -> Iterator[Decision]:
+    """Add the value of an audit annotation; an error refuses the write whatever the actions."""
+    from quarterdeck import cel
+
+    try:
+        if expression.program is None:
+            raise cel.EvaluationError(expression.problem)
+        found = expression.program.evaluate(known, budget=cel.Budget())
+    except cel.CelError as error:
+        if policy.fails_closed:
+            text = f"expression '{expression.text}' resulted in error: {error}"
+            yield Decision(-1, text, is_forced=True)
+        return
+    if isinstance(found, str) and found.strip():
+        annotations[key] = found.strip()[:_MAX_ANNOTATION]

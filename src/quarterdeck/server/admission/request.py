@@ -1,0 +1,59 @@
+"""The AdmissionRequest of a write, as webhooks and expressions see it. Pure."""
+
+import copy
+
+from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.registry.resource import Object, Resource
+
+_OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "delete": "DeleteOptions"}
+
+
+def build_request(attributes: AdmissionAttributes, seen_as: Resource) -> Object:
+    """The request without its objects and uid; `seen_as` is the resource as which it matched."""
+    asked = attributes.resource
+    request: Object = {
+        "kind": _describe_kind(seen_as, attributes),
+        "resource": _describe_resource(seen_as),
+        "requestKind": _describe_kind(asked, attributes),
+        "requestResource": _describe_resource(asked),
+        "operation": attributes.verb.upper(),
+        "userInfo": attributes.user.to_info(),
+        "dryRun": attributes.is_dry_run,
+        "options": _describe_options(attributes),
+    }
+    if attributes.subresource:
+        request["subResource"] = attributes.subresource
+        request["requestSubResource"] = attributes.subresource
+    if attributes.name:
+        request["name"] = attributes.name
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    return request
+
+
+def convert(value: Object | None, *, source: Resource, target: Resource) -> Object | None:
+    """An object of one resource in the version of another one that serves the same objects."""
+    if value is None or source is target:
+        return value
+    return target.strategy.to_served(source.strategy.to_stored(copy.deepcopy(value)))
+
+
+def _describe_kind(resource: Resource, attributes: AdmissionAttributes) -> Object:
+    gvk = resource.gvk
+    if attributes.subresource == "scale" and attributes.value is not None:
+        group, _, version = str(attributes.value.get("apiVersion")).rpartition("/")
+        return {"group": group, "version": version, "kind": "Scale"}
+    return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
+
+
+def _describe_resource(resource: Resource) -> Object:
+    gvr = resource.gvr
+    return {"group": gvr.group, "version": gvr.version, "resource": gvr.resource}
+
+
+def _describe_options(attributes: AdmissionAttributes) -> Object:
+    return {
+        "kind": _OPTIONS.get(attributes.verb, "CreateOptions"),
+        "apiVersion": "meta.k8s.io/v1",
+        **attributes.options,
+    }
