@@ -21,6 +21,7 @@ from quarterdeck.app.cluster_factory import build_admin_config
 from quarterdeck.app.console import Console, Started, find_program
 from quarterdeck.app.embedded import Embedded, Plan, check_port
 from quarterdeck.app.host import Endpoint, Host
+from quarterdeck.app.identities import Identities
 from quarterdeck.app.parts import Part, choose, list_kinds, service_name_of
 from quarterdeck.app.resolution import list_fields
 from quarterdeck.app.settings import Settings
@@ -33,10 +34,7 @@ from quarterdeck.kit.gc_tuning import tune_gc
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.manager.manager import Manager
-from quarterdeck.server.authentication.bearer_token import BearerTokens
-from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
-from quarterdeck.server.authentication.x509 import ClientCertificates
 from quarterdeck.server.options import ServerOptions
 
 TOKEN_FILE = "token"
@@ -76,7 +74,7 @@ async def up(
                 service_name=service_name_of(chosen),
                 health=health,
                 # the API server's certificate: whoever trusts one trusts both
-                metrics=metrics_page(metrics, settings, own=server.authority.server_context()),
+                metrics=metrics_page(metrics, settings, own=server.certificate.context),
                 grace_s=_GRACE_S,
                 clock=clock,
                 watch_loop=True,
@@ -117,14 +115,10 @@ async def _start_server(
             port=settings.port,
             kubeconfig=settings.kubeconfig,
             options=ServerOptions(simulate_workloads=True),
+            identities=Identities(tokens={token: _ADMINISTRATOR}),
         ),
         stack,
         clock=clock,
-        authenticators=(
-            ClientCertificates(),
-            BearerTokens({token: _ADMINISTRATOR}),
-            PlainPort(),
-        ),
     )
     _write_private(server.folder / TOKEN_FILE, token)
     return server

@@ -8,6 +8,8 @@ import msgspec
 
 from quarterdeck.app import embedded
 from quarterdeck.app.embedded import HOST, check_port
+from quarterdeck.app.identities import Identities
+from quarterdeck.app.serving_certificate import ServingFiles
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.gc_tuning import tune_gc
@@ -26,6 +28,11 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: Path | None = None
     """Where the kubeconfig goes; by default beside the data."""
     options: ServerOptions = ServerOptions()
+    identities: Identities = Identities()
+    serving_files: ServingFiles | None = None
+    """The certificate to show; without it one is made and renewed."""
+    host: str = HOST
+    """The address of the HTTPS port."""
 
 
 async def serve(
@@ -38,7 +45,7 @@ async def serve(
         Interrupted: if a signal came before it was ready.
     """
     clock = SystemClock()
-    check_port(settings.port, "--port")
+    check_port(settings.port, "--port", host=settings.host)
     if settings.http_port is not None:
         check_port(settings.http_port, "--http-port")
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
@@ -49,6 +56,9 @@ async def serve(
                 kubeconfig=settings.kubeconfig,
                 kubeconfig_flag="--write-kubeconfig",
                 options=settings.options,
+                identities=settings.identities,
+                serving_files=settings.serving_files,
+                host=settings.host,
             )
             server = await embedded.start(plan, stack, clock=clock)
             print_line(f"listening on {server.url}")

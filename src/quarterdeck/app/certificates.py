@@ -7,20 +7,26 @@ only when something has to be made, because it costs more start-up time than the
 import base64
 import os
 import ssl
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
 
 from quarterdeck.kit.certificate import (
+    Certificate,
     CertificateRequest,
     encode_key,
     generate_key,
     issue_certificate,
+    load_certificate,
 )
+from quarterdeck.server.authentication.certificate import CertificateError, parse_validity
 
 _NAMES = ("authority", "server", "administrator")
-_LIFE = timedelta(days=3650)
+_AUTHORITY_LIFE = timedelta(days=3650)
+_LIFE = timedelta(days=365)
+"""Of the server's certificate, which is renewed when two thirds of it are over."""
 _HOSTS = (
     "localhost",
     "kubernetes",
@@ -30,6 +36,12 @@ _HOSTS = (
     "127.0.0.1",
     "::1",
 )
+_REQUESTS = {
+    "server": CertificateRequest("quarterdeck", _LIFE, _HOSTS),
+    "administrator": CertificateRequest(
+        "kubernetes-admin", _AUTHORITY_LIFE, organization="system:masters"
+    ),
+}
 
 
 class Certificates(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,12 +66,18 @@ class Certificates(msgspec.Struct, frozen=True, kw_only=True):
         """A file as kubeconfigs embed it."""
         return base64.b64encode(path.read_bytes()).decode()
 
-    def server_context(self) -> ssl.SSLContext:
-        """TLS for the listener; client certificates of our authority are asked for."""
+    def server_context(
+        self, files: tuple[Path, Path] | None = None, *, authorities: Sequence[Path] = ()
+    ) -> ssl.SSLContext:
+        """TLS for the listener; client certificates of our authority are asked for.
+
+        `files` are another certificate and its key to show, `authorities` further ones of clients.
+        """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(self.certificate("server"), self.key("server"))
-        context.load_verify_locations(self.certificate("authority"))
+        context.load_cert_chain(*(files or (self.certificate("server"), self.key("server"))))
+        for path in (self.certificate("authority"), *authorities):
+            context.load_verify_locations(path)
         context.verify_mode = ssl.CERT_OPTIONAL
         context.set_alpn_protocols(["http/1.1"])
         return context
@@ -72,9 +90,35 @@ def ensure(folder: Path, now: datetime) -> Certificates:
     if not all(path.is_file() for path in files):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make(found, now)
+    renew(found, now)
     if not found.signing_key.is_file():
         make_key(found.signing_key)
     return found
+
+
+def renew(target: Certificates, now: datetime) -> list[str]:
+    """Renew what has less than a third of its life left; returns the names.
+
+    The authority stays, so that clients who trust it need no change. Files that are no
+    certificates are left alone: whoever loads them says so.
+    """
+    due = [name for name in _REQUESTS if _is_due(target.certificate(name), now)]
+    if due:
+        authority = load_certificate(
+            target.certificate("authority").read_bytes(), target.key("authority").read_bytes()
+        )
+        for name in due:
+            _store(target, name, issue_certificate(_REQUESTS[name], now=now, issuer=authority))
+    return due
+
+
+def _is_due(path: Path, now: datetime) -> bool:
+    try:
+        der = ssl.PEM_cert_to_DER_cert(path.read_text(encoding="ascii"))
+        begins, ends = parse_validity(der)
+    except (ValueError, CertificateError):
+        return False
+    return now > ends - (ends - begins) / 3
 
 
 def make_key(path: Path) -> None:
@@ -84,18 +128,16 @@ def make_key(path: Path) -> None:
 
 def _make(target: Certificates, now: datetime) -> None:
     authority = issue_certificate(
-        CertificateRequest("quarterdeck-ca", _LIFE, is_authority=True), now=now
+        CertificateRequest("quarterdeck-ca", _AUTHORITY_LIFE, is_authority=True), now=now
     )
-    server = CertificateRequest("quarterdeck", _LIFE, _HOSTS)
-    administrator = CertificateRequest("kubernetes-admin", _LIFE, organization="system:masters")
-    issued = {
-        "authority": authority,
-        "server": issue_certificate(server, now=now, issuer=authority),
-        "administrator": issue_certificate(administrator, now=now, issuer=authority),
-    }
-    for name in _NAMES:
-        _write(target.key(name), issued[name].encode_key(), 0o600)
-        _write(target.certificate(name), issued[name].encode_certificate(), 0o644)
+    _store(target, "authority", authority)
+    for name, request in _REQUESTS.items():
+        _store(target, name, issue_certificate(request, now=now, issuer=authority))
+
+
+def _store(target: Certificates, name: str, issued: Certificate) -> None:
+    _write(target.key(name), issued.encode_key(), 0o600)
+    _write(target.certificate(name), issued.encode_certificate(), 0o644)
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:

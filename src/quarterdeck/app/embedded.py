@@ -4,6 +4,7 @@
 and the caller's exit stack stops everything that was started.
 """
 
+import base64
 import contextlib
 import errno
 import os
@@ -11,7 +12,7 @@ import random
 import socket
 import ssl
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,12 +20,13 @@ import msgspec
 from quarterdeck.app import certificates
 from quarterdeck.app.cluster import DATABASE
 from quarterdeck.app.errors import StartError
+from quarterdeck.app.identities import Identities
 from quarterdeck.app.kubeconfig import write_certificate
+from quarterdeck.app.serving_certificate import ServingCertificate, ServingFiles
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.server.api import ApiServer
-from quarterdeck.server.authentication.authenticator import Authenticator
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.registry.object_meta import decode_object_meta
 from quarterdeck.storage import Store
@@ -47,6 +49,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig_flag: str = "--kubeconfig"
     """The flag that changes it, for messages."""
     options: ServerOptions = ServerOptions()
+    identities: Identities = Identities()
+    serving_files: ServingFiles | None = None
+    """The certificate to show; without it one is made and renewed."""
+    host: str = HOST
+    """The address to listen on."""
 
 
 class Embedded:
@@ -59,12 +66,14 @@ class Embedded:
         folder: Path,
         *,
         authority: certificates.Certificates,
+        certificate: ServingCertificate,
     ) -> None:
         self.api = api
         self.server = server
         self.folder = folder
         """Where certificates and, by default, the kubeconfig are."""
         self.authority = authority
+        self.certificate = certificate
         self.url = ""
         self.kubeconfig = Path()
 
@@ -74,34 +83,38 @@ async def start(
     stack: contextlib.AsyncExitStack,
     *,
     clock: Clock,
-    authenticators: Iterable[Authenticator] | None = None,
 ) -> Embedded:
     """Open the store, start the server, listen on HTTPS and write the kubeconfig.
 
     Raises:
-        StartError: if the data, the port or the kubeconfig cannot be used.
+        StartError: if the data, a file, the port or the kubeconfig cannot be used.
     """
+    client_authorities = plan.identities.list_authorities()
     store = _open(plan)
     stack.push_async_callback(store.close)
     folder = _folder(plan, stack)
     authority, pem = _certificates(folder, clock)
+    certificate = _load_certificate(plan, authority, client_authorities, clock=clock)
     tasks = await stack.enter_async_context(Supervisor("server"))
     api = ApiServer(
         store,
         msgspec.structs.replace(
-            plan.options, certificate_authority=pem, signing_key=authority.signing_key
+            plan.options,
+            certificate_authority=pem,
+            signing_key=plan.options.signing_key or authority.signing_key,
         ),
         clock=clock,
         rng=random.Random(),
-        authenticators=tuple(authenticators) if authenticators is not None else None,
+        authenticators=plan.identities.build_authenticators(authority.certificate("authority")),
     )
     await api.start()
     tasks.spawn(api.run(), name="api-server")
+    tasks.spawn(certificate.run(), name="serving-certificate")
     server = http.Server(api.handle, clock=clock)
     stack.push_async_callback(_shut_down, api, server)
-    embedded = Embedded(api, server, folder, authority=authority)
-    listener = await listen(server, plan.port, "--port", authority=authority)
-    embedded.url = f"https://{HOST}:{listener.port}"
+    embedded = Embedded(api, server, folder, authority=authority, certificate=certificate)
+    listener = await listen(server, plan.port, "--port", tls=certificate.context, host=plan.host)
+    embedded.url = f"https://{_reachable(plan.host)}:{listener.port}"
     embedded.kubeconfig = plan.kubeconfig or folder / "kubeconfig"
     _write_kubeconfig(embedded, authority, flag=plan.kubeconfig_flag)
     return embedded
@@ -112,19 +125,14 @@ async def listen(
     port: int,
     flag: str,
     *,
-    authority: certificates.Certificates | None = None,
+    tls: ssl.SSLContext | None = None,
     host: str = HOST,
 ) -> http.Listener:
-    """Listen on a port; with an authority, on TLS.
+    """Listen on a port.
 
     Raises:
-        StartError: naming the flag, or the certificates that cannot be used.
+        StartError: naming the flag.
     """
-    try:
-        tls = authority.server_context() if authority is not None else None
-    except ssl.SSLError as error:
-        assert authority is not None
-        raise _bad_certificates(authority.folder, error) from error
     try:
         return await server.listen(host, port, tls=tls)
     except OSError as error:
@@ -155,6 +163,13 @@ def build_port_error(error: OSError, port: int, flag: str) -> StartError:
         fix = f"; choose a port above 1023 with {flag}"
     reason = os.strerror(error.errno).lower() if error.errno else str(error)
     return StartError(f"cannot bind port {port} ({flag}): {reason}{fix}")
+
+
+def _reachable(host: str) -> str:
+    """The address for clients on this machine."""
+    if host in ("0.0.0.0", "::", ""):
+        return HOST
+    return f"[{host}]" if ":" in host else host
 
 
 async def _shut_down(api: ApiServer, server: http.Server) -> None:
@@ -202,6 +217,28 @@ def _certificates(folder: Path, clock: Clock) -> tuple[certificates.Certificates
         raise _bad_certificates(folder / "pki", error) from error
 
 
+def _load_certificate(
+    plan: Plan,
+    authority: certificates.Certificates,
+    client_authorities: Sequence[Path],
+    *,
+    clock: Clock,
+) -> ServingCertificate:
+    try:
+        return ServingCertificate(
+            authority, plan.serving_files, authorities=client_authorities, clock=clock
+        )
+    except (ssl.SSLError, OSError) as error:
+        if plan.serving_files is None and not client_authorities:
+            raise _bad_certificates(authority.folder, error) from error
+        files = [*(plan.serving_files or ()), *client_authorities]
+        names = ", ".join(str(path) for path in files)
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+        raise StartError(
+            f"cannot load {names}: {reason}; expected certificates and a private key in PEM"
+        ) from error
+
+
 def _bad_certificates(folder: Path, error: Exception) -> StartError:
     reason = getattr(error, "reason", None) or str(error)
     return StartError(
@@ -216,7 +253,7 @@ def _write_kubeconfig(server: Embedded, authority: certificates.Certificates, *,
         write_certificate(
             path,
             server.url,
-            authority=authority.encoded(authority.certificate("authority")),
+            authority=base64.b64encode(server.certificate.trusted).decode(),
             certificate=authority.encoded(authority.certificate("administrator")),
             key=authority.encoded(authority.key("administrator")),
         )

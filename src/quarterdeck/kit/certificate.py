@@ -72,6 +72,22 @@ def issue_certificate(
     return Certificate(builder.sign(signing_key, hashes.SHA256()), key)
 
 
+def load_certificate(certificate: bytes, key: bytes) -> Certificate:
+    """A certificate and its key from PEM.
+
+    Raises:
+        ValueError: if they are not PEM, or the key is no elliptic-curve key.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    private = load_pem_private_key(key, password=None)
+    if not isinstance(private, EllipticCurvePrivateKey):
+        raise ValueError("expected an elliptic-curve key")
+    return Certificate(x509.load_pem_x509_certificate(certificate), private)
+
+
 def generate_key() -> "EllipticCurvePrivateKey":
     """A new private key on the curve P-256."""
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -20,12 +20,17 @@ from quarterdeck.server.admission.plugins.service_account import ServiceAccount
 from quarterdeck.server.admission.policies.plugin import ValidatingPolicies
 from quarterdeck.server.admission.quota.plugin import ResourceQuota
 from quarterdeck.server.admission.webhooks.webhooks import Webhooks
-from quarterdeck.server.authentication.authenticator import Authenticator, authenticate
-from quarterdeck.server.authentication.bearer_token import BearerTokens, add_service_accounts
+from quarterdeck.server.authentication.authenticator import Authenticator, NotReady, authenticate
+from quarterdeck.server.authentication.bearer_token import (
+    BearerTokens,
+    TokenAuthenticator,
+    add_token_sources,
+)
+from quarterdeck.server.authentication.bootstrap_token import BootstrapTokens
 from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.service_accounts.signing_key import SigningKey
 from quarterdeck.server.authentication.service_accounts.tokens import ServiceAccountTokens
-from quarterdeck.server.authentication.user import User
+from quarterdeck.server.authentication.user import ANONYMOUS_USER, User
 from quarterdeck.server.authentication.x509 import ClientCertificates
 from quarterdeck.server.authorization.always_allow import AlwaysAllow
 from quarterdeck.server.authorization.authorizer import Authorizer
@@ -52,6 +57,7 @@ from quarterdeck.wire.status import (
     InternalError,
     ServiceUnavailable,
     TooManyRequests,
+    Unauthorized,
 )
 
 if TYPE_CHECKING:
@@ -83,8 +89,20 @@ class ApiServer:
         options = options or ServerOptions()
         roles = RbacAuthorizer(store)
         accounts = ServiceAccountTokens(
-            store, SigningKey(options.signing_key), clock=clock, rng=rng
+            store,
+            SigningKey(options.signing_key, others=options.service_account_keys),
+            clock=clock,
+            rng=rng,
+            issuer=options.service_account_issuer,
+            audiences=options.audiences,
         )
+        sources: list[TokenAuthenticator] = [accounts]
+        if options.bootstrap_tokens:
+            sources.append(BootstrapTokens(store, clock=clock, audiences=accounts.audiences))
+        if options.oidc is not None:
+            from quarterdeck.server.authentication.oidc import OidcTokens
+
+            sources.append(OidcTokens(options.oidc, clock=clock))
         if authenticators is None:
             authenticators = (
                 ClientCertificates(),
@@ -108,7 +126,7 @@ class ApiServer:
             clock=clock,
             random=rng,
             timers=Timers(clock),
-            authenticators=add_service_accounts(authenticators, accounts),
+            authenticators=add_token_sources(authenticators, sources, audiences=accounts.audiences),
             accounts=accounts,
             authorizer=authorizer,
             admission=Admission(
@@ -169,7 +187,7 @@ class ApiServer:
         started = self.core.clock.monotonic()
         labels = UNRESOLVED
         try:
-            user = self._authenticate(request)
+            user = await self._authenticate(request)
             route = router.resolve(self.core, request, user)
             if route is None:
                 labels = NON_RESOURCE if request.method in _READ_METHODS else UNRESOLVED
@@ -194,12 +212,18 @@ class ApiServer:
         self.core.metrics.observe(labels, response.status, duration)
         return response
 
-    def _authenticate(self, request: http.Request) -> User:
+    async def _authenticate(self, request: http.Request) -> User:
         """Find out whom a request acts as; requests of foreign web pages are refused."""
         core = self.core
         if not request.peer.secure:
             cross_origin.check_same_origin(request)
-        user = authenticate(request, core.authenticators)
+        try:
+            user = authenticate(request, core.authenticators)
+        except NotReady as error:
+            await error.fetch()
+            user = authenticate(request, core.authenticators)
+        if user is ANONYMOUS_USER and not core.options.has_anonymous:
+            raise Unauthorized
         return impersonate(request, user, core.authorizer)
 
     def _check_storage(self) -> str | None:

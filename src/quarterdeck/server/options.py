@@ -1,8 +1,26 @@
 """The options of an API server. Every field documents its unit and when to change it."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+
+
+class OidcOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """An issuer whose ID tokens are accepted; the fields are kube-apiserver's `--oidc-…` flags."""
+
+    issuer_url: str
+    client_id: str
+    """The audience that tokens must be for."""
+    username_claim: str = "sub"
+    username_prefix: str = ""
+    """Put before names; empty for `ISSUER#` unless the claim is `email`, `-` for none."""
+    groups_claim: str = ""
+    groups_prefix: str = ""
+    required_claims: Mapping[str, str] = {}
+    algorithms: tuple[str, ...] = ("RS256",)
+    ca_file: Path | None = None
+    """Authorities of the issuer's certificate; those of the system by default."""
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +83,24 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     signing_key: Path | None = None
     """The PEM key that signs the tokens of service accounts; without one a key is generated, and
     tokens end with the server."""
+
+    service_account_keys: tuple[Path, ...] = ()
+    """PEM files of further keys whose tokens of service accounts are accepted."""
+
+    service_account_issuer: str = "https://kubernetes.default.svc"
+    """The issuer of the tokens of service accounts."""
+
+    audiences: tuple[str, ...] = ()
+    """What tokens must be for to open this API; empty for the issuer above."""
+
+    bootstrap_tokens: bool = True
+    """Whether tokens that Secrets in `kube-system` hold are accepted."""
+
+    oidc: OidcOptions | None = None
+    """An OpenID Connect issuer whose ID tokens are accepted."""
+
+    has_anonymous: bool = True
+    """Whether requests without credentials are anonymous; else they get a 401."""
 
     has_roles: bool = True
     """Whether roles decide who may do what; without it everybody may do everything."""

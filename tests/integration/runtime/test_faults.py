@@ -346,7 +346,7 @@ class Keys:
         self.good = "first"
         self.refused = 0
 
-    def authenticate_token(self, token: str, audiences: Sequence[str] = ()) -> User | None:
+    def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User | None:
         if token == self.good:
             return User(name="operator", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
         self.refused += 1

@@ -1,9 +1,17 @@
 """TokenRequest, TokenReview and what a token then opens."""
 
+import base64
+import json
 from typing import Any
 
 import pytest
 
+from quarterdeck.app.cluster import Cluster
+from quarterdeck.kit import http
+from quarterdeck.server.authentication.bearer_token import BearerTokens
+from quarterdeck.server.authentication.user import MASTERS_GROUP, User
+
+_ROOT = User(name="root", groups=(MASTERS_GROUP,))
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 PODS = "/api/v1/namespaces/default/pods"
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -120,3 +128,47 @@ async def test_token_of_nobody_is_not_found(serving: Any) -> None:
     async with serving() as api:
         answer = await api("POST", f"{ACCOUNTS}/nobody/token", {})
         assert (answer.status, answer.message) == (404, 'serviceaccounts "nobody" not found')
+
+
+async def test_secret_with_a_token_is_filled_accepted_and_ends_with_its_account() -> None:
+    async with Cluster(authenticators=(BearerTokens({"root": _ROOT}),)) as cluster:
+        lifecycle = cluster.api.lifecycle
+        assert lifecycle is not None
+        accounts = f"{cluster.url}/api/v1/namespaces/default/serviceaccounts"
+        secrets = f"{cluster.url}/api/v1/namespaces/default/secrets"
+        async with http.Client() as client:
+            await _send(client, "POST", accounts, {"metadata": {"name": "robot"}})
+            annotations = {"kubernetes.io/service-account.name": "robot"}
+            secret = {
+                "metadata": {"name": "robot-token", "annotations": annotations},
+                "type": "kubernetes.io/service-account-token",
+            }
+            await _send(client, "POST", secrets, secret)
+            await lifecycle.wait_until_idle()
+            _, filled = await _send(client, "GET", f"{secrets}/robot-token")
+            assert sorted(filled["data"]) == ["ca.crt", "namespace", "token"]
+            assert filled["metadata"]["annotations"]["kubernetes.io/service-account.uid"]
+            token = base64.b64decode(filled["data"]["token"]).decode()
+            review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+            reviews = f"{cluster.url}/apis/authentication.k8s.io/v1/selfsubjectreviews"
+            status, body = await _send(client, "POST", reviews, review, token=token)
+            assert status == 201
+            assert body["status"]["userInfo"]["username"] == "system:serviceaccount:default:robot"
+            await _send(client, "DELETE", f"{accounts}/robot")
+            await lifecycle.wait_until_idle()
+            status, _ = await _send(client, "GET", f"{secrets}/robot-token")
+            assert status == 404
+            status, _ = await _send(client, "POST", reviews, review, token=token)
+            assert status == 401
+
+
+async def _send(
+    client: http.Client, method: str, url: str, body: object = None, *, token: str = "root"
+) -> tuple[int, Any]:
+    response = await client.request(
+        method,
+        url,
+        headers=[("Content-Type", "application/json"), ("Authorization", f"Bearer {token}")],
+        body=None if body is None else json.dumps(body).encode(),
+    )
+    return response.status, json.loads(await response.read())

@@ -1,16 +1,28 @@
 """`quarterdeck server`: the API server alone, on this machine."""
 
+import enum
 from pathlib import Path
 from typing import Annotated
 
 from quarterdeck.cli.command import Command, StartTime
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
-from quarterdeck.cli.flags import port_option
+from quarterdeck.cli.flags import port_option, split_names
 from quarterdeck.cli.loop import run_loop
 from quarterdeck.cli.output import print_line
 from quarterdeck.cli.parameters import Option
 
 _DATA_DIR = ".quarterdeck"
+
+
+class AuthorizationMode(enum.StrEnum):
+    """What `--authorization-mode` may be."""
+
+    RBAC = "RBAC"
+    ALWAYS_ALLOW = "AlwaysAllow"
+
+
+def _path_option(flag: str, help: str) -> Option:
+    return Option(flag, metavar="PATH", help=help)
 
 
 def server(
@@ -44,10 +56,127 @@ def server(
         bool,
         Option("--no-lifecycle", help="Disable garbage collection and namespace termination."),
     ] = False,
+    bind_address: Annotated[
+        str, Option("--bind-address", metavar="IP", help="Address of the HTTPS port.")
+    ] = "127.0.0.1",
+    authorization_mode: Annotated[
+        AuthorizationMode,
+        Option("--authorization-mode", help="Who may do what: by roles, or everybody everything."),
+    ] = AuthorizationMode.RBAC,
+    anonymous_auth: Annotated[
+        str,
+        Option(
+            "--anonymous-auth",
+            metavar="BOOL",
+            help="Whether requests without credentials are anonymous, true or false.",
+        ),
+    ] = "true",
+    tls_cert_file: Annotated[
+        str,
+        _path_option("--tls-cert-file", "Serving certificate in PEM, reloaded when it changes."),
+    ] = "",
+    tls_private_key_file: Annotated[
+        str, _path_option("--tls-private-key-file", "Private key of --tls-cert-file.")
+    ] = "",
+    client_ca_file: Annotated[
+        str,
+        _path_option(
+            "--client-ca-file",
+            "Authorities of client certificates, besides the server's own.",
+        ),
+    ] = "",
+    token_auth_file: Annotated[
+        str,
+        _path_option("--token-auth-file", 'Static tokens: lines of token,user,uid,"groups".'),
+    ] = "",
+    requestheader_client_ca_file: Annotated[
+        str,
+        _path_option(
+            "--requestheader-client-ca-file",
+            "Authorities of proxies whose X-Remote-* headers are believed.",
+        ),
+    ] = "",
+    requestheader_allowed_names: Annotated[
+        str,
+        Option(
+            "--requestheader-allowed-names",
+            metavar="A,B",
+            help="Common names of these proxies (default: all).",
+        ),
+    ] = "",
+    service_account_issuer: Annotated[
+        str,
+        Option("--service-account-issuer", metavar="URL", help="Issuer of service account tokens."),
+    ] = "https://kubernetes.default.svc",
+    service_account_signing_key_file: Annotated[
+        str,
+        _path_option(
+            "--service-account-signing-key-file",
+            "Private key that signs service account tokens (default: made).",
+        ),
+    ] = "",
+    service_account_key_file: Annotated[
+        list[str] | None,
+        _path_option(
+            "--service-account-key-file",
+            "Key whose service account tokens are accepted; may be repeated.",
+        ),
+    ] = None,
+    api_audiences: Annotated[
+        str,
+        Option(
+            "--api-audiences",
+            metavar="A,B",
+            help="Audiences of tokens for this API (default: the issuer).",
+        ),
+    ] = "",
+    oidc_issuer_url: Annotated[
+        str,
+        Option(
+            "--oidc-issuer-url", metavar="URL", help="OpenID issuer whose ID tokens are accepted."
+        ),
+    ] = "",
+    oidc_client_id: Annotated[
+        str, Option("--oidc-client-id", metavar="ID", help="Audience of ID tokens.")
+    ] = "",
+    oidc_username_claim: Annotated[
+        str, Option("--oidc-username-claim", metavar="NAME", help="Claim of the user's name.")
+    ] = "sub",
+    oidc_username_prefix: Annotated[
+        str,
+        Option(
+            "--oidc-username-prefix",
+            metavar="TEXT",
+            help="Prefix of user names, - for none (default: the issuer and #).",
+        ),
+    ] = "",
+    oidc_groups_claim: Annotated[
+        str, Option("--oidc-groups-claim", metavar="NAME", help="Claim of the user's groups.")
+    ] = "",
+    oidc_groups_prefix: Annotated[
+        str, Option("--oidc-groups-prefix", metavar="TEXT", help="Prefix of group names.")
+    ] = "",
+    oidc_required_claim: Annotated[
+        list[str] | None,
+        Option(
+            "--oidc-required-claim",
+            metavar="NAME=VALUE",
+            help="Claim that ID tokens must have; may be repeated.",
+        ),
+    ] = None,
+    oidc_signing_algs: Annotated[
+        str,
+        Option("--oidc-signing-algs", metavar="A,B", help="Algorithms of ID tokens."),
+    ] = "RS256",
+    oidc_ca_file: Annotated[
+        str, _path_option("--oidc-ca-file", "Authorities of the issuer's certificate.")
+    ] = "",
 ) -> None:
     """Run the API server alone, on loopback, until a signal."""
     from quarterdeck.app.api_server import ServeSettings, serve
-    from quarterdeck.server.options import ServerOptions
+    from quarterdeck.app.identities import Identities
+    from quarterdeck.app.serving_certificate import ServingFiles
+    from quarterdeck.server.options import OidcOptions, ServerOptions
 
     if data_dir and in_memory:
         raise CommandError("--data-dir and --in-memory exclude each other: give one", REFUSED)
@@ -55,14 +184,72 @@ def server(
         raise CommandError(
             "--simulate-workloads and --no-lifecycle exclude each other: give one", REFUSED
         )
+    if bool(tls_cert_file) != bool(tls_private_key_file):
+        raise CommandError("--tls-cert-file and --tls-private-key-file need each other", REFUSED)
+    if bool(oidc_issuer_url) != bool(oidc_client_id):
+        raise CommandError("--oidc-issuer-url and --oidc-client-id need each other", REFUSED)
+    oidc = None
+    if oidc_issuer_url:
+        oidc = OidcOptions(
+            issuer_url=oidc_issuer_url,
+            client_id=oidc_client_id,
+            username_claim=oidc_username_claim,
+            username_prefix=oidc_username_prefix,
+            groups_claim=oidc_groups_claim,
+            groups_prefix=oidc_groups_prefix,
+            required_claims=_parse_claims(oidc_required_claim or []),
+            algorithms=tuple(split_names(oidc_signing_algs)),
+            ca_file=_parse_path(oidc_ca_file),
+        )
+    identities = Identities(
+        client_ca_file=_parse_path(client_ca_file),
+        token_auth_file=_parse_path(token_auth_file),
+        requestheader_client_ca_file=_parse_path(requestheader_client_ca_file),
+        requestheader_allowed_names=tuple(split_names(requestheader_allowed_names)),
+    )
+    options = ServerOptions(
+        simulate_workloads=simulate_workloads,
+        lifecycle=not no_lifecycle,
+        has_roles=authorization_mode is AuthorizationMode.RBAC,
+        has_anonymous=_parse_bool("--anonymous-auth", anonymous_auth),
+        signing_key=_parse_path(service_account_signing_key_file),
+        service_account_keys=tuple(Path(each) for each in service_account_key_file or ()),
+        service_account_issuer=service_account_issuer,
+        audiences=tuple(split_names(api_audiences)),
+        oidc=oidc,
+    )
+    files = (Path(tls_cert_file), Path(tls_private_key_file))
     settings = ServeSettings(
         data_dir=None if in_memory else Path(data_dir or _DATA_DIR),
         port=port,
         http_port=http_port,
         kubeconfig=Path(write_kubeconfig) if write_kubeconfig else None,
-        options=ServerOptions(simulate_workloads=simulate_workloads, lifecycle=not no_lifecycle),
+        options=options,
+        identities=identities,
+        serving_files=ServingFiles(*files) if tls_cert_file else None,
+        host=bind_address,
     )
     run_loop(serve(settings, print_line=print_line, started=started))
+
+
+def _parse_path(text: str) -> Path | None:
+    return Path(text) if text else None
+
+
+def _parse_bool(flag: str, text: str) -> bool:
+    values = {"true": True, "1": True, "false": False, "0": False}
+    if text.lower() not in values:
+        raise CommandError(f"invalid {flag} {text!r}: expected true or false", REFUSED)
+    return values[text.lower()]
+
+
+def _parse_claims(texts: list[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    if wrong := [text for text, pair in zip(texts, pairs, strict=True) if not pair[1]]:
+        raise CommandError(
+            f"invalid --oidc-required-claim {wrong[0]!r}: expected NAME=VALUE", REFUSED
+        )
+    return {name: value for name, _, value in pairs}
 
 
 COMMAND = Command(server)

@@ -4,11 +4,12 @@ The first authenticator that recognises credentials decides. A request without c
 anonymous; a request with credentials that nobody accepts is refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from quarterdeck.kit import http
 from quarterdeck.server.authentication.user import ANONYMOUS_USER, User
+from quarterdeck.wire.status import Unauthorized
 
 
 class Authenticator(Protocol):
@@ -21,6 +22,17 @@ class Authenticator(Protocol):
             Unauthorized: if it does and they are not good.
         """
         ...
+
+
+class NotReady(Unauthorized):
+    """Raised when credentials can be judged only after something was fetched.
+
+    Whoever can wait calls `fetch` and asks once more; for others the credentials are not good.
+    """
+
+    def __init__(self, fetch: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
+        self.fetch = fetch
 
 
 def authenticate(request: http.Request, authenticators: Sequence[Authenticator]) -> User:

@@ -13,8 +13,10 @@ from quarterdeck.wire.status import Unauthorized
 class TokenAuthenticator(Protocol):
     """Recognises bearer tokens of one kind."""
 
-    def authenticate_token(self, token: str, audiences: Sequence[str] = ...) -> User | None:
+    def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User | None:
         """The user, or None if the token is none of this source's.
+
+        Without audiences the token must be for this API.
 
         Raises:
             Unauthorized: if it is and is not good.
@@ -26,14 +28,22 @@ class BearerTokens:
     """Bearer tokens: static ones, and those of other sources."""
 
     def __init__(
-        self, users: Mapping[str, User] | None = None, *, sources: Sequence[TokenAuthenticator] = ()
+        self,
+        users: Mapping[str, User] | None = None,
+        *,
+        sources: Sequence[TokenAuthenticator] = (),
+        audiences: Sequence[str] = AUDIENCES,
     ) -> None:
+        """`audiences` are those of this API, which static tokens are for."""
         self._users = dict(users or {})
         self._sources = tuple(sources)
+        self._audiences = frozenset(audiences)
 
-    def with_source(self, source: TokenAuthenticator) -> "BearerTokens":
-        """The same, and one source more."""
-        return BearerTokens(self._users, sources=(*self._sources, source))
+    def with_sources(
+        self, sources: Sequence[TokenAuthenticator], audiences: Sequence[str] = AUDIENCES
+    ) -> "BearerTokens":
+        """The same, and some sources more."""
+        return BearerTokens(self._users, sources=(*self._sources, *sources), audiences=audiences)
 
     def authenticate(self, request: http.Request) -> User | None:
         """Look the token up; an unknown one is an error, not anonymity.
@@ -47,14 +57,14 @@ class BearerTokens:
             return None
         return self.authenticate_token(token)
 
-    def authenticate_token(self, token: str, audiences: Sequence[str] = AUDIENCES) -> User:
+    def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User:
         """The user a token stands for.
 
         Raises:
             Unauthorized: if no authenticator recognises it.
         """
         user = self._users.get(token)
-        if user is not None and not set(audiences).isdisjoint(AUDIENCES):
+        if user is not None and (audiences is None or not self._audiences.isdisjoint(audiences)):
             return user
         for source in self._sources:
             if (user := source.authenticate_token(token, audiences)) is not None:
@@ -62,12 +72,15 @@ class BearerTokens:
         raise Unauthorized
 
 
-def add_service_accounts(
-    authenticators: Sequence[Authenticator], accounts: TokenAuthenticator
+def add_token_sources(
+    authenticators: Sequence[Authenticator],
+    sources: Sequence[TokenAuthenticator],
+    *,
+    audiences: Sequence[str] = AUDIENCES,
 ) -> tuple[Authenticator, ...]:
-    """The same authenticators; where tokens are read, those of service accounts are too."""
+    """The same authenticators; where tokens are read, those of these sources are too."""
     return tuple(
-        each.with_source(accounts) if isinstance(each, BearerTokens) else each
+        each.with_sources(sources, audiences) if isinstance(each, BearerTokens) else each
         for each in authenticators
     )
 

@@ -5,16 +5,25 @@ tags here spares the start of every server the load of a whole cryptography libr
 """
 
 import functools
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 _COMMON_NAME = bytes.fromhex("550403")
 _ORGANIZATION = bytes.fromhex("55040a")
 _SEQUENCE = 0x30
 _EXPLICIT_VERSION = 0xA0
+_UTC_TIME = 0x17
 
 
 class CertificateError(ValueError):
     """Raised when bytes are not a certificate."""
+
+
+class Validity(NamedTuple):
+    """The times between which a certificate is good."""
+
+    begins: datetime
+    ends: datetime
 
 
 class Subject(NamedTuple):
@@ -39,7 +48,36 @@ def parse_subject(der: bytes) -> Subject:
         raise CertificateError("cannot parse the client certificate") from error
 
 
+def parse_validity(der: bytes) -> Validity:
+    """Read the times of a certificate.
+
+    Raises:
+        CertificateError: if the bytes have another shape.
+    """
+    try:
+        times = _find_member(der, ("serial number", "signature", "issuer"))
+        kind, begins, at = _read_element(times, 0)
+        other, ends, _ = _read_element(times, at)
+        return Validity(_parse_time(kind, begins), _parse_time(other, ends))
+    except (IndexError, ValueError) as error:
+        raise CertificateError("cannot parse the certificate") from error
+
+
+def _parse_time(tag: int, text: bytes) -> datetime:
+    """Read a UTCTime, whose year has two digits, or a GeneralizedTime."""
+    digits = text.decode().removesuffix("Z")
+    if tag == _UTC_TIME:
+        digits = ("19" if digits[:2] >= "50" else "20") + digits
+    month, day, hour, minute, second = (int(digits[at : at + 2]) for at in range(4, 14, 2))
+    return datetime(int(digits[:4]), month, day, hour, minute, second, tzinfo=UTC)
+
+
 def _parse_subject(der: bytes) -> Subject:
+    return _parse_names(_find_member(der, ("serial number", "signature", "issuer", "validity")))
+
+
+def _find_member(der: bytes, skipped: tuple[str, ...]) -> bytes:
+    """The body of the member of a certificate that follows those to skip."""
     tag, body, _ = _read_element(der, 0)
     to_be_signed = _read_element(body, 0)[1]
     if tag != _SEQUENCE:
@@ -47,9 +85,9 @@ def _parse_subject(der: bytes) -> Subject:
     at = 0
     if to_be_signed[0] == _EXPLICIT_VERSION:
         at = _read_element(to_be_signed, at)[2]
-    for _skipped in ("serial number", "signature", "issuer", "validity"):
+    for _ in skipped:
         at = _read_element(to_be_signed, at)[2]
-    return _parse_names(_read_element(to_be_signed, at)[1])
+    return _read_element(to_be_signed, at)[1]
 
 
 def _parse_names(sequence: bytes) -> Subject:

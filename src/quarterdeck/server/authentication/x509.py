@@ -5,6 +5,7 @@ import hashlib
 
 from quarterdeck.kit import http
 from quarterdeck.server.authentication.certificate import CertificateError, parse_subject
+from quarterdeck.server.authentication.issuer import Authorities
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, User
 from quarterdeck.wire.status import Unauthorized
 
@@ -14,10 +15,16 @@ _CREDENTIAL = "authentication.kubernetes.io/credential-id"
 class ClientCertificates:
     """Client certificates that TLS has verified: CN is the name, O are the groups."""
 
+    def __init__(self, authorities: Authorities | None = None) -> None:
+        """`authorities` are needed where TLS verifies certificates of others too."""
+        self._authorities = authorities
+
     def authenticate(self, request: http.Request) -> User | None:
         """Read the peer's certificate."""
         der = request.peer.certificate
-        return None if der is None else _build_user(der)
+        if der is None or (self._authorities and not self._authorities.has_issued(der)):
+            return None
+        return _build_user(der)
 
 
 @functools.lru_cache(maxsize=1024)

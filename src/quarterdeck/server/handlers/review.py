@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.authentication.bearer_token import authenticate_token
-from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES
-from quarterdeck.server.authentication.service_accounts.tokens import WrongAudience
+from quarterdeck.server.authentication.service_accounts.tokens import AccountNotFound, WrongAudience
 from quarterdeck.server.authorization.policy_rule import to_json
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers.access_review import review_access, review_self_access
@@ -67,12 +66,14 @@ def _review_token(core: Core, call: Call, value: Object) -> None:
     spec = value.get("spec") or {}
     if not (token := spec.get("token")):
         raise BadRequest("token is required for TokenReview in authentication")
-    audiences = spec.get("audiences") or list(AUDIENCES)
+    audiences = spec.get("audiences") or list(core.accounts.audiences)
     try:
         user = authenticate_token(token, core.authenticators, audiences)
     except Unauthorized as error:
-        why = f"[invalid bearer token, {error}]" if isinstance(error, WrongAudience) else ""
-        value["status"] = {"user": {}, "error": why or "invalid bearer token"}
+        why = "invalid bearer token"
+        if isinstance(error, WrongAudience | AccountNotFound):
+            why = f"[{why}, {error}]"
+        value["status"] = {"user": {}, "error": why}
         return
     value["status"] = {
         "authenticated": True,

@@ -10,7 +10,7 @@ from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.server import write
-from quarterdeck.server.authentication.service_accounts.claims import AUDIENCES, Bound
+from quarterdeck.server.authentication.service_accounts.claims import Bound
 from quarterdeck.server.core import Core
 from quarterdeck.server.kinds.catalog import find_rules
 from quarterdeck.server.kinds.strategy import BuiltinStrategy
@@ -52,7 +52,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     value = field_managers.track_fields(core, asked, value, None, manager=write_options.manager)
     value["metadata"]["creationTimestamp"] = format_time(core.clock.now())
     spec = value["spec"]
-    spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
+    spec["audiences"] = spec.get("audiences") or list(core.accounts.audiences)
     if errors := _validate_seconds(seconds):
         raise Invalid.of(KIND.kind, "", errors, group=KIND.group)
     bound = _find_bound_object(core, call, spec.get("boundObjectRef"))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from quarterdeck.server.core import Core
+from quarterdeck.server.lifecycle.controllers.account_tokens import AccountTokens
 from quarterdeck.server.lifecycle.controllers.endpoints import ServiceEndpoints
 from quarterdeck.server.lifecycle.controllers.event_expiry import EventExpiry
 from quarterdeck.server.lifecycle.controllers.garbage_collector import GarbageCollector
@@ -45,6 +46,7 @@ def _build_controllers(core: Core) -> Iterator[Controller]:
     yield GarbageCollector()
     yield RoleAggregation()
     yield PolicyStatus(core.registry)
+    yield AccountTokens(core.accounts.key, core.options.certificate_authority)
     yield EventExpiry(core.clock)
     yield ServiceEndpoints()
     yield VolumeProtection()

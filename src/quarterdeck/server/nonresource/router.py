@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.authentication.service_accounts.claims import ISSUER
+from quarterdeck.server.authentication.service_accounts.tokens import ServiceAccountTokens
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authorization.authorizer import Attributes, check_authorized
 from quarterdeck.server.core import Core
@@ -52,7 +52,9 @@ class NonResourceRouter:
                 return http.Response(200, responses.JSON_HEADERS, self._version)
             case "/.well-known/openid-configuration":
                 return _build_json_response(
-                    request, self._core, kit_json.encode(_build_issuer_document(request))
+                    request,
+                    self._core,
+                    kit_json.encode(_build_issuer_document(request, self._core.accounts)),
                 )
             case "/openid/v1/jwks":
                 keys = kit_json.encode(self._core.accounts.key.build_key_set())
@@ -105,15 +107,17 @@ class NonResourceRouter:
         return _build_json_response(request, self._core, self._discovery.get_core_versions(address))
 
 
-def _build_issuer_document(request: http.Request) -> dict[str, object]:
+def _build_issuer_document(
+    request: http.Request, accounts: ServiceAccountTokens
+) -> dict[str, object]:
     """Build where others find the keys that verify tokens of service accounts."""
     scheme = "https" if request.peer.secure else "http"
     return {
-        "issuer": ISSUER,
+        "issuer": accounts.issuer,
         "jwks_uri": f"{scheme}://{request.headers.get('host') or ''}/openid/v1/jwks",
         "response_types_supported": ["id_token"],
         "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": ["ES256"],
+        "id_token_signing_alg_values_supported": accounts.key.algorithms,
     }
 
 

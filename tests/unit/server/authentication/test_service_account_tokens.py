@@ -12,7 +12,7 @@ from quarterdeck.app.certificates import make_key
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.server.authentication.bearer_token import (
     BearerTokens,
-    add_service_accounts,
+    add_token_sources,
     authenticate_token,
 )
 from quarterdeck.server.authentication.plain_port import PlainPort
@@ -185,10 +185,10 @@ def test_static_tokens_stay_beside_those_of_accounts() -> None:
     admin = User(name="admin")
 
     class Nobody:
-        def authenticate_token(self, token: str, audiences: object = ()) -> User | None:
+        def authenticate_token(self, token: str, audiences: object = None) -> User | None:
             return None
 
-    chain = add_service_accounts((BearerTokens({"secret": admin}), PlainPort()), Nobody())
+    chain = add_token_sources((BearerTokens({"secret": admin}), PlainPort()), [Nobody()])
     assert authenticate_token("secret", chain, AUDIENCES) is admin
     with pytest.raises(Unauthorized):
         authenticate_token("other", chain, AUDIENCES)

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 ISSUER = "https://kubernetes.default.svc"
+"""The issuer of tokens, unless options name another."""
 AUDIENCES = (ISSUER,)
 """The default audiences of a token: this API."""
 SUBJECT = "system:serviceaccount:"
@@ -32,6 +33,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     expires: int
     identifier: str
     bound: Bound | None = None
+    issuer: str = ISSUER
 
     @property
     def subject(self) -> str:
@@ -50,7 +52,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
             "aud": list(self.audiences),
             "exp": self.expires,
             "iat": self.issued,
-            "iss": ISSUER,
+            "iss": self.issuer,
             "jti": self.identifier,
             _PRIVATE: private,
             "nbf": self.issued,
@@ -58,7 +60,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def parse_claims(claims: dict[str, Any]) -> Claims | None:
+def parse_claims(claims: dict[str, Any], issuer: str = ISSUER) -> Claims | None:
     """Parse the claims of a verified token; None if they are not of a service account."""
     try:
         private = claims[_PRIVATE]
@@ -72,10 +74,11 @@ def parse_claims(claims: dict[str, Any]) -> Claims | None:
             expires=claims["exp"],
             identifier=claims["jti"],
             bound=_parse_bound(private),
+            issuer=issuer,
         )
     except (KeyError, TypeError):
         return None
-    is_ours = claims.get("iss") == ISSUER and claims.get("sub") == found.subject
+    is_ours = claims.get("iss") == issuer and claims.get("sub") == found.subject
     return found if is_ours else None
 
 

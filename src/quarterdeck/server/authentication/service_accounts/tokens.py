@@ -4,7 +4,7 @@ A signature alone is not enough: the account, and what the token is bound to, mu
 with the same uid. Deleting either ends every token of it at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from random import Random
 
@@ -12,10 +12,15 @@ from quarterdeck.kit import rfc3339
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.field import quote
 from quarterdeck.server.authentication.service_accounts.claims import (
-    AUDIENCES,
+    ISSUER,
+    SUBJECT,
     Bound,
     Claims,
     parse_claims,
+)
+from quarterdeck.server.authentication.service_accounts.legacy import (
+    LegacyClaims,
+    parse_legacy_claims,
 )
 from quarterdeck.server.authentication.service_accounts.signing_key import InvalidToken, SigningKey
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, SERVICE_ACCOUNTS_GROUP, User
@@ -47,14 +52,37 @@ class WrongAudience(Unauthorized):
         return f"token audiences {found} is invalid for the target audiences {wanted}"
 
 
+class AccountNotFound(Unauthorized):
+    """Raised when the account of a good token is gone; clients get a plain 401."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"serviceaccounts {quote(self.name)} not found"
+
+
 class ServiceAccountTokens:
     """Issues and recognises the tokens of service accounts."""
 
-    def __init__(self, store: Store, key: SigningKey, *, clock: Clock, rng: Random) -> None:
+    def __init__(
+        self,
+        store: Store,
+        key: SigningKey,
+        *,
+        clock: Clock,
+        rng: Random,
+        issuer: str = ISSUER,
+        audiences: Sequence[str] = (),
+    ) -> None:
         self._store = store
         self._clock = clock
         self._random = rng
         self.key = key
+        self.issuer = issuer
+        self.audiences = tuple(audiences) or (issuer,)
+        """The audiences of this API, which tokens are for unless others are asked for."""
 
     def issue(
         self,
@@ -76,10 +104,11 @@ class ServiceAccountTokens:
             expires=now + seconds,
             identifier=generate_uid(self._random),
             bound=bound,
+            issuer=self.issuer,
         )
         return self.key.sign(claims.to_json())
 
-    def authenticate_token(self, token: str, audiences: Sequence[str] = AUDIENCES) -> User | None:
+    def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User | None:
         """The account a token stands for; None if it is no token of this server.
 
         Raises:
@@ -88,29 +117,49 @@ class ServiceAccountTokens:
         if token.count(".") != 2:
             return None
         try:
-            claims = parse_claims(self.key.verify(token))
+            verified = self.key.verify(token)
         except InvalidToken:
             return None
+        wanted = self.audiences if audiences is None else audiences
+        if (legacy := parse_legacy_claims(verified)) is not None:
+            return self._authenticate_legacy(legacy, token, wanted)
+        claims = parse_claims(verified, self.issuer)
         if claims is None:
             return None
         now = self._clock.now().timestamp()
         if not claims.issued <= now < claims.expires:
             raise Unauthorized
-        if not self._is_alive(claims):
-            raise Unauthorized
-        if set(audiences).isdisjoint(claims.audiences):
-            raise WrongAudience(claims.audiences, audiences)
+        self._check_alive(claims)
+        if set(wanted).isdisjoint(claims.audiences):
+            raise WrongAudience(claims.audiences, wanted)
         return _build_user(claims)
 
-    def _is_alive(self, claims: Claims) -> bool:
+    def _authenticate_legacy(
+        self, claims: LegacyClaims, token: str, audiences: Sequence[str]
+    ) -> User:
+        """The account of a token that a Secret holds: it is good while the Secret holds it."""
         account = StoreKey(_RESOURCE, claims.namespace, claims.account)
+        secret = self._store.get(StoreKey("secrets", claims.namespace, claims.secret))
         if not self._is_there(account, claims.account_uid):
-            return False
+            raise AccountNotFound(claims.account)
+        if secret is None or not claims.is_held_by(secret.value, token):
+            raise Unauthorized
+        if set(audiences).isdisjoint(self.audiences):
+            raise WrongAudience(self.audiences, audiences)
+        return build_account_user(claims.namespace, claims.account, uid=claims.account_uid)
+
+    def _check_alive(self, claims: Claims) -> None:
+        account = StoreKey(_RESOURCE, claims.namespace, claims.account)
+        if self._store.get(account) is None:
+            raise AccountNotFound(claims.account)
+        if not self._is_there(account, claims.account_uid):
+            raise Unauthorized
         if claims.bound is None:
-            return True
+            return
         namespace = "" if claims.bound.kind == "node" else claims.namespace
         key = StoreKey(_RESOURCES[claims.bound.kind], namespace, claims.bound.name)
-        return self._is_there(key, claims.bound.uid)
+        if not self._is_there(key, claims.bound.uid):
+            raise Unauthorized
 
     def _is_there(self, key: StoreKey, uid: str) -> bool:
         entry = self._store.get(key)
@@ -125,13 +174,24 @@ def _build_user(claims: Claims) -> User:
     if (bound := claims.bound) is not None and bound.kind != "secret":
         extra[f"{_EXTRA}{bound.kind}-name"] = (bound.name,)
         extra[f"{_EXTRA}{bound.kind}-uid"] = (bound.uid,)
+    return build_account_user(claims.namespace, claims.account, uid=claims.account_uid, extra=extra)
+
+
+def build_account_user(
+    namespace: str,
+    name: str,
+    *,
+    uid: str = "",
+    extra: Mapping[str, tuple[str, ...]] | None = None,
+) -> User:
+    """The user that a service account is."""
     return User(
-        name=claims.subject,
-        uid=claims.account_uid,
+        name=f"{SUBJECT}{namespace}:{name}",
+        uid=uid,
         groups=(
             SERVICE_ACCOUNTS_GROUP,
-            f"{SERVICE_ACCOUNTS_GROUP}:{claims.namespace}",
+            f"{SERVICE_ACCOUNTS_GROUP}:{namespace}",
             AUTHENTICATED_GROUP,
         ),
-        extra=extra,
+        extra=extra or {},
     )
