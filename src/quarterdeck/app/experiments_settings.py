@@ -56,3 +56,39 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     grafana_token: Annotated[
         Secret[str], _text("GRAFANA_TOKEN", "Token of a service account of Grafana.")
     ] = Secret("")
+    argocd_namespace: Annotated[str, _text("ARGOCD_NAMESPACE", "Namespace of Argo CD.", "NAME")] = (
+        "argocd"
+    )
+    workflow_namespace: Annotated[
+        str, _text("WORKFLOW_NAMESPACE", "Namespace of Argo Workflows and its templates.", "NAME")
+    ] = "argo-workflows"
+    crossplane_namespace: Annotated[
+        str, _text("CROSSPLANE_NAMESPACE", "Namespace of Crossplane's connection Secrets.", "NAME")
+    ] = "crossplane-system"
+    cluster_api: Annotated[
+        tuple[str, ...],
+        _text(
+            "EXPERIMENTS_CLUSTER_API",
+            "Cluster types to request from Cluster API instead of Crossplane: talos, vcluster.",
+            "A,B",
+            "none",
+        ),
+    ] = ()
+    cluster_types: Annotated[
+        str,
+        _text(
+            "EXPERIMENTS_CLUSTER_TYPES",
+            "File with the kinds that request clusters, where they are not the usual ones.",
+            "FILE",
+            "none",
+        ),
+    ] = ""
+    grafana_backend: Annotated[
+        str,
+        _text(
+            "GRAFANA_BACKEND",
+            "How Grafana gets datasources of experiments: none, http, operator or sidecar.",
+            "NAME",
+            "http with --grafana-url, sidecar in up, else none",
+        ),
+    ] = ""

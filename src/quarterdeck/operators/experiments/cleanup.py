@@ -11,8 +11,8 @@ from quarterdeck.apis.core.config import Secret
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.operators.experiments import datasources, naming, plan, workflows
+from quarterdeck.operators.experiments.clusters import request_kinds
 from quarterdeck.operators.experiments.foreign import (
-    CLAIMS,
     ArgoApplication,
     ArgoWorkflow,
     ClusterRequest,
@@ -110,7 +110,7 @@ async def _delete_secrets(run: Run, elapsed_s: float) -> list[str]:
 
 async def _delete_clusters(run: Run, elapsed_s: float) -> list[str]:
     left: list[str] = []
-    for kind in CLAIMS:
+    for kind in request_kinds(run.means.adapters):
         for request in await list_own(run, kind):
             if not request.is_deleting:
                 await run.ctx.delete(request)

@@ -11,7 +11,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.operators.experiments import component as components
 from quarterdeck.operators.experiments import naming
-from quarterdeck.operators.experiments.clusters import adapters
+from quarterdeck.operators.experiments.clusters import adapters, request_kinds
 from quarterdeck.operators.experiments.conditions import TYPES, VALID
 from quarterdeck.operators.experiments.experiment import (
     Experiments,
@@ -20,7 +20,6 @@ from quarterdeck.operators.experiments.experiment import (
 )
 from quarterdeck.operators.experiments.foreign import (
     CAPI_SECRET_TYPE,
-    CLAIMS,
     COMPOSITES,
     CROSSPLANE_SECRET_TYPE,
     ArgoApplication,
@@ -53,25 +52,17 @@ BY_SECRET = "connection-secret"
 FIRST_RETRY_S = 1.0
 LAST_RETRY_S = 300.0
 
-LABELLED: tuple[type[Object], ...] = (
-    *CLAIMS,
+OTHERS: tuple[type[Object], ...] = (
     ArgoApplication,
     ArgoWorkflow,
     GrafanaDatasource,
     PostRunJob,
 )
-"""Kinds of which only what carries our label is cached."""
+"""Kinds besides requests for clusters of which only what carries our label is cached."""
 HEADS: tuple[type[Object], ...] = (OwnSecretHead, OwnConfigMapHead, OwnNamespaceHead)
 """The same by metadata alone: no Secret of the cluster lies in our memory."""
-WRITES: tuple[type[Object], ...] = (
-    *LABELLED,
-    *COMPOSITES,
-    Experiment,
-    Secret,
-    ConfigMap,
-    Namespace,
-)
-"""Kinds the operator writes or reads without owning them."""
+WRITES: tuple[type[Object], ...] = (*OTHERS, *COMPOSITES, Experiment, Secret, ConfigMap, Namespace)
+"""Kinds the operator writes or reads without owning them, besides requests for clusters."""
 
 
 def register(
@@ -86,7 +77,8 @@ def register(
     """Run the operator in a manager."""
     metrics = ExperimentMetrics(manager.metrics.registry)
     means = Means(settings, adapters(settings), targets, results or NoResults(), metrics, grafana)
-    for kind in LABELLED:
+    labelled = (*request_kinds(means.adapters), *OTHERS)
+    for kind in labelled:
         manager.set_scope(kind, Scope(labels=naming.SELECTOR))
     for kind in HEADS:
         manager.set_scope(kind, Scope(labels=naming.SELECTOR, form=Form.METADATA))
@@ -102,7 +94,7 @@ def register(
     manager.metrics.registry.add_collector(
         lambda: metrics.refresh(
             lookup.list(Experiment),
-            [obj for kind in (*LABELLED, *HEADS) for obj in lookup.list(kind)],
+            [obj for kind in (*labelled, *HEADS) for obj in lookup.list(kind)],
             now=clock.now(),
         )
     )
@@ -111,11 +103,13 @@ def register(
 def experiment_controller(means: Means, *, workers: int = 8) -> Controller[Experiment]:
     """The declaration of the Experiment controller."""
     experiments = Experiments(means)
+    requests = request_kinds(means.adapters)
+    tracked = (*requests, *OTHERS, *HEADS)
     return Controller(
         reconcile=experiments.reconcile,
         for_=Experiment,
         watches=(
-            *(Watch(kind, made_for) for kind in (*LABELLED, *HEADS)),
+            *(Watch(kind, made_for) for kind in tracked),
             Watch(CrossplaneSecretHead, waiting_for_secret),
             Watch(CapiSecretHead, waiting_for_secret),
             Watch(Component, waiting_to_start),
@@ -124,9 +118,9 @@ def experiment_controller(means: Means, *, workers: int = 8) -> Controller[Exper
         ),
         indexes={
             Experiment: {BY_PHASE: phase_of, BY_SECRET: secrets_of},
-            **{kind: {BY_EXPERIMENT: index_values} for kind in (*LABELLED, *HEADS)},
+            **{kind: {BY_EXPERIMENT: index_values} for kind in tracked},
         },
-        writes=WRITES,
+        writes=(*requests, *WRITES),
         finalizers=(Finalizer(FINALIZER, experiments.clean_up),),
         needs_finalizers=needs_finalizer,
         on_error=report_error,

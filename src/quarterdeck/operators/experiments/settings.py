@@ -1,6 +1,9 @@
 """How the operator is set up: namespaces of other systems, graces, and back ends."""
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
+
+from quarterdeck.operators.experiments.cluster_types import ClaimType, ClusterTypeConfig
 
 GrafanaBackend = Literal["none", "http", "operator", "sidecar"]
 ClusterMode = Literal["claim", "capi"]
@@ -17,6 +20,8 @@ class Settings(NamedTuple):
     workflow_service_account: str = "argo-workflow"
     talos_mode: ClusterMode = "claim"
     vcluster_mode: ClusterMode = "claim"
+    cluster_types: Mapping[ClaimType, ClusterTypeConfig] = {}
+    """Kinds that request clusters, where they are not the usual ones."""
     grace_s: float = 60.0
     """How long a provider or Argo CD may report an error before it counts."""
     retry_s: float = 1.0

@@ -1,10 +1,19 @@
 """Options of an experiment that change its course."""
 
 import msgspec
-from tests.integration.operators.experiments.world import experiment, running, target
+from tests.integration.operators.experiments.world import (
+    SETTINGS,
+    experiment,
+    hub,
+    running,
+    target,
+)
 
-from quarterdeck.meta.objects import get_raw
+from quarterdeck.app import definitions
+from quarterdeck.meta.objects import build_owner_reference, get_raw
+from quarterdeck.operators.experiments.cluster_types import load_cluster_types
 from quarterdeck.operators.experiments.foreign import ArgoApplication, ArgoWorkflow, GKECluster
+from quarterdeck.operators.experiments.simulators.clusters import kubeconfig_text
 
 HANG = {"sim.illm.io/workflow-fail": "hang"}
 
@@ -165,3 +174,49 @@ async def test_a_template_whose_arguments_are_missing_is_an_error_of_the_workflo
         done = await world.cleaned("args")
         assert done.status.reason == "WorkflowError"
         assert "needed" in done.status.message
+
+
+async def test_a_provider_of_other_kinds() -> None:
+    """Requests of a kind the installation names; this test is their provider, without claims."""
+    types = load_cluster_types(
+        "gke: {apiVersion: platform.example.com/v1, kind: Shelf, plural: shelves,"
+        " secretNamespace: '', secretName: '{name}-kubeconfig'}"
+    )
+    kind = types["gke"].build_kind()
+    async with hub(SETTINGS._replace(cluster_types=types)) as world:
+        await definitions.install(world.client.raw, [kind])
+        async with world.simulators(), world.operator():
+            await world.template("smoke")
+            await world.create(experiment("other", target("app", "gke")))
+            await world.until(
+                "other", lambda each: any(one.created_at for one in each.status.targets)
+            )
+            request = await world.client.get(kind, "other-app", "experiments")
+            config = await world.clusters.create("other")
+            owner = build_owner_reference(request)
+            await world.apply(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Secret",
+                    "metadata": {
+                        "name": "other-app-kubeconfig",
+                        "namespace": "experiments",
+                        "ownerReferences": [
+                            {
+                                "apiVersion": owner.api_version,
+                                "kind": owner.kind,
+                                "name": owner.name,
+                                "uid": owner.uid,
+                            }
+                        ],
+                    },
+                    "stringData": {"kubeconfig": kubeconfig_text(config)},
+                }
+            )
+            ready = {"type": "Ready", "status": "True", "reason": "Available"}
+            await world.client.patch(
+                request, {"status": {"conditions": [ready]}}, subresource="status"
+            )
+            done = await world.cleaned("other")
+            assert done.status.phase == "Complete", done.status
+            assert await world.client.list(kind, "experiments") == []

@@ -10,20 +10,29 @@ from quarterdeck.operators.experiments.clusters.adapter import Adapter
 from quarterdeck.operators.experiments.clusters.capi import TalosCapi, VClusterCapi
 from quarterdeck.operators.experiments.clusters.crossplane import GKE, Talos, VirtualCluster
 from quarterdeck.operators.experiments.clusters.given import Existing, Hub
+from quarterdeck.operators.experiments.foreign import CLAIMS, ClusterRequest
 from quarterdeck.operators.experiments.settings import Settings
 
-__all__ = ["Adapter", "adapters"]
+__all__ = ["Adapter", "adapters", "request_kinds"]
 
 
 def adapters(settings: Settings) -> Mapping[str, Adapter]:
     """The adapter of each cluster type."""
-    namespace = settings.crossplane_namespace
+    namespace, types = settings.crossplane_namespace, settings.cluster_types
     return {
-        "gke": GKE(namespace),
-        "talos": TalosCapi() if settings.talos_mode == "capi" else Talos(namespace),
+        "gke": GKE(namespace, types.get("gke")),
+        "talos": TalosCapi()
+        if settings.talos_mode == "capi"
+        else Talos(namespace, types.get("talos")),
         "vcluster": VClusterCapi()
         if settings.vcluster_mode == "capi"
-        else VirtualCluster(namespace),
+        else VirtualCluster(namespace, types.get("vcluster")),
         "hub": Hub(),
         "existing": Existing(),
     }
+
+
+def request_kinds(found: Mapping[str, Adapter]) -> tuple[type[ClusterRequest], ...]:
+    """Every kind that may stand for a requested cluster."""
+    own = [adapter.kind for adapter in found.values() if adapter.kind is not None]
+    return tuple(dict.fromkeys((*CLAIMS, *own)))

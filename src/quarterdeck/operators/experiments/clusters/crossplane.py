@@ -11,6 +11,7 @@ from quarterdeck.apis.experiments.targets import ClusterSpec, Target
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.experiments import naming
+from quarterdeck.operators.experiments.cluster_types import ClusterTypeConfig
 from quarterdeck.operators.experiments.clusters.adapter import (
     Observed,
     Shape,
@@ -27,6 +28,7 @@ from quarterdeck.operators.experiments.foreign import (
     XVCluster,
 )
 
+_SECRET_NAME = "{composite}-cluster-conn"
 _MAX_CLAIM = naming.MAX_LABEL - naming.XR_SUFFIX
 
 
@@ -38,8 +40,18 @@ class _Claim:
     max_name: int = _MAX_CLAIM
     default_nodes: ClassVar[int] = 1
 
-    def __init__(self, secret_namespace: str) -> None:
+    def __init__(self, secret_namespace: str, config: ClusterTypeConfig | None = None) -> None:
+        """`config` names another kind, and another place for its kubeconfig."""
         self._secret_namespace = secret_namespace
+        self._secret_name = _SECRET_NAME
+        if config is None:
+            return
+        self.kind = config.build_kind()
+        self.composite = None
+        self.max_name = config.max_name
+        self._secret_name = config.secret_name
+        if config.secret_namespace is not None:
+            self._secret_namespace = config.secret_namespace
 
     def namespace(self, experiment: Experiment) -> str:
         """Claims live next to the experiment."""
@@ -52,7 +64,7 @@ class _Claim:
             "kind": self.kind.KIND.kind,
             "metadata": {"name": name, "namespace": self.namespace(experiment)},
             "spec": {
-                "compositeDeletePolicy": "Foreground",
+                **({"compositeDeletePolicy": "Foreground"} if self.composite else {}),
                 **self.build_spec(experiment, target.cluster),
             },
         }
@@ -72,15 +84,20 @@ class _Claim:
             trouble = Trouble(f"{why}: {detail}", synced_since)
         elif ready == "False" and reason == "Unavailable":
             trouble = Trouble(f"{reason}: {message}", since)
-        secret = Key(self._secret_namespace, f"{composite}-cluster-conn") if composite else None
         return Observed(
             is_ready=ready == "True",
             message=": ".join(filter(None, (reason, message))) or "waiting for Crossplane",
             endpoint=request.status.endpoint,
             resource_name=composite,
-            connection_secret=secret,
+            connection_secret=self._find_secret(request, composite),
             trouble=trouble,
         )
+
+    def _find_secret(self, request: ClusterRequest, composite: str) -> Key | None:
+        if "{composite}" in self._secret_name and not composite:
+            return None
+        name = self._secret_name.format(name=request.metadata.name, composite=composite)
+        return Key(self._secret_namespace or request.metadata.namespace, name)
 
     def shape(self, cluster: ClusterSpec) -> Shape:
         """Number of nodes, with the type's default."""
