@@ -2,6 +2,7 @@
 namespaces, and follows changes of definitions.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,7 +36,7 @@ async def bootstrap(core: Core) -> None:
     }
     registry.put(BUILTIN, (builtin | own).values())
     for entry in core.store.snapshot().range(DEFINITIONS):
-        _install(core, entry)
+        _install_or_skip(core, entry)
     core.store.subscribe(lambda events: _apply_events(core, events))
     DefinitionFinalizer(core.store, registry, lambda: core.build_context("", "")).start()
     EstablishingController(core.store, registry, core.clock.now, track=_build_tracker(core)).start()
@@ -69,6 +70,20 @@ def _apply_events(core: Core, events: Sequence[StoreEvent]) -> None:
             event.after
         ):
             _install(core, event.after)
+
+
+def _install_or_skip(core: Core, entry: Entry) -> None:
+    """Serve a stored definition; one that fails is reported and left out, never fatal."""
+    try:
+        _install(core, entry)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        asyncio.get_running_loop().call_exception_handler(
+            {
+                "message": f"definition {entry.key.name} is not served: its schema does not"
+                " compile; correct or delete it",
+                "exception": error,
+            }
+        )
 
 
 def _install(core: Core, entry: Entry) -> None:

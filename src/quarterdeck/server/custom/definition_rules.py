@@ -14,7 +14,7 @@ from quarterdeck.meta.field import (
     required,
 )
 from quarterdeck.meta.structural import check_structure
-from quarterdeck.server.custom import accepted_names, version_rules
+from quarterdeck.server.custom import accepted_names, schema_depth, version_rules
 from quarterdeck.server.custom.schema_rules import validate_expressions
 from quarterdeck.server.registry.resource import Object
 
@@ -43,6 +43,9 @@ def validate_definition_update(definition: Object, old: Object) -> list[FieldErr
 def _validate_spec(definition: Object) -> Iterator[FieldError]:
     spec: Document = definition.get("spec") or {}
     versions: Sequence[Document] = spec.get("versions") or ()
+    if too_deep := list(schema_depth.validate_depth(versions)):
+        yield from too_deep  # nothing else may look into such a schema
+        return
     yield from _group_errors(spec.get("group") or "")
     yield from _validate_choice("spec.scope", spec.get("scope") or "", ("Cluster", "Namespaced"))
     shared = find_shared_members(versions)
