@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "metrics": "Try MetricSources of files",
     "machines": "Follow and undo roll-outs of fleets, log in to machines",
     "hypervisor": "Control simulated hypervisors: failures, timing, outside changes",
+    "experiments": "Plan, run, follow, repeat and compare experiments",
     "get": "Show objects",
     "watch": "Show objects and their changes",
     "events": "Show events",

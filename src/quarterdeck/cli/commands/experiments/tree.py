@@ -1,0 +1,47 @@
+"""`quarterdeck experiments tree`: an experiment and everything that belongs to it."""
+
+from typing import TYPE_CHECKING
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect
+from quarterdeck.cli.experiments import ExperimentName
+from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+
+if TYPE_CHECKING:
+    from quarterdeck.apis.experiments.v1alpha1 import Experiment
+    from quarterdeck.client.client import Client
+    from quarterdeck.operators.experiments.foreign import ArgoApplication
+
+
+async def tree(
+    name: ExperimentName,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = "",
+    context: Context = "",
+) -> None:
+    """Show targets, Applications, what they installed, workflows, verdict, cost and results."""
+    from quarterdeck.apis.experiments.v1alpha1 import Experiment
+    from quarterdeck.operators.experiments import tree as trees
+
+    async with connect(kubeconfig, context) as client:
+        experiment = await client.get(Experiment, name, namespace or client.namespace)
+        applications = await _list_applications(client, experiment)
+    print("\n".join(trees.draw(trees.build(experiment, applications))))
+
+
+COMMAND = Command(tree)
+
+
+async def _list_applications(client: "Client", experiment: "Experiment") -> "list[ArgoApplication]":
+    """The Applications of an experiment; none where Argo CD is not installed."""
+    from quarterdeck.operators.experiments.foreign import ArgoApplication
+    from quarterdeck.operators.experiments.naming import LABEL_EXPERIMENT, LABEL_NAMESPACE
+    from quarterdeck.wire.query import ListOptions
+    from quarterdeck.wire.status import NotFound
+
+    metadata = experiment.metadata
+    labels = f"{LABEL_EXPERIMENT}={metadata.name},{LABEL_NAMESPACE}={metadata.namespace}"
+    try:
+        return list(await client.list(ArgoApplication, options=ListOptions(label_selector=labels)))
+    except NotFound:
+        return []

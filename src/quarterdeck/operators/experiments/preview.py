@@ -1,0 +1,195 @@
+"""What an experiment would create and cost, before anything exists. Pure.
+
+Addresses of clusters are known only when the clusters are ready; in a preview they are shown as
+`<address of NAME>`.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from quarterdeck.apis.experiments.components import Component
+from quarterdeck.apis.experiments.status import TargetStatus
+from quarterdeck.apis.experiments.targets import Target
+from quarterdeck.apis.experiments.v1alpha1 import Experiment
+from quarterdeck.operators.experiments import argocd, graph, limits, naming, plan, prices, workflows
+from quarterdeck.operators.experiments.clusters import adapters
+from quarterdeck.operators.experiments.components import Problem
+from quarterdeck.operators.experiments.settings import Settings
+from quarterdeck.operators.experiments.validation import Checked, edges, validate
+
+Document = Mapping[str, Any]
+
+
+class PlannedTarget(NamedTuple):
+    """A target and the objects made for it, in order."""
+
+    target: Target
+    status: TargetStatus
+    cluster: Document | None
+    """The request for its cluster; None if the cluster exists already."""
+    applications: tuple[Document, ...]
+    hourly_usd: float
+
+
+class Preview(NamedTuple):
+    """The plan of an experiment."""
+
+    experiment: Experiment
+    problems: tuple[Problem, ...]
+    warnings: tuple[str, ...]
+    levels: tuple[tuple[PlannedTarget, ...], ...] = ()
+    """Targets that are installed together; each level needs the ones before it."""
+    workflow: Document = MappingProxyType({})
+
+    @property
+    def targets(self) -> tuple[PlannedTarget, ...]:
+        """All targets, in the order of installation."""
+        return tuple(target for level in self.levels for target in level)
+
+    @property
+    def documents(self) -> list[Document]:
+        """Every object, in the order of creation. Secrets with credentials are not among them."""
+        clusters = [each.cluster for each in self.targets if each.cluster is not None]
+        apps = [app for each in self.targets for app in each.applications]
+        return [*clusters, *apps, self.workflow]
+
+    @property
+    def hourly_usd(self) -> float:
+        """What all clusters together cost per hour."""
+        return sum(each.hourly_usd for each in self.targets)
+
+
+def preview(
+    experiment: Experiment, components: Mapping[str, Component], settings: Settings
+) -> Preview:
+    """The plan, or everything that is wrong with the experiment."""
+    checked = validate(experiment, components)
+    problems = list(checked.problems)
+    statuses: dict[str, TargetStatus] = {}
+    if not problems:
+        for target in experiment.spec.targets:
+            statuses[target.name], wrong = _status(
+                experiment, target, checked, components, settings
+            )
+            problems += wrong
+    if problems:
+        return Preview(experiment, tuple(problems), checked.warnings)
+    planned = {
+        target.name: _plan_target(experiment, target, statuses, settings)
+        for target in experiment.spec.targets
+    }
+    levels = tuple(
+        tuple(planned[name] for name in level) for level in graph.levels(edges(experiment))
+    )
+    scope = plan.scope_of(experiment, None, statuses)
+    arguments = workflows.parameters(experiment, list(statuses.values()), scope)
+    name = naming.workflow_name(experiment)
+    workflow = workflows.build(experiment, name, arguments, settings)
+    return Preview(experiment, (), checked.warnings, levels, workflow)
+
+
+def _status(
+    experiment: Experiment,
+    target: Target,
+    checked: Checked,
+    components: Mapping[str, Component],
+    settings: Settings,
+) -> tuple[TargetStatus, list[Problem]]:
+    """The status a target will have once it is ready."""
+    adapter = adapters(settings)[target.cluster.type]
+    recorded, wrong = plan.record_components(experiment, target, checked, components, settings)
+    shape = adapter.shape(target.cluster)
+    is_hub = target.cluster.type == "hub"
+    limit = adapter.max_name
+    cluster = naming.HUB if is_hub else naming.cluster_name(experiment, target.name, limit=limit)
+    return (
+        TargetStatus(
+            name=target.name,
+            phase="Ready",
+            cluster_name=cluster,
+            endpoint="" if is_hub else f"<address of {cluster}>",
+            server="" if is_hub else f"https://<address of {cluster}>",
+            machine_type=shape.machine_type,
+            node_count=shape.node_count,
+            apps_ready=True,
+            resolved_components=recorded,
+        ),
+        wrong,
+    )
+
+
+def _plan_target(
+    experiment: Experiment,
+    target: Target,
+    statuses: Mapping[str, TargetStatus],
+    settings: Settings,
+) -> PlannedTarget:
+    status = statuses[target.name]
+    adapter = adapters(settings)[target.cluster.type]
+    cluster: Document | None = None
+    if adapter.kind is not None:
+        request = adapter.build(experiment, target, status.cluster_name)
+        cluster = plan.with_labels(request, experiment, target.name)
+    scope = plan.scope_of(experiment, target, statuses)
+    applications = tuple(
+        argocd.application(
+            experiment,
+            target,
+            app,
+            server=plan.server_of(status),
+            scope=scope,
+            settings=settings,
+        )
+        for app in argocd.plan_apps(experiment, target, status)
+    )
+    return PlannedTarget(target, status, cluster, applications, prices.hourly_usd(target, status))
+
+
+def longest_hours(experiment: Experiment, settings: Settings) -> float:
+    """How long the clusters may exist at most, by the experiment's time to live."""
+    return limits.ttl_s(experiment, settings) / 3600
+
+
+def describe(found: Preview, settings: Settings) -> list[str]:
+    """The plan in lines for people."""
+    experiment = found.experiment
+    lines = [f"Experiment {experiment.key}"]
+    for number, level in enumerate(found.levels, start=1):
+        lines.append(f"  stage {number}")
+        for each in level:
+            lines += [f"    {line}" for line in _describe_target(each)]
+    workflow = experiment.spec.workflow
+    repeats = f", {experiment.spec.repeats} times" if experiment.spec.repeats > 1 else ""
+    name = found.workflow["metadata"]["name"]
+    lines.append(f"  Workflow {name} from template {workflow.template}{repeats}")
+    if workflow.completion.mode == "manual":
+        lines.append(
+            "  ends when it is resumed: quarterdeck experiments resume "
+            f"{experiment.metadata.name} -n {experiment.metadata.namespace}"
+        )
+    hours = longest_hours(experiment, settings)
+    if found.hourly_usd:
+        most = found.hourly_usd * hours
+        lines.append(
+            f"  cost: {found.hourly_usd:.4f} USD per hour, at most {most:.2f} USD in {hours:g} h"
+        )
+    else:
+        lines.append("  cost: none by the hour")
+    lines += [f"  warning: {warning}" for warning in found.warnings]
+    return lines
+
+
+def _describe_target(each: PlannedTarget) -> list[str]:
+    cluster = each.target.cluster
+    size = f", {each.status.node_count} nodes" if each.status.node_count else ""
+    if each.status.machine_type:
+        size = f", {each.status.node_count} x {each.status.machine_type}"
+    spot = ", preemptible" if cluster.preemptible else ""
+    price = f", {each.hourly_usd:.4f} USD per hour" if each.hourly_usd else ""
+    after = f" after {', '.join(each.target.depends)}" if each.target.depends else ""
+    lines = [f"target {each.target.name}{after}: {cluster.type}{size}{spot}{price}"]
+    if each.cluster is not None:
+        lines.append(f"  {each.cluster['kind']} {each.cluster['metadata']['name']}")
+    lines += [f"  Application {app['metadata']['name']}" for app in each.applications]
+    return lines

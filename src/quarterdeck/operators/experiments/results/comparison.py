@@ -1,0 +1,185 @@
+"""Two runs side by side: per metric the difference, its interval, and whether it is worse. Pure."""
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from quarterdeck.meta.objects import Struct
+from quarterdeck.operators.experiments.results import statistics
+from quarterdeck.operators.experiments.results.document import Result
+
+Better = Literal["", "lower", "higher"]
+Change = Literal["regression", "improvement", "changed", "same", "unclear", "missing"]
+
+SIGNIFICANCE = 0.05
+SEED = 20260215
+"""Bootstraps of the same data give the same interval."""
+_ROUNDING = 1e-12
+"""Means that differ by less, relative to their size, are equal but for rounding."""
+_BY_OPERATOR: Mapping[str, Better] = {
+    "lt": "lower",
+    "lte": "lower",
+    "gt": "higher",
+    "gte": "higher",
+}
+_LOWER_UNITS = frozenset(
+    {"s", "ms", "us", "seconds", "milliseconds", "bytes", "MB", "MiB", "GiB", "cores", "USD"}
+)
+_HIGHER_UNITS = frozenset({"req/s", "requests/s", "rps", "ops/s", "ops", "tps", "qps"})
+
+
+class MetricComparison(Struct, frozen=True, kw_only=True):
+    """One metric in both runs."""
+
+    name: str
+    unit: str = ""
+    better: Better = ""
+    """Which direction is better; empty if nobody said."""
+    count_a: int = 0
+    count_b: int = 0
+    mean_a: float | None = None
+    mean_b: float | None = None
+    difference: float | None = None
+    """mean of B minus mean of A."""
+    percent: float | None = None
+    """The difference in percent of A's mean; None if that is 0."""
+    interval: tuple[float, float] | None = None
+    """95 % bootstrap interval of the difference; None with less than 2 values on a side."""
+    p: float | None = None
+    """Mann-Whitney, two-sided."""
+    change: Change = "missing"
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """Run A and run B."""
+
+    a: str
+    b: str
+    metrics: tuple[MetricComparison, ...] = ()
+
+    @property
+    def regressions(self) -> tuple[MetricComparison, ...]:
+        """Metrics that are worse in B."""
+        return tuple(each for each in self.metrics if each.change == "regression")
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """What the reader knows about the metrics."""
+
+    lower: frozenset[str] = frozenset()
+    higher: frozenset[str] = frozenset()
+    min_percent: float = 0.0
+    """Differences below this share of A's mean do not count."""
+
+
+NO_RULES = Rules()
+
+
+def compare(a: Result, b: Result, rules: Rules = NO_RULES) -> Comparison:
+    """Compare every metric that one of the runs has, in alphabetical order."""
+    source = random.Random(SEED)
+    names = sorted({*a.samples, *b.samples})
+    return Comparison(
+        a=a.name,
+        b=b.name,
+        metrics=tuple(
+            compare_samples(
+                name,
+                a.samples.get(name, ()),
+                b.samples.get(name, ()),
+                better=direction(name, (b, a), rules),
+                unit=b.units.get(name) or a.units.get(name, ""),
+                min_percent=rules.min_percent,
+                source=source,
+            )
+            for name in names
+        ),
+    )
+
+
+def compare_samples(
+    name: str,
+    a: Sequence[float],
+    b: Sequence[float],
+    *,
+    better: Better,
+    source: random.Random,
+    unit: str = "",
+    min_percent: float = 0.0,
+) -> MetricComparison:
+    """Compare the values of one metric."""
+    found = MetricComparison(
+        name=name,
+        unit=unit,
+        better=better,
+        count_a=len(a),
+        count_b=len(b),
+        mean_a=statistics.mean(a) if a else None,
+        mean_b=statistics.mean(b) if b else None,
+    )
+    if found.mean_a is None or found.mean_b is None:
+        return found
+    difference = found.mean_b - found.mean_a
+    if math.isclose(found.mean_a, found.mean_b, rel_tol=_ROUNDING):
+        difference = 0.0
+    percent = difference / abs(found.mean_a) * 100 if found.mean_a else None
+    interval = statistics.bootstrap_difference(a, b, source)
+    p = statistics.mann_whitney(a, b)
+    return MetricComparison(
+        name=name,
+        unit=unit,
+        better=better,
+        count_a=len(a),
+        count_b=len(b),
+        mean_a=found.mean_a,
+        mean_b=found.mean_b,
+        difference=difference,
+        percent=percent,
+        interval=(interval.low, interval.high) if interval is not None else None,
+        p=p,
+        change=judge(difference, percent, interval, p, better=better, min_percent=min_percent),
+    )
+
+
+def judge(
+    difference: float,
+    percent: float | None,
+    interval: statistics.Interval | None,
+    p: float | None,
+    *,
+    better: Better,
+    min_percent: float,
+) -> Change:
+    """A change counts if the interval excludes 0 and the test agrees.
+
+    Without repeats there is no interval: a difference is then unclear, never a regression.
+    """
+    if difference == 0:
+        return "same"
+    if percent is not None and abs(percent) < min_percent:
+        return "same"
+    if interval is None or p is None:
+        return "unclear"
+    if not interval.excludes_zero or p >= SIGNIFICANCE:
+        return "unclear"
+    if not better:
+        return "changed"
+    return "improvement" if (difference < 0) == (better == "lower") else "regression"
+
+
+def direction(name: str, results: Sequence[Result], rules: Rules) -> Better:
+    """Which direction is better: as the reader says, a success criterion, or the unit."""
+    if name in rules.lower:
+        return "lower"
+    if name in rules.higher:
+        return "higher"
+    for result in results:
+        criteria = result.hypothesis.success_criteria if result.hypothesis is not None else ()
+        for each in criteria:
+            if each.metric == name:
+                return _BY_OPERATOR.get(each.operator, "")
+    unit = next((result.units[name] for result in results if name in result.units), "")
+    if unit in _LOWER_UNITS:
+        return "lower"
+    return "higher" if unit in _HIGHER_UNITS else ""
