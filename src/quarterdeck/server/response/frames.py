@@ -19,13 +19,19 @@ Encoder = Callable[[EventType, bytes, int], bytes]
 """The frame of an event of an object at a revision; revision 0 is never shared."""
 
 _LIMIT = 1024
+_LIMIT_BYTES = 16 * 1024 * 1024
 
 
 class FrameCache:
-    """The frames of the newest events, by revision, type and form."""
+    """The frames of the newest events, by revision, type and form.
 
-    def __init__(self, limit: int = _LIMIT) -> None:
+    Bounded by number and by size; the oldest go first. A frame over the whole bound is not kept.
+    """
+
+    def __init__(self, limit: int = _LIMIT, *, limit_bytes: int = _LIMIT_BYTES) -> None:
         self._limit = limit
+        self._limit_bytes = limit_bytes
+        self._bytes = 0
         self._frames: dict[tuple[int, str, str], bytes] = {}
 
     def get(self, revision: int, kind: EventType, form: str, *, make: Callable[[], bytes]) -> bytes:
@@ -34,9 +40,15 @@ class FrameCache:
         frame = self._frames.get(key)
         if frame is None:
             frame = self._frames[key] = make()
-            if len(self._frames) > self._limit:
-                del self._frames[next(iter(self._frames))]
+            self._bytes += len(frame)
+            while len(self._frames) > self._limit or self._bytes > self._limit_bytes:
+                self._bytes -= len(self._frames.pop(next(iter(self._frames))))
         return frame
+
+    @property
+    def size(self) -> int:
+        """Bytes of all frames."""
+        return self._bytes
 
     def __len__(self) -> int:
         return len(self._frames)

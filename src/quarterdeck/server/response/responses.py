@@ -27,6 +27,8 @@ Response = http.Response | http.StreamResponse
 _NO_CACHE = ("Cache-Control", "no-cache, private")
 
 
+_MAX_YAML_BYTES = 64 * 1024
+"""Answers over this are not written as YAML of many lines: that takes 4 µs a byte."""
 _JSON_TYPE = ("Content-Type", "application/json")
 
 
@@ -111,9 +113,14 @@ def _build_warning(text: str) -> tuple[str, str]:
 
 
 def convert_to_yaml(body: bytes, headers: Headers) -> tuple[bytes, Headers]:
-    """Convert a JSON body to YAML."""
+    """Convert a JSON body to YAML.
+
+    A large one stays as it is: JSON is YAML too, and writing it anew would hold up everybody.
+    """
+    rest = [each for each in headers if each != _JSON_TYPE]
+    headers = [*rest, ("Content-Type", YAML)]
+    if len(body) > _MAX_YAML_BYTES:
+        return body, headers
     from quarterdeck.kit import yaml
 
-    text = yaml.dump(kit_json.decode(body))
-    rest = [each for each in headers if each != _JSON_TYPE]
-    return text.encode(), [*rest, ("Content-Type", YAML)]
+    return yaml.dump(kit_json.decode(body)).encode(), headers
