@@ -89,6 +89,7 @@ class ClusterCollector:
         self._client = client
         self._clock = clock
         self._absent: set[str] = set()
+        self._version: Document | None = None
 
     async def collect(self, wanted: Wanted) -> Collected:
         """Read everything once.
@@ -98,8 +99,12 @@ class ClusterCollector:
         """
         if wanted.scans_operators:
             self._absent.clear()
+            self._version = None
         reading = _Reading(self._client, self._absent, wanted, self._clock)
-        return await reading.run()
+        reading.version = self._version
+        collected = await reading.run()
+        self._version = reading.version
+        return collected
 
 
 def _others(limits: Limits) -> Iterator[tuple[str, GVR, Any, int, Callable[[Any], Any]]]:
@@ -129,6 +134,8 @@ class _Reading:
         self._absent = absent
         self._wanted = wanted
         self._clock = clock
+        self.version: Document | None = None
+        """What the server says of itself; it is asked only while that is not known."""
         self._problems: dict[str, str] = {}
         self._tally = PodTally()
         self._pods = PodSelection(wanted.limits or Limits())
@@ -208,7 +215,8 @@ class _Reading:
         return [each.metadata.name for each in found]
 
     async def _info(self) -> Mapping[str, Any]:
-        version = await self._optional("version", self._client.version)
+        if self.version is None:
+            self.version = await self._optional("version", self._client.version)
         clusters = await self._where_served(
             CLUSTER_VERSIONS, "cluster version", lambda: self._get(CLUSTER_VERSIONS, "", "version")
         )
@@ -219,7 +227,7 @@ class _Reading:
             )
         return cluster.read_info(
             endpoint=self._wanted.endpoint,
-            server_version=version,
+            server_version=self.version,
             cluster_version=clusters,
             console_route=console,
         )

@@ -1,0 +1,80 @@
+"""A hub and clusters over real sockets and TLS: which certificates are accepted."""
+
+import base64
+from typing import Any
+
+import msgspec
+
+from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS, ClusterConnection
+from quarterdeck.app import definitions
+from quarterdeck.app.cluster_factory import EmbeddedClusters
+from quarterdeck.app.connection_manifests import build_connection
+from quarterdeck.app.inline_kubeconfig import encode_config
+from quarterdeck.client import Client, ClusterConfig
+from quarterdeck.client.config.cluster import Material
+from quarterdeck.hubstate.embedded.history import open_history
+from quarterdeck.hubstate.embedded.state import open_embedded
+from quarterdeck.kit.clock import SystemClock
+from quarterdeck.meta.conditions import find
+from quarterdeck.operators import clusters
+from quarterdeck.operators.clusters.simulators.contents import Profile
+from quarterdeck.operators.clusters.simulators.populate import populate
+from quarterdeck.runtime import Manager
+from quarterdeck.testing.poll import eventually
+
+
+async def _connect(client: Client, name: str, config: ClusterConfig, **spec: Any) -> None:
+    secret = {"kubeconfig": encode_config(config).decode()}
+    await definitions.apply(client.raw, build_connection(name, config.server, secret, **spec))
+
+
+async def _reach(client: Client, name: str, reason: str) -> ClusterConnection:
+    async def holds() -> bool:
+        found = await client.get(ClusterConnection, name, "default")
+        condition = find(found.status.conditions, "Reachable")
+        return condition is not None and condition.reason == reason
+
+    await eventually(holds)
+    return await client.get(ClusterConnection, name, "default")
+
+
+async def test_only_trusted_clusters_are_read() -> None:
+    clock = SystemClock()
+    async with EmbeddedClusters(clock=clock) as factory:
+        spoke, hub = await factory.create("spoke"), await factory.create("hub")
+        async with Client(spoke) as client:
+            await populate(client, Profile(nodes=2, pods=3), clock=clock)
+        async with Client(hub) as client:
+            await definitions.install(client.raw, KINDS)
+            without = msgspec.structs.replace(spoke, certificate_authority=Material())
+            stranger = msgspec.structs.replace(
+                spoke, certificate_authority=hub.certificate_authority
+            )
+            await _connect(client, "trusted", spoke)
+            await _connect(client, "unknown", without)
+            await _connect(client, "stranger", stranger)
+            await _connect(client, "insecure", without, insecureSkipTLSVerify=True)
+            state, history = open_embedded(None, clock=clock), open_history(None, clock=clock)
+            manager = Manager(client, name="test")
+            clusters.register(manager, state=state, history=history)
+            async with manager.running():
+                trusted = await _reach(client, "trusted", "Connected")
+                assert trusted.status.health == "healthy"
+                assert _tls(trusted) == ("True", "Verified")
+                assert _tls(await _reach(client, "insecure", "Connected")) == (
+                    "False",
+                    "InsecureSkipTLSVerify",
+                )
+                for name in ("unknown", "stranger"):
+                    refused = await _reach(client, name, "UntrustedServer")
+                    assert "ca.crt" in refused.status.message
+                    key = base64.b64encode(spoke.client_key.read()).decode()
+                    assert key not in str(refused)
+            await state.aclose()
+            await history.aclose()
+
+
+def _tls(connection: ClusterConnection) -> tuple[str, str]:
+    condition = find(connection.status.conditions, "TLSVerified")
+    assert condition is not None
+    return condition.status, condition.reason
