@@ -1,4 +1,4 @@
-"""The reconciler of MonitorAccessPolicy: judge, and say so. Policies are not enforced yet.
+"""The reconciler of MonitorAccessPolicy: judge, keep, and say so. Policies are not enforced yet.
 
 States: an unreadable time or pattern is Error, and the policy counts for nothing; then notBefore,
 notAfter and enabled are looked at, in this order.
@@ -14,15 +14,24 @@ from quarterdeck.apis.clusterpulse.monitor_access_policy import (
     MonitorAccessPolicy,
     MonitorAccessPolicySpec,
 )
+from quarterdeck.hubstate import keys, policy_writes
+from quarterdeck.hubstate.errors import HubStateError
+from quarterdeck.inventory.policy import (
+    BUILT_IN_TYPES,
+    CompiledPolicy,
+    compile_policy,
+    custom_types,
+)
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.patterns import PatternError, compile_re2
 from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.clusters import report
 from quarterdeck.operators.clusters.conditions import READY, Reason
-from quarterdeck.operators.clusters.options import HubOptions
-from quarterdeck.runtime import Context, RequeueAfter
+from quarterdeck.operators.clusters.hub import Hub, StoreProblem
+from quarterdeck.runtime import Context, RequeueAfter, Waiting
 
-BUILT_IN_TYPES = frozenset({"nodes", "operators", "namespaces", "pods", "alerts", "events"})
 _RECHECK_S = 1.0
+_RETRY_S = 30.0
 
 PolicyContext = Context[MonitorAccessPolicy]
 
@@ -38,8 +47,10 @@ class State(msgspec.Struct, frozen=True):
 class Policies:
     """Reconciles MonitorAccessPolicies."""
 
-    def __init__(self, options: HubOptions) -> None:
-        self._options = options
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._stored: dict[str, tuple[str, str]] = {}
+        """Hash and state that the store has, by uid."""
 
     async def reconcile(self, policy: MonitorAccessPolicy, ctx: PolicyContext) -> RequeueAfter:
         """Judge a policy, and come back when its state changes by time."""
@@ -62,12 +73,69 @@ class Policies:
             custom_resource_types=len(types),
             custom_resource_warnings=warn_policy(spec, sources),
         )
+        problem = await self._store(policy, state, ctx)
         self._say(state, ctx)
-        delay_s = float(self._options.policy_interval_s)
+        report.stored(problem, ctx)
+        delay_s = float(self._hub.options.policy_interval_s)
+        if problem is not None:
+            delay_s = _RETRY_S
         if state.changes_at is not None:
             left_s = (state.changes_at - now).total_seconds()
             delay_s = min(delay_s, max(_RECHECK_S, left_s))
         return RequeueAfter(delay_s)
+
+    async def delete(self, policy: MonitorAccessPolicy, ctx: PolicyContext) -> None:
+        """The finalizer: remove the policy and every index that names it."""
+        namespace, name = policy.key
+        try:
+            before = await self._read(policy)
+            writes = policy_writes.deletion_writes(namespace, name, before, ctx.now())
+            await self._hub.state.commit(list(writes))
+        except HubStateError as error:
+            reason = Reason.STORE_UNAVAILABLE
+            raise Waiting(reason, str(error), after_s=_RETRY_S) from error
+        self._stored.pop(policy.metadata.uid, None)
+
+    async def _store(
+        self, policy: MonitorAccessPolicy, state: State, ctx: PolicyContext
+    ) -> StoreProblem | None:
+        """Keep the policy, if the store does not have it as it is."""
+        now = (ctx.status.current.hash, state.state)
+        if self._stored.get(policy.metadata.uid) == now:
+            return None
+        namespace, name = policy.key
+        is_counted = policy.spec.access.enabled and state.state != "Error"
+        compiled = compile_policy(
+            policy.spec,
+            name=name,
+            namespace=namespace,
+            compiled_at=ctx.status.current.compiled_at,
+            hash_=ctx.status.current.hash,
+        )
+        compiled = msgspec.structs.replace(compiled, enabled=is_counted)
+        try:
+            before = await self._read(policy)
+        except HubStateError as error:
+            return StoreProblem(Reason.STORE_UNAVAILABLE, str(error))
+        problem = await self._hub.store(
+            policy_writes.policy_writes(
+                compiled,
+                before=before,
+                status={"state": state.state, "message": state.message},
+                at=ctx.now(),
+                event="expired" if state.state == "Expired" else "compiled",
+            )
+        )
+        if problem is None:
+            self._stored[policy.metadata.uid] = now
+        return problem
+
+    async def _read(self, policy: MonitorAccessPolicy) -> CompiledPolicy | None:
+        found = await self._hub.state.fields(keys.policy(*policy.key))
+        try:
+            return msgspec.json.decode(found["data"], type=CompiledPolicy)
+        except (KeyError, msgspec.DecodeError):  # absent, or of another program
+            return None
 
     def _say(self, state: State, ctx: PolicyContext) -> None:
         is_bad = state.state == "Error"
@@ -112,12 +180,6 @@ def find_problems(spec: MonitorAccessPolicySpec) -> list[str]:
         except PatternError as error:
             found.append(f"spec.scope.clusters.rules[{index}].selector.matchPattern: {error}")
     return found
-
-
-def custom_types(spec: MonitorAccessPolicySpec) -> tuple[str, ...]:
-    """The types of MetricSources that a policy names."""
-    named = (each.type for rule in spec.scope.clusters.rules for each in rule.resources)
-    return tuple(sorted(set(named) - BUILT_IN_TYPES))
 
 
 def warn_policy(spec: MonitorAccessPolicySpec, sources: "list[MetricSource]") -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from quarterdeck.operators.clusters.conditions import (
     READY,
     REGISTRY_TYPES,
     SOURCE_TYPES,
+    STORED,
 )
 from quarterdeck.operators.clusters.credentials import HEADS_ONLY, SecretHead, secret_key
 from quarterdeck.operators.clusters.drivers.registry import DockerRegistry
@@ -126,7 +127,7 @@ def _controllers(hub: Hub, sources: Sources, registry: Registry) -> tuple[Contro
         cluster_controller(hub),
         registry_controller(hub, registry),
         source_controller(sources),
-        policy_controller(hub.options),
+        policy_controller(hub),
     )
 
 
@@ -189,14 +190,16 @@ def source_controller(sources: Sources) -> Controller[MetricSource]:
     )
 
 
-def policy_controller(options: HubOptions) -> Controller[MonitorAccessPolicy]:
+def policy_controller(hub: Hub) -> Controller[MonitorAccessPolicy]:
     """The declaration of the MonitorAccessPolicy controller."""
+    policies = Policies(hub)
     return Controller(
-        reconcile=Policies(options).reconcile,
+        reconcile=policies.reconcile,
         for_=MonitorAccessPolicy,
         watches=(Watch(MetricSource, every_policy, predicates=(generation_changed,)),),
+        finalizers=(Finalizer(FINALIZER, policies.delete),),
         ready=None,
-        conditions=(READY,),
+        conditions=(READY, STORED),
         workers=2,
         limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )

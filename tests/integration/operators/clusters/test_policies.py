@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import MonitorAccessPolicy
@@ -106,3 +107,48 @@ async def test_unknown_types_and_fields_are_warned_of(world: Make) -> None:
                 return "pod: there is no field 'nope'" in now.status.custom_resource_warnings
 
             await w.until(warned)
+
+
+async def test_a_policy_is_kept_with_indexes_and_deleted_with_them(world: Make) -> None:
+    async with world() as w:
+        rule = {
+            "selector": {"matchNames": ["prod-*"]},
+            "resources": [
+                {
+                    "type": "pod",
+                    "visibility": "filtered",
+                    "filters": {"namespaces": {"allowed": ["app", "team-*"], "denied": ["x?"]}},
+                }
+            ],
+        }
+        await w.create("MonitorAccessPolicy", "p", _spec(scope={"clusters": {"rules": [rule]}}))
+        async with w.operator():
+            await _policy(w, "Active")
+            key = "policy:default:p"
+            found = await w.state.fields(key)
+            assert (found["priority"], found["effect"], found["enabled"]) == (
+                "100",
+                "Allow",
+                "true",
+            )
+            data = msgspec.json.decode(found["data"])
+            [resource] = data["cluster_rules"][0]["resources"]
+            assert resource["allowed_ns"] == ["app"]
+            assert resource["ns_patterns"] == [["team-*", "^team-.*$"]]
+            assert resource["deny_ns_patterns"] == [["x?", "^x.$"]]
+            for index in ("policy:user:ann", "policy:group:dev", "policy:customtype:pod"):
+                assert await w.state.members(index) == {key}
+                assert await w.state.scored(f"{index}:sorted") == [(key, 100.0)]
+            assert await w.state.members("policies:effect:allow") == {key}
+            patch = {"spec": {"identity": {"subjects": {"users": ["bob"]}}}}
+            gvr = MonitorAccessPolicy.KIND.gvr
+            await w.client.resource(gvr).patch("p", patch, namespace="default")
+            await w.until(lambda: _is_empty(w, "policy:user:ann"))
+            assert await w.state.members("policy:user:bob") == {key}
+            await w.client.delete(MonitorAccessPolicy, "p", "default")
+            await w.gone(MonitorAccessPolicy, "p")
+            assert not [each for each in await w.state.keys("") if each.startswith("polic")]
+
+
+async def _is_empty(w: Any, key: str) -> bool:
+    return not await w.state.members(key)
