@@ -43,7 +43,7 @@ async def operator(client: Client) -> AsyncIterator[Manager]:
     """The operator alone."""
     manager = Manager(client, name="experiment-operator", events="off", grace_s=1.0)
     targets = KubeconfigTargets(client, clock=SystemClock())
-    experiments.register(manager, targets=targets, workers=16)
+    experiments.register(manager, experiments.Ports(targets), workers=16)
     async with manager.running():
         yield manager
 

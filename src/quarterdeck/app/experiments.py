@@ -19,7 +19,7 @@ from quarterdeck.operators.experiments.settings import GrafanaBackend, Settings
 
 if TYPE_CHECKING:
     from quarterdeck.operators.experiments.cluster_types import ClaimType, ClusterTypeConfig
-    from quarterdeck.operators.experiments.ports import Grafana
+    from quarterdeck.operators.experiments.ports import Administrator, Grafana
     from quarterdeck.runtime import Controller
 
 __all__ = ["SAMPLES", "SAMPLE_FILES", "attach", "controllers"]
@@ -44,14 +44,14 @@ async def attach(host: Host) -> None:
     metrics_url = host.settings_of(ExperimentsSettings).metrics_url
     if not metrics_url and not host.is_embedded:
         metrics_url = settings.metrics_url
-    experiments.register(
-        host.manager,
-        targets=KubeconfigTargets(host.client, clock=host.clock),
-        results=await open_results(host, metrics_url=metrics_url),
-        grafana=await _grafana(host, settings),
-        settings=settings,
-        workers=host.settings.workers,
+    targets = KubeconfigTargets(host.client, clock=host.clock)
+    ports = experiments.Ports(
+        targets,
+        await open_results(host, metrics_url=metrics_url),
+        await _grafana(host, settings),
+        await _administrator(host, targets, settings),
     )
+    experiments.register(host.manager, ports, settings=settings, workers=host.settings.workers)
     if host.is_embedded:
         await _simulate(host, settings)
 
@@ -117,6 +117,21 @@ async def _grafana(host: Host, settings: Settings) -> "Grafana | None":
     client = await host.stack.enter_async_context(http.Client())
     given = host.settings_of(ExperimentsSettings)
     return GrafanaApi(given.grafana_url, given.grafana_token, client=client)
+
+
+async def _administrator(
+    host: Host, targets: KubeconfigTargets, settings: Settings
+) -> "Administrator | None":
+    """Grants rights on real GKE clusters; simulated ones need none."""
+    if host.is_embedded:
+        return None
+    from quarterdeck.kit import http
+    from quarterdeck.meta.identity import Key
+    from quarterdeck.operators.experiments.drivers.gcp import GcpAdministrator
+
+    web = await host.stack.enter_async_context(http.Client())
+    secret = Key(settings.crossplane_namespace, "gcp-credentials")
+    return GcpAdministrator(host.client, targets, secret=secret, web=web, clock=host.clock)
 
 
 async def _simulate(host: Host, settings: Settings) -> None:

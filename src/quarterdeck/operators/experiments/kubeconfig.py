@@ -73,6 +73,36 @@ def parse(text: bytes) -> Connection:
     return _connection(cluster, user)
 
 
+def build(connection: Connection) -> bytes:
+    """A kubeconfig with one context, the inverse of `parse`."""
+    cluster = {
+        "server": connection.server,
+        "certificate-authority-data": connection.ca_data,
+        "insecure-skip-tls-verify": connection.insecure,
+        "tls-server-name": connection.server_name,
+    }
+    user = {
+        "client-certificate-data": connection.cert_data,
+        "client-key-data": connection.key_data,
+        "token": connection.token,
+        "username": connection.username,
+        "password": connection.password,
+    }
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "target",
+        "clusters": [{"name": "target", "cluster": _given(cluster)}],
+        "users": [{"name": "user", "user": _given(user)}],
+        "contexts": [{"name": "target", "context": {"cluster": "target", "user": "user"}}],
+    }
+    return yaml.dump(document).encode()
+
+
+def _given(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value}
+
+
 def _connection(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> Connection:
     server = str(cluster.get("server") or "")
     if not server.startswith(("https://", "http://")):

@@ -47,6 +47,18 @@ class Targets(Protocol):
         ...
 
 
+class Administrator(Protocol):
+    """Grants rights on clusters whose kubeconfig has none at first, such as those of GKE."""
+
+    async def grant(self, kubeconfig: bytes) -> bool:
+        """Make the kubeconfig's user an administrator; False if that is not ours to do.
+
+        Raises:
+            TargetRefused, TargetUnreachable: if it could not be done now.
+        """
+        ...
+
+
 class Datasource(NamedTuple):
     """A Grafana datasource for the metrics of one experiment."""
 

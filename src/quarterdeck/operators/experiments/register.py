@@ -1,7 +1,7 @@
 """Puts the operator into a manager: two controllers, what wakes them, and their scopes."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from quarterdeck.apis.core.config import ConfigMap, Namespace, Secret
 from quarterdeck.apis.experiments.components import Component
@@ -40,7 +40,13 @@ from quarterdeck.operators.experiments.ownership import (
     experiment_of,
     index_values,
 )
-from quarterdeck.operators.experiments.ports import Grafana, NoResults, Results, Targets
+from quarterdeck.operators.experiments.ports import (
+    Administrator,
+    Grafana,
+    NoResults,
+    Results,
+    Targets,
+)
 from quarterdeck.operators.experiments.run import Means
 from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.runtime import Controller, Finalizer, Lookup, Manager, Scope, Watch
@@ -65,18 +71,29 @@ WRITES: tuple[type[Object], ...] = (*OTHERS, *COMPOSITES, Experiment, Secret, Co
 """Kinds the operator writes or reads without owning them, besides requests for clusters."""
 
 
+class Ports(NamedTuple):
+    """Systems besides the API server; only targets are needed."""
+
+    targets: Targets
+    results: Results = NoResults()
+    grafana: Grafana | None = None
+    administrator: Administrator | None = None
+
+
 def register(
-    manager: Manager,
-    *,
-    targets: Targets,
-    results: Results | None = None,
-    grafana: Grafana | None = None,
-    settings: Settings = DEFAULTS,
-    workers: int = 8,
+    manager: Manager, ports: Ports, *, settings: Settings = DEFAULTS, workers: int = 8
 ) -> None:
     """Run the operator in a manager."""
     metrics = ExperimentMetrics(manager.metrics.registry)
-    means = Means(settings, adapters(settings), targets, results or NoResults(), metrics, grafana)
+    means = Means(
+        settings,
+        adapters(settings),
+        ports.targets,
+        ports.results,
+        metrics,
+        ports.grafana,
+        ports.administrator,
+    )
     labelled = (*request_kinds(means.adapters), *OTHERS)
     for kind in labelled:
         manager.set_scope(kind, Scope(labels=naming.SELECTOR))

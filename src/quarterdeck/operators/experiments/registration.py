@@ -120,6 +120,8 @@ async def _prepare(run: Run, target: Target, text: bytes) -> bool:
     """
     try:
         await run.means.targets.probe(text)
+        if target.cluster.type == "gke" and run.means.administrator is not None:
+            await run.means.administrator.grant(text)
         await tailnet.ensure_credentials(run, target, text)
     except TargetRefused as error:
         if run.target(target.name).retries + 1 >= _MOST_REFUSALS:

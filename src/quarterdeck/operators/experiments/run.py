@@ -19,7 +19,7 @@ from quarterdeck.meta.conditions import FALSE, TRUE, Condition, Status, find
 from quarterdeck.operators.experiments.clusters import Adapter
 from quarterdeck.operators.experiments.conditions import READY, EventReason, Reason
 from quarterdeck.operators.experiments.metrics import ExperimentMetrics
-from quarterdeck.operators.experiments.ports import Grafana, Results, Targets
+from quarterdeck.operators.experiments.ports import Administrator, Grafana, Results, Targets
 from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.runtime import Context
 
@@ -36,6 +36,8 @@ class Means(NamedTuple):
     results: Results
     metrics: ExperimentMetrics
     grafana: Grafana | None = None
+    administrator: Administrator | None = None
+    """Grants rights on new GKE clusters; None leaves that to compositions."""
 
 
 class ExperimentFailed(Exception):

@@ -67,7 +67,7 @@ async def operator(world: World, cluster: Cluster, agent: str) -> AsyncIterator[
             client, name="experiment-operator", events="off", watch=QUICK, grace_s=0.0
         )
         targets = KubeconfigTargets(client, clock=SystemClock())
-        experiments.register(manager, targets=targets, settings=SETTINGS)
+        experiments.register(manager, experiments.Ports(targets), settings=SETTINGS)
         async with manager.running():
             yield
 

@@ -131,9 +131,8 @@ async def test_experiments_that_are_over_make_no_request() -> None:
         async with Client(ClusterConfig(server=cluster.url), clock=clock) as client:
             client.raw.observe(requests)
             manager = Manager(client, name="experiment-operator", clock=clock, grace_s=0.0)
-            experiments.register(
-                manager, targets=KubeconfigTargets(client, clock=clock), settings=SETTINGS
-            )
+            ports = experiments.Ports(KubeconfigTargets(client, clock=clock))
+            experiments.register(manager, ports, settings=SETTINGS)
             async with manager.running():
                 await eventually(lambda: manager.next_work_s() is None)
                 requests.seen.clear()

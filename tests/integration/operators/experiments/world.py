@@ -26,7 +26,7 @@ from quarterdeck.operators.experiments.foreign import (
     ArgoWorkflow,
     GrafanaDatasource,
 )
-from quarterdeck.operators.experiments.ports import Grafana, Results
+from quarterdeck.operators.experiments.ports import Administrator, Grafana, NoResults, Results
 from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.operators.experiments.simulators import Delays, Simulation
 from quarterdeck.runtime import Manager
@@ -69,19 +69,16 @@ class World:
         *,
         results: Results | None = None,
         grafana: Grafana | None = None,
+        administrator: Administrator | None = None,
         client: Client | None = None,
         **options: Any,
     ) -> AsyncIterator[Manager]:
         """The operator, as one process runs it."""
         client = client or self.client
         manager = Manager(client, name="experiment-operator", grace_s=1.0, **options)
-        experiments.register(
-            manager,
-            targets=KubeconfigTargets(client, clock=SystemClock()),
-            results=results,
-            grafana=grafana,
-            settings=self.settings,
-        )
+        targets = KubeconfigTargets(client, clock=SystemClock())
+        ports = experiments.Ports(targets, results or NoResults(), grafana, administrator)
+        experiments.register(manager, ports, settings=self.settings)
         async with manager.running():
             yield manager
 
