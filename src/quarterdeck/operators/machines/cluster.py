@@ -71,6 +71,7 @@ class Clusters:
             provider_version=info.version,
             credentials_hash=opened.credentials_hash,
             last_sync_time=rfc3339.format_time(ctx.now()),
+            foreign_vms=connection.foreign_vms,
         )
         ours = [node for node in listed if node.name in cluster.spec.nodes]
         online = [node for node in ours if node.is_online]

@@ -65,6 +65,8 @@ class Connection:
         self._reading = asyncio.Lock()
         self._nodes: tuple[float, tuple[Node, ...]] = (float("-inf"), ())
         self._templates: dict[object, TemplateInfo] = {}
+        self.foreign_vms = 0
+        """VMs that are not ours, as the last sweep saw them."""
         self.choosing = asyncio.Lock()
         """Held while a node and an id are chosen."""
 

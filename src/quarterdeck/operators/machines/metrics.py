@@ -1,5 +1,7 @@
 """Every metric of the operator, declared once."""
 
+from collections.abc import Mapping
+
 from quarterdeck.kit.metrics.registry import Registry
 
 CALL_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
@@ -81,7 +83,7 @@ class MachineMetrics:
         self._orphans.labels(cluster).set(float(orphans))
         self._foreign.labels(cluster).set(float(foreign))
 
-    def set_phases(self, cluster: str, counts: dict[str, int]) -> None:
+    def set_phases(self, cluster: str, counts: Mapping[str, int]) -> None:
         """Claims by phase."""
         for phase, count in counts.items():
             self._phases.labels(cluster, phase).set(float(count))

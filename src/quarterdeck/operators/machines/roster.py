@@ -22,6 +22,7 @@ class Expected(NamedTuple):
     vmid: int
     cluster: str
     owner: Owner
+    phase: str
     verdict: Verdict | None
     """None while the machine is being made or taken down: nothing is expected of it."""
 
@@ -46,8 +47,9 @@ class Roster:
             is_on = claim.spec.power_state == "On"
             verdict = Verdict.RUNNING if is_on else Verdict.STOPPED
         self._uids[claim.key] = uid
+        phase = claim.status.phase or "Pending"
         self._by_uid[uid] = Expected(
-            claim.key, uid, ref.vm_id, ref.hypervisor_cluster, owner_of(claim, ""), verdict
+            claim.key, uid, ref.vm_id, ref.hypervisor_cluster, owner_of(claim, ""), phase, verdict
         )
 
     def drop(self, key: Key) -> None:

@@ -4,8 +4,11 @@ Machines that are not as they were left are reconciled, and no others. VMs of ou
 gone are removed after a grace; VMs that are not ours are counted and left alone.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from typing import get_args
 
+from quarterdeck.apis.hypervisor.claim import Phase
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.connection import Connection
@@ -19,6 +22,7 @@ from quarterdeck.operators.machines.roster import Roster
 from quarterdeck.runtime import Logger
 
 SWEEP_S = 30.0
+PHASES: tuple[str, ...] = get_args(Phase)
 
 
 class Sweep:
@@ -69,7 +73,9 @@ class Sweep:
         """
         view = await connection.view(max_age_s=0.0)
         operator_uid, roster = self._operator_uid(), self._roster
+        phases: Counter[str] = Counter(dict.fromkeys(PHASES, 0))
         for expected in list(roster.list_cluster(str(key))):
+            phases[expected.phase] += 1
             if not roster.is_as_expected(expected, view.vms.get(expected.vmid), operator_uid):
                 self._wake(expected.key)
         found = find_orphans(
@@ -80,6 +86,8 @@ class Sweep:
             now=self._clock.monotonic(),
         )
         self._first_seen[key] = found.first_seen
+        connection.foreign_vms = found.foreign
+        self._metrics.set_phases(str(key), phases)
         self._metrics.set_inventory(str(key), orphans=len(found.orphans), foreign=found.foreign)
         if self._may_collect():
             for orphan in found.due:

@@ -1,0 +1,95 @@
+"""Machines as a user meets them: `up --demo` rolls a fleet, kubectl scales it, it outlives `up`."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import required_tools
+
+COMMAND = (sys.executable, "-m", "quarterdeck.cli")
+PORTS = ("--port", "--health-port", "--metrics-port", "--runner-webhook-port")
+UP = ("up", "--operators", "machines", *(word for flag in PORTS for word in (flag, "0")))
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+class Process:
+    """`quarterdeck up` in a folder, and what it says."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        self._process = subprocess.Popen(
+            [*COMMAND, *UP, *flags],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        self.said = ""
+
+    def until(self, pattern: str) -> None:
+        """Wait for a line."""
+        assert self._process.stdout is not None
+        while re.search(pattern, self.said) is None:
+            line = self._process.stdout.readline()
+            assert line, f"it ended before {pattern!r}:\n{self.said}"
+            self.said += line
+
+    def end(self) -> None:
+        """Stop it gracefully."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+        self.said += self._process.communicate(timeout=60)[0]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+
+
+def kubectl(folder: Path, *arguments: str) -> str:
+    program = shutil.which("kubectl")
+    if program is None:
+        if "kubectl" in required_tools():
+            pytest.fail("kubectl is required and not installed")
+        pytest.skip("kubectl is not installed; make tools installs it")
+    command = [program, "--kubeconfig", str(folder / ".quarterdeck" / "kubeconfig"), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def rollout(folder: Path) -> str:
+    command = [*COMMAND, "machines", "rollout", "status", "web", "--timeout", "150"]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def test_demo_rolls_a_fleet_that_kubectl_scales_and_that_outlives_the_process(
+    folder: Path,
+) -> None:
+    process = Process(folder, "--demo")
+    try:
+        process.until(r"fleet web rolls to debian-13")
+        process.until(r"Fleet default/web UpdateComplete(?s:.)*Fleet default/web UpdateComplete")
+        listed = kubectl(folder, "get", "hyperfleet")
+        for kind in ("fleet", "hypervisorcluster", "machineclaim", "runnerpool"):
+            assert f"{kind}.hypervisor.hyperfleet.io/" in listed
+        kubectl(folder, "scale", "fleet", "web", "--replicas", "4")
+        assert "all 4 machines" in rollout(folder)
+        names = set(kubectl(folder, "get", "mc", "-l", "app=web", "-o", "name").split())
+        assert len(names) == 4
+    finally:
+        process.end()
+    process = Process(folder)
+    try:
+        process.until(r"is ready")
+        assert "all 4 machines" in rollout(folder)
+        again = set(kubectl(folder, "get", "mc", "-l", "app=web", "-o", "name").split())
+        assert again == names
+    finally:
+        process.end()
