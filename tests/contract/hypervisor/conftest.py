@@ -4,12 +4,13 @@ import contextlib
 from collections.abc import Callable
 
 import pytest
-from tests.contract.hypervisor import proxmox_rig, simulator_rig
+from tests.contract.hypervisor import proxmox_rig, qemu_rig, simulator_rig
 from tests.contract.hypervisor.rig import Rig
 
 OpenRig = Callable[[], contextlib.AbstractAsyncContextManager[Rig]]
 RIGS: dict[str, OpenRig] = {
     "proxmox": proxmox_rig.open_rig,
+    "qemu": qemu_rig.open_rig,
     "simulator": simulator_rig.open_rig,
 }
 

@@ -155,8 +155,15 @@ def test_image_becomes_a_template(kubeconfig: Path, tmp_path: Path) -> None:
     image = tmp_path / "tiny_disk.qcow2"
     command = [program, "create", "-q", "-f", "qcow2", str(image), "3G"]
     subprocess.run(command, check=True)
-    shell(kubeconfig, "machines", "template", "import", str(image), "--user", "admin")
+    kernel = tmp_path / "vmlinuz"
+    kernel.write_bytes(b"kernel")
+    command = ["machines", "template", "import", "--data-dir", str(tmp_path / "data")]
+    shell(kubeconfig, *command, str(image), "--user", "admin", "--kernel", str(kernel))
     template = asyncio.run(_get(kubeconfig, HypervisorMachineTemplate, "tiny-disk"))
-    assert template.spec.template.libvirt.image == str(image)
+    assert template.spec.template.libvirt.image == "tiny-disk"
     assert template.spec.resources.disk == "3Gi"
-    shell(kubeconfig, "machines", "template", "import", str(tmp_path / "none"), code=2)
+    images = tmp_path / "data" / "qemu" / "images"
+    assert (images / "tiny-disk.kernel").read_bytes() == b"kernel"
+    assert (images / "tiny-disk.qcow2").is_file()
+    shell(kubeconfig, *command, str(tmp_path / "none"), code=2)
+    shell(kubeconfig, *command, str(image), "--name", "../escape", code=2)

@@ -48,11 +48,11 @@ class LibvirtTemplate(Struct, frozen=True, kw_only=True):
     """An image for local QEMU."""
 
     image: Annotated[str, Schema(min_length=1)]
-    """Path of a disk image; each machine gets an overlay on it."""
+    """Name of an imported disk image; each machine gets an overlay on it."""
     kernel: str = ""
-    """Path of a kernel to boot, instead of the image's boot loader."""
+    """Kernel to boot instead of the image's boot loader: a file beside the image."""
     initrd: str = ""
-    """Path of an initial RAM disk for the kernel."""
+    """Initial RAM disk for the kernel: a file beside the image."""
     command_line: str = ""
     """Command line of the kernel."""
 

@@ -11,7 +11,7 @@ from tests.contract.hypervisor.proxmox_rig import ProxmoxRig, open_rig, settings
 from tests.contract.hypervisor.rig import make, owner_of
 
 from quarterdeck.kit.redaction import Secret
-from quarterdeck.operators.machines.drivers.proxmox import ProxmoxProvider, open_provider
+from quarterdeck.operators.machines.drivers.proxmox import ProxmoxProvider
 from quarterdeck.operators.machines.errors import (
     Code,
     ConfigurationError,
@@ -73,11 +73,12 @@ async def test_wrong_credentials_wait_for_somebody_to_change_them(access: Access
         pytest.param(AccessData(), id="nothing"),
     ],
 )
-async def test_credentials_of_the_wrong_form_are_refused_at_once(access: AccessData) -> None:
-    async with open_rig() as rig:
+async def test_credentials_of_the_wrong_form_are_never_sent(access: AccessData) -> None:
+    async with open_rig() as rig, _opened(rig, access=access) as provider:
         with pytest.raises(ConfigurationError) as caught:
-            await open_provider(settings_of(rig.fake, access=access))
+            await provider.test_connection()
         assert caught.value.code is Code.UNAUTHORIZED
+        assert rig.fake.journal == []
 
 
 async def test_a_certificate_nobody_signed_is_refused() -> None:

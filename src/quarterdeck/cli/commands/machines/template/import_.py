@@ -1,10 +1,7 @@
 """`quarterdeck machines template import`: a disk image becomes a template for local QEMU."""
 
-import asyncio
-import shutil
-import subprocess
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect
@@ -12,12 +9,25 @@ from quarterdeck.cli.exit_codes import REFUSED, CommandError
 from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
 from quarterdeck.cli.parameters import Argument, Option
 
+if TYPE_CHECKING:
+    from quarterdeck.operators.machines.drivers.qemu.folder import Boot
+    from quarterdeck.operators.machines.drivers.qemu.images import Image
+
 _GIB = 1024**3
 
 
 async def import_image(
     image: Annotated[str, Argument(metavar="IMAGE", help="Disk image, such as debian.qcow2.")],
     name: Annotated[str, Option("--name", metavar="NAME", help="Name of the template.")] = "",
+    kernel: Annotated[
+        str, Option("--kernel", metavar="PATH", help="Kernel, for an image that cannot boot.")
+    ] = "",
+    initrd: Annotated[
+        str, Option("--initrd", metavar="PATH", help="Initial RAM disk of the kernel.")
+    ] = "",
+    command_line: Annotated[
+        str, Option("--command-line", metavar="TEXT", help="Command line of the kernel.")
+    ] = "",
     cluster: Annotated[
         str, Option("--cluster", metavar="NAME", help="HypervisorCluster of the template.")
     ] = "local",
@@ -30,26 +40,36 @@ async def import_image(
     ssh_key: Annotated[
         str, Option("--ssh-key", metavar="PATH", help="Public key that may log in.")
     ] = "",
+    data_dir: Annotated[
+        str, Option("--data-dir", metavar="DIR", help="Folder of `up`, where images are kept.")
+    ] = ".quarterdeck",
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> None:
-    """Make a HypervisorMachineTemplate whose machines are overlays on a disk image."""
+    """Copy a disk image to the images of local QEMU, and make a HypervisorMachineTemplate of it."""
     from quarterdeck.app import definitions
+    from quarterdeck.operators.machines.drivers.qemu.folder import Boot
 
-    path = find_image(image)
-    size = await asyncio.to_thread(read_size, path)
+    path = find_file(image)
+    name = name or path.stem.lower().replace("_", "-")
+    files = [str(find_file(each)) if each else "" for each in (kernel, initrd)]
+    boot = Boot(kernel=files[0], initrd=files[1], command_line=command_line)
+    imported = await copy_image(Path(data_dir), name, path, boot)
     spec: dict[str, Any] = {
         "hypervisorClusterRef": {"name": cluster},
-        "template": {"libvirt": {"image": str(path)}},
-        "resources": {"cpu": cpu, "memory": memory, "disk": disk or f"{-(-size // _GIB)}Gi"},
+        "template": {"libvirt": {"image": imported.name}},
+        "resources": {
+            "cpu": cpu,
+            "memory": memory,
+            "disk": disk or f"{max(1, -(-imported.disk_bytes // _GIB))}Gi",
+        },
         "bootstrap": {"method": "none"},
     }
     if ssh_key or user:
-        keys = [read_key(ssh_key)] if ssh_key else []
+        keys = [find_file(ssh_key).read_text().strip()] if ssh_key else []
         spec["cloudInit"] = {"sshAuthorizedKeys": keys, **({"user": user} if user else {})}
     async with connect(kubeconfig, context) as client:
-        name = name or path.stem.lower().replace("_", "-")
         document: dict[str, Any] = {
             "apiVersion": "hypervisor.hyperfleet.io/v1alpha1",
             "kind": "HypervisorMachineTemplate",
@@ -57,39 +77,37 @@ async def import_image(
             "spec": spec,
         }
         await definitions.apply(client.raw, [document])
+    print(f"image {imported.path} is in place")
     print(f"hypervisormachinetemplate/{name} applied")
 
 
 COMMAND = Command(import_image)
 
 
-def find_image(name: str) -> Path:
-    """The absolute path of an image: machines are made by another process."""
-    return Path(name).expanduser().resolve()
-
-
-def read_key(name: str) -> str:
-    """The text of a public key."""
-    return Path(name).expanduser().read_text().strip()
-
-
-def read_size(path: Path) -> int:
-    """Bytes of the disk that an image holds.
+def find_file(name: str) -> Path:
+    """The absolute path of a file that exists.
 
     Raises:
-        CommandError: if it is no image.
+        CommandError: if there is none.
     """
-    import msgspec
-
+    path = Path(name).expanduser().resolve()
     if not path.is_file():
         raise CommandError(f"there is no file {path}", REFUSED)
-    program = shutil.which("qemu-img")
-    if program is None:
-        raise CommandError("there is no qemu-img program; install qemu-utils", REFUSED)
-    done = subprocess.run(
-        [program, "info", "--output", "json", str(path)], capture_output=True, check=False
-    )
-    if done.returncode:
-        raise CommandError(f"{path} is no disk image: {done.stderr.decode().strip()}", REFUSED)
-    size: int = msgspec.json.decode(done.stdout)["virtual-size"]
-    return size
+    return path
+
+
+async def copy_image(data: Path, name: str, path: Path, boot: "Boot") -> "Image":
+    """Put an image where local QEMU takes images from.
+
+    Raises:
+        CommandError: if it is no image, or qemu-img is missing.
+    """
+    from quarterdeck.operators.machines.drivers.qemu.folder import Folder
+    from quarterdeck.operators.machines.drivers.qemu.images import Images
+    from quarterdeck.operators.machines.drivers.qemu.provider import FOLDER
+    from quarterdeck.operators.machines.errors import HypervisorError
+
+    try:
+        return await Images(Folder(data / FOLDER)).add(name, path, boot)
+    except HypervisorError as error:
+        raise CommandError(error.message, REFUSED) from error

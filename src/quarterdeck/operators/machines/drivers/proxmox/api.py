@@ -51,7 +51,7 @@ class Api:
 
     def __init__(self, settings: ProviderSettings) -> None:
         self._settings = settings
-        self._access: Access = choose_access(settings.access, settings.clock)
+        self._access: Access | None = None
         self._client: Client | None = None
         self._opening = asyncio.Lock()
         self._timeout_s = min(settings.timeout_s, _REQUEST_S)
@@ -95,6 +95,8 @@ class Api:
         self, method: str, target: str, body: bytes | None = None, kind: tuple[str, str] = _FORM
     ) -> msgspec.Raw:
         """One request; one with a ticket that has expired is sent again with a new one."""
+        if self._access is None:
+            self._access = choose_access(self._settings.access, self._settings.clock)
         is_write = method != "GET"
         headers = await self._access.headers(self._login, is_write=is_write)
         try:

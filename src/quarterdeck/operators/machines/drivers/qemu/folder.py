@@ -1,0 +1,215 @@
+"""Where things are: a folder of images, and a folder for each VM with a record of what it is.
+
+    images/NAME.qcow2, NAME.kernel, NAME.initrd, NAME.json    what VMs are made from
+    templates/ID.json                                         templates that were found valid
+    vms/ID/vm.json                                            the record
+    vms/ID/disk.qcow2, seed.iso, tpm/, console.log            what belongs to the VM
+    vms/ID/qemu.pid, qmp.sock, console.sock, tpm.sock         while it runs
+
+A VM appears and vanishes by renaming its folder, so that it is there completely or not at all.
+"""
+
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
+
+RECORD = "vm.json"
+_NEW, _GONE = ".new-", ".gone-"
+
+
+class Boot(msgspec.Struct, frozen=True, kw_only=True):
+    """How an image is booted: by itself, or by a kernel beside it."""
+
+    kernel: str = ""
+    initrd: str = ""
+    command_line: str = ""
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """What VMs of a template are made from."""
+
+    image: str
+    boot: Boot = Boot()
+
+
+class VmRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a VM is."""
+
+    id: int
+    name: str
+    uuid: str
+    description: str
+    source: Source
+    is_linked: bool
+    mac: str
+    tags: tuple[str, ...] = ()
+    cpu: int = 1
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+    has_tpm: bool = False
+
+
+class VmFolder(NamedTuple):
+    """The files of one VM. Sockets are named relative to the folder: their paths are limited."""
+
+    path: Path
+
+    @property
+    def record(self) -> Path:
+        """What the VM is."""
+        return self.path / RECORD
+
+    @property
+    def disk(self) -> Path:
+        """The overlay or copy."""
+        return self.path / "disk.qcow2"
+
+    @property
+    def seed(self) -> Path:
+        """What cloud-init reads."""
+        return self.path / "seed.iso"
+
+    @property
+    def tpm(self) -> Path:
+        """The state of the vTPM."""
+        return self.path / "tpm"
+
+    @property
+    def pid(self) -> Path:
+        """The number of the process."""
+        return self.path / "qemu.pid"
+
+    @property
+    def console_log(self) -> Path:
+        """What the VM wrote to its serial console since its last start."""
+        return self.path / "console.log"
+
+    @property
+    def console_socket(self) -> Path:
+        """The serial console itself."""
+        return self.path / "console.sock"
+
+
+class Folder:
+    """All VMs of one host; every method reads or writes files and is meant for a thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.images = self.path / "images"
+        self.vms = self.path / "vms"
+        self.templates = self.path / "templates"
+
+    def prepare(self) -> None:
+        """Make the folders, and remove what a crash left of VMs that came or went."""
+        for each in (self.images, self.vms, self.templates):
+            each.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for each in self.vms.iterdir():
+            if each.name.startswith(_GONE):
+                shutil.rmtree(each, ignore_errors=True)
+
+    def list_ids(self) -> list[int]:
+        """Ids of all VMs."""
+        if not self.vms.is_dir():
+            return []
+        return sorted(int(each.name) for each in self.vms.iterdir() if each.name.isdigit())
+
+    def at(self, vmid: int) -> VmFolder:
+        """The files of a VM."""
+        return VmFolder(self.vms / str(vmid))
+
+    def read(self, vmid: int) -> VmRecord:
+        """What a VM is.
+
+        Raises:
+            PermanentError: NOT_FOUND.
+        """
+        try:
+            return msgspec.json.decode(self.at(vmid).record.read_bytes(), type=VmRecord)
+        except (FileNotFoundError, NotADirectoryError):
+            raise make_error(Code.NOT_FOUND, f"there is no VM {vmid}") from None
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            text = f"the record {self.at(vmid).record} cannot be read: {error}"
+            raise make_error(Code.CONFLICT, text) from error
+
+    def read_all(self) -> list[VmRecord]:
+        """What every VM is."""
+        found = []
+        for vmid in self.list_ids():
+            try:
+                found.append(self.read(vmid))
+            except HypervisorError as error:
+                if error.code is not Code.NOT_FOUND:
+                    raise
+        return found
+
+    def create(self, record: VmRecord) -> VmFolder:
+        """Make a VM's folder with its record in it.
+
+        Raises:
+            PermanentError: ALREADY_EXISTS.
+        """
+        self.prepare()
+        fresh = self.vms / f"{_NEW}{record.id}-{secrets.token_hex(4)}"
+        fresh.mkdir(mode=0o700)
+        _write(fresh / RECORD, msgspec.json.encode(record))
+        try:
+            os.rename(fresh, self.at(record.id).path)
+        except OSError:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise make_error(
+                Code.ALREADY_EXISTS, f"VM {record.id} already exists", operation="clone_vm"
+            ) from None
+        return self.at(record.id)
+
+    def update(self, record: VmRecord) -> None:
+        """Replace a VM's record."""
+        _write(self.at(record.id).record, msgspec.json.encode(record))
+
+    def keep_source(self, number: int, source: Source) -> None:
+        """Remember what a template is, for the clones that will name its number."""
+        self.prepare()
+        _write(self.templates / f"{number}.json", msgspec.json.encode(source))
+
+    def read_source(self, number: int) -> Source:
+        """What a template is.
+
+        Raises:
+            ConfigurationError: TEMPLATE_NOT_FOUND.
+        """
+        try:
+            data = (self.templates / f"{number}.json").read_bytes()
+            return msgspec.json.decode(data, type=Source)
+        except (OSError, msgspec.DecodeError):
+            text = f"template {number} has not been checked on this host"
+            raise make_error(Code.TEMPLATE_NOT_FOUND, text, operation="clone_vm") from None
+
+    def remove(self, vmid: int) -> None:
+        """Remove a VM with all its files."""
+        gone = self.vms / f"{_GONE}{vmid}-{secrets.token_hex(4)}"
+        try:
+            os.rename(self.at(vmid).path, gone)
+        except FileNotFoundError:
+            return
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file as a whole, or not at all."""
+    fresh = path.with_suffix(".new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(fresh, path)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file that only its owner may read."""
+    _write(path, data)

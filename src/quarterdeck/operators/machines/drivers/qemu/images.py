@@ -1,0 +1,188 @@
+"""Images that VMs are made from, and the disks that are made of them.
+
+Only images in the images folder are used. Whoever may write a template could otherwise name any
+file of the host and read it from inside a VM; for the same reason an image that itself refers to
+other files is refused. `quarterdeck machines template import` puts images there.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import zlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from quarterdeck.operators.machines.drivers.qemu import programs
+from quarterdeck.operators.machines.drivers.qemu.folder import (
+    Boot,
+    Folder,
+    Source,
+    VmFolder,
+    VmRecord,
+)
+from quarterdeck.operators.machines.errors import Code, make_error
+from quarterdeck.operators.machines.machine import TemplateRef
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
+_FIRST_ID = 1_000_000_000
+"""Numbers of images are derived from what they are, above the ids of VMs."""
+
+
+class Image(msgspec.Struct, frozen=True, kw_only=True):
+    """An image in the images folder."""
+
+    name: str
+    path: Path
+    disk_bytes: int
+    boot: Boot
+
+    @property
+    def id(self) -> int:
+        """A number for it and the way it is booted, the same every time."""
+        return _FIRST_ID + zlib.crc32(msgspec.json.encode(self.source)) % _FIRST_ID
+
+    @property
+    def source(self) -> Source:
+        """What VMs are made from."""
+        return Source(image=self.name, boot=self.boot)
+
+
+class Images:
+    """The images folder."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    async def find(self, wanted: TemplateRef) -> Image:
+        """The image of a template.
+
+        Raises:
+            ConfigurationError: TEMPLATE_NOT_FOUND or NOT_A_TEMPLATE.
+        """
+        name = self._name_of(wanted.image)
+        path = self._folder.images / f"{name}.qcow2"
+        if not name or not path.is_file():
+            raise make_error(
+                Code.TEMPLATE_NOT_FOUND,
+                f"there is no image {wanted.image!r} in {self._folder.images}; "
+                "put it there with: quarterdeck machines template import",
+                operation="validate_template",
+            )
+        size = await read_size(path)
+        return Image(name=name, path=path, disk_bytes=size, boot=self._boot(name, wanted))
+
+    async def named(self, name: str) -> Image:
+        """The image of a name."""
+        return await self.find(TemplateRef(image=name))
+
+    def _name_of(self, text: str) -> str:
+        """The name in a reference, which is a name or a path in the images folder."""
+        path = Path(text)
+        if path.is_absolute() and path.parent.resolve() == self._folder.images.resolve():
+            text = path.name
+        name = text.removesuffix(".qcow2")
+        return name if _NAME.fullmatch(name) else ""
+
+    def _boot(self, name: str, wanted: TemplateRef) -> Boot:
+        """What the template says, else what was imported with the image."""
+        kept = Boot()
+        sidecar = self._folder.images / f"{name}.json"
+        if sidecar.is_file():
+            kept = msgspec.json.decode(sidecar.read_bytes(), type=Boot)
+        line = wanted.options.get("command_line", "") or kept.command_line
+        kernel, initrd = (
+            self._beside(name, kind, wanted.options.get(kind, "")) for kind in ("kernel", "initrd")
+        )
+        return Boot(kernel=kernel, initrd=initrd, command_line=line)
+
+    def _beside(self, name: str, kind: str, given: str) -> str:
+        if given:
+            path = self._folder.images / Path(given).name
+            is_inside = Path(given).name == given or path.resolve() == Path(given).resolve()
+            if not is_inside or not path.is_file():
+                raise make_error(
+                    Code.TEMPLATE_NOT_FOUND,
+                    f"spec.template.libvirt.{kind} is {given!r}, which is not a file in "
+                    f"{self._folder.images}; import it with the image",
+                    operation="validate_template",
+                )
+            return str(path)
+        path = self._folder.images / f"{name}.{kind}"
+        return str(path) if path.is_file() else ""
+
+    # --- disks
+
+    async def ensure_disk(self, at: VmFolder, record: VmRecord) -> None:
+        """Make the disk of a VM, if an earlier try has not; it is complete or not there."""
+        if at.disk.exists():
+            return
+        image = await self.named(record.source.image)
+        fresh = at.path / "disk.new"
+        fresh.unlink(missing_ok=True)
+        if record.is_linked:
+            backing = ("-b", str(image.path), "-F", "qcow2")
+            command = ["create", "-q", "-f", "qcow2", *backing, str(fresh)]
+        else:
+            command = ["convert", "-f", "qcow2", "-O", "qcow2", str(image.path), str(fresh)]
+        await programs.check(programs.QEMU_IMG, command, folder=at.path)
+        os.replace(fresh, at.disk)
+
+    async def grow_disk(self, at: VmFolder, size: int) -> None:
+        """Make a disk larger; one that is large enough stays."""
+        if size > await read_size(at.disk, may_have_backing=True):
+            size = -(-size // 512) * 512
+            command = ["resize", "-q", "-f", "qcow2", str(at.disk), str(size)]
+            await programs.check(programs.QEMU_IMG, command, folder=at.path)
+
+    async def add(self, name: str, source: Path, boot: Boot) -> Image:
+        """Copy an image into the folder, with its kernel if it needs one.
+
+        Raises:
+            PermanentError: INVALID_SPEC if the name cannot be one.
+            ConfigurationError: NOT_A_TEMPLATE if the file is no image.
+        """
+        if not _NAME.fullmatch(name):
+            raise make_error(Code.INVALID_SPEC, f"{name!r} cannot be the name of an image")
+        await asyncio.to_thread(self._folder.prepare)
+        images = self._folder.images
+        fresh = images / f".{name}.new"
+        details = await _read_details(source, ())
+        command = ["convert", "-f", str(details["format"]), "-O", "qcow2", str(source), str(fresh)]
+        await programs.check(programs.QEMU_IMG, command, folder=images)
+        for kind, path in (("kernel", boot.kernel), ("initrd", boot.initrd)):
+            if path:
+                await asyncio.to_thread(shutil.copyfile, path, images / f"{name}.{kind}")
+        if boot.command_line:
+            line = Boot(command_line=boot.command_line)
+            (images / f"{name}.json").write_bytes(msgspec.json.encode(line))
+        os.replace(fresh, images / f"{name}.qcow2")
+        return await self.named(name)
+
+
+async def read_size(path: Path, *, may_have_backing: bool = False) -> int:
+    """Bytes of the disk in a qcow2 image.
+
+    Raises:
+        ConfigurationError: NOT_A_TEMPLATE if it is none, or refers to other files.
+    """
+    details = await _read_details(path, ("-f", "qcow2"))
+    specific = details.get("format-specific", {}).get("data", {})
+    others = details.get("backing-filename") or specific.get("data-file")
+    if others and not may_have_backing:
+        raise make_error(
+            Code.NOT_A_TEMPLATE, f"image {path} refers to another file; import it again"
+        )
+    return int(details["virtual-size"])
+
+
+async def _read_details(path: Path, options: tuple[str, ...]) -> dict[str, Any]:
+    # -U: the image may be in use by the VMs that were made of it
+    command = ["info", "-U", "--output=json", *options, str(path)]
+    done = await programs.run(programs.QEMU_IMG, command, folder=path.parent)
+    if done.code:
+        raise make_error(Code.NOT_A_TEMPLATE, f"{path} is not a disk image: {done.text}")
+    found: dict[str, Any] = msgspec.json.decode(done.out)
+    return found

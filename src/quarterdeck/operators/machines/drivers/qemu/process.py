@@ -1,0 +1,74 @@
+"""The process of a VM: found by its number and identity, started, ended."""
+
+import os
+import signal
+from pathlib import Path
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.operators.machines.drivers.qemu import programs, qmp
+from quarterdeck.operators.machines.drivers.qemu.folder import VmFolder
+from quarterdeck.operators.machines.errors import Code, make_error
+
+_STEP_S = 0.02
+_STEP_MAX_S = 0.25
+_QUIT_S = 10.0
+_KILL_S = 10.0
+
+
+def find_pid(at: VmFolder, uuid: str) -> int:
+    """The number of the VM's process; 0 if it does not run.
+
+    Numbers are reused, so that the process also has to have the VM's identity in its command line;
+    one that has ended and was not waited for has none.
+    """
+    try:
+        number = int(at.pid.read_text())
+        command = Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
+    except (OSError, ValueError):
+        return 0
+    return number if uuid.encode() in command else 0
+
+
+async def start(at: VmFolder, arguments: list[str]) -> None:
+    """Start a VM; returns when it runs on its own.
+
+    Raises:
+        HypervisorError: with QEMU's own words.
+    """
+    at.pid.unlink(missing_ok=True)
+    done = await programs.run(programs.QEMU, arguments, folder=at.path)
+    if done.code:
+        is_full = "Cannot allocate memory" in done.text or "cannot set up guest memory" in done.text
+        code = Code.RESOURCE_EXHAUSTED if is_full else Code.CONFLICT
+        raise make_error(code, f"QEMU did not start: {done.text}", operation="power")
+
+
+async def stop(at: VmFolder, uuid: str, clock: Clock) -> None:
+    """End a VM at once; returns when its process is gone.
+
+    Raises:
+        TransientError: TIMEOUT if it cannot be ended.
+    """
+    if not find_pid(at, uuid):
+        return
+    try:
+        await qmp.execute(at.path, "quit")
+    except qmp.Gone:
+        pass  # it has ended, or has just been started: looked at below
+    if await _wait_end(at, uuid, clock, _QUIT_S):
+        return
+    if number := find_pid(at, uuid):
+        os.kill(number, signal.SIGKILL)
+    if not await _wait_end(at, uuid, clock, _KILL_S):
+        raise make_error(Code.TIMEOUT, f"process {number} does not end", operation="power")
+
+
+async def _wait_end(at: VmFolder, uuid: str, clock: Clock, limit_s: float) -> bool:
+    """Whether the process ends in time. It is not our child, so that nobody tells us."""
+    deadline, step_s = clock.monotonic() + limit_s, _STEP_S
+    while find_pid(at, uuid):
+        if clock.monotonic() > deadline:
+            return False
+        await clock.sleep(step_s)
+        step_s = min(step_s * 2, _STEP_MAX_S)
+    return True

@@ -1,0 +1,92 @@
+"""Running the programs that VMs are made with."""
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from quarterdeck.operators.machines.errors import Code, make_error
+
+QEMU, QEMU_IMG = "qemu-system-x86_64", "qemu-img"
+SWTPM, SWTPM_SETUP = "swtpm", "swtpm_setup"
+PACKAGES = {
+    QEMU: "qemu-system-x86",
+    QEMU_IMG: "qemu-utils",
+    SWTPM: "swtpm",
+    SWTPM_SETUP: "swtpm-tools",
+}
+_LONGEST_S = 110.0
+
+
+class Output(NamedTuple):
+    """How a program ended."""
+
+    code: int
+    out: bytes
+    text: str
+    """What it complained about."""
+
+
+def find(program: str) -> str:
+    """The path of a program.
+
+    Raises:
+        ConfigurationError: UNAVAILABLE in spirit; names the package that has it.
+    """
+    path = shutil.which(program)
+    if path is None:
+        raise make_error(
+            Code.NOT_SUPPORTED,
+            f"there is no program {program}; install the package {PACKAGES[program]}",
+        )
+    return path
+
+
+def has(*programs: str) -> bool:
+    """Whether all of these programs are there."""
+    return all(shutil.which(program) for program in programs)
+
+
+async def run(
+    program: str, arguments: Sequence[str], *, folder: Path, timeout_s: float = _LONGEST_S
+) -> Output:
+    """Run a program to its end, or to the moment it has gone into the background.
+
+    Raises:
+        TransientError: TIMEOUT if it does not end.
+    """
+    process = await asyncio.create_subprocess_exec(
+        find(program),
+        *arguments,
+        cwd=folder,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(timeout_s):
+            out, complaint = await process.communicate()
+    except TimeoutError:
+        text = f"{program} has not ended within {timeout_s:.0f} s"
+        raise make_error(Code.TIMEOUT, text) from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    text = " ".join(complaint.decode(errors="replace").split())[-500:]
+    return Output(process.returncode or 0, out, text)
+
+
+async def check(program: str, arguments: Sequence[str], *, folder: Path) -> bytes:
+    """Run a program that must succeed; returns what it printed.
+
+    Raises:
+        HypervisorError: RESOURCE_EXHAUSTED if the disk is full, else CONFLICT, with its complaint.
+    """
+    done = await run(program, arguments, folder=folder)
+    if done.code:
+        code = Code.RESOURCE_EXHAUSTED if "No space left" in done.text else Code.CONFLICT
+        raise make_error(code, f"{program} failed: {done.text or f'exit code {done.code}'}")
+    return done.out

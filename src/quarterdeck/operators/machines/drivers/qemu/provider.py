@@ -1,0 +1,375 @@
+"""Local QEMU as the operator uses it."""
+
+import asyncio
+import os
+import shutil
+import socket
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.operators.machines import ownership
+from quarterdeck.operators.machines.drivers.nocloud import build_seed_image
+from quarterdeck.operators.machines.drivers.qemu import process, programs, qmp
+from quarterdeck.operators.machines.drivers.qemu.accelerator import choose_accelerator
+from quarterdeck.operators.machines.drivers.qemu.command import Accelerator, build_command
+from quarterdeck.operators.machines.drivers.qemu.folder import (
+    Folder,
+    VmFolder,
+    VmRecord,
+    write_private,
+)
+from quarterdeck.operators.machines.drivers.qemu.images import Images
+from quarterdeck.operators.machines.drivers.qemu.tpm import Tpms
+from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
+from quarterdeck.operators.machines.machine import (
+    Capability,
+    CloudInit,
+    ConnectionInfo,
+    Node,
+    Owner,
+    Power,
+    PowerAction,
+    TaskInfo,
+    TaskRef,
+    TaskState,
+    TemplateInfo,
+    TemplateRef,
+    VMInfo,
+    VMSpec,
+)
+from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
+
+FOLDER = "qemu"
+_DATA = Path(".quarterdeck")
+"""The data folder where nobody chose one."""
+USER_ADDRESS = "10.0.2.15"
+"""What QEMU's user network gives to its only guest."""
+_SHUTDOWN = "shutdown"
+_STATES = {
+    "running": Power.RUNNING,
+    "paused": Power.PAUSED,
+    "prelaunch": Power.PAUSED,
+    "suspended": Power.SUSPENDED,
+    "shutdown": Power.STOPPED,
+}
+
+
+class QemuProvider:
+    """VMs of one folder of this host."""
+
+    def __init__(self, settings: ProviderSettings) -> None:
+        self._settings = settings
+        self._clock = settings.clock
+        self._node = settings.nodes[0] if settings.nodes else socket.gethostname()
+        self._folder = Folder((settings.folder or _DATA) / FOLDER)
+        self._images = Images(self._folder)
+        self._tpms = Tpms(self._folder)
+        self._accelerator: Accelerator | None = None
+        self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @property
+    def name(self) -> str:
+        """The provider's name."""
+        return "qemu"
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """A vTPM only where swtpm is installed."""
+        always = {Capability.LINKED_CLONE, Capability.CLOUD_INIT_ISO, Capability.CONSOLE}
+        return frozenset(always | ({Capability.VTPM} if self._tpms.is_supported else set()))
+
+    # --- inventory
+
+    async def test_connection(self) -> ConnectionInfo:
+        """Run QEMU for its version, and find out how it runs guests."""
+        await asyncio.to_thread(self._folder.prepare)
+        programs.find(programs.QEMU_IMG)
+        out = await programs.check(programs.QEMU, ["--version"], folder=self._folder.path)
+        words = out.decode().split("\n", 1)[0].split()
+        version = words[3] if len(words) > 3 else "unknown"
+        accelerator = await self._choose_accelerator()
+        metadata = {"provider": "qemu", "type": "local", "accelerator": accelerator.name}
+        return ConnectionInfo(f"qemu-{version}", metadata)
+
+    async def list_nodes(self) -> Sequence[Node]:
+        """This host, less what its VMs were promised."""
+        records = await asyncio.to_thread(self._folder.read_all)
+        cpus, memory = os.cpu_count() or 1, read_memory()
+        await asyncio.to_thread(self._folder.prepare)
+        return [
+            Node(
+                self._node,
+                is_online=True,
+                cpu_total=cpus,
+                cpu_free=max(0, cpus - sum(record.cpu for record in records)),
+                memory_total=memory,
+                memory_free=max(0, memory - sum(record.memory_bytes for record in records)),
+                storage_free=shutil.disk_usage(self._folder.path).free,
+                vms=len(records),
+            )
+        ]
+
+    async def validate_template(self, template: TemplateRef) -> TemplateInfo:
+        """The image of a template."""
+        image = await self._images.find(template)
+        await asyncio.to_thread(self._folder.keep_source, image.id, image.source)
+        return TemplateInfo(
+            image.id,
+            image.name,
+            (self._node,),
+            disk_bytes=image.disk_bytes,
+            has_tpm=self._tpms.is_supported,
+            storage_type="qcow2",
+        )
+
+    async def list_vms(self) -> Sequence[VMInfo]:
+        """Every VM; whether each runs is seen by its process."""
+        records = await asyncio.to_thread(self._folder.read_all)
+        return [self._info(record, self._power_by_process(record)) for record in records]
+
+    async def get_vm(self, vmid: int) -> VMInfo:
+        """One VM, as its process says."""
+        record = await self._read(vmid)
+        power = self._power_by_process(record)
+        if power is Power.RUNNING:
+            power = await self._ask_power(record)
+        return self._info(record, power)
+
+    # --- provisioning
+
+    async def reserve_id(self, *, start: int, end: int, taken: frozenset[int]) -> int:
+        """The lowest free id."""
+        used = taken | frozenset(await asyncio.to_thread(self._folder.list_ids))
+        for vmid in range(start, end + 1):
+            if vmid not in used:
+                return vmid
+        text = f"every id from {start} to {end} is taken"
+        raise make_error(Code.IDS_EXHAUSTED, text, operation="reserve_id")
+
+    async def clone_vm(
+        self,
+        template: TemplateInfo,
+        spec: VMSpec,
+        *,
+        vmid: int,
+        node: str,
+        linked: bool,
+        owner: Owner,
+    ) -> TaskRef | None:
+        """Write the record, then make the disk; both are there when this returns."""
+        if node != self._node:
+            raise make_error(Code.UNAVAILABLE, f"there is no node {node} here")
+        identity = uuid.uuid4()
+        source = await asyncio.to_thread(self._folder.read_source, template.id)
+        record = VmRecord(
+            id=vmid,
+            name=spec.name,
+            uuid=str(identity),
+            description=ownership.describe(owner),
+            source=source,
+            is_linked=linked,
+            mac=build_mac(identity),
+            cpu=spec.cpu,
+            memory_bytes=spec.memory_bytes,
+        )
+        async with self._locks[vmid]:
+            at = await asyncio.to_thread(self._folder.create, record)
+            await self._images.ensure_disk(at, record)
+        return None
+
+    async def configure_vm(self, vmid: int, spec: VMSpec, *, owner: Owner) -> TaskRef | None:
+        """Set sizes and tags, and make the vTPM; a running VM has them after its next start."""
+        async with self._locks[vmid]:
+            record = await self._owned(vmid, owner, "configure_vm")
+            at = self._folder.at(vmid)
+            if not self._is_running(record):
+                await self._images.ensure_disk(at, record)
+                await self._images.grow_disk(at, spec.disk_bytes)
+            if spec.has_tpm:
+                await self._tpms.ensure(at)
+            changed = msgspec.structs.replace(
+                record,
+                cpu=spec.cpu,
+                memory_bytes=spec.memory_bytes,
+                disk_bytes=spec.disk_bytes,
+                has_tpm=spec.has_tpm,
+                mac=spec.nics[0].mac if spec.nics and spec.nics[0].mac else record.mac,
+                tags=tuple(dict.fromkeys((*ownership.tags_of(owner), *spec.tags))),
+                description=ownership.describe(owner),
+            )
+            await asyncio.to_thread(self._folder.update, changed)
+        return None
+
+    async def inject_cloud_init(self, vmid: int, data: CloudInit, *, owner: Owner) -> None:
+        """Write the seed beside the disk; only its owner can read it."""
+        image = build_seed_image(data)
+        async with self._locks[vmid]:
+            await self._owned(vmid, owner, "inject_cloud_init")
+            await asyncio.to_thread(write_private, self._folder.at(vmid).seed, image)
+
+    async def delete_vm(self, vmid: int, *, owner: Owner) -> TaskRef | None:
+        """Remove a stopped VM's folder."""
+        async with self._locks[vmid]:
+            try:
+                record = await self._owned(vmid, owner, "delete_vm")
+            except HypervisorError as error:
+                if error.code is Code.NOT_FOUND:
+                    return None
+                raise
+            if self._is_running(record):
+                text = f"VM {vmid} is running; stop it first"
+                raise make_error(Code.RUNNING, text, operation="delete_vm")
+            await asyncio.to_thread(self._folder.remove, vmid)
+        self._locks.pop(vmid, None)
+        return None
+
+    # --- operation
+
+    async def power(self, vmid: int, action: PowerAction, *, owner: Owner) -> TaskRef | None:
+        """Start or end the process; only asking the guest to shut down is a task."""
+        async with self._locks[vmid]:
+            record = await self._owned(vmid, owner, "power")
+            at, is_running = self._folder.at(vmid), self._is_running(record)
+            match action:
+                case PowerAction.ON | PowerAction.REBOOT if not is_running:
+                    await self._start(at, record)
+                case PowerAction.REBOOT:
+                    await self._tell(at, "system_reset")
+                case PowerAction.OFF:
+                    await process.stop(at, record.uuid, self._clock)
+                case PowerAction.SHUTDOWN if is_running:
+                    await self._tell(at, "system_powerdown")
+                    return TaskRef(f"{_SHUTDOWN}:{vmid}:{record.uuid}", self._node, "power")
+                case _:
+                    pass
+        return None
+
+    async def task_status(self, task: TaskRef) -> TaskInfo:
+        """A shutdown has ended when the process has."""
+        kind, _, rest = task.id.partition(":")
+        vmid, _, identity = rest.partition(":")
+        if kind != _SHUTDOWN or not vmid.isdigit():
+            raise make_error(Code.TASK_UNKNOWN, f"{task.id!r} is not the id of a task")
+        is_running = process.find_pid(self._folder.at(int(vmid)), identity)
+        return TaskInfo(TaskState.RUNNING if is_running else TaskState.OK)
+
+    async def tag_vm(
+        self, vmid: int, *, tags: Sequence[str], description: str, owner: Owner | None
+    ) -> None:
+        """Replace tags and description."""
+        async with self._locks[vmid]:
+            record = (
+                await self._read(vmid)
+                if owner is None
+                else await self._owned(vmid, owner, "tag_vm")
+            )
+            changed = msgspec.structs.replace(record, tags=tuple(tags), description=description)
+            await asyncio.to_thread(self._folder.update, changed)
+
+    async def console_url(self, vmid: int, *, owner: Owner) -> str:
+        """The socket of the serial console; what was written to it is in `console.log` beside."""
+        await self._owned(vmid, owner, "console_url")
+        return f"unix://{self._folder.at(vmid).console_socket}"
+
+    async def aclose(self) -> None:
+        """VMs run on; nothing else is open."""
+
+    # --- inside
+
+    async def _start(self, at: VmFolder, record: VmRecord) -> None:
+        await self._images.ensure_disk(at, record)
+        if record.has_tpm:
+            await self._tpms.ensure(at)
+            await self._tpms.start(at)
+        arguments = build_command(
+            at,
+            record,
+            accelerator=await self._choose_accelerator(),
+            has_seed=at.seed.is_file(),
+        )
+        try:
+            await process.start(at, arguments)
+        except HypervisorError:
+            self._tpms.stop(at)
+            raise
+
+    async def _tell(self, at: VmFolder, command: str) -> None:
+        try:
+            await qmp.execute(at.path, command)
+        except qmp.Gone:
+            text = "the VM has ended meanwhile"
+            raise make_error(Code.CONFLICT, text, operation="power") from None
+
+    async def _choose_accelerator(self) -> Accelerator:
+        if self._accelerator is None:
+            self._accelerator = await choose_accelerator()
+        return self._accelerator
+
+    async def _read(self, vmid: int) -> VmRecord:
+        return await asyncio.to_thread(self._folder.read, vmid)
+
+    async def _owned(self, vmid: int, owner: Owner, operation: str) -> VmRecord:
+        record = await self._read(vmid)
+        ownership.check_owned(self._info(record, Power.UNKNOWN), owner, operation)
+        return record
+
+    def _is_running(self, record: VmRecord) -> bool:
+        return process.find_pid(self._folder.at(record.id), record.uuid) != 0
+
+    def _power_by_process(self, record: VmRecord) -> Power:
+        return Power.RUNNING if self._is_running(record) else Power.STOPPED
+
+    async def _ask_power(self, record: VmRecord) -> Power:
+        try:
+            answer = await qmp.execute(self._folder.at(record.id).path, "query-status")
+        except qmp.Gone:
+            return self._power_by_process(record)
+        except HypervisorError:
+            return Power.UNKNOWN
+        return _STATES.get(answer["status"], Power.UNKNOWN) if answer else Power.STOPPED
+
+    def _info(self, record: VmRecord, power: Power) -> VMInfo:
+        is_running = power is Power.RUNNING
+        return VMInfo(
+            id=record.id,
+            name=record.name,
+            uuid=record.uuid,
+            node=self._node,
+            power=power,
+            ips=(USER_ADDRESS,) if is_running else (),
+            mac=record.mac,
+            tags=record.tags,
+            description=record.description,
+            uptime_s=self._uptime_s(record) if is_running else 0.0,
+            cpu=record.cpu,
+            memory_bytes=record.memory_bytes,
+        )
+
+    def _uptime_s(self, record: VmRecord) -> float:
+        try:
+            started = self._folder.at(record.id).pid.stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+        return max(0.0, self._clock.now().timestamp() - started)
+
+
+def build_mac(identity: uuid.UUID) -> str:
+    """A hardware address in QEMU's range, derived from the VM's identity."""
+    return "52:54:00:" + ":".join(f"{byte:02x}" for byte in identity.bytes[:3])
+
+
+def read_memory(path: Path = Path("/proc/meminfo")) -> int:
+    """The memory of this host in bytes."""
+    for line in path.read_text().splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+async def open_provider(settings: ProviderSettings) -> Hypervisor:
+    """VMs in the folder `qemu` of the data folder; no program is run yet."""
+    return QemuProvider(settings)

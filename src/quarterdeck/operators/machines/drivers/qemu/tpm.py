@@ -1,0 +1,89 @@
+"""A vTPM for each VM: manufactured once, with an endorsement certificate of an authority of ours.
+
+The authority is kept beside the VMs; its certificates are what attestation has to trust.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+from pathlib import Path
+
+from quarterdeck.operators.machines.drivers.qemu import programs
+from quarterdeck.operators.machines.drivers.qemu.command import TPM_SOCKET
+from quarterdeck.operators.machines.drivers.qemu.folder import Folder, VmFolder
+
+AUTHORITY = "tpm-authority"
+_PID = "swtpm.pid"
+
+
+class Tpms:
+    """Makes and starts vTPMs."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._authority = folder.path / AUTHORITY
+        self._making = asyncio.Lock()
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether the programs are there."""
+        return programs.has(programs.SWTPM, programs.SWTPM_SETUP)
+
+    async def ensure(self, at: VmFolder) -> None:
+        """Make a vTPM with keys of its own, if the VM has none."""
+        if at.tpm.is_dir():
+            return
+        fresh = at.path / "tpm.new"
+        async with self._making:  # the authority counts its certificates in a file
+            config = await asyncio.to_thread(self._prepare, fresh)
+            options = ["--tpm2", "--tpmstate", str(fresh), "--createek", "--create-ek-cert"]
+            options += ["--create-platform-cert", "--lock-nvram", "--config", str(config)]
+            await programs.check(programs.SWTPM_SETUP, options, folder=at.path)
+        os.replace(fresh, at.tpm)
+
+    async def start(self, at: VmFolder) -> None:
+        """Start the vTPM's process; it ends with the VM's."""
+        self.stop(at)
+        (at.path / TPM_SOCKET).unlink(missing_ok=True)
+        options = ["socket", "--tpm2", "--tpmstate", f"dir={at.tpm}", "--terminate", "--daemon"]
+        options += ["--ctrl", f"type=unixio,path={TPM_SOCKET}"]
+        options += ["--pid", f"file={at.path / _PID}"]
+        await programs.check(programs.SWTPM, options, folder=at.path)
+
+    def stop(self, at: VmFolder) -> None:
+        """End a vTPM whose VM did not start; one that was in use has ended by itself."""
+        try:
+            number = int((at.path / _PID).read_text())
+            command = Path(f"/proc/{number}/cmdline").read_bytes()
+        except (OSError, ValueError):
+            return
+        if f"dir={at.tpm}".encode() in command.split(b"\0"):
+            os.kill(number, signal.SIGKILL)
+
+    def _prepare(self, fresh: Path) -> Path:
+        """Write the settings of the authority, and make an empty folder for the state."""
+        if fresh.exists():
+            shutil.rmtree(fresh)
+        fresh.mkdir(mode=0o700)
+        state = self._authority / "state"
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        tool = shutil.which("swtpm_localca") or "/usr/bin/swtpm_localca"
+        texts = {
+            "authority.conf": (
+                f"statedir = {state}\nsigningkey = {state}/signkey.pem\n"
+                f"issuercert = {state}/issuercert.pem\ncertserial = {state}/certserial\n"
+            ),
+            "authority.options": (
+                "--platform-manufacturer quarterdeck\n--platform-version 1.0\n"
+                "--platform-model qemu\n"
+            ),
+            "setup.conf": (
+                f"create_certs_tool = {tool}\n"
+                f"create_certs_tool_config = {self._authority}/authority.conf\n"
+                f"create_certs_tool_options = {self._authority}/authority.options\n"
+                "active_pcr_banks = sha256\n"
+            ),
+        }
+        for name, text in texts.items():
+            (self._authority / name).write_text(text)
+        return self._authority / "setup.conf"

@@ -1,0 +1,217 @@
+"""Local QEMU beyond the contract: restarts, crashes, vTPMs, and files that must stay unread."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.contract.hypervisor.qemu_rig import QemuRig, open_rig, settings_of
+from tests.contract.hypervisor.rig import GIB, make, owner_of, spec_of, wait
+
+from quarterdeck.operators.machines.drivers.qemu import open_provider, programs, qmp
+from quarterdeck.operators.machines.drivers.qemu.accelerator import choose_accelerator
+from quarterdeck.operators.machines.drivers.qemu.command import TCG, build_command, escape
+from quarterdeck.operators.machines.drivers.qemu.folder import (
+    Boot,
+    Source,
+    VmFolder,
+    VmRecord,
+)
+from quarterdeck.operators.machines.drivers.qemu.images import read_size
+from quarterdeck.operators.machines.drivers.qemu.process import find_pid
+from quarterdeck.operators.machines.errors import Code, ConfigurationError, HypervisorError
+from quarterdeck.operators.machines.machine import (
+    Capability,
+    CloudInit,
+    Power,
+    PowerAction,
+    TemplateRef,
+)
+from quarterdeck.testing.programs import require
+
+
+async def test_vms_outlive_the_operator_and_are_found_again() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
+        number = rig.pid(vmid)
+        await rig.hypervisor.aclose()
+        restarted = await open_provider(settings_of(rig.folder))
+        assert rig.pid(vmid) == number != 0
+        vm = await restarted.get_vm(vmid)
+        assert (vm.power, vm.ips) == (Power.RUNNING, ("10.0.2.15",))
+        await restarted.power(vmid, PowerAction.OFF, owner=owner_of())
+        assert rig.pid(vmid) == 0
+
+
+async def test_a_crashed_vm_is_stopped_and_starts_again() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
+        rig.kill(vmid)
+        while rig.pid(vmid):
+            await rig.pass_time()
+        (listed,) = await rig.hypervisor.list_vms()
+        assert listed.power is Power.STOPPED
+        await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
+        assert (await rig.hypervisor.get_vm(vmid)).power is Power.RUNNING
+
+
+async def test_a_number_that_another_process_has_now_is_not_the_vm(tmp_path: Path) -> None:
+    at = VmFolder(tmp_path)
+    at.pid.write_text(str(os.getpid()))
+    assert find_pid(at, "9e3f86fc-57a5-4cd2-80b7-511186c5b78b") == 0
+
+
+async def test_a_clone_that_was_cut_off_is_completed_by_the_next_step() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        rig.files.at(vmid).disk.unlink()
+        fresh = owner_of(is_tagged=False)
+        await rig.hypervisor.configure_vm(vmid, spec_of(), owner=fresh)
+        assert await read_size(rig.files.at(vmid).disk, may_have_backing=True) == 4 * GIB
+
+
+async def test_a_full_clone_needs_its_image_no_more() -> None:
+    async with open_rig() as rig:
+        template = await rig.hypervisor.validate_template(rig.template)
+        await rig.hypervisor.clone_vm(
+            template, spec_of(), vmid=210, node="here", linked=False, owner=owner_of()
+        )
+        (rig.files.images / "empty.qcow2").unlink()
+        assert await read_size(rig.files.at(210).disk) == 16 << 20
+
+
+async def test_a_paused_vm_is_seen_as_paused() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
+        await qmp.execute(rig.files.at(vmid).path, "stop")
+        assert (await rig.hypervisor.get_vm(vmid)).power is Power.PAUSED
+
+
+async def test_shutdown_is_a_task_that_ends_with_the_process() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
+        task = await rig.hypervisor.power(vmid, PowerAction.SHUTDOWN, owner=owner_of())
+        assert task is not None
+        assert (await rig.hypervisor.task_status(task)).state == "running"
+        await rig.hypervisor.power(vmid, PowerAction.OFF, owner=owner_of())
+        assert (await rig.hypervisor.task_status(task)).state == "ok"
+
+
+async def test_seed_and_folder_are_private() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        seed = CloudInit("#cloud-config\npassword: x\n", "instance-id: a\n")
+        await rig.hypervisor.inject_cloud_init(vmid, seed, owner=owner_of())
+        at = rig.files.at(vmid)
+        assert at.seed.stat().st_mode & 0o077 == 0
+        assert at.path.stat().st_mode & 0o077 == 0
+        await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
+        drives = await qmp.execute(at.path, "query-block")
+        assert sum(drive.get("inserted", {}).get("ro", False) for drive in drives) == 1
+
+
+async def test_each_vm_has_a_vtpm_of_its_own() -> None:
+    for program in (programs.SWTPM, programs.SWTPM_SETUP):
+        require(program)
+    async with open_rig() as rig:
+        assert Capability.VTPM in rig.hypervisor.capabilities
+        states = []
+        for number in (1, 2):
+            vmid = await make(rig, number)
+            spec = spec_of(number)._replace(has_tpm=True)
+            await rig.hypervisor.configure_vm(vmid, spec, owner=owner_of(number))
+            states.append((rig.files.at(vmid).tpm / "tpm2-00.permall").read_bytes())
+        assert states[0] != states[1]
+        for _ in range(2):
+            await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of(2))
+            found = await qmp.execute(rig.files.at(vmid).path, "query-tpm")
+            assert [each["model"] for each in found] == ["tpm-tis"]
+            await rig.hypervisor.power(vmid, PowerAction.OFF, owner=owner_of(2))
+
+
+@pytest.mark.parametrize("image", ["/etc/passwd", "../../etc/passwd", "", "a/b", ".hidden"])
+async def test_files_outside_the_images_folder_are_no_templates(image: str) -> None:
+    async with open_rig() as rig:
+        await _expect_refused(rig, TemplateRef(image=image), Code.TEMPLATE_NOT_FOUND)
+
+
+@pytest.mark.parametrize("option", ["kernel", "initrd"])
+async def test_kernels_outside_the_images_folder_are_refused(option: str) -> None:
+    async with open_rig() as rig:
+        wanted = TemplateRef(image="empty", options={option: "/etc/passwd"})
+        await _expect_refused(rig, wanted, Code.TEMPLATE_NOT_FOUND)
+
+
+async def test_an_image_that_refers_to_another_file_is_refused() -> None:
+    async with open_rig() as rig:
+        images = rig.files.images
+        command = ["create", "-q", "-f", "qcow2", "-b", "/etc/passwd", "-F", "raw", "thief.qcow2"]
+        await programs.check(programs.QEMU_IMG, command, folder=images)
+        await _expect_refused(rig, TemplateRef(image="thief"), Code.NOT_A_TEMPLATE)
+
+
+async def test_a_file_that_is_no_image_is_refused() -> None:
+    async with open_rig() as rig:
+        (rig.files.images / "text.qcow2").write_text("hello")
+        await _expect_refused(rig, TemplateRef(image="text"), Code.NOT_A_TEMPLATE)
+
+
+async def _expect_refused(rig: QemuRig, wanted: TemplateRef, code: Code) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        await rig.hypervisor.validate_template(wanted)
+    assert caught.value.code is code
+
+
+async def test_templates_of_one_image_keep_their_own_ways_to_boot() -> None:
+    async with open_rig() as rig:
+        (rig.files.images / "vmlinuz").write_bytes(b"")
+        plain = await rig.hypervisor.validate_template(TemplateRef(image="empty"))
+        options = {"kernel": "vmlinuz", "command_line": "console=ttyS0 quiet"}
+        other = await rig.hypervisor.validate_template(TemplateRef(image="empty", options=options))
+        assert plain.id != other.id
+        task = await rig.hypervisor.clone_vm(
+            other, spec_of(), vmid=211, node="here", linked=True, owner=owner_of()
+        )
+        await wait(rig, task)
+        assert rig.files.read(211).source.boot.command_line == "console=ttyS0 quiet"
+
+
+async def test_qemus_own_words_reach_the_message() -> None:
+    async with open_rig() as rig:
+        (rig.files.images / "vmlinuz").write_bytes(b"not a kernel")
+        options = {"kernel": "vmlinuz"}
+        template = await rig.hypervisor.validate_template(
+            TemplateRef(image="empty", options=options)
+        )
+        await rig.hypervisor.clone_vm(
+            template, spec_of(), vmid=212, node="here", linked=True, owner=owner_of()
+        )
+        owner = owner_of(is_tagged=False)
+        with pytest.raises(HypervisorError, match="QEMU did not start"):
+            await rig.hypervisor.power(212, PowerAction.ON, owner=owner)
+
+
+async def test_without_a_usable_device_code_is_emulated(tmp_path: Path) -> None:
+    assert await choose_accelerator(tmp_path / "kvm") is TCG
+
+
+def test_commas_in_paths_do_not_become_options(tmp_path: Path) -> None:
+    at = VmFolder(tmp_path / "a,file=b")
+    record = VmRecord(
+        id=1,
+        name="a,b",
+        uuid="u",
+        description="",
+        source=Source(image="x", boot=Boot(kernel="k", initrd="i")),
+        is_linked=True,
+        mac="52:54:00:00:00:01",
+        has_tpm=True,
+    )
+    command = build_command(at, record, accelerator=TCG, has_seed=True)
+    assert f"file={escape(at.disk)},if=virtio,format=qcow2" in command
+    assert "guest=a,,b" in command
+    assert command[command.index("-append") + 1] == "console=ttyS0"
+    assert "-daemonize" in command
