@@ -43,6 +43,8 @@ COMMANDS: dict[str, str] = {
 """Commands and groups, with the line that `--help` shows."""
 
 _PACKAGE = "quarterdeck.cli.commands"
+_INTERRUPTED = 130
+"""As shells count it: 128 and the number of the signal. The ladder of codes loads later."""
 _HELP = ("-h", "--help", "help")
 
 
@@ -58,8 +60,11 @@ class Found(NamedTuple):
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and exit with its code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    """Run a command and exit with its code; Ctrl-C while it loads ends it without a trace."""
+    try:
+        sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
 
 
 def run(arguments: list[str]) -> int:
