@@ -1,7 +1,8 @@
 """What `status.fieldValidation` says: every field, computed field and aggregation, judged."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import Protocol
 
 from quarterdeck.apis.clusterpulse.metric_source import (
     Aggregation,
@@ -10,7 +11,6 @@ from quarterdeck.apis.clusterpulse.metric_source import (
     MetricSourceSpec,
 )
 from quarterdeck.engine.builder import Builder
-from quarterdeck.engine.collector import Collector
 from quarterdeck.engine.conversion import is_default_valid
 from quarterdeck.engine.errors import Problem
 from quarterdeck.engine.paths import Nowhere
@@ -19,8 +19,27 @@ from quarterdeck.engine.values import NUMBER
 _NUMERIC_FUNCTIONS = frozenset({"sum", "avg", "min", "max", "percentile", "median"})
 
 
+class Coverage(Protocol):
+    """What a collection has found: a collector, or what is remembered of one."""
+
+    @property
+    def count(self) -> int:
+        """Objects kept."""
+        ...
+
+    @property
+    def found(self) -> Collection[str]:
+        """Fields that at least one object had."""
+        ...
+
+    @property
+    def converted(self) -> Collection[str]:
+        """Fields and computed fields that had a value for at least one object."""
+        ...
+
+
 def validate_fields(
-    spec: MetricSourceSpec, collectors: Sequence[Collector] = ()
+    spec: MetricSourceSpec, collectors: Sequence[Coverage] = ()
 ) -> tuple[FieldValidation, ...]:
     """Judge a spec as far as it goes alone, and by what collections of it have found.
 
@@ -33,7 +52,7 @@ def validate_fields(
 
 class _Judge:
     def __init__(
-        self, spec: MetricSourceSpec, builder: Builder, collectors: Sequence[Collector]
+        self, spec: MetricSourceSpec, builder: Builder, collectors: Sequence[Coverage]
     ) -> None:
         self._spec = spec
         self._builder = builder

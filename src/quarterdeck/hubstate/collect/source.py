@@ -50,7 +50,11 @@ class SourceResult(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool
     errors: tuple[str, ...]
     """Namespaces that could not be read, and why."""
-    collector: Collector
+    count: int
+    found: frozenset[str]
+    """Fields that at least one object had."""
+    converted: frozenset[str]
+    """Fields and computed fields that had a value for at least one object."""
 
 
 class _Listed(msgspec.Struct, frozen=True):
@@ -93,7 +97,9 @@ class SourceCollector:
             values=values,
             truncated=collector.is_truncated or self._is_cut,
             errors=tuple(errors),
-            collector=collector,
+            count=collector.count,
+            found=frozenset(collector.found),
+            converted=frozenset(collector.converted),
         )
 
     async def _find_resource(self) -> _Listed:

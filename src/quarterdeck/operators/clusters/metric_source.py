@@ -280,7 +280,7 @@ class Sources:
             errors=len(result.errors),
             problem=result.errors[0] if result.errors else "",
             due_at=self._hub.clock.monotonic() + delay_s,
-            result=msgspec.structs.replace(result, resources=[]),
+            result=msgspec.structs.replace(result, resources=[], values={}),
         )
 
     async def _fail(self, source: MetricSource, cluster: str, text: str) -> Outcome:
@@ -329,9 +329,7 @@ class Sources:
             clusters_collected=len(results),
             errors_last_run=errors,
             message=f"Collected with {errors} errors" if errors else "Collection successful",
-            field_validation=validate_fields(
-                source.spec, tuple(each.collector for each in results)
-            ),
+            field_validation=validate_fields(source.spec, results),
         )
         reason = Reason.PARTIAL if errors else Reason.COLLECTED
         text = problem or f"{len(results)} clusters were read"
