@@ -8,7 +8,7 @@ import base64
 import json
 import ssl
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +25,9 @@ Arguments = dict[str, list[str]]
 Object = dict[str, Any]
 
 
+Handler = Callable[[http.Request], Awaitable[http.Response]]
+
+
 class WebhookServer(NamedTuple):
     """Where it listens, and the certificate to trust: base64 of PEM, as in `caBundle`."""
 
@@ -33,14 +36,14 @@ class WebhookServer(NamedTuple):
 
 
 @asynccontextmanager
-async def webhook_server() -> AsyncIterator[WebhookServer]:
-    """Serve until the block ends."""
+async def webhook_server(handle: Handler | None = None) -> AsyncIterator[WebhookServer]:
+    """Serve until the block ends; `handle` answers instead of the behaviours of the paths."""
     issued = issue_certificate(
         CertificateRequest("hook", timedelta(days=1), ("127.0.0.1", "localhost")),
         now=datetime.now(UTC),
     )
     pem = issued.encode_certificate()
-    async with http.Server(_handle, clock=SystemClock()) as server:
+    async with http.Server(handle or _handle, clock=SystemClock()) as server:
         listener = await server.listen("127.0.0.1", 0, tls=_tls(pem, issued.encode_key()))
         yield WebhookServer(f"https://127.0.0.1:{listener.port}", base64.b64encode(pem).decode())
 

@@ -19,6 +19,7 @@ from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
 from quarterdeck.server.admission.plugins.service_account import ServiceAccount
 from quarterdeck.server.admission.policies.plugin import ValidatingPolicies
 from quarterdeck.server.admission.quota.plugin import ResourceQuota
+from quarterdeck.server.admission.webhooks.caller import WebhookCaller
 from quarterdeck.server.admission.webhooks.webhooks import Webhooks
 from quarterdeck.server.authentication.authenticator import Authenticator, NotReady, authenticate
 from quarterdeck.server.authentication.bearer_token import (
@@ -37,6 +38,7 @@ from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.authorization.rbac.authorizer import RbacAuthorizer
 from quarterdeck.server.bootstrap import bootstrap
 from quarterdeck.server.core import Core
+from quarterdeck.server.core.conversion import Conversions
 from quarterdeck.server.core.core import Stream
 from quarterdeck.server.core.metrics import NON_RESOURCE, UNRESOLVED, Metrics
 from quarterdeck.server.core.timers import Timers
@@ -118,7 +120,8 @@ class ApiServer:
         registry = registry or Registry()
         authorizer = authorizer or (roles if options.has_roles else AlwaysAllow())
         self.policies = ValidatingPolicies(store, registry, authorizer)
-        self._webhooks = Webhooks(store, registry, authorizer, rng=rng)
+        caller = WebhookCaller(options.webhook_services)
+        self._webhooks = Webhooks(store, registry, authorizer, caller=caller, rng=rng)
         self.core = Core(
             store=store,
             registry=registry,
@@ -140,6 +143,7 @@ class ApiServer:
                 (self._webhooks.mutating, self._webhooks.validating),
                 (ResourceQuota(store),),
             ),
+            conversions=Conversions(caller, rng),
             metrics=Metrics(store, streams),
             frames=FrameCache(),
             field_managers=FieldManagers(),
@@ -169,11 +173,14 @@ class ApiServer:
         self._is_ready = True
 
     async def run(self) -> None:
-        """Run the timers and the life cycle until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.core.timers.run(), name="server-timers")
-            if self.lifecycle is not None:
-                group.create_task(self.lifecycle.run(), name="server-lifecycle")
+        """Run the timers and the life cycle until cancelled, then close connections to webhooks."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.core.timers.run(), name="server-timers")
+                if self.lifecycle is not None:
+                    group.create_task(self.lifecycle.run(), name="server-lifecycle")
+        finally:
+            await self._webhooks.aclose()
 
     def stop(self) -> None:
         """End all watches cleanly and report not ready; running requests continue."""

@@ -105,6 +105,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     has_roles: bool = True
     """Whether roles decide who may do what; without it everybody may do everything."""
 
+    webhook_services: Mapping[str, str] = {}
+    """Where the Services of webhooks listen, `namespace/name` or `namespace/name:port` to
+    `host:port`: there is no network of pods behind this server."""
+
     advertise_address: str = ""
     """`host:port` that legacy discovery names; empty for what the request was sent to."""
 

@@ -24,6 +24,7 @@ from quarterdeck.server.handlers import (
 )
 from quarterdeck.server.handlers import list as list_handler
 from quarterdeck.server.kinds.reviews import REVIEW_KINDS
+from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.registry.resource import SCALE, STATUS, Resource
 from quarterdeck.server.request import negotiation
 from quarterdeck.server.request.call import Call
@@ -163,15 +164,22 @@ async def handle(
         warnings=[],
     )
     try:
-        if options is not None and verb == "watch":
-            return await watch.handle(core, call, options)
-        if options is not None and verb == "list":
-            return await list_handler.handle(core, call, options)
-        return await _find_handler(resource, path, verb)(core, call)
+        try:
+            return await _run(core, call, options)
+        except ConversionNeeded as needed:
+            return await core.conversions.run_again(lambda: _run(core, call, options), needed)
     except ApiError as error:
         if not call.warnings:
             raise
         return responses.build_error(error, call.warnings)
+
+
+async def _run(core: Core, call: Call, options: ListOptions | None) -> responses.Response:
+    if options is not None and call.verb == "watch":
+        return await watch.handle(core, call, options)
+    if options is not None and call.verb == "list":
+        return await list_handler.handle(core, call, options)
+    return await _find_handler(call.resource, call.path, call.verb)(core, call)
 
 
 def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Handler:

@@ -142,12 +142,13 @@ Serving = Callable[..., AbstractAsyncContextManager[Api]]
 
 @pytest.fixture
 def serving() -> Serving:
-    """Starts a server in which nothing happens by itself; arguments are those of `Cluster`."""
+    """Starts a server in which nothing happens by itself unless `lifecycle` is set; other
+    arguments are those of `Cluster`."""
 
     @contextlib.asynccontextmanager
-    async def start(**arguments: Any) -> AsyncIterator[Api]:
+    async def start(*, lifecycle: bool = False, **arguments: Any) -> AsyncIterator[Api]:
         options = arguments.get("options") or ServerOptions()
-        arguments["options"] = msgspec.structs.replace(options, lifecycle=False)
+        arguments["options"] = msgspec.structs.replace(options, lifecycle=lifecycle)
         async with Cluster(**arguments) as cluster, http.Client(pool=2048) as client:
             yield Api(cluster, client)
 

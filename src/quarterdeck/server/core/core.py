@@ -11,6 +11,7 @@ from quarterdeck.server.admission.chain import Admission
 from quarterdeck.server.authentication.authenticator import Authenticator
 from quarterdeck.server.authentication.service_accounts.tokens import ServiceAccountTokens
 from quarterdeck.server.authorization.authorizer import Authorizer
+from quarterdeck.server.core.conversion import Conversions
 from quarterdeck.server.core.metrics import Metrics
 from quarterdeck.server.core.timers import Timers
 from quarterdeck.server.options import ServerOptions
@@ -60,6 +61,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     authorizer: Authorizer
     accounts: ServiceAccountTokens
     admission: Admission
+    conversions: Conversions
     metrics: Metrics
     field_managers: FieldManagers
     frames: FrameCache

@@ -16,6 +16,7 @@ from quarterdeck.meta.field import (
 from quarterdeck.meta.structural import check_structure
 from quarterdeck.server.custom import accepted_names, schema_depth, version_rules
 from quarterdeck.server.custom.schema_rules import validate_expressions
+from quarterdeck.server.registry.client_config import validate_client
 from quarterdeck.server.registry.resource import Object
 
 Document = Mapping[str, Any]
@@ -192,9 +193,8 @@ def _validate_conversion(conversion: Document, path: str) -> Iterator[FieldError
     if config is None:
         text = "required when strategy is set to Webhook"
         yield required(f"{path}.webhookClientConfig", text)
-    elif (config.get("url") is None) == (config.get("service") is None):
-        text = "exactly one of url or service is required"
-        yield required(f"{path}.webhookClientConfig", text)
+    else:
+        yield from validate_client(config, f"{path}.webhookClientConfig")
     if not reviews:
         yield required(f"{path}.conversionReviewVersions")
     elif not {"v1", "v1beta1"} & set(reviews):

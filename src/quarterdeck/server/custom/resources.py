@@ -14,6 +14,7 @@ from quarterdeck.server.custom.printer_columns import PrinterColumns
 from quarterdeck.server.custom.scale import ScalePaths
 from quarterdeck.server.custom.schema_rules import compile_expressions
 from quarterdeck.server.custom.strategy import CustomStrategy
+from quarterdeck.server.registry.conversion import Converter
 from quarterdeck.server.registry.resource import (
     SCALE,
     STATUS,
@@ -33,12 +34,44 @@ def build_custom_resources(definition: Object) -> Sequence[Resource]:
     if not accepted_names.is_condition_true(definition, "Established"):
         return ()
     versions = definition["spec"].get("versions") or ()
+    converter = _build_converter(definition)
     return tuple(
-        _build_resource(definition, version) for version in versions if version.get("served")
+        _build_resource(definition, version, converter)
+        for version in versions
+        if version.get("served")
     )
 
 
-def _build_resource(definition: Object, version: Mapping[str, Any]) -> Resource:
+def _build_converter(definition: Object) -> Converter | None:
+    """How a webhook converts the objects; none where only the version changes."""
+    spec = definition["spec"]
+    conversion = spec.get("conversion") or {}
+    if conversion.get("strategy") != "Webhook":
+        return None
+    webhook = conversion.get("webhook") or {}
+    nodes = {
+        f"{spec['group']}/{version['name']}": version for version in spec.get("versions") or ()
+    }
+    compiled: dict[str, CompiledSchema] = {}
+
+    def shape(value: Object) -> None:
+        """Drop what the version of an object does not know: a webhook adds nothing beside."""
+        version = value["apiVersion"]
+        if version not in compiled:
+            compiled[version] = compile_schema(_build_node(nodes[version]))
+        compiled[version].prune(value)
+
+    return Converter(
+        definition["status"]["acceptedNames"]["kind"],
+        webhook.get("clientConfig") or {},
+        webhook.get("conversionReviewVersions") or (),
+        shape,
+    )
+
+
+def _build_resource(
+    definition: Object, version: Mapping[str, Any], converter: Converter | None
+) -> Resource:
     spec = definition["spec"]
     accepted = definition["status"]["acceptedNames"]
     group, name, kind = spec["group"], version["name"], accepted["kind"]
@@ -50,12 +83,14 @@ def _build_resource(definition: Object, version: Mapping[str, Any]) -> Resource:
         singular=accepted.get("singular") or kind.lower(),
         namespaced=spec.get("scope") == "Namespaced",
         schema=_build_node(version),
-        strategy=_build_strategy(definition, version),
+        strategy=_build_strategy(definition, version, converter),
         short_names=tuple(accepted.get("shortNames") or ()),
         categories=tuple(accepted.get("categories") or ()),
         verbs=VERBS,
         subresources=_build_subresources(version, GVK(group, name, kind)),
         is_custom=True,
+        converter=converter,
+        stored_api_version=f"{group}/{storage}",
         storage_version_hash=hash_storage_version(GVK(group, storage, kind)),
         deprecation=_get_deprecation(version, GVK(group, name, kind)),
     )
@@ -78,13 +113,14 @@ def hash_storage_version(gvk: GVK) -> str:
     return base64.b64encode(digest[:8]).decode()
 
 
-def _build_strategy(definition: Object, version: Mapping[str, Any]) -> CustomStrategy:
+def _build_strategy(
+    definition: Object, version: Mapping[str, Any], converter: Converter | None
+) -> CustomStrategy:
     spec, node = definition["spec"], _build_node(version)
     schema = compile_schema(node)
     parts: Mapping[str, Any] = version.get("subresources") or {}
     group, name = spec["group"], version["name"]
     stored = f"{group}/{_get_storage_version(definition)}"
-    conversion = (spec.get("conversion") or {}).get("strategy")
     scale = parts.get("scale")
     return CustomStrategy(
         kind=definition["status"]["acceptedNames"]["kind"],
@@ -102,7 +138,7 @@ def _build_strategy(definition: Object, version: Mapping[str, Any]) -> CustomStr
         },
         expressions=compile_expressions(node),
         stored_as_served=f"{group}/{name}" == stored and _is_stored_as_served(definition, schema),
-        converts_by_webhook=conversion == "Webhook",
+        converter=converter,
         is_terminating=bool(definition["metadata"].get("deletionTimestamp")),
     )
 

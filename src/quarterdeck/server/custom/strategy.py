@@ -15,6 +15,7 @@ from quarterdeck.server.custom.expressions import Expressions, explain_skipped
 from quarterdeck.server.custom.jsonpath import compile_path
 from quarterdeck.server.custom.printer_columns import PrinterColumns
 from quarterdeck.server.custom.scale import ScalePaths
+from quarterdeck.server.registry.conversion import Converter
 from quarterdeck.server.registry.metadata_validation import KNOWN_FINALIZERS
 from quarterdeck.server.registry.resource import (
     STATUS,
@@ -24,7 +25,7 @@ from quarterdeck.server.registry.resource import (
     Object,
     Scale,
 )
-from quarterdeck.wire.status import BadRequest, InternalError, MethodNotAllowed
+from quarterdeck.wire.status import BadRequest, MethodNotAllowed
 
 _TERMINATING = "create not allowed while custom resource definition is terminating"
 
@@ -45,7 +46,8 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     selectable_paths: Mapping[str, str]
     expressions: Expressions | None
     stored_as_served: bool
-    converts_by_webhook: bool
+    converter: Converter | None
+    """Converts by a webhook; none where only the version changes."""
     is_terminating: bool
 
     # policies ------------------------------------------------------------------------------------
@@ -99,25 +101,20 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """The object in the storage version."""
         if self.api_version == self.stored_api_version:
             return value
-        self._refuse_webhook()
+        if self.converter is not None:
+            return self.converter.convert(value, self.stored_api_version)
         return {**value, "apiVersion": self.stored_api_version}
 
     def to_served(self, value: Object) -> Object:
         """The object in this version, with defaults that came after it was stored."""
         if value.get("apiVersion") != self.api_version:
-            self._refuse_webhook()
-            value = {**value, "apiVersion": self.api_version}
+            if self.converter is not None:
+                value = self.converter.convert(value, self.api_version)
+            else:
+                value = {**value, "apiVersion": self.api_version}
         if not self.stored_as_served:
             self.schema.default(value)
         return value
-
-    def _refuse_webhook(self) -> None:
-        if self.converts_by_webhook:
-            raise InternalError(
-                "Internal error occurred: conversion webhook for"
-                f" {self.api_version}, Kind={self.kind} failed: conversion by webhook is not"
-                " supported yet; use spec.conversion.strategy None, or one version only"
-            )
 
     # writes --------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from quarterdeck.server.response import frames, responses
 from quarterdeck.storage import Closed, Compacted, Entry, SlowWatcher, StoreEvent, Watcher
 from quarterdeck.wire.frame import INITIAL_EVENTS_END, EventType, encode_event
 from quarterdeck.wire.query import ListOptions
-from quarterdeck.wire.status import Expired
+from quarterdeck.wire.status import ApiError, Expired
 
 _LAST_BOOKMARK_S = 2.0
 _INITIAL_BATCH = 128
@@ -106,6 +106,9 @@ class WatchStream:
         except Compacted as error:
             text = f"too old resource version: {error.requested} ({error.oldest})"
             writer.write_nowait(encode_event(EventType.ERROR, Expired(text).encode()))
+        except ApiError as error:
+            # an object cannot be converted: the client hears why, and watches again
+            writer.write_nowait(encode_event(EventType.ERROR, error.encode()))
         finally:
             self._finish()
 
@@ -129,7 +132,10 @@ class WatchStream:
 
     async def _write_events(self, writer: http.BodyWriter, watcher: Watcher) -> None:
         limit = self._core.options.watch_buffer_bytes
+        resource = self._selection.resource
         async for batch in watcher:
+            if resource.converter is not None:
+                batch = await self._core.conversions.convert_events(resource, batch)
             data = self._encode_batch(batch)
             if data and writer.write_nowait(data) > limit:
                 await writer.write(b"")

@@ -31,13 +31,18 @@ async def collect_page(
     resource, namespace = selection.resource.stored_name, selection.namespace
     if selection.name is not None and (namespace or not selection.resource.namespaced):
         entry = snapshot.get(StoreKey(resource, namespace or "", selection.name))
-        return Page([entry] if entry and selection.matches(entry) else [])
+        found = [entry] if entry is not None else []
+        if selection.resource.converter is not None:
+            found = await core.conversions.convert_entries(selection.resource, found)
+        return Page([each for each in found if selection.matches(each)])
     turns = TimeSlice(core)
     entries = snapshot.range(resource, namespace, after=after)
     everything = selection.is_everything
-    found: list[Entry] = []
+    found = []
     size = 0
     while batch := list(itertools.islice(entries, _BATCH)):
+        if selection.resource.converter is not None:
+            batch = await core.conversions.convert_entries(selection.resource, batch)
         chosen = batch if everything else [each for each in batch if selection.matches(each)]
         found += chosen
         size += sum([len(each.value) for each in chosen])

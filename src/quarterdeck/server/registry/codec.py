@@ -20,15 +20,21 @@ def encode_served(resource: Resource, value: bytes) -> bytes:
     return kit_json.encode(resource.strategy.to_served(kit_json.decode(value)))
 
 
-def build_encoder(value: Object, resource: Resource | None = None) -> Callable[[int], bytes]:
+def build_encoder(
+    value: Object, resource: Resource | None = None, *, stored: Object | None = None
+) -> Callable[[int], bytes]:
     """Build the function that encodes an object for storage once its revision is known.
 
-    The resourceVersion is written into `value`. Without a resource it is stored as it is.
+    The resourceVersion is written into `value`. Without a resource it is stored as it is; `stored`
+    is the object in its stored version, where a webhook converted it.
     """
     metadata = value["metadata"]
 
     def encode(revision: int) -> bytes:
         metadata["resourceVersion"] = str(revision)
+        if stored is not None:
+            stored["metadata"]["resourceVersion"] = str(revision)
+            return kit_json.encode(stored)
         return kit_json.encode(value if resource is None else resource.strategy.to_stored(value))
 
     return encode

@@ -23,6 +23,7 @@ from quarterdeck.meta import builtins
 from quarterdeck.meta.field import FieldError
 from quarterdeck.meta.identity import GVK, GVR
 from quarterdeck.meta.schema import Node
+from quarterdeck.server.registry.conversion import Converter
 
 Object = dict[str, Any]
 """A decoded JSON object."""
@@ -237,6 +238,10 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     is_completed: bool = False
     """Whether the server completes a write by another one of its own, which answers wait for."""
     storage_version_hash: str = ""
+    converter: Converter | None = None
+    """How a webhook converts between the versions of a custom kind; none for nearly all."""
+    stored_api_version: str = ""
+    """Of a custom kind: the version it is stored in."""
     deprecation: str = ""
     """A text for the `Warning` header of every answer; empty for none."""
 

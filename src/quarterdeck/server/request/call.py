@@ -21,6 +21,8 @@ class Call(msgspec.Struct, kw_only=True, eq=False):
     choice: Choice
     warnings: list[str] = []
     audit_annotations: dict[str, str] = {}
+    body: bytes | None = None
+    """The body once it was read: a handler may run again after a conversion."""
 
     @property
     def key(self) -> StoreKey:

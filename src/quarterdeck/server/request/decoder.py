@@ -35,8 +35,11 @@ async def read_body(call: Call, limit: int) -> bytes:
     Raises:
         RequestEntityTooLarge: naming the limit.
     """
+    if call.body is not None:
+        return call.body
     try:
-        return await call.request.read(limit)
+        call.body = await call.request.read(limit)
+        return call.body
     except http.BodyTooLarge as error:
         raise RequestEntityTooLarge(f"Request entity too large: limit is {limit}") from error
 

@@ -1,5 +1,6 @@
 """Updates of objects, decided on their newest state."""
 
+from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import Bare, invalid
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
@@ -151,18 +152,29 @@ async def _store_changed(
     if is_finished(call.resource, value):
         if not write_options.is_dry_run:
             version = value["metadata"].get("resourceVersion")
-            ticket = core.store.delete(
-                entry.key, build_encoder(value, call.resource), expected=entry.revision
-            )
-            await ticket
+            converted = await core.conversions.convert_to_stored(call.resource, value)
+            encode = build_encoder(value, call.resource, stored=converted)
+            await core.store.delete(entry.key, encode, expected=entry.revision)
             value["metadata"]["resourceVersion"] = version
         return WriteResult(value, None, deleted=True)
-    if field_managers.differs_in_times_only(value, old):
+    if field_managers.differs_in_times_only(value, old) and not _must_migrate(call, entry):
         await wait_until_durable(core, entry)
         return build_result(call, old, entry)
     if write_options.is_dry_run:
         return WriteResult(value, None)
-    ticket = core.store.put(entry.key, build_encoder(value, call.resource), expected=entry.revision)
-    stored = await ticket
+    converted = await core.conversions.convert_to_stored(call.resource, value)
+    encode = build_encoder(value, call.resource, stored=converted)
+    stored = await core.store.put(entry.key, encode, expected=entry.revision)
     await wait_for_completion(core, call, stored)
     return build_result(call, value, stored)
+
+
+def _must_migrate(call: Call, entry: Entry) -> bool:
+    """Whether an object is stored in another version than new ones are.
+
+    A write that changes nothing then stores it again: that is how storage versions are migrated.
+    """
+    resource = call.resource
+    if not resource.stored_api_version or resource.strategy.stored_as_served:
+        return False
+    return bool(kit_json.decode(entry.value).get("apiVersion") != resource.stored_api_version)

@@ -74,8 +74,10 @@ async def _store_new(
             if core.store.get_pending(key) is None:
                 return WriteResult(value, None, created=True)
             continue
+        stored = await core.conversions.convert_to_stored(call.resource, value)
         try:
-            ticket = core.store.put(key, build_encoder(value, call.resource), expected=0)
+            encode = build_encoder(value, call.resource, stored=stored)
+            ticket = core.store.put(key, encode, expected=0)
         except RevisionConflict:
             continue
         entry = await ticket

@@ -83,12 +83,14 @@ async def _begin_or_delete(
     is_kept, is_changed = begin_deletion(call.resource, value, options, context=context)
     if not is_kept:
         if not options.dry_run:
-            encode = build_encoder(value, call.resource)
+            stored = await core.conversions.convert_to_stored(call.resource, value)
+            encode = build_encoder(value, call.resource, stored=stored)
             await core.store.delete(entry.key, encode, expected=entry.revision)
             value["metadata"]["resourceVersion"] = old["metadata"].get("resourceVersion")
         return WriteResult(value, None, deleted=True)
     if is_changed and not options.dry_run:
-        encode = build_encoder(value, call.resource)
+        stored = await core.conversions.convert_to_stored(call.resource, value)
+        encode = build_encoder(value, call.resource, stored=stored)
         await core.store.put(entry.key, encode, expected=entry.revision)
     else:
         await wait_until_durable(core, entry)

@@ -16,6 +16,7 @@ from quarterdeck.server.custom import (
     build_definition_resources,
 )
 from quarterdeck.server.registry import metadata_validation as rules
+from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Context, Object, Resource
 from quarterdeck.wire import json_patch, merge_patch
@@ -275,7 +276,7 @@ def test_several_versions_differ_in_name_only(definitions: Resource) -> None:
     assert other.strategy.to_served(stored)["apiVersion"] == "stable.example.com/v2"
 
 
-def test_conversion_by_webhook_says_that_it_is_not_there(definitions: Resource) -> None:
+def test_conversion_by_webhook_asks_for_what_is_not_known_yet(definitions: Resource) -> None:
     value = body("crd")
     second = json.loads(json.dumps(value["spec"]["versions"][0])) | {"name": "v2", "storage": False}
     value["spec"]["versions"].append(second)
@@ -287,5 +288,16 @@ def test_conversion_by_webhook_says_that_it_is_not_there(definitions: Resource) 
         },
     }
     _, other = build_custom_resources(define(definitions, value))
-    with pytest.raises(ApiError, match="not supported yet"):
-        other.strategy.to_served({"apiVersion": "stable.example.com/v1", "kind": "Widget"})
+    stored = {"apiVersion": "stable.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    with pytest.raises(ConversionNeeded) as caught:
+        other.strategy.to_served(stored)
+    needed = caught.value
+    assert (needed.value, needed.target) == (stored, "stable.example.com/v2")
+    answer = {**stored, "apiVersion": needed.target}
+    key = needed.converter.remember(stored, needed.target, answer)
+    newer = {**stored, "metadata": {"name": "w", "resourceVersion": "7"}}
+    served = other.strategy.to_served(newer)
+    assert (served["apiVersion"], served["metadata"]) == (needed.target, newer["metadata"])
+    needed.converter.forget(key)
+    with pytest.raises(ConversionNeeded):
+        other.strategy.to_served(stored)

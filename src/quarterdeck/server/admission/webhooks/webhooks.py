@@ -19,9 +19,15 @@ class Webhooks:
     """Mutating and validating webhooks, called over shared connections."""
 
     def __init__(
-        self, store: Store, registry: Registry, authorizer: Authorizer, *, rng: random.Random
+        self,
+        store: Store,
+        registry: Registry,
+        authorizer: Authorizer,
+        *,
+        caller: WebhookCaller,
+        rng: random.Random,
     ) -> None:
-        self.caller = WebhookCaller()
+        self.caller = caller
 
         def build_dispatcher() -> WebhookDispatcher:
             return WebhookDispatcher(store, registry, self.caller, rng=rng, authorizer=authorizer)

@@ -6,6 +6,7 @@ action is decided at once, without waiting, and is durable when its ticket is.
 """
 
 import hashlib
+from collections.abc import Callable
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
@@ -22,6 +23,7 @@ from quarterdeck.server.lifecycle.engine.actions import (
     Update,
 )
 from quarterdeck.server.registry.codec import build_encoder
+from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.registry.deletion import begin_deletion, is_finished
 from quarterdeck.server.registry.name_generator import generate_name, generate_uid
 from quarterdeck.server.registry.resource import Object, Resource
@@ -116,7 +118,7 @@ class Writer:
         if resource.strategy.bumps_generation(value, old, context):
             value["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
         value = self._track(resource, value, old, manager=manager, subresource=action.subresource)
-        encode = build_encoder(value, resource)
+        encode = _build_encoder(value, resource)
         if is_finished(resource, value):
             return self._core.store.delete(entry.key, encode, expected=entry.revision)
         if differs_in_times_only(value, old):
@@ -143,7 +145,7 @@ class Writer:
         value = keeper.apply(old, config, manager=manager, force=True, now=now)
         if differs_in_times_only(value, old):
             return None
-        return core.store.put(entry.key, build_encoder(value, resource), expected=entry.revision)
+        return core.store.put(entry.key, _build_encoder(value, resource), expected=entry.revision)
 
     def delete(self, action: Delete) -> Ticket | None:
         """Begin to delete an object; None if there is nothing (more) to do."""
@@ -160,7 +162,7 @@ class Writer:
         )
         context = self._core.build_context(SYSTEM_USER.name, action.key.namespace)
         is_kept, is_changed = begin_deletion(resource, value, options, context=context)
-        encode = build_encoder(value, resource)
+        encode = _build_encoder(value, resource)
         if not is_kept:
             return store.delete(entry.key, encode, expected=entry.revision)
         return store.put(entry.key, encode, expected=entry.revision) if is_changed else None
@@ -173,7 +175,7 @@ class Writer:
         """
         entry = self._get_current(action.key, action.revision)
         value: Object = kit_json.decode(entry.value)
-        encode = build_encoder(value, self._find_resource_of(value))
+        encode = _build_encoder(value, self._find_resource_of(value))
         return self._core.store.delete(entry.key, encode, expected=entry.revision)
 
     def record(self, action: Record, manager: str) -> Ticket | None:
@@ -239,7 +241,7 @@ class Writer:
                 metadata["name"] = generate_name(base, self._core.random)
             key = StoreKey(resource.stored_name, namespace, metadata["name"])
             try:
-                return store.put(key, build_encoder(value, resource), expected=0)
+                return store.put(key, _build_encoder(value, resource), expected=0)
             except RevisionConflict:
                 if not base:
                     return None
@@ -261,10 +263,13 @@ class Writer:
         subresource: str = "",
     ) -> Object:
         core = self._core
-        if resource.strategy.to_stored(value) is not value:
+        if resource.converter is None and resource.strategy.to_stored(value) is not value:
             return value
         keeper = core.field_managers.get(core, resource, subresource)
-        return keeper.update(old, value, manager=manager, now=format_time(core.clock.now()))
+        try:
+            return keeper.update(old, value, manager=manager, now=format_time(core.clock.now()))
+        except ConversionNeeded:
+            return value  # who owns what is then as before: no controller waits for a webhook
 
     def _build_attributes(
         self, resource: Resource, value: Object, *, namespace: str
@@ -314,3 +319,9 @@ def _digest(action: Record, involved: Object) -> str:
     """Hash the content of an event, so that a repeated event is counted."""
     parts = (involved.get("uid") or "", action.reason, action.message, action.component)
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def _build_encoder(value: Object, resource: Resource | None) -> Callable[[int], bytes]:
+    """The encoder of an object; one that a webhook converts keeps the version it is stored in."""
+    has_webhook = resource is not None and resource.converter is not None
+    return build_encoder(value, None if has_webhook else resource)

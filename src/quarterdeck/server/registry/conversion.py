@@ -1,0 +1,203 @@
+"""Conversion of custom resources by a webhook: the part that does not wait. Pure.
+
+Strategies are synchronous, a webhook is not. So a strategy that needs an object in another version
+asks its `Converter`, which knows what was converted for the request at hand; for anything else it
+raises `ConversionNeeded`. Whoever handles the request (`server.core.conversion`) then asks the
+webhook and tries again. A definition without a webhook never gets here.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.field import quote
+from quarterdeck.wire.status import ApiError
+from quarterdeck.wire.webhook_answer import UnreadableAnswer, decode_answer
+
+Object = dict[str, Any]
+Key = tuple[str, bytes]
+
+GROUP = "apiextensions.k8s.io"
+_VERSIONS = ("v1", "v1beta1")
+_CONVERTED_METADATA = ("labels", "annotations")
+"""What a webhook may change in the metadata; the rest stays as it is."""
+_IDENTIFYING_METADATA = ("name", "namespace", "generateName", *_CONVERTED_METADATA)
+_SAME = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
+
+
+class ConversionNeeded(Exception):
+    """Raised when an object is wanted in a version that only a webhook can convert it to."""
+
+    def __init__(self, converter: "Converter", value: Object, target: str) -> None:
+        super().__init__(f"{value.get('apiVersion')} must be converted to {target}")
+        self.converter = converter
+        self.value = value
+        self.target = target
+
+
+class Converter:
+    """How the objects of one definition are converted, and what was converted just now."""
+
+    def __init__(
+        self,
+        kind: str,
+        client_config: Mapping[str, Any],
+        review_versions: Sequence[str],
+        shape: Callable[[Object], None],
+    ) -> None:
+        self.kind = kind
+        self.client_config = client_config
+        self.review_version = next((each for each in review_versions if each in _VERSIONS), "")
+        self._shape = shape
+        self._known: dict[Key, bytes] = {}
+
+    def convert(self, value: Object, target: str) -> Object:
+        """An object in another version, if that is known.
+
+        Raises:
+            ConversionNeeded: if the webhook must be asked.
+        """
+        found = self._known.get(_build_key(value, target))
+        if found is None:
+            raise ConversionNeeded(self, value, target)
+        return self.finish(value, kit_json.decode(found), target)
+
+    def remember(self, value: Object, target: str, converted: Object) -> Key:
+        """Keep what a webhook answered until it is forgotten."""
+        key = _build_key(value, target)
+        self._known[key] = kit_json.encode(converted)
+        return key
+
+    def forget(self, key: Key) -> None:
+        """Drop what was kept; a later request asks the webhook again."""
+        self._known.pop(key, None)
+
+    def build_question(self, values: Sequence[Object], target: str, uid: str) -> Object:
+        """The ConversionReview for objects.
+
+        Raises:
+            ApiError: if the definition names no version of the review that is known.
+        """
+        if not self.review_version:
+            raise ApiError("no supported conversion review versions", code=500)
+        return {
+            "kind": "ConversionReview",
+            "apiVersion": f"{GROUP}/{self.review_version}",
+            "request": {"uid": uid, "desiredAPIVersion": target, "objects": list(values)},
+        }
+
+    def parse_answer(
+        self, body: bytes, values: Sequence[Object], target: str, *, uid: str
+    ) -> list[Object]:
+        """The converted objects, in order.
+
+        Raises:
+            ApiError: in Kubernetes' words, if the answer cannot be trusted.
+        """
+        try:
+            answer = decode_answer(body)
+            objects = self._read(answer, uid)
+        except (UnreadableAnswer, _Refused) as error:
+            raise self.build_error(values[0], f"failed: {error}") from error
+        if len(objects) != len(values):
+            text = f"returned {len(objects)} objects, expected {len(values)}"
+            raise self.build_error(values[0], text)
+        for index, (value, converted) in enumerate(zip(values, objects, strict=True)):
+            self._check(value, converted, target, index)
+        return objects
+
+    def build_error(self, value: Object, text: str) -> ApiError:
+        """The answer to a request whose objects cannot be converted."""
+        gvk = f"{value.get('apiVersion')}, Kind={self.kind}"
+        return ApiError(f"conversion webhook for {gvk} {text}", code=500)
+
+    def finish(self, value: Object, converted: Object, target: str) -> Object:
+        """A converted object with the metadata of the original, and pruned.
+
+        Only labels and annotations are taken from the webhook, so that it cannot lose owners,
+        finalizers or field managers.
+        """
+        changed = converted.get("metadata") or {}
+        metadata = {
+            name: each
+            for name, each in value["metadata"].items()
+            if name not in _CONVERTED_METADATA
+        }
+        for name in _CONVERTED_METADATA:
+            if isinstance(changed.get(name), dict):
+                metadata[name] = changed[name]
+        result = {**converted, "apiVersion": target, "kind": self.kind, "metadata": metadata}
+        self._shape(result)
+        return result
+
+    def _read(self, answer: Object, uid: str) -> list[Any]:
+        response = answer.get("response")
+        if self.review_version == "v1":
+            wanted = (f"{GROUP}/v1", "ConversionReview")
+            found = (answer.get("apiVersion") or "", answer.get("kind") or "")
+            if found != wanted:
+                raise _Refused(
+                    f"expected webhook response of {', Kind='.join(wanted)}, got"
+                    f" {', Kind='.join(map(str, found))}"
+                )
+        if not isinstance(response, dict):
+            raise _Refused("no response provided")
+        if self.review_version == "v1" and response.get("uid") != uid:
+            got = quote(str(response.get("uid") or ""))
+            raise _Refused(f'expected response.uid="{uid}", got {got}')
+        result = response.get("result")
+        status = result.get("status") if isinstance(result, dict) else ""
+        if status != "Success":
+            message = result.get("message") if isinstance(result, dict) else ""
+            raise _Refused(message or f"response.result.status was '{status or ''}', not 'Success'")
+        objects = response.get("convertedObjects") or []
+        return objects if isinstance(objects, list) else []
+
+    def _check(self, value: Object, converted: Any, target: str, index: int) -> None:
+        if not isinstance(converted, dict):
+            raise self.build_error(
+                value, f"returned invalid object at index {index}: not an object"
+            )
+        for member, name, wanted in (
+            ("apiVersion", "groupVersion", target),
+            ("kind", "kind", self.kind),
+        ):
+            if (found := converted.get(member) or "") != wanted:
+                text = f"invalid {name} (expected {wanted}, received {found})"
+                raise self.build_error(value, f"returned invalid object at index {index}: {text}")
+        metadata = converted.get("metadata")
+        if not isinstance(metadata, dict):
+            text = "returned invalid metadata: missing metadata in converted object"
+            raise self.build_error(value, text)
+        for member, shown in _SAME:
+            before, after = value["metadata"].get(member) or "", metadata.get(member) or ""
+            if before != after:
+                text = f"must have the same {shown}: {before} != {after}"
+                raise self.build_error(value, f"returned invalid object: {text}")
+        for member in _CONVERTED_METADATA:
+            if not _is_text_map(metadata.get(member)):
+                text = f"invalid metadata.{member} in converted object: not a map of strings"
+                raise self.build_error(value, f"returned invalid metadata: {text}")
+
+
+class _Refused(Exception):
+    """Raised when a webhook says no, or does not answer the question."""
+
+
+def make_uid(bits: int) -> str:
+    """The uid of a review from random bits."""
+    return str(uuid.UUID(int=bits, version=4))
+
+
+def _is_text_map(value: Any) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
+
+
+def _build_key(value: Object, target: str) -> Key:
+    """What a conversion depends on: the target and the object without its bookkeeping."""
+    metadata = value.get("metadata") or {}
+    reduced = {name: metadata[name] for name in _IDENTIFYING_METADATA if name in metadata}
+    return target, kit_json.encode({**value, "metadata": reduced})
