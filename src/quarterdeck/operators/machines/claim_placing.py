@@ -2,6 +2,7 @@
 
 from quarterdeck.apis.hypervisor.claim import NetworkInfo, VmReference
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
+from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.apis.hypervisor.names import ADOPT
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.meta.conditions import FALSE, TRUE
@@ -69,7 +70,7 @@ async def _choose_node(
     wish = Wish(
         allowed=frozenset(cluster.spec.nodes) & frozenset(info.nodes),
         pinned=claim.spec.node_name,
-        siblings=ledger.siblings(fleet) if fleet else {},
+        siblings=ledger.siblings(fleet) if await _is_spread(machine) else {},
         memory_adjustment=hints.memory_adjustment if hints is not None else 100,
     )
     left = rooms(nodes, ledger.reserved(read_at))
@@ -80,6 +81,16 @@ async def _choose_node(
         )
         raise Waiting(Reason.INSUFFICIENT_CAPACITY, choice.problem, after_s=_CAPACITY_S)
     return choice.node
+
+
+async def _is_spread(machine: Machine) -> bool:
+    """Whether siblings keep away from each other; runners do, fleets unless they say no."""
+    reference = machine.claim.spec.fleet_ref
+    if reference is None:
+        return machine.claim.spec.runner_pool_ref is not None
+    fleet = await machine.ctx.find(Fleet, reference.name)
+    placement = fleet.spec.placement if fleet is not None else None
+    return placement is None or placement.spread != "none"
 
 
 async def _reserve_id(machine: Machine, cluster: HypervisorCluster, ledger: Ledger) -> int:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.apis.hypervisor.names import IMAGE_LABEL
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
-from quarterdeck.meta.conditions import find
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.conditions import HEALTHY
 from quarterdeck.operators.machines.records import SecretHead
@@ -48,22 +49,41 @@ def fleets_of_template(template: HypervisorMachineTemplate, lookup: Lookup) -> I
             yield fleet.key
 
 
-def fleet_cares(event: Event) -> bool:
-    """Whether a change of a claim concerns its fleet: phase, health, marks, deletion."""
+class _Condition(msgspec.Struct, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct, frozen=True):
+    phase: str | None = None
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _Glance(msgspec.Struct, frozen=True):
+    """The little of a claim that its owner looks at: decoded for every event, so kept small."""
+
+    status: _Status = _Status()
+
+
+_GLANCE = msgspec.json.Decoder(_Glance)
+
+
+def owner_cares(event: Event) -> bool:
+    """Whether a change of a claim concerns its fleet or pool: phase, health, marks, deletion."""
     if event.change is not Change.MODIFIED or event.old is None:
         return True
-    old, new = event.old.typed(MachineClaim), event.new.typed(MachineClaim)
+    old, new = event.old.metadata, event.metadata
     return (
-        old.status.phase != new.status.phase
-        or old.is_deleting != new.is_deleting
-        or old.metadata.annotations != new.metadata.annotations
-        or _health(old) != _health(new)
+        old.deletion_timestamp != new.deletion_timestamp
+        or (old.annotations or {}) != (new.annotations or {})
+        or _glance(event.old.raw) != _glance(event.new.raw)
     )
 
 
-def _health(claim: MachineClaim) -> str:
-    condition = find(claim.status.conditions, HEALTHY)
-    return condition.status if condition is not None else ""
+def _glance(raw: bytes) -> tuple[str | None, str]:
+    status = _GLANCE.decode(raw).status
+    health = next((each.status for each in status.conditions if each.type == HEALTHY), "")
+    return status.phase, health
 
 
 def pool_values_of(claim: MachineClaim) -> Sequence[str]:

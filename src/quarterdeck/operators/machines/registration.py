@@ -43,8 +43,8 @@ from quarterdeck.operators.machines.mappings import (
     BY_TEMPLATE,
     claims_of_template,
     clusters_of_secret,
-    fleet_cares,
     fleets_of_template,
+    owner_cares,
     pool_values_of,
     templates_of_cluster,
 )
@@ -289,7 +289,7 @@ def fleet_controller(machines: Machines) -> Controller[Fleet]:
     return Controller(
         reconcile=fleets.reconcile,
         for_=Fleet,
-        owns=(Owns(MachineClaim, predicates=(fleet_cares,)),),
+        owns=(Owns(MachineClaim, predicates=(owner_cares,)),),
         watches=(Watch(HypervisorMachineTemplate, fleets_of_template),),
         on_deleted=fleets.forget,
         on_error=report_stalled,
@@ -307,7 +307,7 @@ def pool_controller(machines: Machines) -> Controller[RunnerPool]:
     return Controller(
         reconcile=pools.reconcile,
         for_=RunnerPool,
-        owns=(Owns(MachineClaim, predicates=(fleet_cares,)), Owns(ConfigRecord)),
+        owns=(Owns(MachineClaim, predicates=(owner_cares,)), Owns(ConfigRecord)),
         ready=None,
         conditions=POOL_TYPES,
         field_manager=FIELD_MANAGER,

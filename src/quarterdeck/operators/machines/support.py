@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
-from quarterdeck.apis.hypervisor.fleet import Fleet
+from quarterdeck.apis.hypervisor.fleet import Fleet, FleetHealthCheck
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.apis.hypervisor.shape import MachineNetwork
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
@@ -32,6 +32,8 @@ def unsupported_of_template(template: HypervisorMachineTemplate) -> list[str]:
     mock = spec.template.mock
     if mock is not None and mock.failure_profile != "none":
         found.append("spec.template.mock.failureProfile")
+    if spec.bootstrap.method == "none" and spec.bootstrap.config is not None:
+        found.append("spec.bootstrap.config")
     found += [f"spec.{field}" for field in _network(spec.network)]
     return found
 
@@ -42,7 +44,9 @@ def unsupported_of_claim(claim: MachineClaim) -> list[str]:
     if claim.spec.provider_id:
         found.append("spec.providerID")
     workload = claim.spec.workload_config
-    if workload is not None and workload.type in ("gitlab-ci", "buildkite"):
+    if workload is not None and claim.spec.runner_pool_ref is None:
+        found.append("spec.workloadConfig")
+    elif workload is not None and workload.type in ("gitlab-ci", "buildkite"):
         found.append("spec.workloadConfig.type")
     return found
 
@@ -60,6 +64,10 @@ def unsupported_of_fleet(fleet: Fleet) -> list[str]:
     overrides = fleet.spec.template.spec if fleet.spec.template is not None else None
     if overrides is not None:
         found += [f"spec.template.spec.{field}" for field in _network(overrides.network)]
+        if overrides.workload is not None:
+            found.append("spec.template.spec.workload")
+    if fleet.spec.health_check.heartbeat_timeout != FleetHealthCheck().heartbeat_timeout:
+        found.append("spec.healthCheck.heartbeatTimeout")  # needs the bootstrap service
     return found
 
 
@@ -69,6 +77,8 @@ def unsupported_of_pool(pool: RunnerPool) -> list[str]:
     if pool.spec.workload.type in ("gitlab-ci", "buildkite"):
         found.append("spec.workload.type")
     github = pool.spec.workload.config.github if pool.spec.workload.config else None
+    if github is not None and github.runner_group:
+        found.append("spec.workload.config.github.runnerGroup")  # needs the bootstrap service
     is_polled = pool.spec.polling is not None and pool.spec.polling.enabled
     if is_polled and (github is None or not github.repository):
         found.append("spec.polling")  # GitHub lists no jobs of an organization
@@ -79,5 +89,7 @@ def _network(network: MachineNetwork | None) -> Iterator[str]:
     if network is None:
         return
     dhcp = network.dhcp
-    if dhcp is not None and (dhcp.request_static_lease or dhcp.lease_time):
+    if dhcp is not None and (
+        dhcp.request_static_lease or dhcp.lease_time or dhcp.client_identifier != "mac"
+    ):
         yield "network.dhcp"
