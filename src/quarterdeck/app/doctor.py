@@ -15,6 +15,7 @@ from quarterdeck.app.embedded import check_port
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.resolution import Effective, list_fields
 from quarterdeck.app.settings import Port, Settings
+from quarterdeck.kit.redaction import redact
 
 _LEAST_FREE = 256 * 1024 * 1024
 _LEAST_PYTHON = (3, 11)
@@ -63,7 +64,7 @@ def _format_value(name: str, value: object) -> str:
         return "-"
     if any(word in name for word in _SECRET_WORDS):
         return "***"
-    return ",".join(value) if isinstance(value, tuple) else str(value)
+    return redact(",".join(value) if isinstance(value, tuple) else str(value))
 
 
 async def check(settings: Settings) -> list[Finding]:

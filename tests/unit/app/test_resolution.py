@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from quarterdeck.app import resolution
+from quarterdeck.app import doctor, resolution
 from quarterdeck.app.clusters_settings import Settings as ClustersSettings
 from quarterdeck.app.errors import SettingError
 from quarterdeck.app.parts import PARTS, Part
@@ -188,3 +188,10 @@ def test_every_kept_variable_has_the_default_it_always_had() -> None:
     assert hub.node_unhealthy_threshold == 0.5
     with pytest.raises(SettingError, match="node_unhealthy_threshold"):
         settle(env={"NODE_UNHEALTHY_THRESHOLD": "2"})
+
+
+def test_a_password_in_an_address_is_not_shown() -> None:
+    found = settle(env={"REDIS_URL": "redis://:hunter2@redis/1"})
+    shown = {each.name: each.value for each in doctor.explain(found, "up")}
+    assert "hunter2" not in str(shown)
+    assert shown["redis_url"].endswith("@redis/1")
