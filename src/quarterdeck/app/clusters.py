@@ -40,10 +40,12 @@ async def attach(host: Host) -> None:
         namespaces=tuple(filter(None, host.settings.namespace.split(","))),
     )
     if host.is_embedded:
-        from quarterdeck.app.demo_clusters import add_demo, add_local
+        from quarterdeck.app.local_cluster import add_local
 
         await add_local(host)
         if host.settings.demo:
+            from quarterdeck.app.demo_clusters import add_demo
+
             add_demo(host)
 
 

@@ -1,25 +1,18 @@
-"""Clusters that `up` brings along: the embedded server itself, and simulated ones for the demo."""
+"""Simulated clusters and a registry for `up --demo`."""
 
 import asyncio
 import contextlib
-from typing import Any
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import GROUP
-from quarterdeck.app import cluster_samples, definitions
+from quarterdeck.app import definitions
 from quarterdeck.app.cluster_factory import EmbeddedClusters
-from quarterdeck.app.connection_manifests import build_connection
 from quarterdeck.app.host import Host
-from quarterdeck.app.inline_kubeconfig import encode_config
+from quarterdeck.app.local_cluster import connect
 from quarterdeck.client.client import Client
-from quarterdeck.client.config.cluster import ClusterConfig
-from quarterdeck.client.interfaces import Api
-from quarterdeck.kit import http, json
-from quarterdeck.meta.identity import GVK
+from quarterdeck.kit import http
 from quarterdeck.operators.clusters.simulators.contents import Profile
 from quarterdeck.operators.clusters.simulators.populate import populate
 from quarterdeck.operators.clusters.simulators.registry import handle_registry
-from quarterdeck.wire.path import ResourcePath
-from quarterdeck.wire.status import AlreadyExists
 
 PROFILES = {
     "demo-east": Profile(nodes=4, pods=24, is_openshift=True, has_olm=True),
@@ -27,7 +20,6 @@ PROFILES = {
     "demo-lost": Profile(),
 }
 """Simulated clusters; nobody answers at the address of `demo-lost`."""
-LOCAL = "local"
 LOST = "demo-lost"
 _TEXTS = {
     "demo-east": ("Demo East (OpenShift)", {"environment": "production"}),
@@ -35,14 +27,6 @@ _TEXTS = {
     LOST: ("Demo Lost", {"environment": "test"}),
 }
 _INTERVAL_S = 30
-
-
-async def add_local(host: Host) -> None:
-    """Let the hub watch the server it runs in, and ship the default MetricSources."""
-    if host.local is not None:
-        await _connect(host.client.raw, LOCAL, host.local, displayName="This machine")
-    for source in cluster_samples.DEFAULT_METRIC_SOURCES:
-        await _create(host.client.raw, dict(source))
 
 
 def add_demo(host: Host) -> None:
@@ -69,7 +53,7 @@ async def _start_cluster(
         async with Client(config, clock=host.clock) as client:
             await populate(client, profile, clock=host.clock)
     title, labels = _TEXTS[name]
-    await _connect(
+    await connect(
         host.client.raw,
         name,
         config,
@@ -95,18 +79,3 @@ async def _start_registry(host: Host, stack: contextlib.AsyncExitStack) -> None:
         },
     }
     await definitions.apply(host.client.raw, [registry])
-
-
-async def _connect(api: Api, name: str, config: ClusterConfig, **spec: Any) -> None:
-    secret, connection = build_connection(
-        name, config.server, {"kubeconfig": encode_config(config).decode()}, **spec
-    )
-    await definitions.apply(api, [secret, connection])
-
-
-async def _create(api: Api, document: dict[str, Any]) -> None:
-    """Create an object unless it is there: what people changed stays."""
-    found = await api.resource(GVK.of(document["apiVersion"], document["kind"]))
-    path = ResourcePath(*found.gvr, document["metadata"]["namespace"])
-    with contextlib.suppress(AlreadyExists):
-        await api.create(path, json.encode(document))

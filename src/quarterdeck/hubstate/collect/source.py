@@ -5,15 +5,13 @@ import contextlib
 import functools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from quarterdeck.client.errors import BadAnswer, ClientError, ConnectionFailed, RequestTimeout
 from quarterdeck.client.interfaces import Api, ListPage
-from quarterdeck.engine.collector import Collector
 from quarterdeck.engine.results import AggregationValue, Resource
-from quarterdeck.engine.source import CompiledSource
 from quarterdeck.engine.target import guess_resource
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import GVK, GVR
@@ -29,6 +27,10 @@ from quarterdeck.wire.status import (
     Timeout,
     TooManyRequests,
 )
+
+if TYPE_CHECKING:
+    from quarterdeck.engine.collector import Collector
+    from quarterdeck.engine.source import CompiledSource
 
 T = TypeVar("T")
 _TRANSIENT = (
@@ -65,7 +67,7 @@ class _Listed(msgspec.Struct, frozen=True):
 class SourceCollector:
     """Reads the objects of a source from one cluster."""
 
-    def __init__(self, api: Api, source: CompiledSource, *, clock: Clock) -> None:
+    def __init__(self, api: Api, source: "CompiledSource", *, clock: Clock) -> None:
         self._api = api
         self._source = source
         self._clock = clock
@@ -123,7 +125,7 @@ class SourceCollector:
         self,
         gvr: GVR,
         namespaces: Iterable[str],
-        collector: Collector,
+        collector: "Collector",
         *,
         rows: list[Resource],
         errors: list[str],
@@ -151,7 +153,7 @@ class SourceCollector:
             raise failures[0]
 
     async def _read(
-        self, gvr: GVR, namespace: str, collector: Collector, rows: list[Resource]
+        self, gvr: GVR, namespace: str, collector: "Collector", rows: list[Resource]
     ) -> None:
         path = ResourcePath(*gvr, namespace)
         async with contextlib.aclosing(self._pages(path)) as pages:

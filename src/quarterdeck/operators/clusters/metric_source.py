@@ -9,22 +9,16 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from quarterdeck import engine
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.apis.clusterpulse.metric_source import MetricSource
 from quarterdeck.client.errors import ClientError
-from quarterdeck.engine import (
-    AggregationResults,
-    CollectionMeta,
-    CompiledSource,
-    ResourceCollection,
-    SourceError,
-    compile_source,
-    guess_resource,
-    validate_fields,
-)
+from quarterdeck.engine.results import AggregationResults, CollectionMeta, ResourceCollection
+from quarterdeck.engine.target import guess_resource
 from quarterdeck.hubstate import keys, series, source_writes
 from quarterdeck.hubstate.collect.source import SourceCollector, SourceResult
 from quarterdeck.hubstate.errors import HubStateError
@@ -43,6 +37,9 @@ from quarterdeck.operators.clusters.failures import describe, reason_of
 from quarterdeck.operators.clusters.hub import Hub, StoreProblem
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 from quarterdeck.wire.status import ApiError
+
+if TYPE_CHECKING:
+    from quarterdeck.engine.source import CompiledSource
 
 _RETRY_S = 30.0
 _RETRY_DELETION_S = 10.0
@@ -65,7 +62,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class Collections:
     """What is remembered of one source."""
 
-    def __init__(self, source: CompiledSource) -> None:
+    def __init__(self, source: "CompiledSource") -> None:
         self.source = source
         self.outcomes: dict[str, Outcome] = {}
         """By name of the cluster."""
@@ -144,10 +141,10 @@ class Sources:
         if known is not None and known.source.spec == source.spec:
             return known
         try:
-            compiled = compile_source(source.spec)
-        except SourceError as error:
+            compiled = engine.compile_source(source.spec)
+        except engine.SourceError as error:
             self._known.pop(source.key, None)
-            ctx.status.set(phase="Error", field_validation=validate_fields(source.spec))
+            ctx.status.set(phase="Error", field_validation=engine.validate_fields(source.spec))
             raise Stalled(Reason.INVALID, str(error)) from error
         fresh = self._known[source.key] = Collections(compiled)
         fresh.compiled_at = rfc3339.format_time(ctx.now())
@@ -329,7 +326,7 @@ class Sources:
             clusters_collected=len(results),
             errors_last_run=errors,
             message=f"Collected with {errors} errors" if errors else "Collection successful",
-            field_validation=validate_fields(source.spec, results),
+            field_validation=engine.validate_fields(source.spec, results),
         )
         reason = Reason.PARTIAL if errors else Reason.COLLECTED
         text = problem or f"{len(results)} clusters were read"
