@@ -189,7 +189,9 @@ async def _print_activity(
     clock: Clock,
 ) -> None:
     """Print what happens from now on."""
-    kinds = {kind.KIND.gvr.group_resource: kind.KIND.kind for kind in list_kinds(parts)}
+    quiet = {name for part in parts for name in part.quiet_kinds}
+    shown = [kind.KIND for kind in list_kinds(parts) if kind.KIND.kind not in quiet]
+    kinds = {kind.gvr.group_resource: kind.kind for kind in shown}
     printer = ActivityPrinter(kinds=kinds, clock=clock, print_line=console.print_line)
     tasks = await stack.enter_async_context(Supervisor("activity"))
     tasks.spawn(printer.run(), name="activity-printer")

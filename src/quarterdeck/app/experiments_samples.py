@@ -4,82 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from quarterdeck.apis.experiments.v1alpha1 import GROUP
+from quarterdeck.app import experiment_catalogue
 from quarterdeck.operators.experiments.naming import HOME
 
 _API = f"{GROUP}/v1alpha1"
-_ARGO = "argoproj.io/v1alpha1"
 Manifest = Mapping[str, Any]
 
 
-def _chart(name: str, repository: str, *, chart: str = "", version: str = "") -> Manifest:
-    return {
-        "apiVersion": _API,
-        "kind": "Component",
-        "metadata": {"name": name},
-        "spec": {
-            "type": "app",
-            "sources": [
-                {
-                    "repoURL": repository,
-                    "chart": chart or name,
-                    "targetRevision": version,
-                    "helm": {"releaseName": name},
-                }
-            ],
-        },
-    }
-
-
-COMPONENTS: tuple[Manifest, ...] = (
-    _chart(
-        "envoy-gateway",
-        "oci://docker.io/envoyproxy/gateway-helm",
-        chart="gateway-helm",
-        version="v1.2.4",
-    ),
-    _chart(
-        "nginx-ingress",
-        "https://kubernetes.github.io/ingress-nginx",
-        chart="ingress-nginx",
-        version="4.11.3",
-    ),
-    {
-        "apiVersion": _API,
-        "kind": "Component",
-        "metadata": {"name": "demo-services"},
-        "spec": {
-            "type": "app",
-            "description": "Two small HTTP and gRPC services behind the gateway",
-            "sources": [
-                {
-                    "repoURL": "https://github.com/illMadeCoder/k8s-ai-cloud-testbed.git",
-                    "path": "components/apps/demo-services",
-                }
-            ],
-        },
-    },
-    {
-        "apiVersion": _API,
-        "kind": "Component",
-        "metadata": {"name": "k6-http-loadgen"},
-        "spec": {
-            "type": "workflow",
-            "description": "k6 with a fixed number of users against one address",
-            "parameters": [
-                {"name": "targetUrl", "required": True, "description": "Address to load"},
-                {"name": "users", "type": "int", "default": "5"},
-                {"name": "duration", "default": "60s"},
-            ],
-            "sources": [
-                {
-                    "repoURL": "https://grafana.github.io/helm-charts",
-                    "chart": "k6-operator",
-                    "targetRevision": "3.10.1",
-                    "helm": {"releaseName": "k6-http-loadgen"},
-                }
-            ],
-        },
-    },
+_NAMED = ("envoy-gateway", "nginx-ingress", "demo-services", "k6-http-loadgen")
+COMPONENTS: tuple[Manifest, ...] = tuple(
+    each for each in experiment_catalogue.COMPONENTS if each["metadata"]["name"] in _NAMED
 )
 """Components that the sample names."""
 
@@ -137,33 +71,6 @@ SAMPLES: tuple[Manifest, ...] = (
     EXPERIMENT,
 )
 
-TEMPLATES: tuple[Manifest, ...] = (
-    {
-        "apiVersion": _ARGO,
-        "kind": "WorkflowTemplate",
-        "metadata": {
-            "name": "gateway-validation",
-            "namespace": "argo-workflows",
-            "annotations": {"sim.illm.io/outputs": '{"verdict":"pass","metric.p99":"0.42"}'},
-        },
-        "spec": {
-            "entrypoint": "validate",
-            "arguments": {"parameters": [{"name": "target-endpoint"}]},
-            "templates": [
-                {
-                    "name": "validate",
-                    "container": {
-                        "image": "curlimages/curl:8.11.0",
-                        "command": ["curl", "-fsS"],
-                        "args": ["http://{{workflow.parameters.target-endpoint}}/"],
-                    },
-                }
-            ],
-        },
-    },
-)
-"""WorkflowTemplates of `up`, where Argo Workflows is simulated."""
-
 NAMESPACES = (HOME, "argocd", "argo-workflows", "crossplane-system", "observability")
 """Namespaces of `up` that the simulated systems live in."""
 
@@ -173,4 +80,5 @@ def embedded() -> list[Manifest]:
     namespaces = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES
     ]
-    return [*namespaces, *COMPONENTS, *TEMPLATES]
+    catalogue = (*experiment_catalogue.COMPONENTS, *experiment_catalogue.TEMPLATES)
+    return [*namespaces, *catalogue]

@@ -53,6 +53,8 @@ class Part(NamedTuple):
     """Its name in traces when it runs alone, where existing dashboards expect one."""
     settings: str = ""
     """The module whose `Settings` struct declares settings of this operator alone."""
+    quiet_kinds: tuple[str, ...] = ()
+    """Kinds that come as a catalogue: `up` prints no line when one of them is created."""
 
     def kinds(self) -> "Sequence[type[Object]]":
         """The kinds whose CRDs it needs."""
@@ -113,6 +115,7 @@ PARTS: tuple[Part, ...] = (
         "quarterdeck.apis.experiments.v1alpha1",
         "quarterdeck.app.experiments",
         settings="quarterdeck.app.experiments_settings",
+        quiet_kinds=("Component",),
     ),
     Part(
         "machines",

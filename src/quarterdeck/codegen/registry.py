@@ -5,6 +5,7 @@ from quarterdeck.codegen import (
     commands,
     crds,
     deployment,
+    experiments,
     expressions,
     pages,
     roles,
@@ -35,6 +36,12 @@ GENERATORS: tuple[Generator, ...] = (
             "config/samples/*.yaml",
             "config/components/*/*.yaml",
         ),
+    ),
+    Generator(
+        name="catalogue of experiments",
+        target=Target.MANIFESTS,
+        run=experiments.files,
+        owns=("experiments/catalogue/*.yaml",),
     ),
     Generator(
         name="builders",

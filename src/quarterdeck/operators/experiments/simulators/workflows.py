@@ -1,7 +1,8 @@
 """Simulated Argo Workflows: runs no container, but keeps every promise of a Workflow's status.
 
 The template's annotation `sim.illm.io/outputs` is a JSON object of output parameters. A template
-with a suspend step waits until that step is resumed. Faults: fail, error, never, hang.
+with a suspend step waits until that step is resumed; one with a duration takes no longer than the
+simulated workflow. Faults: fail, error, never, hang.
 """
 
 from collections.abc import Mapping
@@ -120,7 +121,7 @@ def _is_suspended(template: Mapping[str, Any], workflow: ArgoWorkflow) -> bool:
         return True
     nodes = workflow.status.nodes
     for step in template.get("templates") or ():
-        if "suspend" in step:
+        if "suspend" in step and not step["suspend"].get("duration"):
             node = nodes.get(_node_id(workflow, step))
             if node is None or node.phase != "Succeeded":
                 return True

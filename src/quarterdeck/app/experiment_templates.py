@@ -1,0 +1,190 @@
+"""WorkflowTemplates of the experiments that ship.
+
+The annotation `sim.illm.io/outputs` says what simulated workflows report; a real Argo Workflows
+ignores it and runs the containers.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+Manifest = Mapping[str, Any]
+_CURL = "curlimages/curl:8.11.0"
+_ENDPOINT = "{{workflow.parameters.target-endpoint}}"
+_NAME = "{{workflow.parameters.experiment-name}}"
+
+
+def _template(
+    name: str,
+    templates: Sequence[Manifest],
+    *,
+    parameters: Sequence[Manifest] = (),
+    outputs: Mapping[str, str] | None = None,
+    on_exit: str = "",
+) -> Manifest:
+    metadata: dict[str, Any] = {"name": name, "namespace": "argo-workflows"}
+    if outputs:
+        text = msgspec.json.encode(outputs, order="sorted").decode()
+        metadata["annotations"] = {"sim.illm.io/outputs": text}
+    spec: dict[str, Any] = {"entrypoint": "main"}
+    if parameters:
+        spec["arguments"] = {"parameters": list(parameters)}
+    if on_exit:
+        spec["onExit"] = on_exit
+    spec["templates"] = list(templates)
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "WorkflowTemplate",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def _container(name: str, image: str, command: Sequence[str], *args: str) -> Manifest:
+    return {"name": name, "container": {"image": image, "command": [*command], "args": [*args]}}
+
+
+def _sequence(*steps: str) -> Manifest:
+    return {"name": "main", "steps": [[{"name": each, "template": each}] for each in steps]}
+
+
+_CHECK = _container("check", _CURL, ["curl"], "-fsSk", f"https://{_ENDPOINT}/livez")
+"""The target's API server answers."""
+_LOG = _container("log", _CURL, ["echo"], f"experiment {_NAME} is done")
+_TARGET = ({"name": "experiment-name"}, {"name": "target-endpoint"})
+
+
+def _lesson(name: str) -> Manifest:
+    """Checks the target, then waits until a person has finished the lesson."""
+    explore = {"name": "explore", "suspend": {}}
+    main = _sequence("check", "explore")
+    return _template(name, (main, _CHECK, explore), parameters=_TARGET)
+
+
+def _observation(name: str, minutes: str, outputs: Mapping[str, str]) -> Manifest:
+    """Checks the target, then lets it run for a while; metrics are collected afterwards."""
+    observe = {"name": "observe", "suspend": {"duration": minutes}}
+    main = _sequence("check", "observe", "log")
+    templates = (main, _CHECK, observe, _LOG)
+    return _template(name, templates, parameters=_TARGET, outputs=outputs)
+
+
+def _metrics(values: Mapping[str, float]) -> dict[str, str]:
+    return {f"metric.{name}": f"{value:g}" for name, value in values.items()}
+
+
+_GATEWAYS = {"nginx": 1.0, "traefik": 1.2, "envoy": 0.9}
+_GATEWAY_METRICS = {
+    **{
+        f"{gateway}_{name}": value * factor
+        for gateway, factor in _GATEWAYS.items()
+        for name, value in (
+            ("rps", 1800.0),
+            ("p50_ms", 2.1),
+            ("p95_ms", 6.4),
+            ("p99_ms", 11.5),
+            ("error_rate", 0.0004),
+            ("memory_bytes", 9.4e7),
+        )
+    },
+    "total_requests": 1.62e6,
+    "total_cpu_cores": 1.7,
+}
+_LOGGING_METRICS = {
+    f"{backend}_{name}": value * factor
+    for backend, factor in (("loki", 1.0), ("elasticsearch", 3.1))
+    for name, value in (
+        ("ingest_rate", 5100.0),
+        ("ingest_errors", 0.0),
+        ("query_p50_ms", 42.0),
+        ("query_p95_ms", 180.0),
+        ("query_p99_ms", 420.0),
+        ("cpu_cores", 0.4),
+        ("memory_bytes", 6.1e8),
+        ("disk_bytes", 1.2e9),
+        ("bytes_per_line", 61.0),
+        ("restarts", 0.0),
+    )
+}
+_TSDB_METRICS = {
+    "prometheus_memory": 8.1e8,
+    "prometheus_cpu": 0.5,
+    "prometheus_disk": 1.9e9,
+    "victoria_memory": 3.2e8,
+    "victoria_cpu": 0.3,
+    "victoria_disk": 6.0e8,
+    "mimir_memory": 2.4e9,
+    "mimir_cpu": 1.4,
+    "mimir_disk": 7.1e8,
+    "active_series": 250000,
+}
+_K6 = _container(
+    "load",
+    "grafana/k6:0.56.0",
+    ["k6", "run"],
+    *("--vus", "{{workflow.parameters.users}}"),
+    *("--duration", "{{workflow.parameters.duration}}"),
+    "/scripts/baseline.js",
+)
+_STEPS_OF_CI = {
+    "build": "gcr.io/kaniko-project/executor:v1.23.2",
+    "sbom": "anchore/syft:v1.18.1",
+    "scan": "aquasec/trivy:0.58.1",
+    "sign": "gcr.io/projectsigstore/cosign:v2.4.1",
+}
+
+TEMPLATES: tuple[Manifest, ...] = (
+    _template(
+        "cicd-fundamentals",
+        (
+            _sequence(*_STEPS_OF_CI),
+            *(_container(name, image, [name], "--help") for name, image in _STEPS_OF_CI.items()),
+        ),
+        outputs={"verdict": "pass"},
+    ),
+    _lesson("elk-validation"),
+    _observation("gateway-comparison", "46m", _metrics(_GATEWAY_METRICS)),
+    _template(
+        "gateway-validation",
+        (_sequence("check", "log"), _CHECK, _LOG),
+        parameters=_TARGET,
+        outputs={"verdict": "pass", **_metrics({"p99": 0.42})},
+    ),
+    _template(
+        "hello-app-validation",
+        (_sequence("check", "log"), _CHECK, _LOG),
+        parameters=_TARGET,
+        outputs={"verdict": "pass", **_metrics({"p99": 0.031})},
+    ),
+    _template(
+        "http-baseline",
+        (
+            _sequence("load"),
+            _K6,
+            _container("cleanup", _CURL, ["echo"], f"load of {_NAME} has ended"),
+        ),
+        parameters=(
+            {"name": "experiment-name"},
+            {"name": "users", "value": "10"},
+            {"name": "duration", "value": "60s"},
+        ),
+        outputs=_metrics({"http_reqs": 58200, "http_p95_ms": 4.8, "http_error_rate": 0}),
+        on_exit="cleanup",
+    ),
+    _observation("logging-comparison", "75m", _metrics(_LOGGING_METRICS)),
+    _lesson("loki-validation"),
+    _lesson("observability-cost-validation"),
+    _lesson("otel-validation"),
+    _lesson("prometheus-validation"),
+    _lesson("seaweedfs-validation"),
+    _lesson("slo-validation"),
+    _template(
+        "template-validation",
+        (_sequence("check", "log"), _CHECK, _LOG),
+        parameters=_TARGET,
+        outputs=_metrics({"p99_latency": 0.2}),
+    ),
+    _observation("tracing-comparison", "20m", {"verdict": "pass"}),
+    _observation("tsdb-comparison", "90m", _metrics(_TSDB_METRICS)),
+)
