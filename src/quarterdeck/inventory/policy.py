@@ -1,6 +1,6 @@
 """Access policies as readers of the store know them: subjects flat, wildcards apart. Pure.
 
-Deciding by them is the hub's business; here a policy only takes the shape of `policy:{ns}:{name}`.
+`access` decides by them; here a policy only takes the shape of `policy:{ns}:{name}`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,10 @@
-"""The reconciler of MonitorAccessPolicy: judge, keep, and say so. Policies are not enforced yet.
+"""The reconciler of MonitorAccessPolicy: judge, keep for the hub that enforces it, and say so.
 
 States: an unreadable time or pattern is Error, and the policy counts for nothing; then notBefore,
 notAfter and enabled are looked at, in this order.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 
@@ -16,8 +17,8 @@ from quarterdeck.apis.clusterpulse.monitor_access_policy import (
 )
 from quarterdeck.hubstate import keys, policy_writes
 from quarterdeck.hubstate.errors import HubStateError
+from quarterdeck.inventory.access.lint import KnownType, lint_policy
 from quarterdeck.inventory.policy import (
-    BUILT_IN_TYPES,
     CompiledPolicy,
     compile_policy,
     custom_types,
@@ -71,7 +72,7 @@ class Policies:
             affected_groups=len(subjects.groups),
             affected_service_accounts=len(subjects.service_accounts),
             custom_resource_types=len(types),
-            custom_resource_warnings=warn_policy(spec, sources),
+            custom_resource_warnings=lint_policy(spec, known_types(sources)),
         )
         problem = await self._store(policy, state, ctx)
         self._say(state, ctx)
@@ -182,24 +183,18 @@ def find_problems(spec: MonitorAccessPolicySpec) -> list[str]:
     return found
 
 
-def warn_policy(spec: MonitorAccessPolicySpec, sources: "list[MetricSource]") -> tuple[str, ...]:
-    """Types and fields that no MetricSource has: probably a typing mistake."""
-    by_type = {each.spec.rbac.resource_type_name: each.spec for each in sources}
-    found = []
-    for rule in spec.scope.clusters.rules:
-        for each in rule.resources:
-            if each.type in BUILT_IN_TYPES:
-                continue
-            known = by_type.get(each.type)
-            if known is None:
-                found.append(f"no MetricSource has the resourceTypeName {each.type!r}")
-                continue
-            fields = {one.name for one in known.fields} | {one.name for one in known.computed}
-            wanted = each.filters.fields if each.filters is not None else {}
-            found += [
-                f"{each.type}: there is no field {name!r}" for name in wanted if name not in fields
-            ]
-    return tuple(dict.fromkeys(found))
+def known_types(sources: Sequence[MetricSource]) -> dict[str, KnownType]:
+    """What the MetricSources offer to policies, by resourceTypeName."""
+    found = {}
+    for each in sources:
+        spec = each.spec
+        names = (*(one.name for one in spec.fields), *(one.name for one in spec.computed))
+        found[spec.rbac.resource_type_name] = KnownType(
+            fields=frozenset(names),
+            filterable=frozenset(spec.rbac.filterable_fields),
+            aggregations=frozenset(one.name for one in spec.aggregations),
+        )
+    return found
 
 
 def hash_policy(spec: MonitorAccessPolicySpec) -> str:

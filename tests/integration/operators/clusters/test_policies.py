@@ -81,11 +81,12 @@ async def test_a_policy_expires_by_itself(world: Make) -> None:
 async def test_unknown_types_and_fields_are_warned_of(world: Make) -> None:
     async with world() as w:
         rule = {
+            "selector": {"matchNames": ["*"]},
             "resources": [
                 {"type": "nodes"},
                 {"type": "pod", "visibility": "filtered", "filters": {"fields": {"nope": {}}}},
                 {"type": "typo"},
-            ]
+            ],
         }
         await w.create("MonitorAccessPolicy", "p", _spec(scope={"clusters": {"rules": [rule]}}))
         async with w.operator():

@@ -1,0 +1,141 @@
+"""One policy, ready to decide about clusters."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from typing import NamedTuple
+
+from quarterdeck.engine.namespaces import compile_wildcard
+from quarterdeck.inventory.access.filters import TypeFilter
+from quarterdeck.inventory.access.principal import Principal
+from quarterdeck.inventory.policy import CompiledPolicy, CompiledRule
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.patterns import compile_re2
+
+_WILDCARDS = frozenset("*?")
+
+
+class Verdict(Enum):
+    """What a policy says about a cluster."""
+
+    DISABLED = "the policy is disabled"
+    NOT_YET = "the policy is not valid yet"
+    EXPIRED = "the policy has expired"
+    SILENT = "no rule selects the cluster"
+    ALLOW = "a rule allows the cluster"
+    DENY = "a rule denies the cluster"
+    DEFAULT_ALLOW = "no rule selects the cluster, and the default allows it"
+    DEFAULT_DENY = "no rule selects the cluster, and the default denies it"
+
+    @property
+    def decides(self) -> bool:
+        """Whether later policies are not looked at."""
+        return self in _DECIDING
+
+    @property
+    def allows(self) -> bool:
+        """Whether the cluster may be seen, as far as the permissions of the rule allow it."""
+        return self in (Verdict.ALLOW, Verdict.DEFAULT_ALLOW)
+
+
+_DECIDING = frozenset({Verdict.ALLOW, Verdict.DENY, Verdict.DEFAULT_ALLOW, Verdict.DEFAULT_DENY})
+
+
+class RuleProgram:
+    """A rule for clusters."""
+
+    def __init__(self, index: int, rule: CompiledRule) -> None:
+        self.index = index
+        self.is_view = rule.permissions.get("view", True)
+        self.is_view_metrics = rule.permissions.get("viewMetrics", False)
+        selector = rule.cluster_selector
+        names = selector.match_names
+        self._names = frozenset(each for each in names if not _WILDCARDS & set(each))
+        self._wildcards = [compile_wildcard(each) for each in names if _WILDCARDS & set(each)]
+        text = selector.match_pattern
+        self._pattern = compile_re2(text) if text else None
+        self._labels = selector.match_labels
+        self.filters: dict[str, TypeFilter] = {}
+        """By type; the first entry of a type holds."""
+        for each in rule.resources:
+            self.filters.setdefault(each.type, TypeFilter(each))
+
+    def selects(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether it is about a cluster; a selector without any criterion selects none."""
+        return (
+            name in self._names
+            or any(each.fullmatch(name) for each in self._wildcards)
+            or (self._pattern is not None and self._pattern.search(name))
+            or self._selects_labels(labels)
+        )
+
+    def _selects_labels(self, labels: Mapping[str, str]) -> bool:
+        wanted = self._labels
+        return bool(wanted) and all(labels.get(name) == text for name, text in wanted.items())
+
+
+class Judgement(NamedTuple):
+    """What a policy says about a cluster, and which of its rules says it."""
+
+    verdict: Verdict
+    rule: RuleProgram | None = None
+
+
+class PolicyProgram:
+    """A policy, compiled once.
+
+    Raises:
+        PatternError: if a pattern is not RE2.
+        TimeError: if a time is none.
+    """
+
+    def __init__(self, policy: CompiledPolicy) -> None:
+        self.policy = policy
+        self.rules = [RuleProgram(index, each) for index, each in enumerate(policy.cluster_rules)]
+        self._names = frozenset((*policy.users, *policy.service_accounts))
+        self._groups = frozenset(policy.groups)
+        self._start = rfc3339.parse(policy.not_before) if policy.not_before else None
+        self._end = rfc3339.parse(policy.not_after) if policy.not_after else None
+
+    @property
+    def order(self) -> tuple[int, bool, str]:
+        """Higher priority first; of equal ones Deny first, then by name."""
+        policy = self.policy
+        return (-policy.priority, policy.effect != "Deny", self.identity)
+
+    @property
+    def identity(self) -> str:
+        """`namespace/name`."""
+        return f"{self.policy.namespace}/{self.policy.policy_name}"
+
+    def find_subject(self, principal: Principal) -> str:
+        """Why it is about somebody: `user` or `group:g`; empty if it is not."""
+        if principal.username in self._names or (
+            principal.email and principal.email in self.policy.users
+        ):
+            return "user"
+        return next((f"group:{each}" for each in principal.groups if each in self._groups), "")
+
+    def judge(self, name: str, labels: Mapping[str, str], now: datetime) -> Judgement:
+        """What it says about a cluster."""
+        if (unfit := self.find_reason_to_skip(now)) is not None:
+            return Judgement(unfit)
+        for rule in self.rules:
+            if rule.selects(name, labels):
+                is_deny = self.policy.effect == "Deny"
+                return Judgement(Verdict.DENY if is_deny else Verdict.ALLOW, rule)
+        match self.policy.default_cluster_access:
+            case "allow":
+                return Judgement(Verdict.DEFAULT_ALLOW)
+            case "deny":
+                return Judgement(Verdict.DEFAULT_DENY)
+            case _:
+                return Judgement(Verdict.SILENT)
+
+    def find_reason_to_skip(self, now: datetime) -> Verdict | None:
+        """Why the policy is not in force; None if it is."""
+        if self._start is not None and now < self._start:
+            return Verdict.NOT_YET
+        if self._end is not None and now > self._end:
+            return Verdict.EXPIRED
+        return None if self.policy.enabled else Verdict.DISABLED
