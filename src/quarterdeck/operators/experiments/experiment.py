@@ -29,6 +29,7 @@ from quarterdeck.runtime import DONE, Context, RequeueAfter, Result, Waiting
 from quarterdeck.wire.status import ApiError, Conflict, NotFound
 
 _MISSING_API_S = 10.0
+_AT_ONCE_S = 0.001
 
 
 class Experiments:
@@ -46,7 +47,9 @@ class Experiments:
             run.fail(failure)
         except NotFound as error:
             _note_missing(run, error)
-        if run.is_finished:
+        if run.is_finished and experiment.status.phase not in FINISHED:
+            run.wake_in(_AT_ONCE_S)  # nothing is deleted before the outcome is stored
+        elif run.is_finished:
             await finishing.step(run)
         else:
             run.wake_in(run.settings.resync_s)

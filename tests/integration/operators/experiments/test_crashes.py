@@ -59,6 +59,24 @@ class Crash:
         return handle
 
 
+class LostStatus:
+    """Refuses every second write of a status."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, handler: http.Handler) -> http.Handler:
+        async def handle(request: http.Request) -> server_faults.Answer:
+            is_status = request.method == "PATCH" and "/status" in request.target
+            if is_status and request.headers.get("user-agent") == VICTIM:
+                self.count += 1
+                if self.count % 2:
+                    return http.Response(500, [], b"{}")
+            return await handler(request)
+
+        return handle
+
+
 @contextlib.asynccontextmanager
 async def operator(world: World, cluster: Cluster, agent: str) -> AsyncIterator[None]:
     config = ClusterConfig(server=cluster.url, user_agent=agent, timeout_s=2.0)
@@ -72,6 +90,21 @@ async def operator(world: World, cluster: Cluster, agent: str) -> AsyncIterator[
             yield
 
 
+async def prepare(cluster: Cluster, clusters: EmbeddedClusters) -> World:
+    """Definitions, namespaces, a template and a component."""
+    await definitions.install(cluster.client.raw, [*KINDS, *FOREIGN])
+    world = World(cluster.client, clusters, SETTINGS)
+    await world.apply(
+        *(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            for name in NAMESPACES
+        )
+    )
+    await world.template("smoke")
+    await world.component("web")
+    return world
+
+
 async def run(after: int) -> int:
     """One run with a crash behind a write; how many writes the victim made."""
     crash = Crash(after)
@@ -80,16 +113,7 @@ async def run(after: int) -> int:
         Cluster(options=options, faults=crash) as cluster,
         EmbeddedClusters(clock=SystemClock()) as clusters,
     ):
-        await definitions.install(cluster.client.raw, [*KINDS, *FOREIGN])
-        world = World(cluster.client, clusters, SETTINGS)
-        await world.apply(
-            *(
-                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-                for name in NAMESPACES
-            )
-        )
-        await world.template("smoke")
-        await world.component("web")
+        world = await prepare(cluster, clusters)
         async with world.simulators():
             await world.create(
                 experiment(
@@ -123,3 +147,20 @@ async def test_undisturbed_the_number_of_writes_is_bounded() -> None:
 @pytest.mark.parametrize("after", range(1, 29))
 async def test_a_crash_behind_any_write_changes_nothing(after: int) -> None:
     await run(after)
+
+
+async def test_nothing_is_deleted_before_the_outcome_is_stored() -> None:
+    lost = LostStatus()
+    async with (
+        Cluster(options=ServerOptions(simulate_workloads=True), faults=lost) as cluster,
+        EmbeddedClusters(clock=SystemClock()) as clusters,
+    ):
+        world = await prepare(cluster, clusters)
+        async with world.simulators(), operator(world, cluster, VICTIM):
+            for name in ("one", "two", "three"):  # the lost write is another one in each
+                await world.create(experiment(name, target("app", "gke", "web")))
+            for name in ("one", "two", "three"):
+                done = await world.cleaned(name, within_s=60)
+                assert (done.status.phase, done.status.targets[0].attempt) == ("Complete", 0)
+            assert await world.leftovers() == []
+    assert lost.count > 6
