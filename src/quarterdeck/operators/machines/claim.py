@@ -18,9 +18,10 @@ from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import replace
 from quarterdeck.operators.machines import claim_steps, claim_watching
+from quarterdeck.operators.machines.claim_booting import await_boot, needs_service
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
 from quarterdeck.operators.machines.claim_placing import place
-from quarterdeck.operators.machines.claim_steps import Recipe, needs_service
+from quarterdeck.operators.machines.claim_steps import Recipe
 from quarterdeck.operators.machines.cluster import is_ready
 from quarterdeck.operators.machines.conditions import (
     HEALTHY,
@@ -131,7 +132,7 @@ class Claims:
             case Step.START:
                 return await claim_steps.start(machine, recipe)
             case _:
-                result = await claim_steps.await_boot(machine, recipe)
+                result = await await_boot(machine, recipe.template)
                 self._count_ready(machine)
                 return result
 

@@ -1,16 +1,13 @@
 """The steps from an intent to a machine that is ready; each is one call and safe to repeat."""
 
-from quarterdeck.apis.hypervisor.claim import NetworkInfo
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
-from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.machines import ownership
+from quarterdeck.operators.machines.claim_booting import become_ready
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
 from quarterdeck.operators.machines.cloudinit import BadCloudInit, build_seed, needs_seed
 from quarterdeck.operators.machines.conditions import (
-    BOOTSTRAPPED,
-    HEALTHY,
     POWERED_ON,
     PROVISIONING,
     READY,
@@ -19,15 +16,18 @@ from quarterdeck.operators.machines.conditions import (
 )
 from quarterdeck.operators.machines.errors import Code, HypervisorError, PermanentError
 from quarterdeck.operators.machines.ledger import Ledger
-from quarterdeck.operators.machines.machine import PowerAction, TaskRef, VMInfo
+from quarterdeck.operators.machines.machine import PowerAction, TaskRef
 from quarterdeck.operators.machines.machine_context import SOON, Machine, is_failed, is_running
 from quarterdeck.operators.machines.machinespec import spec_of
-from quarterdeck.operators.machines.plan.claim import Step, Verdict, entered_at, judge_vm
+from quarterdeck.operators.machines.plan.claim import (
+    Step,
+    Verdict,
+    judge_vm,
+)
 from quarterdeck.operators.machines.report import set_condition, tell
 from quarterdeck.operators.machines.template import identity_of, is_linked, read_template
-from quarterdeck.runtime import DONE, RequeueAfter, Result
+from quarterdeck.runtime import RequeueAfter, Result
 
-BOOT_POLL_S = 1.0
 _LOCK_S = 1.0
 
 
@@ -251,80 +251,3 @@ def _started(machine: Machine) -> RequeueAfter:
     machine.ctx.status.set(task_ref=None)
     machine.enter("Bootstrapping", Step.AWAIT_BOOT)
     return SOON
-
-
-def needs_service(template: HypervisorMachineTemplate) -> bool:
-    """Whether a machine is ready only when the bootstrap service says so."""
-    return template.spec.attestation is not None or template.spec.bootstrap.method != "none"
-
-
-async def await_boot(machine: Machine, recipe: Recipe) -> Result:
-    """Ready when the VM runs and its address is seen; attestation needs the bootstrap service."""
-    if needs_service(recipe.template) and not machine.ref.adopted:
-        text = "the template asks for a bootstrap that needs the bootstrap service"
-        tell(machine.ctx, BOOTSTRAPPED, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text, warning=True)
-        set_condition(machine.ctx, READY, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text)
-        return DONE
-    view = await machine.connection.view(max_age_s=BOOT_POLL_S)
-    vm = view.vms.get(machine.ref.vm_id)
-    verdict = judge_vm(vm, machine.owner)
-    if verdict is Verdict.RUNNING and vm is not None and vm.ips:
-        return become_ready(machine, vm)
-    is_lost = verdict in (Verdict.MISSING, Verdict.FOREIGN, Verdict.STOPPED)
-    if is_lost and not _is_fresh(machine):
-        return await _confirm_loss(machine)
-    return RequeueAfter(BOOT_POLL_S)
-
-
-def _is_fresh(machine: Machine) -> bool:
-    """Whether a shared list may be older than the start of the VM."""
-    since = entered_at(machine.claim)
-    age_s = (machine.ctx.now() - since).total_seconds() if since is not None else 0.0
-    return age_s < 2 * BOOT_POLL_S + 1.0  # times of objects are whole seconds
-
-
-async def _confirm_loss(machine: Machine) -> RequeueAfter:
-    """A shared list may be older than the VM: ask for this one before giving it up."""
-    vm = await machine.find_vm()
-    match judge_vm(vm, machine.owner):
-        case Verdict.MISSING:
-            raise Failed(Reason.VM_MISSING, f"VM {machine.ref.vm_id} vanished while it booted")
-        case Verdict.FOREIGN:
-            raise Failed(Reason.VM_NOT_OWNED, f"VM {machine.ref.vm_id} is no longer ours")
-        case Verdict.STOPPED:
-            raise Failed(Reason.VM_STOPPED, f"VM {machine.ref.vm_id} stopped while it booted")
-        case _:
-            return RequeueAfter(BOOT_POLL_S)
-
-
-def become_ready(machine: Machine, vm: VMInfo | None) -> Result:
-    """The machine is as it should be."""
-    ctx, ref = machine.ctx, machine.ref
-    now = rfc3339.format_time(ctx.now())
-    machine.enter("Ready")
-    ctx.status.set(task_ref=None, ready_since=ctx.status.current.ready_since or now)
-    text = f"VM {ref.vm_id} on node {ref.node}"
-    if vm is None:
-        set_condition(ctx, POWERED_ON, FALSE, Reason.STOPPED, "spec.powerState is Off")
-        set_condition(ctx, PROVISIONING, FALSE, Reason.PROVISIONED, text)
-    else:
-        observe(machine, vm)
-        runs = f"VM {vm.id} runs on node {vm.node}"
-        set_condition(ctx, POWERED_ON, TRUE, Reason.STARTED, runs)
-    set_condition(ctx, BOOTSTRAPPED, TRUE, Reason.MACHINE_READY, "no bootstrap was asked for")
-    set_condition(ctx, HEALTHY, TRUE, Reason.MACHINE_READY, text)
-    tell(ctx, READY, TRUE, Reason.MACHINE_READY, text)
-    return DONE
-
-
-def observe(machine: Machine, vm: VMInfo) -> None:
-    """Take over what the hypervisor shows of the VM."""
-    ctx = machine.ctx
-    before = ctx.status.current.network_info
-    address = vm.ips[0] if vm.ips else (before.ip_address if before is not None else "")
-    ctx.status.set(
-        network_info=NetworkInfo(ip_address=address, mac_address=vm.mac),
-        provider_id=f"{machine.connection.hypervisor.name}://{vm.uuid}",
-    )
-    if vm.node and vm.node != machine.ref.node:
-        machine.set_ref(node=vm.node)

@@ -1,8 +1,8 @@
 """A machine that is ready: compared with what the hypervisor shows, and switched as wished."""
 
 from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.machines.claim_booting import become_ready, observe
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
-from quarterdeck.operators.machines.claim_steps import become_ready, observe
 from quarterdeck.operators.machines.conditions import (
     HEALTHY,
     POWERED_ON,

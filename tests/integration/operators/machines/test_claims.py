@@ -1,5 +1,7 @@
 """The life of a machine, from claim to gone, on the simulator."""
 
+from collections.abc import Sequence
+
 from tests.integration.operators.machines.world import (
     HypervisorCluster,
     HypervisorMachineTemplate,
@@ -9,9 +11,14 @@ from tests.integration.operators.machines.world import (
     open_world,
 )
 
-from quarterdeck.operators.machines.drivers.simulator import FailureRule, FaultKind
+from quarterdeck.operators.machines.drivers.simulator import (
+    FailureRule,
+    FaultKind,
+    SimulatorProvider,
+)
 from quarterdeck.operators.machines.errors import Code
-from quarterdeck.operators.machines.machine import Power
+from quarterdeck.operators.machines.machine import Power, VMInfo
+from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 
 
 async def test_claim_becomes_a_running_machine() -> None:
@@ -282,3 +289,60 @@ async def test_fields_that_nothing_acts_on_are_named() -> None:
             return "spec.dns.registerVMs" in condition(cluster, "Unsupported").message
 
         await world.until(names_field)
+
+
+class OneAtATime(SimulatorProvider):
+    """A hypervisor that shows addresses only when it is asked for one VM, as Proxmox VE does."""
+
+    async def list_vms(self) -> Sequence[VMInfo]:
+        return [vm._replace(ips=()) for vm in await super().list_vms()]
+
+
+async def test_address_that_no_list_shows_is_asked_for() -> None:
+    async def open_provider(settings: ProviderSettings) -> Hypervisor:
+        return OneAtATime(world.lab)
+
+    async with open_world() as world, world.operator(providers={"mock": open_provider}):
+        await world.set_up()
+        await world.claim()
+        claim = await world.phase("Ready", within_s=60.0)
+        assert claim.status.network_info is not None
+        assert claim.status.network_info.ip_address == world.vms["m1"].ips[0]
+        await world.advance(120)
+        claim = await world.get(MachineClaim, "m1")
+        assert claim.status.phase == "Ready"
+        assert claim.status.network_info is not None
+        assert claim.status.network_info.ip_address
+
+
+async def test_machines_at_rest_cost_one_list_every_half_minute() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        for number in range(5):
+            await world.claim(f"m{number}")
+        for number in range(5):
+            await world.phase("Ready", f"m{number}")
+        await world.advance(35)
+        world.lab.journal.clear()
+        await world.advance(240)
+        counts = world.lab.journal.counts
+        assert 7 <= counts["list_vms"] <= 9
+        assert set(counts) <= {"list_vms", "test_connection", "list_nodes", "validate_template"}
+
+
+async def test_breaker_keeps_a_sick_hypervisor_from_being_asked() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        for number in range(10):
+            await world.claim(f"m{number}")
+        for number in range(10):
+            await world.phase("Ready", f"m{number}")
+        world.lab.is_partitioned = True
+        for number in range(10):
+            await world.delete(MachineClaim, f"m{number}")
+        await world.advance(20)
+        world.lab.journal.clear()
+        await world.advance(120)
+        assert len(world.lab.journal.entries) < 20
+        world.lab.is_partitioned = False
+        await world.until(lambda: world.ours() == [], within_s=600.0)

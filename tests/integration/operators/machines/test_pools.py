@@ -15,6 +15,7 @@ from quarterdeck.apis.core.config import Secret
 from quarterdeck.kit import http
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines.machinespec import runner_name
+from quarterdeck.operators.machines.pool import CORDON
 from quarterdeck.services.runners.events import EVENT, SIGNATURE, sign
 from quarterdeck.services.runners.service import PATH, RunnerWebhooks
 
@@ -157,3 +158,22 @@ async def test_wrong_signature_and_foreign_labels_change_nothing() -> None:
         assert await deliver(world, "opened", 3, kind="pull_request") == 202
         await world.advance(60)
         assert len(await world.list_all(MachineClaim)) == 1
+
+
+async def test_runner_that_becomes_busy_between_choice_and_deletion_is_spared() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, minReplicas=0)
+        await deliver(world, "queued", 1)
+        (claim,) = await runners(world, 1)
+        await deliver(world, "completed", 1)
+
+        async def is_marked() -> bool:
+            (same,) = await world.list_all(MachineClaim)
+            return CORDON in same.metadata.annotations
+
+        await world.until(is_marked, within_s=200.0)
+        await deliver(world, "in_progress", 2, runner=runner_name(claim))
+        await world.advance(600)
+        (same,) = await world.list_all(MachineClaim)
+        assert not same.is_deleting
+        assert CORDON not in same.metadata.annotations

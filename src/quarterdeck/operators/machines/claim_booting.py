@@ -1,0 +1,128 @@
+"""From a VM that runs to a machine that is ready: its address is waited for."""
+
+from quarterdeck.apis.hypervisor.claim import NetworkInfo
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.machines.claim_failures import Failed
+from quarterdeck.operators.machines.conditions import (
+    BOOTSTRAPPED,
+    HEALTHY,
+    POWERED_ON,
+    PROVISIONING,
+    READY,
+    Reason,
+)
+from quarterdeck.operators.machines.connection import View
+from quarterdeck.operators.machines.machine import VMInfo
+from quarterdeck.operators.machines.machine_context import Machine
+from quarterdeck.operators.machines.plan.claim import Verdict, entered_at, judge_vm, poll_s
+from quarterdeck.operators.machines.report import set_condition, tell
+from quarterdeck.operators.machines.template import identity_of
+from quarterdeck.runtime import DONE, RequeueAfter, Result
+
+BOOT_POLL_S = 1.0
+ASK_AFTER_S = 4.0
+"""How long a machine boots before it is asked for its address alone."""
+
+
+def needs_service(template: HypervisorMachineTemplate) -> bool:
+    """Whether a machine is ready only when the bootstrap service says so."""
+    return template.spec.attestation is not None or template.spec.bootstrap.method != "none"
+
+
+async def await_boot(machine: Machine, template: HypervisorMachineTemplate) -> Result:
+    """Ready when the VM runs and its address is seen; attestation needs the bootstrap service."""
+    if needs_service(template) and not machine.ref.adopted:
+        text = "the template asks for a bootstrap that needs the bootstrap service"
+        tell(machine.ctx, BOOTSTRAPPED, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text, warning=True)
+        set_condition(machine.ctx, READY, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text)
+        return DONE
+    view = await machine.connection.view(max_age_s=BOOT_POLL_S)
+    vm = view.vms.get(machine.ref.vm_id)
+    verdict = judge_vm(vm, machine.owner)
+    if verdict is Verdict.RUNNING and vm is not None:
+        return await _await_address(machine, template, view, vm)
+    is_lost = verdict in (Verdict.MISSING, Verdict.FOREIGN, Verdict.STOPPED)
+    if is_lost and not _is_fresh(machine):
+        return await _confirm_loss(machine)
+    return RequeueAfter(BOOT_POLL_S)
+
+
+async def _await_address(
+    machine: Machine, template: HypervisorMachineTemplate, view: View, vm: VMInfo
+) -> Result:
+    """Ready when an address is seen, or when the VM runs and nothing could ever show one.
+
+    Some hypervisors list addresses, others show them for one VM at a time: those are asked, but
+    only if the list shows no address of any VM, and not before the list had its chance.
+    """
+    if vm.ips:
+        return become_ready(machine, vm)
+    age_s = _age_s(machine)
+    if age_s < ASK_AFTER_S or any(each.ips for each in view.vms.values()):
+        return RequeueAfter(BOOT_POLL_S)
+    info = machine.connection.known_template(identity_of(template))
+    if machine.ref.adopted or (info is not None and not info.has_agent):
+        return become_ready(machine, vm)
+    seen = await machine.find_vm()
+    if seen is not None and seen.ips and judge_vm(seen, machine.owner) is Verdict.RUNNING:
+        return become_ready(machine, seen)
+    return RequeueAfter(poll_s(age_s))
+
+
+def _is_fresh(machine: Machine) -> bool:
+    """Whether a shared list may be older than the start of the VM."""
+    return _age_s(machine) < 2 * BOOT_POLL_S + 1.0  # times of objects are whole seconds
+
+
+def _age_s(machine: Machine) -> float:
+    since = entered_at(machine.claim)
+    return (machine.ctx.now() - since).total_seconds() if since is not None else 0.0
+
+
+async def _confirm_loss(machine: Machine) -> RequeueAfter:
+    """A shared list may be older than the VM: ask for this one before giving it up."""
+    vm = await machine.find_vm()
+    match judge_vm(vm, machine.owner):
+        case Verdict.MISSING:
+            raise Failed(Reason.VM_MISSING, f"VM {machine.ref.vm_id} vanished while it booted")
+        case Verdict.FOREIGN:
+            raise Failed(Reason.VM_NOT_OWNED, f"VM {machine.ref.vm_id} is no longer ours")
+        case Verdict.STOPPED:
+            raise Failed(Reason.VM_STOPPED, f"VM {machine.ref.vm_id} stopped while it booted")
+        case _:
+            return RequeueAfter(BOOT_POLL_S)
+
+
+def become_ready(machine: Machine, vm: VMInfo | None) -> Result:
+    """The machine is as it should be."""
+    ctx, ref = machine.ctx, machine.ref
+    now = rfc3339.format_time(ctx.now())
+    machine.enter("Ready")
+    ctx.status.set(task_ref=None, ready_since=ctx.status.current.ready_since or now)
+    text = f"VM {ref.vm_id} on node {ref.node}"
+    if vm is None:
+        set_condition(ctx, POWERED_ON, FALSE, Reason.STOPPED, "spec.powerState is Off")
+        set_condition(ctx, PROVISIONING, FALSE, Reason.PROVISIONED, text)
+    else:
+        observe(machine, vm)
+        runs = f"VM {vm.id} runs on node {vm.node}"
+        set_condition(ctx, POWERED_ON, TRUE, Reason.STARTED, runs)
+    set_condition(ctx, BOOTSTRAPPED, TRUE, Reason.MACHINE_READY, "no bootstrap was asked for")
+    set_condition(ctx, HEALTHY, TRUE, Reason.MACHINE_READY, text)
+    tell(ctx, READY, TRUE, Reason.MACHINE_READY, text)
+    return DONE
+
+
+def observe(machine: Machine, vm: VMInfo) -> None:
+    """Take over what the hypervisor shows of the VM."""
+    ctx = machine.ctx
+    before = ctx.status.current.network_info
+    address = vm.ips[0] if vm.ips else (before.ip_address if before is not None else "")
+    ctx.status.set(
+        network_info=NetworkInfo(ip_address=address, mac_address=vm.mac),
+        provider_id=f"{machine.connection.hypervisor.name}://{vm.uuid}",
+    )
+    if vm.node and vm.node != machine.ref.node:
+        machine.set_ref(node=vm.node)
