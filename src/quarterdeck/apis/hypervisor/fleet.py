@@ -97,7 +97,7 @@ class FleetHealthCheck(Struct, frozen=True, kw_only=True):
     startup_timeout: Annotated[str, Schema(default="10m", pattern=names.DURATION_PATTERN)] = "10m"
     """How long a new machine may take to become ready."""
     heartbeat_timeout: Annotated[str, Schema(default="2m", pattern=names.DURATION_PATTERN)] = "2m"
-    """How long a machine may be silent. Needs the bootstrap service."""
+    """How long the node of a machine may not answer before the machine is replaced."""
     unhealthy_conditions: Annotated[
         tuple[UnhealthyCondition, ...], Schema(max_items=32, list_type="atomic")
     ] = ()

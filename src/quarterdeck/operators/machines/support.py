@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
-from quarterdeck.apis.hypervisor.fleet import Fleet, FleetHealthCheck
+from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.apis.hypervisor.shape import MachineNetwork
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
@@ -66,8 +66,6 @@ def unsupported_of_fleet(fleet: Fleet) -> list[str]:
         found += [f"spec.template.spec.{field}" for field in _network(overrides.network)]
         if overrides.workload is not None:
             found.append("spec.template.spec.workload")
-    if fleet.spec.health_check.heartbeat_timeout != FleetHealthCheck().heartbeat_timeout:
-        found.append("spec.healthCheck.heartbeatTimeout")  # needs the bootstrap service
     return found
 
 

@@ -13,6 +13,7 @@ from tests.integration.operators.machines.world import (
 
 from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.machines.drivers.simulator import FailureRule, FaultKind
+from quarterdeck.operators.machines.drivers.simulator.controls import Action, perform
 from quarterdeck.operators.machines.machine import Power
 
 
@@ -215,3 +216,25 @@ async def test_deleted_fleet_takes_its_machines_along() -> None:
         await world.delete(Fleet, "web")
         await world.until(lambda: world.ours() == [], within_s=120.0)
         await world.gone(Fleet, "web")
+
+
+async def test_machines_of_a_dead_node_are_replaced_and_removed_when_it_returns() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        await complete(world)
+        victim = next(vm for vm in world.vms.values() if vm.node == "sim-1")
+        world.lab.nodes["sim-1"].is_online = False
+        await world.advance(100)
+        assert len(world.vms) == 3
+
+        async def is_replaced() -> bool:
+            claims = await world.list_all(MachineClaim)
+            ready = [claim for claim in claims if claim.status.phase == "Ready"]
+            nodes = {claim.status.vm_ref.node for claim in ready if claim.status.vm_ref}
+            return len(ready) == 3 and "sim-1" not in nodes
+
+        await world.until(is_replaced, within_s=300.0)
+        assert victim.name in world.vms
+        perform(world.lab, Action(id="1", action="revive-node", node="sim-1"))
+        await world.until(lambda: victim.name not in world.vms, within_s=400.0)
+        assert len(world.ours()) == 3

@@ -6,6 +6,7 @@ from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.fleet import FleetHealthCheck
 from quarterdeck.apis.hypervisor.names import REMEDIATE
 from quarterdeck.meta.conditions import find
+from quarterdeck.operators.machines.conditions import HEALTHY, Reason
 from quarterdeck.operators.machines.sizes import parse_seconds, seconds_since
 
 
@@ -18,6 +19,9 @@ def find_illness(claim: MachineClaim, check: FleetHealthCheck, now: datetime) ->
     limit_s = parse_seconds(check.startup_timeout)
     if is_starting and claim.status.phase not in (None, "Pending") and age_s >= limit_s > 0:
         return f"it is not ready after {limit_s:.0f} s"
+    silent_s = _silent_s(claim, now)
+    if silent_s is not None and silent_s >= parse_seconds(check.heartbeat_timeout):
+        return f"its node does not answer for {silent_s:.0f} s"
     for each in check.unhealthy_conditions:
         condition = find(claim.status.conditions, each.type)
         if condition is None or condition.status != each.status:
@@ -34,6 +38,9 @@ def next_change_s(claim: MachineClaim, check: FleetHealthCheck, now: datetime) -
     if claim.status.phase in ("Provisioning", "Bootstrapping"):
         age_s = seconds_since(claim.metadata.creation_timestamp, now) or 0.0
         times.append(parse_seconds(check.startup_timeout) - age_s)
+    silent_s = _silent_s(claim, now)
+    if silent_s is not None:
+        times.append(parse_seconds(check.heartbeat_timeout) - silent_s)
     for each in check.unhealthy_conditions:
         condition = find(claim.status.conditions, each.type)
         if condition is not None and condition.status == each.status:
@@ -41,3 +48,11 @@ def next_change_s(claim: MachineClaim, check: FleetHealthCheck, now: datetime) -
             times.append(parse_seconds(each.timeout) - lasted_s)
     times = [time for time in times if time > 0]
     return min(times) if times else None
+
+
+def _silent_s(claim: MachineClaim, now: datetime) -> float | None:
+    """How long the node of a machine has not answered; None if it does."""
+    condition = find(claim.status.conditions, HEALTHY)
+    if condition is None or condition.status != "False" or condition.reason != Reason.NODE_OFFLINE:
+        return None
+    return seconds_since(condition.last_transition_time, now)
