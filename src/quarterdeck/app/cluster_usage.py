@@ -8,9 +8,10 @@ from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
-from quarterdeck.hubstate.collect.cluster import ClusterCollector, Collected, Wanted
+from quarterdeck.hubstate.collect.cluster import ClusterCollector
+from quarterdeck.hubstate.collect.collected import Collected, Wanted
 from quarterdeck.kit.clock import SystemClock
-from quarterdeck.operators.clusters.credentials import Limits, build_config, secret_key
+from quarterdeck.operators.clusters.credentials import Limits, build_config, find_secret_key
 from quarterdeck.operators.clusters.failures import CredentialsUnavailable, describe
 from quarterdeck.wire.status import ApiError, NotFound
 
@@ -69,7 +70,7 @@ def summarize(name: str, collected: Collected) -> Usage:
 
 
 async def _collect(hub: Client, connection: ClusterConnection, timeout_s: float) -> Collected:
-    key = secret_key(connection)
+    key = find_secret_key(connection)
     assert key is not None
     try:
         secret = await hub.get(Secret, key.name, key.namespace)

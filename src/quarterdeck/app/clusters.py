@@ -36,7 +36,7 @@ async def attach(host: Host) -> None:
         host.manager,
         state=state,
         history=history,
-        options=options_of(settings),
+        options=build_options(settings),
         namespaces=tuple(filter(None, host.settings.namespace.split(","))),
     )
     if host.is_embedded:
@@ -54,7 +54,7 @@ def controllers() -> Sequence[Controller[Any]]:
     return clusters.controllers()
 
 
-def options_of(settings: Settings) -> HubOptions:
+def build_options(settings: Settings) -> HubOptions:
     """What the operator is told."""
     limits = Limits(
         pods_per_namespace=settings.max_pods_per_namespace,

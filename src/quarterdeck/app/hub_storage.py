@@ -13,7 +13,7 @@ STATE_FILE = "hub.db"
 HISTORY_FILE = "history.db"
 
 
-def redis_address(settings: Settings) -> RedisAddress | None:
+def find_redis_address(settings: Settings) -> RedisAddress | None:
     """Where Redis is; None if the state is embedded.
 
     Raises:
@@ -40,7 +40,7 @@ def open_state(settings: Settings, folder: Path | None, *, clock: Clock) -> Stat
         SettingError: if the address of Redis is wrong.
         StartError: if it cannot be opened.
     """
-    address = redis_address(settings)
+    address = find_redis_address(settings)
     try:
         if address is not None:
             from quarterdeck.hubstate.redis.state import RedisState

@@ -8,7 +8,7 @@ import msgspec
 
 from quarterdeck.hubstate import keys
 from quarterdeck.hubstate.lifetimes import INFO_S, METRICS_S, outlive
-from quarterdeck.hubstate.notices import farewell
+from quarterdeck.hubstate.notices import build_farewell
 from quarterdeck.hubstate.writes import (
     AddMembers,
     AddScored,
@@ -59,14 +59,14 @@ class Stay(msgspec.Struct, frozen=True, kw_only=True):
     retention_s: int
 
 
-def spec_writes(name: str, spec: ClusterSpec) -> Iterator[Write]:
+def plan_spec(name: str, spec: ClusterSpec) -> Iterator[Write]:
     """What a user declared; labels that were taken away go."""
     yield SetValue(keys.cluster(name, "spec"), json.encode(spec))
     labels = keys.cluster(name, "labels")
     yield SetValue(labels, json.encode(spec.labels)) if spec.labels else DeleteKeys((labels,))
 
 
-def status_writes(name: str, *, health: str, message: str, at: datetime) -> Iterator[Write]:
+def plan_status(name: str, *, health: str, message: str, at: datetime) -> Iterator[Write]:
     """How the cluster fares; this also puts it into the list of all."""
     now = rfc3339.format_time(at)
     status = {"health": health, "message": message, "last_check": now}
@@ -75,19 +75,19 @@ def status_writes(name: str, *, health: str, message: str, at: datetime) -> Iter
     yield SetFields(keys.cluster(name, "meta"), {"last_update": now})
 
 
-def info_writes(name: str, info: Mapping[str, Any], stay: Stay) -> Iterator[Write]:
+def plan_info(name: str, info: Mapping[str, Any], stay: Stay) -> Iterator[Write]:
     """Version, platform, console."""
     ttl_s = outlive(INFO_S, stay.interval_s)
     yield SetValue(keys.cluster(name, "info"), json.encode(info), ttl_s)
 
 
-def totals_writes(name: str, totals: ClusterTotals, stay: Stay) -> Iterator[Write]:
+def plan_totals(name: str, totals: ClusterTotals, stay: Stay) -> Iterator[Write]:
     """The cluster in numbers."""
     ttl_s = outlive(METRICS_S, stay.interval_s)
     yield SetValue(keys.cluster(name, "metrics"), json.encode(totals), ttl_s)
 
 
-def namespaces_writes(
+def plan_namespaces(
     name: str, namespaces: Sequence[str], *, now: str, stay: Stay
 ) -> Iterator[Write]:
     """Names of all namespaces, as a list and as a set."""
@@ -97,7 +97,7 @@ def namespaces_writes(
     yield ReplaceMembers(keys.cluster(name, "namespaces:set"), tuple(names), stay.cache_s)
 
 
-def nodes_writes(
+def plan_nodes(
     name: str,
     facts: Sequence[NodeFacts],
     *,
@@ -114,13 +114,13 @@ def nodes_writes(
     if present:
         yield AddMembers(keys.cluster(name, "nodes"), tuple(sorted(present)))
     for each in facts:
-        yield from _node_writes(name, each, at, stay)
+        yield from _plan_node(name, each, at, stay)
     summary = nodes.summarize(facts, now=rfc3339.format_time(at))
     key = keys.cluster(name, "nodes:summary")
     yield SetFields(key, {"data": json.encode(summary).decode()}, stay.cache_s)
 
 
-def _node_writes(name: str, facts: NodeFacts, at: datetime, stay: Stay) -> Iterator[Write]:
+def _plan_node(name: str, facts: NodeFacts, at: datetime, stay: Stay) -> Iterator[Write]:
     fields = {
         "current": json.encode(facts).decode(),
         "last_update": facts.timestamp,
@@ -152,14 +152,14 @@ def _node_writes(name: str, facts: NodeFacts, at: datetime, stay: Stay) -> Itera
         yield SetFields(keys.node(name, facts.name, "conditions"), conditions, stay.cache_s)
 
 
-def operators_writes(name: str, facts: Sequence[OperatorFacts], stay: Stay) -> Iterator[Write]:
+def plan_operators(name: str, facts: Sequence[OperatorFacts], stay: Stay) -> Iterator[Write]:
     """Operators of OLM; when the last one goes, so does the list."""
     yield _list_write(keys.cluster(name, "operators"), facts, stay.scan_s)
     summary = operators.summarize(facts)
     yield SetValue(keys.cluster(name, "operators_summary"), json.encode(summary), stay.scan_s)
 
 
-def cluster_operators_writes(
+def plan_cluster_operators(
     name: str, facts: Sequence[ClusterOperatorFacts], *, now: str, stay: Stay
 ) -> Iterator[Write]:
     """OpenShift's operators: all together, each one, and the summary."""
@@ -171,7 +171,7 @@ def cluster_operators_writes(
         yield SetValue(key, json.encode(each), stay.cache_s)
 
 
-def resources_writes(name: str, lists: ResourceLists, *, now: str, stay: Stay) -> Iterator[Write]:
+def plan_resources(name: str, lists: ResourceLists, *, now: str, stay: Stay) -> Iterator[Write]:
     """Short lists of what runs; a list that is empty is no key."""
     counts = {kind: len(getattr(lists, kind)) for kind in LISTS}
     for kind in LISTS:
@@ -186,11 +186,11 @@ def resources_writes(name: str, lists: ResourceLists, *, now: str, stay: Stay) -
     yield SetValue(keys.cluster(name, "resource_metadata"), json.encode(metadata), stay.cache_s)
 
 
-def deletion_writes(name: str, found: Sequence[str], at: datetime) -> Iterator[Write]:
+def plan_deletion(name: str, found: Sequence[str], at: datetime) -> Iterator[Write]:
     """Delete everything of a cluster; `found` are the keys that begin with `cluster:{c}:`."""
     yield DeleteKeys((*found, keys.events(name)))
     yield RemoveMembers(keys.CLUSTERS, (name,))
-    yield farewell("cluster.deleted", name, at)
+    yield build_farewell("cluster.deleted", name, at)
 
 
 def _list_write(key: str, facts: Sequence[msgspec.Struct], ttl_s: int) -> Write:

@@ -10,7 +10,7 @@ from quarterdeck.hubstate.writes import Publish, PushItem, Write
 from quarterdeck.kit import json, rfc3339
 
 
-def notice(type_: str, name: str, at: datetime, data: Mapping[str, Any]) -> Iterator[Write]:
+def plan_notice(type_: str, name: str, at: datetime, data: Mapping[str, Any]) -> Iterator[Write]:
     """Say what happened to a cluster or registry, and keep it in its list."""
     body = json.encode(
         {"type": type_, "cluster": name, "timestamp": rfc3339.format_time(at), "data": dict(data)}
@@ -19,13 +19,15 @@ def notice(type_: str, name: str, at: datetime, data: Mapping[str, Any]) -> Iter
     yield Publish(keys.CLUSTER_EVENTS, body)
 
 
-def farewell(type_: str, name: str, at: datetime) -> Publish:
+def build_farewell(type_: str, name: str, at: datetime) -> Publish:
     """Say that a cluster or registry is gone; nothing of it is kept."""
     body = {"type": type_, "cluster": name, "timestamp": rfc3339.format_time(at), "data": {}}
     return Publish(keys.CLUSTER_EVENTS, json.encode(body))
 
 
-def source_notice(type_: str, source_id: str, at: datetime, data: Mapping[str, Any]) -> Publish:
+def build_source_notice(
+    type_: str, source_id: str, at: datetime, data: Mapping[str, Any]
+) -> Publish:
     """Say that a source was collected or deleted."""
     body = {
         "type": type_,

@@ -18,7 +18,7 @@ from quarterdeck.inventory.policy import CompiledPolicy
 from quarterdeck.kit import json, rfc3339
 
 
-def policy_writes(
+def plan_policy(
     policy: CompiledPolicy,
     *,
     before: CompiledPolicy | None,
@@ -51,7 +51,7 @@ def policy_writes(
     yield from _publish(key, at, action="updated" if before is not None else "created", event=event)
 
 
-def deletion_writes(
+def plan_deletion(
     namespace: str, name: str, before: CompiledPolicy | None, at: datetime
 ) -> Iterator[Write]:
     """Delete a policy and all that points to it."""

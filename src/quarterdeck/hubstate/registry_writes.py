@@ -5,9 +5,8 @@ from datetime import datetime
 
 import msgspec
 
-from quarterdeck.hubstate import keys
+from quarterdeck.hubstate import keys, notices
 from quarterdeck.hubstate.lifetimes import Lifetimes
-from quarterdeck.hubstate.notices import farewell, notice
 from quarterdeck.hubstate.writes import (
     AddMembers,
     AddScored,
@@ -47,12 +46,12 @@ class RegistryFacts(msgspec.Struct, frozen=True, kw_only=True):
     error: str | msgspec.UnsetType = msgspec.UNSET
 
 
-def spec_writes(name: str, spec: RegistrySpec) -> Iterator[Write]:
+def plan_spec(name: str, spec: RegistrySpec) -> Iterator[Write]:
     """What a user declared."""
     yield SetValue(keys.registry(name, "spec"), json.encode(spec))
 
 
-def check_writes(
+def plan_check(
     name: str,
     facts: RegistryFacts,
     *,
@@ -83,7 +82,7 @@ def check_writes(
     yield SetValue(keys.registry(name, "metrics:latest"), point, ttl_s)
 
 
-def notice_writes(
+def plan_notice(
     name: str, facts: RegistryFacts, *, health: str, spec: RegistrySpec, at: datetime
 ) -> Iterator[Write]:
     """Say that a registry was checked."""
@@ -94,11 +93,11 @@ def notice_writes(
         "display_name": spec.display_name,
         "type": spec.type,
     }
-    yield from notice("registry.reconciled", name, at, data)
+    yield from notices.plan_notice("registry.reconciled", name, at, data)
 
 
-def deletion_writes(name: str, found: Sequence[str], at: datetime) -> Iterator[Write]:
+def plan_deletion(name: str, found: Sequence[str], at: datetime) -> Iterator[Write]:
     """Delete everything of a registry; `found` are the keys that begin with `registry:{r}:`."""
     yield DeleteKeys((*found, keys.events(name)))
     yield RemoveMembers(keys.REGISTRIES, (name,))
-    yield farewell("registry.deleted", name, at)
+    yield notices.build_farewell("registry.deleted", name, at)

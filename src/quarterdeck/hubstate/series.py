@@ -47,14 +47,14 @@ GROUP = "group"
 CUSTOM = "clusterpulse_custom_resource_"
 
 
-def cluster_samples(cluster: str, totals: ClusterTotals, at: datetime) -> Iterator[Sample]:
+def build_cluster_samples(cluster: str, totals: ClusterTotals, at: datetime) -> Iterator[Sample]:
     """Eight gauges of a cluster."""
     labels = (("cluster", cluster),)
     for metric, fact in CLUSTER.items():
         yield Sample(f"clusterpulse_cluster_{metric}", labels, float(getattr(totals, fact)), at)
 
 
-def node_samples(cluster: str, nodes: Sequence[NodeFacts], at: datetime) -> Iterator[Sample]:
+def build_node_samples(cluster: str, nodes: Sequence[NodeFacts], at: datetime) -> Iterator[Sample]:
     """Seventeen gauges of every node."""
     for node in nodes:
         labels = (("cluster", cluster), ("node", node.name))
@@ -62,7 +62,7 @@ def node_samples(cluster: str, nodes: Sequence[NodeFacts], at: datetime) -> Iter
             yield Sample(f"clusterpulse_node_{metric}", labels, float(getattr(node, fact)), at)
 
 
-def operator_samples(
+def build_operator_samples(
     cluster: str,
     operators: Sequence[OperatorFacts],
     cluster_operators: Sequence[ClusterOperatorFacts],
@@ -83,7 +83,7 @@ def operator_samples(
     yield Sample("clusterpulse_cluster_operators_count", own, float(len(cluster_operators)), at)
 
 
-def aggregation_samples(
+def build_aggregation_samples(
     cluster: str, source_id: str, values: Mapping[str, AggregationValue], at: datetime
 ) -> Iterator[Sample]:
     """One gauge an aggregation, or one a group; what is null or not finite is left out."""

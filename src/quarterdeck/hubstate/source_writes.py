@@ -8,7 +8,7 @@ import msgspec
 
 from quarterdeck.engine.results import AggregationResults, CollectionMeta, ResourceCollection
 from quarterdeck.hubstate import keys
-from quarterdeck.hubstate.notices import source_notice
+from quarterdeck.hubstate.notices import build_source_notice
 from quarterdeck.hubstate.writes import (
     AddMembers,
     DeleteKeys,
@@ -32,7 +32,7 @@ class SourceHead(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     resource_type_name: str
 
 
-def definition_writes(
+def plan_definition(
     namespace: str,
     name: str,
     *,
@@ -53,7 +53,7 @@ def definition_writes(
         yield AddMembers(keys.sources_of_type(head.resource_type_name), (identity,))
 
 
-def collection_writes(
+def plan_collection(
     resources: ResourceCollection,
     aggregations: AggregationResults,
     meta: CollectionMeta,
@@ -66,14 +66,14 @@ def collection_writes(
         yield SetValue(keys.custom(cluster, source_id, part), json.encode(value), ttl_s)
 
 
-def failure_write(meta: CollectionMeta, *, ttl_s: int) -> Write:
+def plan_failure(meta: CollectionMeta, *, ttl_s: int) -> Write:
     """That a collection failed: rows and aggregations stay as they are."""
     return SetValue(
         keys.custom(meta.cluster_name, meta.source_id, "meta"), json.encode(meta), ttl_s
     )
 
 
-def deletion_writes(
+def plan_deletion(
     namespace: str, name: str, *, found: Sequence[str], resource_type: str, at: datetime
 ) -> Iterator[Write]:
     """Delete a source and all it collected; `found` are the keys of its collections."""
@@ -83,10 +83,10 @@ def deletion_writes(
         yield RemoveMembers(index, (identity,))
     if resource_type:
         yield RemoveMembers(keys.sources_of_type(resource_type), (identity,))
-    yield source_notice("deleted", identity, at, {})
+    yield build_source_notice("deleted", identity, at, {})
 
 
-def collections_of(found: Sequence[str], source_id: str) -> list[str]:
+def find_collections(found: Sequence[str], source_id: str) -> list[str]:
     """Of keys that begin with `cluster:`, those that a source collected."""
     suffixes = tuple(f":custom:{source_id}:{part}" for part in PARTS)
     return [key for key in found if key.endswith(suffixes)]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from quarterdeck.inventory.amounts import cores, percent, whole
+from quarterdeck.inventory.amounts import compute_percent, parse_cores, parse_whole
 from quarterdeck.inventory.forms import Container, Node, NodeUsage, Pod
 
 ROLE_PREFIX = "node-role.kubernetes.io/"
@@ -122,7 +122,7 @@ class PodTally:
             return
         self._phases.setdefault(node, Counter())[phase] += 1
         if phase in _COUNTED:
-            cpu, memory = requests_of(pod)
+            cpu, memory = compute_requests(pod)
             self._cpu[node] += cpu  # type: ignore[assignment]  # a Counter sums floats as well
             self._memory[node] += memory
 
@@ -135,7 +135,7 @@ class PodTally:
         return float(self._cpu[node]), self._memory[node]
 
 
-def requests_of(pod: Pod) -> tuple[float, int]:
+def compute_requests(pod: Pod) -> tuple[float, int]:
     """Cores and bytes a pod is scheduled by, as the scheduler and `kubectl describe` compute it.
 
     Regular containers and sidecars together, or the largest init container with the sidecars
@@ -154,8 +154,8 @@ def requests_of(pod: Pod) -> tuple[float, int]:
         init_memory = max(init_memory, own_memory + sidecar_memory)
     overhead = pod.spec.overhead or {}
     return (
-        max(cpu + sidecar_cpu, init_cpu) + cores(overhead.get("cpu")),
-        max(memory + sidecar_memory, init_memory) + whole(overhead.get("memory")),
+        max(cpu + sidecar_cpu, init_cpu) + parse_cores(overhead.get("cpu")),
+        max(memory + sidecar_memory, init_memory) + parse_whole(overhead.get("memory")),
     )
 
 
@@ -163,8 +163,8 @@ def _sum(containers: Iterable[Container]) -> tuple[float, int]:
     cpu, memory = 0.0, 0
     for each in containers:
         if requests := each.resources.requests:
-            cpu += cores(requests.get("cpu"))
-            memory += whole(requests.get("memory"))
+            cpu += parse_cores(requests.get("cpu"))
+            memory += parse_whole(requests.get("memory"))
     return cpu, memory
 
 
@@ -177,30 +177,30 @@ def read_node(
     phases = tally.phases(node.metadata.name)
     info, addresses = node.status.node_info, _addresses(node)
     cpu_allocatable, memory_allocatable = (
-        cores(allocatable.get("cpu")),
-        whole(allocatable.get("memory")),
+        parse_cores(allocatable.get("cpu")),
+        parse_whole(allocatable.get("memory")),
     )
     return NodeFacts(
         name=node.metadata.name,
         timestamp=now,
-        status=status_of(node),
+        status=describe_status(node),
         roles=_roles(node),
         conditions=tuple(
             NodeCondition(c.type, c.status, c.reason, c.message, c.last_transition_time)
             for c in node.status.conditions or ()
         ),
-        cpu_capacity=cores(capacity.get("cpu")),
-        memory_capacity=whole(capacity.get("memory")),
-        storage_capacity=whole(capacity.get("ephemeral-storage")),
-        pods_capacity=whole(capacity.get("pods")),
+        cpu_capacity=parse_cores(capacity.get("cpu")),
+        memory_capacity=parse_whole(capacity.get("memory")),
+        storage_capacity=parse_whole(capacity.get("ephemeral-storage")),
+        pods_capacity=parse_whole(capacity.get("pods")),
         cpu_allocatable=cpu_allocatable,
         memory_allocatable=memory_allocatable,
-        storage_allocatable=whole(allocatable.get("ephemeral-storage")),
-        pods_allocatable=whole(allocatable.get("pods")),
+        storage_allocatable=parse_whole(allocatable.get("ephemeral-storage")),
+        pods_allocatable=parse_whole(allocatable.get("pods")),
         cpu_requested=round(cpu, 9),
         memory_requested=memory,
-        cpu_usage_percent=percent(cpu, cpu_allocatable),
-        memory_usage_percent=percent(memory, memory_allocatable),
+        cpu_usage_percent=compute_percent(cpu, cpu_allocatable),
+        memory_usage_percent=compute_percent(memory, memory_allocatable),
         pods_running=phases.get("Running", 0),
         pods_pending=phases.get("Pending", 0),
         pods_failed=phases.get("Failed", 0),
@@ -219,12 +219,12 @@ def read_node(
         hostname=addresses.get("Hostname", ""),
         images_count=len(node.status.images or ()),
         volumes_attached=len(node.status.volumes_attached or ()),
-        cpu_used=cores(usage.usage.get("cpu")) if usage else msgspec.UNSET,
-        memory_used=whole(usage.usage.get("memory")) if usage else msgspec.UNSET,
+        cpu_used=parse_cores(usage.usage.get("cpu")) if usage else msgspec.UNSET,
+        memory_used=parse_whole(usage.usage.get("memory")) if usage else msgspec.UNSET,
     )
 
 
-def status_of(node: Node) -> str:
+def describe_status(node: Node) -> str:
     """One word: SchedulingDisabled, or Ready, NotReady, Unknown by the condition Ready."""
     if node.spec.unschedulable:
         return CORDONED

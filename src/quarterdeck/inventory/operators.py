@@ -46,7 +46,7 @@ class OperatorsSummary(msgspec.Struct, frozen=True, kw_only=True):
     by_install_mode: Mapping[str, int]
 
 
-def installed_version(subscription: Document) -> tuple[str, str] | None:
+def find_installed_version(subscription: Document) -> tuple[str, str] | None:
     """Namespace and name of the ClusterServiceVersion a Subscription has installed."""
     name = _text(_map(subscription.get("status")).get("installedCSV"))
     return (_text(_map(subscription.get("metadata")).get("namespace")), name) if name else None
@@ -64,7 +64,7 @@ def read_operators(
     """
     found = []
     for subscription in subscriptions:
-        installed = installed_version(subscription)
+        installed = find_installed_version(subscription)
         if installed is not None and installed in versions:
             found.append(_read(subscription, versions[installed], namespaces))
     return sorted(found, key=lambda each: (each.name, each.namespace))

@@ -109,11 +109,11 @@ def compile_policy(
         not_after=validity.not_after if validity is not None else "",
         compiled_at=compiled_at,
         hash=hash_,
-        custom_resource_types=custom_types(spec),
+        custom_resource_types=list_custom_types(spec),
     )
 
 
-def custom_types(spec: MonitorAccessPolicySpec) -> tuple[str, ...]:
+def list_custom_types(spec: MonitorAccessPolicySpec) -> tuple[str, ...]:
     """The types of MetricSources that a policy names."""
     named = (each.type for rule in spec.scope.clusters.rules for each in rule.resources)
     return tuple(sorted(set(named) - BUILT_IN_TYPES))

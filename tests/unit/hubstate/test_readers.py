@@ -14,7 +14,7 @@ from quarterdeck.hubstate.embedded.state import open_embedded
 from quarterdeck.hubstate.errors import StoreRefused
 from quarterdeck.hubstate.ports import StateReader
 from quarterdeck.hubstate.readers import read_collection
-from quarterdeck.hubstate.source_writes import collection_writes
+from quarterdeck.hubstate.source_writes import plan_collection
 from quarterdeck.hubstate.writes import SetValue, Write
 from quarterdeck.kit.clock import SystemClock
 
@@ -40,7 +40,7 @@ def writes(at: str) -> list[Write]:
         truncated=False,
         error_count=0,
     )
-    return list(collection_writes(rows, values, meta, ttl_s=60))
+    return list(plan_collection(rows, values, meta, ttl_s=60))
 
 
 class Torn:

@@ -13,9 +13,9 @@ from quarterdeck.inventory.nodes import (
     UNKNOWN,
     NodeFacts,
     PodTally,
+    compute_requests,
+    describe_status,
     read_node,
-    requests_of,
-    status_of,
     summarize,
 )
 
@@ -114,7 +114,7 @@ def test_requests_are_shares_of_what_is_allocatable() -> None:
     ],
 )
 def test_a_pod_is_scheduled_by_its_effective_request(spec: dict[str, Any], cores: float) -> None:
-    assert requests_of(pod(**spec))[0] == pytest.approx(cores)
+    assert compute_requests(pod(**spec))[0] == pytest.approx(cores)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_pod_is_scheduled_by_its_effective_request(spec: dict[str, Any], cores
     ],
 )
 def test_the_status_of_a_node_is_one_word(given: Node, status: str) -> None:
-    assert status_of(given) == status
+    assert describe_status(given) == status
 
 
 def test_everything_known_of_a_node_is_in_the_shape_of_the_store() -> None:

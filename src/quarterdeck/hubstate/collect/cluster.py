@@ -9,18 +9,34 @@ import asyncio
 import contextlib
 import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
 from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
+from quarterdeck.hubstate.collect.collected import Collected, Wanted
+from quarterdeck.hubstate.collect.kinds import (
+    CLUSTER_OPERATORS,
+    CLUSTER_VERSIONS,
+    CONFIG_MAPS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    INGRESSES,
+    NAMESPACES,
+    NODE_USAGE,
+    NODES,
+    PODS,
+    ROUTES,
+    SERVICE_VERSIONS,
+    SERVICES,
+    STATEFUL_SETS,
+    SUBSCRIPTIONS,
+)
 from quarterdeck.hubstate.collect.pages import count_all, read_all, read_pages
 from quarterdeck.inventory import cluster, cluster_operators, forms, nodes, operators, resources
-from quarterdeck.inventory.cluster import ClusterTotals
 from quarterdeck.inventory.cluster_operators import ClusterOperatorFacts
-from quarterdeck.inventory.nodes import NodeFacts, PodTally
+from quarterdeck.inventory.nodes import PodTally
 from quarterdeck.inventory.operators import OperatorFacts
 from quarterdeck.inventory.resources import Limits, PodSelection, ResourceLists
 from quarterdeck.kit import json, rfc3339
@@ -30,51 +46,10 @@ from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import ApiError, Forbidden, NotFound
 
-NODES = GVR("", "v1", "nodes")
-PODS = GVR("", "v1", "pods")
-NAMESPACES = GVR("", "v1", "namespaces")
-DEPLOYMENTS = GVR("apps", "v1", "deployments")
-SERVICES = GVR("", "v1", "services")
-STATEFUL_SETS = GVR("apps", "v1", "statefulsets")
-DAEMON_SETS = GVR("apps", "v1", "daemonsets")
-CONFIG_MAPS = GVR("", "v1", "configmaps")
-INGRESSES = GVR("networking.k8s.io", "v1", "ingresses")
-NODE_USAGE = GVR("metrics.k8s.io", "v1beta1", "nodes")
-CLUSTER_VERSIONS = GVR("config.openshift.io", "v1", "clusterversions")
-CLUSTER_OPERATORS = GVR("config.openshift.io", "v1", "clusteroperators")
-ROUTES = GVR("route.openshift.io", "v1", "routes")
-SUBSCRIPTIONS = GVR("operators.coreos.com", "v1alpha1", "subscriptions")
-SERVICE_VERSIONS = GVR("operators.coreos.com", "v1alpha1", "clusterserviceversions")
 _CONSOLE = ("openshift-console", "console")
 
 T = TypeVar("T")
 Document = dict[str, Any]
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What to read."""
-
-    endpoint: str
-    limits: Limits | None = Limits()
-    """None leaves the short lists out."""
-    keeps_namespace: Callable[[str], bool] | None = None
-    """Which namespaces the short lists are about; None means all."""
-    scans_operators: bool = True
-    """Whether to read OLM's operators, and to look for APIs that were absent before."""
-
-
-class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read; a part that could not be read is None and named in `problems`."""
-
-    at: datetime
-    nodes: tuple[NodeFacts, ...]
-    totals: ClusterTotals
-    info: Mapping[str, Any]
-    namespaces: tuple[str, ...] | None
-    resources: ResourceLists | None
-    operators: tuple[OperatorFacts, ...] | None
-    cluster_operators: tuple[ClusterOperatorFacts, ...] | None
-    problems: Mapping[str, str]
 
 
 async def ping(client: Client) -> None:
@@ -266,7 +241,7 @@ class _Reading:
             subscriptions, _ = await read_all(self._api, SUBSCRIPTIONS, Document)
             versions: dict[tuple[str, str], Document] = {}
             for each in subscriptions:
-                installed = operators.installed_version(each)
+                installed = operators.find_installed_version(each)
                 if installed is not None and installed not in versions:
                     with contextlib.suppress(NotFound):  # it is being replaced
                         versions[installed] = await self._get(SERVICE_VERSIONS, *installed)

@@ -4,20 +4,17 @@ A visit never raises for what the cluster does: it becomes conditions, and the n
 planned. What was known before stays known, with its age.
 """
 
-from collections.abc import Iterator
-
 import msgspec
 
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection, CollectorStatus
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.errors import ClientError
-from quarterdeck.hubstate import cluster_writes, keys, series
-from quarterdeck.hubstate.cluster_writes import ClusterSpec, Stay
-from quarterdeck.hubstate.collect.cluster import Collected, Wanted, ping
+from quarterdeck.hubstate import cluster_writes, keys
+from quarterdeck.hubstate.cluster_writes import Stay
+from quarterdeck.hubstate.collect.cluster import ping
+from quarterdeck.hubstate.collect.collected import Wanted
 from quarterdeck.hubstate.errors import HubStateError
-from quarterdeck.hubstate.notices import notice
-from quarterdeck.hubstate.ports import Sample
-from quarterdeck.hubstate.writes import Write
+from quarterdeck.hubstate.notices import plan_notice
 from quarterdeck.inventory.health import Observation, Verdict, judge
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.breaker import CircuitOpen, State
@@ -25,18 +22,24 @@ from quarterdeck.kit.deadline import run_within
 from quarterdeck.meta.conditions import FALSE
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters import plan, report
+from quarterdeck.operators.clusters.cluster_records import (
+    build_samples,
+    build_spec,
+    get_display_name,
+    plan_collected,
+)
 from quarterdeck.operators.clusters.conditions import Reason
 from quarterdeck.operators.clusters.credentials import (
     Limits,
     build_config,
     describe_tls,
-    secret_key,
+    find_secret_key,
 )
-from quarterdeck.operators.clusters.failures import CredentialsUnavailable, describe, reason_of
+from quarterdeck.operators.clusters.failures import CredentialsUnavailable, describe, find_reason
 from quarterdeck.operators.clusters.hub import Hub, Seen, StoreProblem
-from quarterdeck.operators.clusters.options import namespace_predicate
+from quarterdeck.operators.clusters.options import build_namespace_predicate
 from quarterdeck.operators.clusters.pool import ClusterAccess
-from quarterdeck.operators.clusters.secrets import secret_values, secret_version
+from quarterdeck.operators.clusters.secrets import read_secret_values, read_secret_version
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 from quarterdeck.wire.status import ApiError
 
@@ -53,7 +56,7 @@ class Clusters:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._keeps = namespace_predicate(hub.options.namespace_filter)
+        self._keeps = build_namespace_predicate(hub.options.namespace_filter)
         self._uids: dict[Key, str] = {}
 
     async def reconcile(self, connection: ClusterConnection, ctx: ClusterContext) -> RequeueAfter:
@@ -63,14 +66,14 @@ class Clusters:
         self._uids[connection.key] = uid
         seen = self._hub.seen.setdefault(uid, Seen(name=connection.metadata.name))
         self._note_lag(seen)
-        interval_s = plan.effective_interval(
+        interval_s = plan.get_interval(
             connection.spec.monitoring.interval, self._hub.options.interval_s
         )
         failure = await self._visit(connection, seen, ctx)
         verdict = self._judge(connection, seen, interval_s)
         problem = await self._store(connection, seen, verdict, failed=failure is not None)
         self._say(connection, seen, verdict, problem=problem, ctx=ctx)
-        delay_s = plan.next_visit(interval_s, verdict.health, failed=failure is not None)
+        delay_s = plan.plan_visit(interval_s, verdict.health, failed=failure is not None)
         if problem is not None:
             delay_s = min(delay_s, plan.MAX_ERROR_S / 2)
         seen.due_at = self._hub.clock.monotonic() + delay_s
@@ -83,7 +86,7 @@ class Clusters:
             try:
                 found = await self._hub.state.keys(f"cluster:{name}:")
                 await self._hub.state.commit(
-                    list(cluster_writes.deletion_writes(name, found, ctx.now()))
+                    list(cluster_writes.plan_deletion(name, found, ctx.now()))
                 )
             except HubStateError as error:
                 reason = Reason.STORE_UNAVAILABLE
@@ -140,7 +143,10 @@ class Clusters:
         return None
 
     def _note_failure(self, seen: Seen, error: Exception, limit_s: float = 0.0) -> Exception:
-        seen.failure, seen.failure_reason = describe(error, time_limit_s=limit_s), reason_of(error)
+        seen.failure, seen.failure_reason = (
+            describe(error, time_limit_s=limit_s),
+            find_reason(error),
+        )
         self._hub.metrics.failed("cluster", seen.failure_reason)
         return error
 
@@ -148,24 +154,24 @@ class Clusters:
         self, connection: ClusterConnection, seen: Seen, ctx: ClusterContext
     ) -> ClusterAccess:
         """The pooled client; the Secret is read only when it changed."""
-        key = secret_key(connection)
+        key = find_secret_key(connection)
         assert key is not None
-        version = f"{connection.metadata.generation}/{await secret_version(key, ctx)}"
+        version = f"{connection.metadata.generation}/{await read_secret_version(key, ctx)}"
         access = self._hub.pool.find(connection.metadata.uid)
-        if access is not None and version == seen.secret_version and not version.endswith("/"):
+        if access is not None and version == seen.read_secret_version and not version.endswith("/"):
             access.used_at = self._hub.clock.monotonic()
             return access
         config = await self._read_config(connection, key, ctx)
         status, reason, message = describe_tls(config)
         ctx.status.set_condition("TLSVerified", status, reason, message)
         access = await self._hub.pool.get(connection.metadata.uid, config)
-        seen.secret_version = version
+        seen.read_secret_version = version
         return access
 
     async def _read_config(
         self, connection: ClusterConnection, key: Key, ctx: ClusterContext
     ) -> ClusterConfig:
-        values = await secret_values(key, ctx)
+        values = await read_secret_values(key, ctx)
         if values is None:
             raise CredentialsUnavailable(f"there is no Secret {key}; spec.credentialsRef names it")
         options = self._hub.options
@@ -218,7 +224,9 @@ class Clusters:
         self, connection: ClusterConnection, seen: Seen, verdict: Verdict, *, failed: bool
     ) -> StoreProblem | None:
         hub, name, now = self._hub, connection.metadata.name, self._hub.clock.now()
-        writes = list(cluster_writes.spec_writes(name, spec_of(connection, hub.options.interval_s)))
+        writes = list(
+            cluster_writes.plan_spec(name, build_spec(connection, hub.options.interval_s))
+        )
         stay = self._stay(connection)
         is_old = now.timestamp() - seen.stored_at > stay.cache_s / 3
         keeps = seen.collected is not None and (not failed or is_old)
@@ -228,18 +236,18 @@ class Clusters:
                     seen.nodes = await hub.state.members(keys.cluster(name, "nodes"))
                 except HubStateError:
                     seen.nodes = frozenset()
-            writes += collected_writes(name, seen.collected, seen.nodes, stay)
-        writes += cluster_writes.status_writes(
+            writes += plan_collected(name, seen.collected, seen.nodes, stay)
+        writes += cluster_writes.plan_status(
             name, health=verdict.health, message=verdict.message, at=now
         )
-        data = {"health": str(verdict.health), "display_name": display_name(connection)}
-        writes += notice("cluster.reconciled", name, now, data)
+        data = {"health": str(verdict.health), "display_name": get_display_name(connection)}
+        writes += plan_notice("cluster.reconciled", name, now, data)
         problem = await hub.store(writes)
         if problem is None and keeps and seen.collected is not None:
             seen.stored_at = now.timestamp()
             seen.nodes = frozenset(each.name for each in seen.collected.nodes)
         if not failed and seen.collected is not None:
-            hub.record(samples_of(name, seen.collected))
+            hub.record(build_samples(name, seen.collected))
         return problem
 
     def _say(
@@ -255,8 +263,8 @@ class Clusters:
         access = self._hub.pool.find(connection.metadata.uid)
         breaker = access.breaker.state if access is not None else State.CLOSED
         self._hub.metrics.judged(connection.metadata.name, verdict.health, breaker)
-        report.cluster(verdict, seen.collected, ctx, failed=bool(seen.failure))
-        report.stored(problem, ctx)
+        report.set_cluster_status(verdict, seen.collected, ctx, failed=bool(seen.failure))
+        report.set_stored(problem, ctx)
         if connection.spec.collection_mode == "push":
             ctx.status.set(collector_status=CollectorStatus(connected=False))
         if seen.collected is not None and (problems := seen.collected.problems):
@@ -266,9 +274,7 @@ class Clusters:
 
     def _stay(self, connection: ClusterConnection) -> Stay:
         options = self._hub.options
-        interval_s = plan.effective_interval(
-            connection.spec.monitoring.interval, options.interval_s
-        )
+        interval_s = plan.get_interval(connection.spec.monitoring.interval, options.interval_s)
         return Stay(
             interval_s=interval_s,
             cache_s=options.lifetimes.cached(interval_s),
@@ -288,59 +294,6 @@ class Clusters:
         if seen.due_at is not None:
             self._hub.metrics.was_late(self._hub.clock.monotonic() - seen.due_at)
             seen.due_at = None
-
-
-def display_name(connection: ClusterConnection) -> str:
-    """What people call the cluster."""
-    return connection.spec.display_name or connection.metadata.name
-
-
-def spec_of(connection: ClusterConnection, default_interval_s: int) -> ClusterSpec:
-    """What a user declared, as the store keeps it."""
-    reference, monitoring = connection.spec.credentials_ref, connection.spec.monitoring
-    return ClusterSpec(
-        display_name=display_name(connection),
-        endpoint=connection.spec.endpoint,
-        credentials_ref={
-            "name": reference.name,
-            "namespace": reference.namespace or connection.metadata.namespace,
-        },
-        labels=connection.spec.labels,
-        monitoring={
-            "interval": plan.effective_interval(monitoring.interval, default_interval_s),
-            "timeout": monitoring.timeout or 0,
-        },
-    )
-
-
-def collected_writes(
-    name: str, collected: Collected, before: frozenset[str], stay: Stay
-) -> Iterator[Write]:
-    """Everything that was read, as writes."""
-    at, now = collected.at, rfc3339.format_time(collected.at)
-    yield from cluster_writes.nodes_writes(name, collected.nodes, before=before, at=at, stay=stay)
-    yield from cluster_writes.info_writes(name, collected.info, stay)
-    yield from cluster_writes.totals_writes(name, collected.totals, stay)
-    if collected.namespaces is not None:
-        yield from cluster_writes.namespaces_writes(name, collected.namespaces, now=now, stay=stay)
-    if collected.resources is not None:
-        yield from cluster_writes.resources_writes(name, collected.resources, now=now, stay=stay)
-    if collected.operators is not None:
-        yield from cluster_writes.operators_writes(name, collected.operators, stay)
-    if collected.cluster_operators is not None:
-        yield from cluster_writes.cluster_operators_writes(
-            name, collected.cluster_operators, now=now, stay=stay
-        )
-
-
-def samples_of(name: str, collected: Collected) -> Iterator[Sample]:
-    """Everything that was read, as samples."""
-    at = collected.at
-    yield from series.cluster_samples(name, collected.totals, at)
-    yield from series.node_samples(name, collected.nodes, at)
-    yield from series.operator_samples(
-        name, collected.operators or (), collected.cluster_operators or (), at
-    )
 
 
 def report_error(ctx: ClusterContext, error: Exception) -> None:

@@ -51,7 +51,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     burst: int = 200
 
 
-def secret_key(obj: ClusterConnection | RegistryConnection) -> Key | None:
+def find_secret_key(obj: ClusterConnection | RegistryConnection) -> Key | None:
     """The Secret an object names."""
     reference = obj.spec.credentials_ref
     if reference is None:
@@ -105,7 +105,7 @@ def describe_tls(config: ClusterConfig) -> tuple[Status, Reason, str]:
     return TRUE, Reason.VERIFIED, "the certificate is checked against ca.crt of the Secret"
 
 
-def identity_of(config: ClusterConfig) -> str:
+def hash_identity(config: ClusterConfig) -> str:
     """A hash that changes with the address or the credentials, and shows neither."""
     parts = [
         config.server,

@@ -33,7 +33,7 @@ class CredentialsUnavailable(Exception):
     """Raised when a Secret, or what is in it, cannot be used; the message never contains it."""
 
 
-def reason_of(error: Exception) -> Reason:
+def find_reason(error: Exception) -> Reason:
     """The reason of a failure."""
     if isinstance(error, CredentialsUnavailable):
         return Reason.NO_CREDENTIALS
@@ -43,7 +43,7 @@ def reason_of(error: Exception) -> Reason:
 def describe(error: Exception, *, time_limit_s: float = 0.0) -> str:
     """One line for people, without secrets, and what to do where that is known."""
     text = redact(str(error) or type(error).__name__)[:_MAX]
-    match reason_of(error):
+    match find_reason(error):
         case Reason.UNTRUSTED:
             return (
                 f"{text}; put the authority into the key ca.crt of the Secret, "

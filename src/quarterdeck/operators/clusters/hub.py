@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from quarterdeck.hubstate.collect.cluster import Collected
+from quarterdeck.hubstate.collect.collected import Collected
 from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
 from quarterdeck.hubstate.history_writer import HistoryWriter
 from quarterdeck.hubstate.ports import Sample, StateStore
@@ -31,7 +31,7 @@ class Seen(msgspec.Struct):
     failure: str = ""
     """Why the last visit failed; empty if it did not."""
     failure_reason: Reason = Reason.CONNECTED
-    secret_version: str = ""
+    read_secret_version: str = ""
 
 
 class StoreProblem(msgspec.Struct, frozen=True):

@@ -8,7 +8,6 @@ delays nobody.
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,24 +16,21 @@ from quarterdeck import engine
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.apis.clusterpulse.metric_source import MetricSource
 from quarterdeck.client.errors import ClientError
-from quarterdeck.engine.results import AggregationResults, CollectionMeta, ResourceCollection
 from quarterdeck.engine.target import guess_resource
 from quarterdeck.hubstate import keys, series, source_writes
 from quarterdeck.hubstate.collect.source import SourceCollector, SourceResult
 from quarterdeck.hubstate.errors import HubStateError
-from quarterdeck.hubstate.notices import source_notice
 from quarterdeck.hubstate.source_writes import SourceHead
-from quarterdeck.hubstate.writes import Write
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.breaker import CircuitOpen
 from quarterdeck.kit.deadline import run_within
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.clusters import plan, report
-from quarterdeck.operators.clusters.conditions import READY, Reason
-from quarterdeck.operators.clusters.failures import describe, reason_of
+from quarterdeck.operators.clusters import plan, report, source_records, source_report
+from quarterdeck.operators.clusters.conditions import Reason
+from quarterdeck.operators.clusters.failures import describe, find_reason
 from quarterdeck.operators.clusters.hub import Hub, StoreProblem
+from quarterdeck.operators.clusters.source_report import Outcome
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 from quarterdeck.wire.status import ApiError
 
@@ -47,16 +43,6 @@ _SLACK_S = 1.0
 """A cluster that is due within this time is collected now."""
 
 SourceContext = Context[MetricSource]
-
-
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How the last collection from one cluster went."""
-
-    resources: int = 0
-    errors: int = 0
-    problem: str = ""
-    due_at: float
-    result: SourceResult | None = None
 
 
 class Collections:
@@ -97,7 +83,9 @@ class Sources:
         await self._drop_gone(source, known, connected)
         began = self._hub.clock.monotonic()
         await self._collect_due(source, known, connected)
-        self._report(source, known, ctx, took_s=self._hub.clock.monotonic() - began)
+        took_s = self._hub.clock.monotonic() - began
+        source_report.set_source_status(source, known.outcomes.values(), ctx, took_s=took_s)
+        report.set_stored(known.problem, ctx)
         return RequeueAfter(self._next(source, known))
 
     async def delete(self, source: MetricSource, ctx: SourceContext) -> None:
@@ -109,10 +97,10 @@ class Sources:
         identity = keys.source_id(namespace, name)
         try:
             found = await self._hub.state.keys("cluster:")
-            writes = source_writes.deletion_writes(
+            writes = source_writes.plan_deletion(
                 namespace,
                 name,
-                found=source_writes.collections_of(found, identity),
+                found=source_writes.find_collections(found, identity),
                 resource_type=source.spec.rbac.resource_type_name,
                 at=ctx.now(),
             )
@@ -174,7 +162,7 @@ class Sources:
             resource=target.resource or guess_resource(target.kind),
             compiled_at=known.compiled_at,
         )
-        writes = source_writes.definition_writes(
+        writes = source_writes.plan_definition(
             namespace,
             name,
             definition=definition,
@@ -250,7 +238,7 @@ class Sources:
             access.breaker.release()
             result = await run_within(hub.clock, float(limits.timeout_seconds), collector.collect())
         except (ApiError, ClientError, TimeoutError, CircuitOpen) as error:
-            hub.metrics.failed("source", reason_of(error))
+            hub.metrics.failed("source", find_reason(error))
             text = describe(error, time_limit_s=float(limits.timeout_seconds))
             return await self._fail(source, connection.metadata.name, text)
         hub.metrics.collected("source", hub.clock.monotonic() - began)
@@ -263,15 +251,17 @@ class Sources:
     ) -> Outcome:
         identity = keys.source_id(*source.key)
         interval_s = source.spec.collection.interval_seconds
-        writes = _collection_writes(identity, cluster, result, self._ttl_s(source))
+        writes = source_records.plan_collection(identity, cluster, result, self._ttl_s(source))
         problem = await self._hub.store(writes)
         if problem is not None:
             known.problem = problem
-        samples = list(series.aggregation_samples(cluster, identity, result.values, result.at))
+        samples = list(
+            series.build_aggregation_samples(cluster, identity, result.values, result.at)
+        )
         self._hub.record(samples)
         self._hub.metrics.export(identity, cluster, samples)
         has_errors = bool(result.errors) or problem is not None
-        delay_s = plan.next_collection(interval_s, errors=has_errors)
+        delay_s = plan.plan_collection_delay(interval_s, errors=has_errors)
         return Outcome(
             resources=len(result.resources),
             errors=len(result.errors),
@@ -282,18 +272,15 @@ class Sources:
 
     async def _fail(self, source: MetricSource, cluster: str, text: str) -> Outcome:
         """A cluster that could not be read: its rows stay, and its meta says why."""
-        meta = CollectionMeta(
-            source_id=keys.source_id(*source.key),
-            cluster_name=cluster,
-            last_collection_time=rfc3339.format_time(self._hub.clock.now()),
-            duration_ms=0,
-            resource_count=0,
-            truncated=False,
-            error_count=1,
-            last_error=text,
+        write = source_records.plan_failure(
+            keys.source_id(*source.key),
+            cluster,
+            text,
+            at=self._hub.clock.now(),
+            ttl_s=self._ttl_s(source),
         )
-        await self._hub.store([source_writes.failure_write(meta, ttl_s=self._ttl_s(source))])
-        delay_s = plan.next_collection(source.spec.collection.interval_seconds, errors=True)
+        await self._hub.store([write])
+        delay_s = plan.plan_collection_delay(source.spec.collection.interval_seconds, errors=True)
         due_at = self._hub.clock.monotonic() + delay_s
         return Outcome(errors=1, problem=f"{cluster}: {text}", due_at=due_at)
 
@@ -308,87 +295,3 @@ class Sources:
         interval_s = float(source.spec.collection.interval_seconds)
         due = [each.due_at - now for each in known.outcomes.values()]
         return min(interval_s, max(_SLACK_S, min(due, default=interval_s)))
-
-    # --- what the status says
-
-    def _report(
-        self, source: MetricSource, known: Collections, ctx: SourceContext, *, took_s: float
-    ) -> None:
-        outcomes = known.outcomes.values()
-        errors = sum(each.errors for each in outcomes)
-        results = [each.result for each in outcomes if each.result is not None]
-        problem = next((each.problem for each in outcomes if each.problem), "")
-        before = source.status
-        resources = sum(each.resources for each in outcomes)
-        ctx.status.set(
-            phase="Active",
-            resources_collected=resources,
-            clusters_collected=len(results),
-            errors_last_run=errors,
-            message=f"Collected with {errors} errors" if errors else "Collection successful",
-            field_validation=engine.validate_fields(source.spec, results),
-        )
-        reason = Reason.PARTIAL if errors else Reason.COLLECTED
-        text = problem or f"{len(results)} clusters were read"
-        ctx.status.set_condition(READY, TRUE if results or not errors else FALSE, reason, text)
-        report.stored(known.problem, ctx)
-        newest = max((each.at for each in results), default=None)
-        if newest is not None and (ctx.status.current != before or _is_older(before, newest)):
-            ctx.status.set(
-                last_collection_time=rfc3339.format_time(newest),
-                last_collection_duration=f"{round(took_s * 1000)}ms",
-            )
-        if errors and not before.errors_last_run:
-            ctx.event(Reason.PARTIAL, problem, warning=True)
-
-
-def _is_older(before: object, newest: datetime) -> bool:
-    """Whether the status names a collection that is more than a few minutes older."""
-    text = getattr(before, "last_collection_time", "")
-    return not text or (newest - rfc3339.parse(text)).total_seconds() >= 60
-
-
-def _collection_writes(
-    identity: str, cluster: str, result: SourceResult, ttl_s: int
-) -> list[Write]:
-    now = rfc3339.format_time(result.at)
-    count = len(result.resources)
-    rows = ResourceCollection(
-        collected_at=now,
-        source_id=identity,
-        cluster_name=cluster,
-        resource_count=count,
-        truncated=result.truncated,
-        duration_ms=result.duration_ms,
-        resources=result.resources,
-    )
-    values = AggregationResults(
-        computed_at=now, source_id=identity, duration_ms=result.duration_ms, values=result.values
-    )
-    meta = CollectionMeta(
-        source_id=identity,
-        cluster_name=cluster,
-        last_collection_time=now,
-        duration_ms=result.duration_ms,
-        resource_count=count,
-        truncated=result.truncated,
-        error_count=len(result.errors),
-        last_error=result.errors[0] if result.errors else "",
-    )
-    data = {"resources": count, "clusters": 1, "errors": len(result.errors)}
-    return [
-        *source_writes.collection_writes(rows, values, meta, ttl_s=ttl_s),
-        source_notice("reconciled", identity, result.at, data),
-    ]
-
-
-def report_error(ctx: SourceContext, error: Exception) -> None:
-    """A source that cannot be collected at all says why."""
-    reason, message = str(Reason.ERROR), str(error)
-    if isinstance(error, Stalled | Waiting):
-        reason, message = error.reason, error.message
-    ctx.status.set(phase="Error", message=message)
-    ctx.status.set_condition(READY, FALSE, reason, message)
-    before, _ = ctx.status.get_transition(READY)
-    if before is None or (before.reason, before.message) != (reason, message):
-        ctx.event(reason, message, warning=True)

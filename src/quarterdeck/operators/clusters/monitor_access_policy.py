@@ -21,7 +21,7 @@ from quarterdeck.inventory.access.lint import KnownType, lint_policy
 from quarterdeck.inventory.policy import (
     CompiledPolicy,
     compile_policy,
-    custom_types,
+    list_custom_types,
 )
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.patterns import PatternError, compile_re2
@@ -57,7 +57,7 @@ class Policies:
         """Judge a policy, and come back when its state changes by time."""
         spec, now = policy.spec, ctx.now()
         state = judge_policy(spec, now)
-        types = custom_types(spec)
+        types = list_custom_types(spec)
         sources = await ctx.list(MetricSource)
         fingerprint = hash_policy(spec)
         is_new = fingerprint != policy.status.hash or state.state != policy.status.state
@@ -76,7 +76,7 @@ class Policies:
         )
         problem = await self._store(policy, state, ctx)
         self._say(state, ctx)
-        report.stored(problem, ctx)
+        report.set_stored(problem, ctx)
         delay_s = float(self._hub.options.policy_interval_s)
         if problem is not None:
             delay_s = _RETRY_S
@@ -90,7 +90,7 @@ class Policies:
         namespace, name = policy.key
         try:
             before = await self._read(policy)
-            writes = policy_writes.deletion_writes(namespace, name, before, ctx.now())
+            writes = policy_writes.plan_deletion(namespace, name, before, ctx.now())
             await self._hub.state.commit(list(writes))
         except HubStateError as error:
             reason = Reason.STORE_UNAVAILABLE
@@ -119,7 +119,7 @@ class Policies:
         except HubStateError as error:
             return StoreProblem(Reason.STORE_UNAVAILABLE, str(error))
         problem = await self._hub.store(
-            policy_writes.policy_writes(
+            policy_writes.plan_policy(
                 compiled,
                 before=before,
                 status={"state": state.state, "message": state.message},

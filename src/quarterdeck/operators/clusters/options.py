@@ -37,7 +37,7 @@ class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
     burst: int = 200
 
 
-def namespace_predicate(text: str) -> Callable[[str], bool] | None:
+def build_namespace_predicate(text: str) -> Callable[[str], bool] | None:
     """Whether the short lists are about a namespace; None if about all."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:

@@ -7,12 +7,12 @@ MAX_ERROR_S = 60.0
 SLOW_MS = 5000
 
 
-def effective_interval(spec: int | None, default: int) -> int:
+def get_interval(spec: int | None, default: int) -> int:
     """The interval of an object: its own, or the hub's, and never below 30 seconds."""
     return max(MIN_INTERVAL_S, spec or default)
 
 
-def next_visit(interval_s: int, health: Health, *, failed: bool = False) -> float:
+def plan_visit(interval_s: int, health: Health, *, failed: bool = False) -> float:
     """Seconds until a cluster is read again: sooner while it is not well."""
     if health is not Health.UNHEALTHY and not failed:
         return float(interval_s)
@@ -20,12 +20,12 @@ def next_visit(interval_s: int, health: Health, *, failed: bool = False) -> floa
     return min(sooner, MAX_ERROR_S) if failed else sooner
 
 
-def next_collection(interval_s: int, *, errors: bool) -> float:
+def plan_collection_delay(interval_s: int, *, errors: bool) -> float:
     """Seconds until a MetricSource is collected again."""
     return max(float(MIN_INTERVAL_S), interval_s / 2) if errors else float(interval_s)
 
 
-def registry_health(*, available: bool, response_ms: int, authenticated: bool) -> Health:
+def judge_registry(*, available: bool, response_ms: int, authenticated: bool) -> Health:
     """How a registry fares."""
     if not available:
         return Health.UNHEALTHY
@@ -34,7 +34,7 @@ def registry_health(*, available: bool, response_ms: int, authenticated: bool) -
     return Health.HEALTHY
 
 
-def is_worth_writing(before_ms: int, after_ms: int) -> bool:
+def is_time_changed(before_ms: int, after_ms: int) -> bool:
     """Whether a response time differs so much that the status must say so."""
     difference = abs(after_ms - before_ms)
     return difference > 1000 or (difference > 50 and difference > before_ms / 2)

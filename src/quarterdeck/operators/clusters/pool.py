@@ -10,7 +10,7 @@ from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.hubstate.collect.cluster import ClusterCollector
 from quarterdeck.kit.breaker import CircuitBreaker
 from quarterdeck.kit.clock import Clock
-from quarterdeck.operators.clusters.credentials import identity_of
+from quarterdeck.operators.clusters.credentials import hash_identity
 
 IDLE_S = 1800.0
 SWEEP_S = 300.0
@@ -44,7 +44,7 @@ class ClientPool:
 
     async def get(self, uid: str, config: ClusterConfig) -> ClusterAccess:
         """The client of a connection; a new one if its address or credentials changed."""
-        identity = identity_of(config)
+        identity = hash_identity(config)
         found = self._entries.get(uid)
         if found is None or found.identity != identity:
             if found is not None:

@@ -18,7 +18,7 @@ from quarterdeck.hubstate.ports import History, StateStore
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.clusters import cluster_connection, metric_source
+from quarterdeck.operators.clusters import cluster_connection, source_report
 from quarterdeck.operators.clusters.cluster_connection import BY_NAME, Clusters
 from quarterdeck.operators.clusters.conditions import (
     CLUSTER_TYPES,
@@ -27,7 +27,7 @@ from quarterdeck.operators.clusters.conditions import (
     SOURCE_TYPES,
     STORED,
 )
-from quarterdeck.operators.clusters.credentials import HEADS_ONLY, SecretHead, secret_key
+from quarterdeck.operators.clusters.credentials import HEADS_ONLY, SecretHead, find_secret_key
 from quarterdeck.operators.clusters.drivers.registry import DockerRegistry
 from quarterdeck.operators.clusters.hub import Hub
 from quarterdeck.operators.clusters.metric_source import Sources
@@ -144,7 +144,7 @@ def cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
         indexes={
             ClusterConnection: {
                 BY_NAME: lambda each: (each.metadata.name,),
-                BY_SECRET: lambda each: (str(secret_key(each)),),
+                BY_SECRET: lambda each: (str(find_secret_key(each)),),
             }
         },
         finalizers=(Finalizer(FINALIZER, clusters.delete),),
@@ -164,7 +164,7 @@ def registry_controller(hub: Hub, registry: Registry) -> Controller[RegistryConn
         reconcile=registries.reconcile,
         for_=RegistryConnection,
         watches=(Watch(SecretHead, registries_of_secret),),
-        indexes={RegistryConnection: {BY_SECRET: lambda each: (str(secret_key(each) or ""),)}},
+        indexes={RegistryConnection: {BY_SECRET: lambda each: (str(find_secret_key(each) or ""),)}},
         finalizers=(Finalizer(FINALIZER, registries.delete),),
         ready=None,
         conditions=REGISTRY_TYPES,
@@ -181,7 +181,7 @@ def source_controller(sources: Sources) -> Controller[MetricSource]:
         watches=(Watch(ClusterConnection, every_source, predicates=(phase_changed,)),),
         finalizers=(Finalizer(FINALIZER, sources.delete),),
         on_deleted=sources.forget,
-        on_error=metric_source.report_error,
+        on_error=source_report.report_error,
         ready=None,
         conditions=SOURCE_TYPES,
         workers=SOURCE_WORKERS,

@@ -17,7 +17,7 @@ from quarterdeck.kit.redaction import Secret
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.clusters import plan, report
 from quarterdeck.operators.clusters.conditions import READY, Reason
-from quarterdeck.operators.clusters.credentials import AUTHORITY, secret_key
+from quarterdeck.operators.clusters.credentials import AUTHORITY, find_secret_key
 from quarterdeck.operators.clusters.hub import Hub
 from quarterdeck.operators.clusters.ports import (
     Registry,
@@ -25,7 +25,7 @@ from quarterdeck.operators.clusters.ports import (
     RegistryCheck,
     RegistryReport,
 )
-from quarterdeck.operators.clusters.secrets import secret_values
+from quarterdeck.operators.clusters.secrets import read_secret_values
 from quarterdeck.runtime import Context, RequeueAfter, Waiting
 
 _CATALOG = 100
@@ -47,7 +47,7 @@ class Registries:
     async def reconcile(self, connection: RegistryConnection, ctx: RegistryContext) -> RequeueAfter:
         """Check the registry, keep what was found, and say how it fares."""
         monitoring = connection.spec.monitoring
-        interval_s = plan.effective_interval(monitoring.interval, 60)
+        interval_s = plan.get_interval(monitoring.interval, 60)
         address, note = await self._address(connection, ctx)
         limit = (monitoring.max_catalog_entries or _CATALOG) if monitoring.check_catalog else None
         wanted = RegistryCheck(
@@ -57,14 +57,14 @@ class Registries:
         )
         found = await self._registry.check(address, wanted)
         facts = msgspec.structs.replace(found.facts, last_check=rfc3339.format_time(ctx.now()))
-        health = plan.registry_health(
+        health = plan.judge_registry(
             available=facts.available,
             response_ms=facts.response_time,
             authenticated=found.authenticated,
         )
         problem = await self._store(connection, facts, health, interval_s)
         self._report(found, facts, health, note=note, ctx=ctx)
-        report.stored(problem, ctx)
+        report.set_stored(problem, ctx)
         self._hub.metrics.collected("registry", facts.response_time / 1000)
         return RequeueAfter(float(interval_s) if facts.available else min(interval_s, _ERROR_S))
 
@@ -73,7 +73,7 @@ class Registries:
         name = connection.metadata.name
         try:
             found = await self._hub.state.keys(f"registry:{name}:")
-            writes = registry_writes.deletion_writes(name, found, ctx.now())
+            writes = registry_writes.plan_deletion(name, found, ctx.now())
             await self._hub.state.commit(list(writes))
         except HubStateError as error:
             reason = Reason.STORE_UNAVAILABLE
@@ -84,12 +84,12 @@ class Registries:
     ) -> tuple[RegistryAddress, str]:
         """Where the registry is, and what is missing of the credentials; it goes on without."""
         spec = connection.spec
-        url = endpoint_url(spec.endpoint, insecure=spec.insecure)
+        url = build_url(spec.endpoint, insecure=spec.insecure)
         address = RegistryAddress(url=url, skip_tls_verify=spec.skip_tls_verify)
-        key = secret_key(connection)
+        key = find_secret_key(connection)
         if key is None:
             return address, ""
-        values = await secret_values(key, ctx)
+        values = await read_secret_values(key, ctx)
         if values is None:
             return address, f"there is no Secret {key}: asked without credentials"
         username, password = read_credentials(values, url)
@@ -106,18 +106,18 @@ class Registries:
     async def _store(
         self, connection: RegistryConnection, facts: RegistryFacts, health: Health, interval_s: int
     ) -> Any:
-        name, spec, now = connection.metadata.name, spec_of(connection), self._hub.clock.now()
+        name, spec, now = connection.metadata.name, build_spec(connection), self._hub.clock.now()
         return await self._hub.store(
             [
-                *registry_writes.spec_writes(name, spec),
-                *registry_writes.check_writes(
+                *registry_writes.plan_spec(name, spec),
+                *registry_writes.plan_check(
                     name,
                     facts,
                     at=now,
                     lifetimes=self._hub.options.lifetimes,
                     interval_s=interval_s,
                 ),
-                *registry_writes.notice_writes(name, facts, health=health, spec=spec, at=now),
+                *registry_writes.plan_notice(name, facts, health=health, spec=spec, at=now),
             ]
         )
 
@@ -143,7 +143,7 @@ class Registries:
             "features": facts.features,
         }
         is_new = any(getattr(before, name) != value for name, value in values.items())
-        is_new = is_new or plan.is_worth_writing(before.response_time, facts.response_time)
+        is_new = is_new or plan.is_time_changed(before.response_time, facts.response_time)
         is_new = is_new or plan.is_count_changed(before.repository_count, facts.repository_count)
         if is_new or _without_time(before.message) != _without_time(message):
             values["message"] = message
@@ -160,7 +160,7 @@ class Registries:
             self._hub.metrics.failed("registry", reason)
 
 
-def endpoint_url(endpoint: str, *, insecure: bool) -> str:
+def build_url(endpoint: str, *, insecure: bool) -> str:
     """The address with a scheme and without a slash at its end."""
     if "://" not in endpoint:
         endpoint = f"{'http' if insecure else 'https'}://{endpoint}"
@@ -202,7 +202,7 @@ def _without_time(message: str) -> str:
     return head + rest.partition(")")[2]
 
 
-def spec_of(connection: RegistryConnection) -> RegistrySpec:
+def build_spec(connection: RegistryConnection) -> RegistrySpec:
     """What a user declared, as the store keeps it."""
     spec, monitoring = connection.spec, connection.spec.monitoring
     reference = spec.credentials_ref
@@ -214,7 +214,7 @@ def spec_of(connection: RegistryConnection) -> RegistrySpec:
         skip_tls=spec.skip_tls_verify,
         labels=spec.labels,
         monitoring={
-            "interval": plan.effective_interval(monitoring.interval, 60),
+            "interval": plan.get_interval(monitoring.interval, 60),
             "timeout": monitoring.timeout,
             "check_catalog": monitoring.check_catalog,
             "max_catalog_entries": monitoring.max_catalog_entries,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from quarterdeck.hubstate.collect.cluster import Collected
+from quarterdeck.hubstate.collect.collected import Collected
 from quarterdeck.inventory.health import Health, Verdict
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import FALSE, TRUE, UNKNOWN, Status
@@ -20,7 +20,7 @@ _SYNC_STEP_S = 60
 """How old lastSyncTime may get while nothing else changes: not every visit writes the status."""
 
 
-def cluster(
+def set_cluster_status(
     verdict: Verdict, collected: Collected | None, ctx: Context[Any], *, failed: bool
 ) -> None:
     """How a cluster fares."""
@@ -71,7 +71,7 @@ def _tell(before: Any, verdict: Verdict, ctx: Context[Any], *, failed: bool) -> 
         ctx.event(reason, verdict.message, warning=verdict.health is not Health.HEALTHY)
 
 
-def stored(problem: StoreProblem | None, ctx: Context[Any]) -> None:
+def set_stored(problem: StoreProblem | None, ctx: Context[Any]) -> None:
     """Whether the finding is in the store; said only once something went wrong."""
     if problem is not None:
         ctx.status.set_condition(STORED, FALSE, problem.reason, problem.message)

@@ -12,13 +12,13 @@ from quarterdeck.wire.status import NotFound
 T = TypeVar("T", bound=Object)
 
 
-async def secret_version(key: Key, ctx: Context[T]) -> str:
+async def read_secret_version(key: Key, ctx: Context[T]) -> str:
     """The version of a Secret by its watched metadata; empty if there is none."""
     head = await ctx.find(SecretHead, key.name, key.namespace)
     return f"{head.metadata.uid}/{head.resource_version}" if head is not None else ""
 
 
-async def secret_values(key: Key, ctx: Context[T]) -> dict[str, bytes] | None:
+async def read_secret_values(key: Key, ctx: Context[T]) -> dict[str, bytes] | None:
     """The decoded values of a Secret; None if there is none."""
     try:
         secret = await ctx.api.get_live(Secret, key)

@@ -12,9 +12,9 @@ from quarterdeck.operators.clusters.credentials import (
     Limits,
     build_config,
     describe_tls,
-    identity_of,
+    hash_identity,
 )
-from quarterdeck.operators.clusters.failures import CredentialsUnavailable, describe, reason_of
+from quarterdeck.operators.clusters.failures import CredentialsUnavailable, describe, find_reason
 from quarterdeck.wire.status import Forbidden, Unauthorized
 
 
@@ -65,8 +65,8 @@ def test_what_cannot_be_used_is_named(
 
 
 def test_an_identity_changes_with_address_and_credentials_and_shows_neither() -> None:
-    first = identity_of(build({"token": b"hunter2"}))
-    assert first == identity_of(build({"token": b"hunter2"}))
+    first = hash_identity(build({"token": b"hunter2"}))
+    assert first == hash_identity(build({"token": b"hunter2"}))
     assert "hunter2" not in first
     others = [
         build({"token": b"other"}),
@@ -74,7 +74,7 @@ def test_an_identity_changes_with_address_and_credentials_and_shows_neither() ->
         build({"token": b"hunter2"}, endpoint="https://d:6443"),
         build({"token": b"hunter2"}, insecureSkipTLSVerify=True),
     ]
-    assert len({first, *map(identity_of, others)}) == 5
+    assert len({first, *map(hash_identity, others)}) == 5
 
 
 @pytest.mark.parametrize(
@@ -89,5 +89,5 @@ def test_an_identity_changes_with_address_and_credentials_and_shows_neither() ->
     ],
 )
 def test_failures_become_reasons_and_advice(error: Exception, reason: Reason, text: str) -> None:
-    assert reason_of(error) is reason
+    assert find_reason(error) is reason
     assert text in describe(error, time_limit_s=10.0)

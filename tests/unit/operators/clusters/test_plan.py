@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from quarterdeck.inventory.health import Health
 from quarterdeck.operators.clusters import plan
-from quarterdeck.operators.clusters.options import namespace_predicate
+from quarterdeck.operators.clusters.options import build_namespace_predicate
 
 
 @pytest.mark.parametrize(("spec", "interval"), [(10, 30), (0, 45), (None, 45), (120, 120)])
 def test_an_interval_is_never_below_thirty_seconds(spec: int | None, interval: int) -> None:
-    assert plan.effective_interval(spec, 45) == interval
+    assert plan.get_interval(spec, 45) == interval
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,12 @@ def test_an_interval_is_never_below_thirty_seconds(spec: int | None, interval: i
 def test_a_cluster_that_is_not_well_is_visited_sooner(
     interval: int, health: Health, failed: bool, seconds: float
 ) -> None:
-    assert plan.next_visit(interval, health, failed=failed) == seconds
+    assert plan.plan_visit(interval, health, failed=failed) == seconds
 
 
 @given(st.integers(30, 100_000), st.sampled_from(list(Health)), st.booleans())
 def test_visits_stay_within_bounds(interval: int, health: Health, failed: bool) -> None:
-    assert 30 <= plan.next_visit(interval, health, failed=failed) <= interval
+    assert 30 <= plan.plan_visit(interval, health, failed=failed) <= interval
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_visits_stay_within_bounds(interval: int, health: Health, failed: bool) 
 def test_a_source_with_errors_is_collected_sooner(
     interval: int, errors: bool, seconds: float
 ) -> None:
-    assert plan.next_collection(interval, errors=errors) == seconds
+    assert plan.plan_collection_delay(interval, errors=errors) == seconds
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,17 @@ def test_a_source_with_errors_is_collected_sooner(
 def test_the_health_of_a_registry(
     available: bool, milliseconds: int, authenticated: bool, health: Health
 ) -> None:
-    found = plan.registry_health(
+    found = plan.judge_registry(
         available=available, response_ms=milliseconds, authenticated=authenticated
     )
     assert found is health
 
 
 def test_namespaces_are_kept_or_left_out() -> None:
-    assert namespace_predicate("") is None
-    keeps = namespace_predicate("app-*, !app-secret")
+    assert build_namespace_predicate("") is None
+    keeps = build_namespace_predicate("app-*, !app-secret")
     assert keeps is not None
     assert [keeps(name) for name in ("app-a", "app-secret", "kube-system")] == [True, False, False]
-    others = namespace_predicate("!kube-*")
+    others = build_namespace_predicate("!kube-*")
     assert others is not None
     assert others("default") and not others("kube-system")

@@ -1,0 +1,77 @@
+"""What the status of a MetricSource says; the one place that sets it."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+import msgspec
+
+from quarterdeck import engine
+from quarterdeck.apis.clusterpulse.metric_source import MetricSource
+from quarterdeck.hubstate.collect.source import SourceResult
+from quarterdeck.kit import rfc3339
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.clusters.conditions import READY, Reason
+from quarterdeck.runtime import Context, Stalled, Waiting
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How the last collection from one cluster went."""
+
+    resources: int = 0
+    errors: int = 0
+    problem: str = ""
+    due_at: float
+    """When the next one is due, on the monotonic clock."""
+    result: SourceResult | None = None
+
+
+def set_source_status(
+    source: MetricSource,
+    outcomes: Collection[Outcome],
+    ctx: Context[MetricSource],
+    *,
+    took_s: float,
+) -> None:
+    """What a visit to the clusters of a source found."""
+    errors = sum(each.errors for each in outcomes)
+    results = [each.result for each in outcomes if each.result is not None]
+    problem = next((each.problem for each in outcomes if each.problem), "")
+    before = source.status
+    resources = sum(each.resources for each in outcomes)
+    ctx.status.set(
+        phase="Active",
+        resources_collected=resources,
+        clusters_collected=len(results),
+        errors_last_run=errors,
+        message=f"Collected with {errors} errors" if errors else "Collection successful",
+        field_validation=engine.validate_fields(source.spec, results),
+    )
+    reason = Reason.PARTIAL if errors else Reason.COLLECTED
+    text = problem or f"{len(results)} clusters were read"
+    ctx.status.set_condition(READY, TRUE if results or not errors else FALSE, reason, text)
+    newest = max((each.at for each in results), default=None)
+    if newest is not None and (ctx.status.current != before or _is_older(before, newest)):
+        ctx.status.set(
+            last_collection_time=rfc3339.format_time(newest),
+            last_collection_duration=f"{round(took_s * 1000)}ms",
+        )
+    if errors and not before.errors_last_run:
+        ctx.event(Reason.PARTIAL, problem, warning=True)
+
+
+def _is_older(before: object, newest: datetime) -> bool:
+    """Whether the status names a collection that is a minute older, or none."""
+    text = getattr(before, "last_collection_time", "")
+    return not text or (newest - rfc3339.parse(text)).total_seconds() >= 60
+
+
+def report_error(ctx: Context[MetricSource], error: Exception) -> None:
+    """A source that cannot be collected at all says why."""
+    reason, message = str(Reason.ERROR), str(error)
+    if isinstance(error, Stalled | Waiting):
+        reason, message = error.reason, error.message
+    ctx.status.set(phase="Error", message=message)
+    ctx.status.set_condition(READY, FALSE, reason, message)
+    before, _ = ctx.status.get_transition(READY)
+    if before is None or (before.reason, before.message) != (reason, message):
+        ctx.event(reason, message, warning=True)
