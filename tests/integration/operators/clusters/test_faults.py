@@ -40,13 +40,13 @@ async def _hang(request: http.Request) -> None:
         pytest.param(
             _answer(200, b"<html>login</html>", "text/html"),
             "BadAnswer",
-            "no list",
+            "list of objects",
             id="a web page",
         ),
         pytest.param(
             _answer(200, b'{"kind":"PodList","items":[{"meta'),
             "BadAnswer",
-            "no list",
+            "list of objects",
             id="cut JSON",
         ),
         pytest.param(
