@@ -12,6 +12,7 @@ from tests.integration.operators.experiments.world import experiment, running
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.kit import http, json, rfc3339
 from quarterdeck.kit.clock import SystemClock
+from quarterdeck.meta.conditions import find
 from quarterdeck.operators.experiments.drivers.prometheus import Prometheus
 from quarterdeck.operators.experiments.drivers.result_stores import Files
 from quarterdeck.operators.experiments.drivers.service_metrics import ServiceMetrics
@@ -260,3 +261,35 @@ async def test_the_operator_collects_results_of_a_run(tmp_path: Path) -> None:
         "demo-validation-2",
         "demo-validation-3",
     ]
+
+
+async def test_an_exhausted_gate_fails_the_experiment_and_cleans_up(tmp_path: Path) -> None:
+    async with running(results=Collector(Files(tmp_path))) as world:
+        await world.template("smoke")
+        gate = {"maxIterations": 2, "recollectDelaySeconds": 1}
+        await world.create(experiment("demo", metrics=METRICS[:1], qualityGate=gate))
+        done = await world.cleaned("demo")
+        assert await world.leftovers() == []
+    assert (done.status.phase, done.status.reason) == ("Failed", "QualityGateExhausted")
+    assert done.status.iteration_status is not None
+    assert done.status.iteration_status.current_iteration == 2
+    assert done.status.iteration_status.phase == "Exhausted"
+
+
+async def test_a_store_that_recovers_gets_the_results(tmp_path: Path) -> None:
+    blocked = tmp_path / "results"
+    blocked.write_text("not a directory")
+    async with running(results=Collector(Files(blocked))) as world:
+        await world.template("smoke")
+        await world.create(experiment("demo"))
+        waiting = await world.until("demo", is_unavailable)
+        assert not waiting.status.resources_cleaned
+        blocked.unlink()
+        done = await world.cleaned("demo")
+    assert done.status.phase == "Complete"
+    assert read(blocked).name == "demo"
+
+
+def is_unavailable(found: Experiment) -> bool:
+    condition = find(found.status.conditions, "ResultsCollected")
+    return condition is not None and condition.reason == "ResultsUnavailable"
