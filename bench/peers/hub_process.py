@@ -108,7 +108,7 @@ async def _run(count: int, interval: int, port: int, authority: str) -> None:
         # Spread over the interval, as a fleet that grew over months is.
         for number in range(count):
             await _connect(client, number, port=port, authority=authority, interval=interval)
-            await asyncio.sleep(interval / count)
+            await asyncio.sleep(min(0.05, interval / count))
         await definitions.apply(client.raw, cluster_samples.DEFAULT_METRIC_SOURCES)
         await eventually(
             lambda: sum(each.collected is not None for each in hub.seen.values()) == count,

@@ -22,22 +22,19 @@ INTERVAL_S = 30
 
 def cases(scale: Scale) -> Sequence[Case]:
     count = scale.pick(20, 200, 1_000)
-    growth = scale.pick((10, 20), (50, 100, 200), (125, 250, 500, 1_000))
+    growth = scale.pick((), (50, 100, 200), (125, 250, 500, 1_000))
     size = f"{count:,} clusters of {NODES} nodes and {PODS} pods, every {INTERVAL_S} s, over TLS"
     watching = Series(lambda: _watching(count), rounds=scale.pick(1, 1, 3), warms_up=False)
-    return [
+    found = [
         case(watching, "watch clusters, cores used", "cores", "cores", note=size),
         case(watching, "watch clusters, p99 lag", "s", "p99", note=size),
         case(watching, "watch clusters, one visit", "CPU ms", "visit", note=size),
         case(watching, "watch clusters, memory", "MB", "memory", note=size),
-        Case(
-            name="watch clusters, cores used, growth by clusters",
-            unit="cores",
-            open=_growing,
-            sizes=growth,
-            rounds=1,
-        ),
     ]
+    if growth:
+        name = "watch clusters, cores used, growth by clusters"
+        found.append(Case(name=name, unit="cores", open=_growing, sizes=growth, rounds=1))
+    return found
 
 
 class Fleet(Child):

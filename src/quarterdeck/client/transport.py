@@ -14,7 +14,12 @@ from urllib.parse import urlsplit
 from quarterdeck.client import retry
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.credentials import Credentials, Provider, build_provider
-from quarterdeck.client.errors import ConnectionFailed, RequestTimeout, UntrustedServer
+from quarterdeck.client.errors import (
+    BadAnswer,
+    ConnectionFailed,
+    RequestTimeout,
+    UntrustedServer,
+)
 from quarterdeck.client.interfaces import Exchange, Observer
 from quarterdeck.client.requests import ApiRequest
 from quarterdeck.client.throttle import Throttle
@@ -23,7 +28,6 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.wire.status import from_response
 
-_MAX_BODY = 512 * 1024 * 1024
 _MAX_ERROR_BODY = 1024 * 1024
 _MAX_STREAMS = 4096
 
@@ -74,7 +78,7 @@ class Transport:
         """
         response = await self._respond(request)
         with _translated(request, self.config):
-            return await response.read(_MAX_BODY)
+            return await response.read(self.config.max_body_bytes)
 
     @asynccontextmanager
     async def stream(self, request: ApiRequest) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -247,6 +251,8 @@ class _translated:
                 raise RequestTimeout(
                     f"{what}: no answer within {self._config.timeout_s:g} s"
                 ) from error
+            case http.BodyTooLarge():
+                raise BadAnswer(f"{what}: {error}") from error
             case http.TlsError():
                 raise UntrustedServer(f"{what}: {error}") from error
             case http.HttpError() | OSError():

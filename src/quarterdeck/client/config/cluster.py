@@ -92,6 +92,8 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The most connections open at once, watches aside."""
     idle_s: float = 30.0
     """How long an unused connection is kept; shorter than servers keep theirs."""
+    max_body_bytes: int = 512 * 1024 * 1024
+    """The longest answer that is read; who asks servers of others wants less."""
     requests_per_s: float = 0.0
     """The most requests a second, on average; 0 for no limit, which is best for most."""
     burst: int = 100

@@ -30,6 +30,8 @@ KUBECONFIG = "kubeconfig"
 HEADS_ONLY = Scope(form=Form.METADATA)
 _CONNECTIONS = 2
 """Of one cluster: a TLS connection has a buffer of 256 KB."""
+_MAX_BODY = 64 * 1024 * 1024
+"""Of one page: a cluster that never ends must not fill our memory."""
 _IDLE_S = 75.0
 """Longer than the usual interval, so that a visit needs no new handshake; servers keep 90 s."""
 
@@ -88,6 +90,7 @@ def build_config(
         timeout_s=limits.timeout_s,
         connections=_CONNECTIONS,
         idle_s=_IDLE_S,
+        max_body_bytes=_MAX_BODY,
         requests_per_s=limits.requests_per_s,
         burst=limits.burst,
     )

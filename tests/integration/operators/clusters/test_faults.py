@@ -34,9 +34,18 @@ async def _hang(request: http.Request) -> None:
     await asyncio.Event().wait()
 
 
+async def _endless(request: http.Request) -> http.StreamResponse:
+    async def run(writer: http.BodyWriter) -> None:
+        while True:
+            await writer.write(b" " * (4 * 1024 * 1024))
+
+    return http.StreamResponse(200, [("Content-Type", "application/json")], run)
+
+
 @pytest.mark.parametrize(
     ("fault", "reason", "text"),
     [
+        pytest.param(_endless, "BadAnswer", "larger than the limit", id="an endless answer"),
         pytest.param(
             _answer(200, b"<html>login</html>", "text/html"),
             "BadAnswer",

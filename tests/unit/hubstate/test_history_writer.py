@@ -1,0 +1,80 @@
+"""Samples on their way to the history."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from quarterdeck.hubstate.errors import HistoryUnavailable
+from quarterdeck.hubstate.history_writer import PAUSE_S, HistoryWriter
+from quarterdeck.hubstate.ports import RangeQuery, Sample, Series
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.kit.tasks import Supervisor
+
+_AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def samples(count: int, start: int = 0) -> list[Sample]:
+    return [Sample("m", (), float(number), _AT) for number in range(start, start + count)]
+
+
+class Kept:
+    """A history that can be away."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self.is_away = False
+
+    async def write(self, found: Sequence[Sample]) -> None:
+        await asyncio.sleep(0)
+        if self.is_away:
+            raise HistoryUnavailable("nobody answers")
+        self.values += [each.value for each in found]
+
+    async def query_range(self, query: RangeQuery) -> list[Series]:
+        return []
+
+    async def aclose(self) -> None:
+        await asyncio.sleep(0)
+
+
+async def test_samples_are_written_in_order_and_once() -> None:
+    clock, kept = VirtualClock(), Kept()
+    writer = HistoryWriter(kept, clock=clock)
+    async with Supervisor("test") as tasks:
+        tasks.spawn(writer.run(), name="writer")
+        writer.add(samples(3))
+        writer.add(samples(2, start=3))
+        await clock.advance(1)
+        writer.add(samples(1, start=5))
+        await clock.advance(1)
+    assert kept.values == [0, 1, 2, 3, 4, 5]
+    assert (writer.written, writer.waiting, writer.dropped) == (6, 0, 0)
+
+
+async def test_while_nobody_answers_samples_wait_and_the_oldest_go() -> None:
+    clock, kept = VirtualClock(), Kept()
+    kept.is_away = True
+    writer = HistoryWriter(kept, clock=clock, max_waiting=4)
+    async with Supervisor("test") as tasks:
+        tasks.spawn(writer.run(), name="writer")
+        writer.add(samples(3))
+        await clock.advance(1)
+        assert (writer.waiting, writer.problem) == (3, "nobody answers")
+        writer.add(samples(3, start=3))
+        assert (writer.waiting, writer.dropped) == (4, 2)
+        kept.is_away = False
+        await clock.advance(PAUSE_S + 1)
+    assert kept.values == [2, 3, 4, 5]
+    assert writer.problem == ""
+
+
+async def test_what_waits_at_the_end_is_tried_once_more() -> None:
+    kept = Kept()
+    writer = HistoryWriter(kept, clock=VirtualClock())
+    writer.add(samples(2))
+    await writer.flush()
+    assert kept.values == [0, 1]
+    kept.is_away = True
+    writer.add(samples(1))
+    await writer.flush()
+    assert writer.waiting == 1
