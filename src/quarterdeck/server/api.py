@@ -10,15 +10,24 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.meta.identity import GVR
 from quarterdeck.server import router
+from quarterdeck.server.admission.assembly import (
+    MUTATING_WEBHOOK,
+    RESOURCE_QUOTA,
+    SERVICE_ACCOUNT,
+    VALIDATING_POLICY,
+    VALIDATING_WEBHOOK,
+    build_plugins,
+    choose_plugins,
+)
 from quarterdeck.server.admission.chain import Admission
 from quarterdeck.server.admission.plugin import Plugin
-from quarterdeck.server.admission.plugins.defaults import default_plugins
-from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
-from quarterdeck.server.admission.plugins.service_account import ServiceAccount
+from quarterdeck.server.admission.plugins.service_addresses import ServiceAddresses
 from quarterdeck.server.admission.policies.plugin import ValidatingPolicies
-from quarterdeck.server.admission.quota.plugin import ResourceQuota
+from quarterdeck.server.admission.quota.plugin import QUOTAS, ResourceQuota
 from quarterdeck.server.admission.webhooks.caller import WebhookCaller
 from quarterdeck.server.admission.webhooks.webhooks import Webhooks
 from quarterdeck.server.authentication.authenticator import Authenticator, NotReady, authenticate
@@ -48,6 +57,7 @@ from quarterdeck.server.nonresource.health import Health
 from quarterdeck.server.nonresource.router import NonResourceRouter
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.registry.registry import Registry
+from quarterdeck.server.registry.resource import STATUS, Object
 from quarterdeck.server.response import responses
 from quarterdeck.server.response.frames import FrameCache
 from quarterdeck.server.write.field_managers import FieldManagers
@@ -111,11 +121,9 @@ class ApiServer:
                 BearerTokens(),
                 PlainPort(),
             )
-        own = [
-            plugin
-            for plugin in default_plugins(store, rng)
-            if options.service_accounts or not isinstance(plugin, ServiceAccount)
-        ]
+        chosen = choose_plugins(options.enabled_plugins, options.disabled_plugins)
+        if not options.service_accounts:
+            chosen -= {SERVICE_ACCOUNT}
         streams: set[Stream] = set()
         registry = registry or Registry()
         authorizer = authorizer or (roles if options.has_roles else AlwaysAllow())
@@ -134,14 +142,16 @@ class ApiServer:
             authorizer=authorizer,
             admission=Admission(
                 (
-                    NamespaceLifecycle(store),
-                    *own,
+                    *build_plugins(chosen, store, rng),
+                    ServiceAddresses(store),
                     *plugins,
                     RoleEscalation(roles),
-                    self.policies,
+                    *([self.policies] if VALIDATING_POLICY in chosen else ()),
                 ),
-                (self._webhooks.mutating, self._webhooks.validating),
-                (ResourceQuota(store),),
+                self._webhooks.choose(
+                    mutating=MUTATING_WEBHOOK in chosen, validating=VALIDATING_WEBHOOK in chosen
+                ),
+                (ResourceQuota(store, self._track_quota),) if RESOURCE_QUOTA in chosen else (),
             ),
             conversions=Conversions(caller, rng),
             metrics=Metrics(store, streams),
@@ -159,6 +169,16 @@ class ApiServer:
             only_ready=frozenset({"start"}),
         )
         self._nonresource = NonResourceRouter(self.core, health)
+
+    def _track_quota(self, before: Object, after: Object) -> Object:
+        """Record the server itself as the owner of what it counts in a quota."""
+        core = self.core
+        resource = core.registry.get(GVR("", "v1", QUOTAS))
+        if resource is None:
+            return after
+        keeper = core.field_managers.get(core, resource, STATUS)
+        now = format_time(core.clock.now())
+        return keeper.update(before, after, manager="kube-apiserver", now=now)
 
     async def start(self) -> None:
         """Register the resources and create the objects every cluster has."""

@@ -105,6 +105,12 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     has_roles: bool = True
     """Whether roles decide who may do what; without it everybody may do everything."""
 
+    enabled_plugins: frozenset[str] = frozenset()
+    """Admission plugins to run besides those that are on by default, by Kubernetes' names."""
+
+    disabled_plugins: frozenset[str] = frozenset()
+    """Admission plugins not to run; wins over the default."""
+
     webhook_services: Mapping[str, str] = {}
     """Where the Services of webhooks listen, `namespace/name` or `namespace/name:port` to
     `host:port`: there is no network of pods behind this server."""

@@ -104,6 +104,26 @@ def server(
             help="Common names of these proxies (default: all).",
         ),
     ] = "",
+    enable_admission_plugins: Annotated[
+        str,
+        Option(
+            "--enable-admission-plugins",
+            metavar="A,B",
+            help="Admission plugins to run besides the default ones.",
+        ),
+    ] = "",
+    disable_admission_plugins: Annotated[
+        str,
+        Option("--disable-admission-plugins", metavar="A,B", help="Admission plugins not to run."),
+    ] = "",
+    webhook_service: Annotated[
+        list[str] | None,
+        Option(
+            "--webhook-service",
+            metavar="NS/NAME=HOST:PORT",
+            help="Where the Service of a webhook listens; may be repeated.",
+        ),
+    ] = None,
     service_account_issuer: Annotated[
         str,
         Option("--service-account-issuer", metavar="URL", help="Issuer of service account tokens."),
@@ -176,6 +196,7 @@ def server(
     from quarterdeck.app.api_server import ServeSettings, serve
     from quarterdeck.app.identities import Identities
     from quarterdeck.app.serving_certificate import ServingFiles
+    from quarterdeck.server.admission.assembly import choose_plugins
     from quarterdeck.server.options import OidcOptions, ServerOptions
 
     if data_dir and in_memory:
@@ -216,8 +237,15 @@ def server(
         service_account_keys=tuple(Path(each) for each in service_account_key_file or ()),
         service_account_issuer=service_account_issuer,
         audiences=tuple(split_names(api_audiences)),
+        enabled_plugins=frozenset(split_names(enable_admission_plugins)),
+        disabled_plugins=frozenset(split_names(disable_admission_plugins)),
+        webhook_services=_parse_services(webhook_service or []),
         oidc=oidc,
     )
+    try:
+        choose_plugins(options.enabled_plugins, options.disabled_plugins)
+    except ValueError as error:
+        raise CommandError(str(error), REFUSED) from error
     files = (Path(tls_cert_file), Path(tls_private_key_file))
     settings = ServeSettings(
         data_dir=None if in_memory else Path(data_dir or _DATA_DIR),
@@ -241,6 +269,20 @@ def _parse_bool(flag: str, text: str) -> bool:
     if text.lower() not in values:
         raise CommandError(f"invalid {flag} {text!r}: expected true or false", REFUSED)
     return values[text.lower()]
+
+
+def _parse_services(texts: list[str]) -> dict[str, str]:
+    """Where the Services of webhooks listen."""
+    services: dict[str, str] = {}
+    for text in texts:
+        name, _, address = text.partition("=")
+        host, _, port = address.rpartition(":")
+        if name.count("/") != 1 or not all(name.split("/")) or not host or not port.isdigit():
+            raise CommandError(
+                f"invalid --webhook-service {text!r}: expected NS/NAME=HOST:PORT", REFUSED
+            )
+        services[name] = address
+    return services
 
 
 def _parse_claims(texts: list[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ _RULES: dict[tuple[str, str], str] = {
     ("v1", "Namespace"): "cluster.NAMESPACE",
     ("v1", "Node"): "cluster.NODE",
     ("v1", "ResourceQuota"): "resource_quotas.QUOTA",
-    ("v1", "LimitRange"): "cluster.LIMIT_RANGE",
+    ("v1", "LimitRange"): "limit_ranges.LIMIT_RANGE",
     ("v1", "PersistentVolumeClaim"): "volumes.CLAIM",
     ("v1", "PersistentVolume"): "volumes.VOLUME",
     ("v1", "ReplicationController"): "replica_sets.REPLICATION_CONTROLLER",

@@ -1,9 +1,8 @@
-"""Namespaces, nodes, leases, priority classes, runtime classes and limit ranges."""
+"""Namespaces, nodes, leases, priority classes and runtime classes."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quarterdeck.kit.quantity import Quantity, QuantityError
 from quarterdeck.meta.field import FieldError, duplicate, forbidden, invalid, required
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
@@ -279,39 +278,7 @@ PRIORITY_CLASS = Rules(
 )
 
 
-# limits ------------------------------------------------------------------------------------------
-
-
-def _validate_limit(value: Object, context: Context) -> Iterator[FieldError]:
-    """Check that no minimum exceeds its maximum, for every resource of every type."""
-    for index, limit in enumerate(get_items(get_mapping(value, "spec"), "limits")):
-        place = f"spec.limits[{index}]"
-        least, most = limit.get("min") or {}, limit.get("max") or {}
-        for member, amounts in (("max", most), ("min", least)):
-            for name in sorted(amounts):
-                yield from validators.validate_quantity(f"{place}.{member}[{name}]", amounts[name])
-        for name in sorted(least.keys() & most.keys()):
-            if _is_more(least[name], most[name]):
-                text = f"min value {least[name]} is greater than max value {most[name]}"
-                yield invalid(f"{place}.min[{name}]", str(least[name]), text)
-
-
-def _is_more(amount: object, other: object) -> bool:
-    try:
-        return Quantity.parse(str(amount)) > Quantity.parse(str(other))
-    except QuantityError:
-        return False  # reported with the amounts
-
-
-LIMIT_RANGE = Rules(
-    validate=_validate_limit,
-    allows_create_on_update=True,
-    columns=(NAME, build_column("Created At", "date")),
-    cells=lambda value, now: (
-        value["metadata"].get("name", ""),
-        value["metadata"].get("creationTimestamp") or UNKNOWN,
-    ),
-)
+# runtime classes --------------------------------------------------------------------------------
 
 
 def _build_runtime_class_cells(value: Object, now: datetime) -> Sequence[object]:

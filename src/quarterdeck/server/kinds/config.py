@@ -138,7 +138,21 @@ def _build_account_cells(value: Object, now: datetime) -> Sequence[object]:
     )
 
 
+_ENFORCE_SECRETS = "kubernetes.io/enforce-mountable-secrets"
+
+
+def _warn_of_annotations(value: Object, old: Object | None, context: Context) -> Sequence[str]:
+    now, before = (get_mapping(each or {}, "metadata", "annotations") for each in (value, old))
+    if _ENFORCE_SECRETS not in now or (old is not None and _ENFORCE_SECRETS in before):
+        return ()
+    return (
+        f"metadata.annotations[{_ENFORCE_SECRETS}]: deprecated in v1.32+; prefer separate"
+        " namespaces to isolate access to mounted secrets",
+    )
+
+
 SERVICE_ACCOUNT = Rules(
+    warn=_warn_of_annotations,
     columns=(NAME, build_column("Secrets"), AGE),
     cells=_build_account_cells,
 )

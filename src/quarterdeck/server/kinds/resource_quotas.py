@@ -8,6 +8,8 @@ from quarterdeck.meta import names
 from quarterdeck.meta.field import Bare, FieldError, invalid
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_mapping
+from quarterdeck.server.kinds.go_quantity import format_go_quantity
+from quarterdeck.server.kinds.match_rules import format_go_list
 from quarterdeck.server.kinds.strategy import Rules
 from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
 from quarterdeck.server.registry.resource import STATUS, Context, Object
@@ -48,7 +50,17 @@ def _validate(value: Object, context: Context) -> Iterator[FieldError]:
         yield from _validate_name(name, path)
         yield from validators.validate_quantity(path, amount)
         if (name in _COUNTS or name.startswith("count/")) and not _is_whole(amount):
-            yield invalid(path, Bare(str(amount)), "must be an integer")
+            shown = format_go_quantity(Quantity.parse(str(amount)))
+            yield invalid(path, shown, "must be an integer")
+    yield from _validate_scopes(get_mapping(value, "spec").get("scopes") or [])
+
+
+def _validate_scopes(scopes: Sequence[str]) -> Iterator[FieldError]:
+    """Scopes that exclude each other would select nothing."""
+    for pair in (("BestEffort", "NotBestEffort"), ("NotTerminating", "Terminating")):
+        if set(pair) <= set(scopes):
+            shown = format_go_list("core.ResourceQuotaScope", scopes)
+            yield invalid("spec.scopes", shown, "conflicting scopes")
 
 
 def _validate_name(name: str, path: str) -> Iterator[FieldError]:

@@ -31,7 +31,8 @@ def begin_deletion(
     if not (is_kept or metadata.get("finalizers") or grace):
         return False, True
     metadata["deletionTimestamp"] = format_time(context.now + timedelta(seconds=grace))
-    metadata["deletionGracePeriodSeconds"] = grace
+    if grace or not is_kept:
+        metadata["deletionGracePeriodSeconds"] = grace
     if metadata.get("generation"):
         metadata["generation"] += 1
     return True, True

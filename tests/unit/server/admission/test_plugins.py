@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from quarterdeck.server.admission.assembly import build_plugins, choose_plugins
 from quarterdeck.server.admission.attributes import AdmissionAttributes
-from quarterdeck.server.admission.plugins.defaults import default_plugins
+from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.service_addresses import NETWORK, ServiceAddresses
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.kinds import build_builtin_resources
@@ -45,8 +46,14 @@ def attributes(resource: str, value: Object, *, old: Object | None = None) -> Ad
     )
 
 
+def _build_plugins(store: Store, rng: random.Random) -> tuple[Plugin, ...]:
+    """The plugins that look at objects; namespaces are not stored here."""
+    chosen = choose_plugins((), ("NamespaceLifecycle",))
+    return (*build_plugins(chosen, store, rng), ServiceAddresses(store))
+
+
 def admit(store: Store, resource: str, value: Object) -> Object:
-    for plugin in default_plugins(store, random.Random(1)):
+    for plugin in _build_plugins(store, random.Random(1)):
         plugin.admit(attributes(resource, value))
     return value
 

@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from quarterdeck.meta.field import FieldError
+from quarterdeck.server.admission.assembly import build_plugins, choose_plugins
 from quarterdeck.server.admission.attributes import AdmissionAttributes
-from quarterdeck.server.admission.plugins.defaults import default_plugins
+from quarterdeck.server.admission.plugin import Plugin
+from quarterdeck.server.admission.plugins.service_addresses import ServiceAddresses
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.registry import metadata_validation as rules
@@ -31,6 +33,12 @@ UID = "00000000-0000-4000-8000-000000000001"
 USER = User(name="admin")
 
 
+def _build_plugins(store: Store, rng: random.Random) -> tuple[Plugin, ...]:
+    """The plugins that look at objects; namespaces are not stored here."""
+    chosen = choose_plugins((), ("NamespaceLifecycle",))
+    return (*build_plugins(chosen, store, rng), ServiceAddresses(store))
+
+
 class World:
     """A store, the built-in resources and the plugins: the server without requests."""
 
@@ -39,7 +47,7 @@ class World:
         self.random = random.Random(1)
         self.registry = Registry()
         self.registry.put("builtin", build_builtin_resources())
-        self.plugins = default_plugins(self.store, self.random)
+        self.plugins = _build_plugins(self.store, self.random)
 
     def context(self, **changes: Any) -> Context:
         return Context(now=NOW, random=self.random, **changes)

@@ -219,13 +219,17 @@ KINDS: list[tuple[str, str, dict[str, Any], str]] = [
         "v1",
         "ResourceQuota",
         {"spec": {"hard": {"pods": "1500m"}}},
-        "spec.hard[pods]: Invalid value: 1500m: must be an integer",
+        "spec.hard[pods]: Invalid value: resource.Quantity{i:resource.int64Amount{value:1500,"
+        ' scale:-3}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"1500m", Format:"DecimalSI"}:'
+        " must be an integer",
     ),
     (
         "v1",
         "LimitRange",
         {"spec": {"limits": [{"type": "Pod", "min": {"cpu": "2"}, "max": {"cpu": "1"}}]}},
-        'spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1',
+        "spec.limits[0].min[cpu]: Invalid value: resource.Quantity{i:resource.int64Amount{value:2,"
+        ' scale:0}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"2", Format:"DecimalSI"}: min'
+        " value 2 is greater than max value 1",
     ),
     (
         "v1",

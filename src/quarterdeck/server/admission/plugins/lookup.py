@@ -13,7 +13,7 @@ def get_object(store: Store, resource: str, namespace: str, name: str) -> Object
     return kit_json.decode(entry.value) if entry is not None else None
 
 
-def list_objects(store: Store, resource: str) -> Iterator[Object]:
-    """List every object of a resource that has few of them."""
-    for entry in store.snapshot().range(resource, None, after=None, limit=None):
+def list_objects(store: Store, resource: str, namespace: str | None = None) -> Iterator[Object]:
+    """List every object of a resource that has few of them, or those of a namespace."""
+    for entry in store.snapshot().range(resource, namespace, after=None, limit=None):
         yield kit_json.decode(entry.value)

@@ -6,6 +6,7 @@ from quarterdeck.server.admission.plugins.lookup import get_object, list_objects
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store
 
+_CLASSES = "priorityclasses.scheduling.k8s.io"
 _PREEMPT = "PreemptLowerPriority"
 
 
@@ -28,6 +29,7 @@ class Priority(MutatingPlugin):
             Forbidden: for an unknown class, or a number that is not the class's.
         """
         if not is_creation(attributes, "pods"):
+            self._check_default(attributes)
             return
         spec = (attributes.value or {}).setdefault("spec", {})
         number, policy = self._find_priority(attributes, spec)
@@ -40,14 +42,37 @@ class Priority(MutatingPlugin):
                 " name",
             )
         spec["priority"] = number
-        if spec.get("preemptionPolicy") is None:
-            spec["preemptionPolicy"] = policy
+        chosen = spec.get("preemptionPolicy")
+        if chosen is not None and chosen != policy:
+            raise build_refusal(
+                attributes,
+                f"the string value of PreemptionPolicy ({chosen}) must not be provided in pod"
+                f" spec; priority admission controller computed {policy} from the given"
+                " PriorityClass name",
+            )
+        spec["preemptionPolicy"] = policy
+
+    def _check_default(self, attributes: AdmissionAttributes) -> None:
+        """Only one class is the default of all pods."""
+        value = attributes.value
+        if attributes.resource.gvr.group_resource != _CLASSES or value is None:
+            return
+        if attributes.subresource or not value.get("globalDefault"):
+            return
+        for each in list_objects(self._store, _CLASSES):
+            name = each["metadata"]["name"]
+            if each.get("globalDefault") and name != attributes.name:
+                raise build_refusal(
+                    attributes,
+                    f"PriorityClass {name} is already marked as default. Only one default can"
+                    " exist",
+                )
 
     def _find_priority(self, attributes: AdmissionAttributes, spec: Object) -> tuple[int, str]:
         name = spec.get("priorityClassName") or ""
         if not name:
             return self._find_default(spec)
-        found = get_object(self._store, "priorityclasses.scheduling.k8s.io", "", name)
+        found = get_object(self._store, _CLASSES, "", name)
         if found is not None:
             return found.get("value") or 0, found.get("preemptionPolicy") or _PREEMPT
         if name in _SYSTEM_PRIORITIES:
@@ -55,7 +80,7 @@ class Priority(MutatingPlugin):
         raise build_refusal(attributes, f"no PriorityClass with name {name} was found")
 
     def _find_default(self, spec: Object) -> tuple[int, str]:
-        for each in list_objects(self._store, "priorityclasses.scheduling.k8s.io"):
+        for each in list_objects(self._store, _CLASSES):
             if each.get("globalDefault"):
                 spec["priorityClassName"] = each["metadata"]["name"]
                 return each.get("value") or 0, each.get("preemptionPolicy") or _PREEMPT

@@ -1,14 +1,17 @@
 """ServiceAccount: pods run as a service account that exists, with its token mounted."""
 
 import random
+from collections.abc import Container
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal, is_creation
 from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.admission.plugins.lookup import get_object
 from quarterdeck.server.admission.plugins.token_volume import mount_token
-from quarterdeck.server.kinds.fields import get_mapping
+from quarterdeck.server.kinds.fields import get_items, get_mapping
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store
+
+_ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
 
 class ServiceAccount(MutatingPlugin):
@@ -28,6 +31,7 @@ class ServiceAccount(MutatingPlugin):
             return
         pod = attributes.value or {}
         if "kubernetes.io/config.mirror" in get_mapping(pod, "metadata", "annotations"):
+            _check_mirror_pod(attributes, get_mapping(pod, "spec"))
             return
         spec = pod.setdefault("spec", {})
         name = spec.get("serviceAccountName") or "default"
@@ -39,10 +43,68 @@ class ServiceAccount(MutatingPlugin):
                 f"error looking up service account {attributes.namespace}/{name}: serviceaccount"
                 f' "{name}" not found',
             )
+        if get_mapping(account, "metadata", "annotations").get(_ENFORCE) == "true":
+            _check_secrets(attributes, spec, account)
         if _is_automounted(spec, account):
             mount_token(spec, self._random)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = account["imagePullSecrets"]
+
+
+def _check_mirror_pod(attributes: AdmissionAttributes, spec: Object) -> None:
+    """The pods of a kubelet's files use nothing that its API could change."""
+    if spec.get("serviceAccountName"):
+        raise build_refusal(attributes, "a mirror pod may not reference service accounts")
+    for volume in get_items(spec, "volumes"):
+        if volume.get("secret") is not None:
+            raise build_refusal(attributes, "a mirror pod may not reference secrets")
+        for source in get_items(volume, "projected", "sources"):
+            if source.get("serviceAccountToken") is not None:
+                text = "a mirror pod may not use ServiceAccountToken volume projections"
+                raise build_refusal(attributes, text)
+
+
+def _check_secrets(attributes: AdmissionAttributes, spec: Object, account: Object) -> None:
+    """An account may ask that its pods use no secrets but its own."""
+    allowed = {each.get("name") for each in account.get("secrets") or ()}
+    who = f"service account {account['metadata']['name']} does not reference that secret"
+    for volume in get_items(spec, "volumes"):
+        name = get_mapping(volume, "secret").get("secretName")
+        if name and name not in allowed:
+            raise build_refusal(
+                attributes,
+                f'volume with secret.secretName="{name}" is not allowed because {who}',
+            )
+    for kind, member in (("init container", "initContainers"), ("container", "containers")):
+        for container in get_items(spec, member):
+            _check_environment(attributes, kind, container, allowed=allowed, who=who)
+    pulled = {each.get("name") for each in account.get("imagePullSecrets") or ()}
+    for index, secret in enumerate(get_items(spec, "imagePullSecrets")):
+        if secret.get("name") not in pulled:
+            account_name = account["metadata"]["name"]
+            raise build_refusal(
+                attributes,
+                f'imagePullSecrets[{index}].name="{secret.get("name")}" is not allowed because'
+                f" service account {account_name} does not reference that imagePullSecret",
+            )
+
+
+def _check_environment(
+    attributes: AdmissionAttributes,
+    kind: str,
+    container: Object,
+    *,
+    allowed: Container[str | None],
+    who: str,
+) -> None:
+    for variable in get_items(container, "env"):
+        name = get_mapping(variable, "valueFrom", "secretKeyRef").get("name")
+        if name and name not in allowed:
+            raise build_refusal(
+                attributes,
+                f"{kind} {container.get('name')} with envVar {variable.get('name')} referencing"
+                f' secret.secretName="{name}" is not allowed because {who}',
+            )
 
 
 def _is_automounted(spec: Object, account: Object) -> bool:

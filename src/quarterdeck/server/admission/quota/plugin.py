@@ -5,7 +5,7 @@ the event loop, so a burst of writes cannot exceed a quota. If the object is ref
 change of the quota makes its controller count again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.admission.attributes import AdmissionAttributes
@@ -17,13 +17,17 @@ from quarterdeck.storage import Store, StoreEvent, StoreKey
 from quarterdeck.wire.status import Forbidden
 
 QUOTAS = "resourcequotas"
+Track = Callable[[Object, Object], Object]
+"""From a quota as it was and as it shall be to the latter with its field managers."""
 
 
 class ResourceQuota:
     """Refuses what exceeds a quota, and charges what does not."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, track: Track | None = None) -> None:
+        """`track` records the server as the owner of what it writes to a quota."""
         self._store = store
+        self._track = track
         self._keys: dict[str, set[StoreKey]] = {}
         """Quotas by namespace: most have none, and pay one look-up."""
         for entry in store.snapshot().range(QUOTAS, None):
@@ -65,6 +69,8 @@ class ResourceQuota:
         status = {**(charge.quota.get("status") or {}), "used": charge.used}
         value = {**charge.quota, "metadata": dict(metadata), "status": status}
         key = StoreKey(QUOTAS, metadata.get("namespace", ""), metadata["name"])
+        if self._track is not None:
+            value = self._track(charge.quota, value)
         self._store.put(key, build_encoder(value), expected=int(metadata["resourceVersion"]))
 
     def _follow(self, events: Sequence[StoreEvent]) -> None:

@@ -2,6 +2,7 @@
 
 import random
 
+from quarterdeck.server.admission.plugin import AsyncPlugin
 from quarterdeck.server.admission.webhooks.caller import WebhookCaller
 from quarterdeck.server.admission.webhooks.dispatcher import (
     MUTATING,
@@ -35,6 +36,13 @@ class Webhooks:
         self._dispatchers = {MUTATING: build_dispatcher(), VALIDATING: build_dispatcher()}
         self.mutating = MutatingWebhooks(self._dispatchers[MUTATING])
         self.validating = ValidatingWebhooks(self._dispatchers[VALIDATING])
+
+    def choose(self, *, mutating: bool, validating: bool) -> tuple[AsyncPlugin, ...]:
+        """The plugins that are switched on, mutating webhooks first."""
+        chosen: list[AsyncPlugin] = [self.mutating] if mutating else []
+        if validating:
+            chosen.append(self.validating)
+        return tuple(chosen)
 
     def start(self) -> None:
         """Read the configurations, and follow their changes from now on."""

@@ -1,0 +1,97 @@
+"""The admission plugins of one server, by the names kube-apiserver gives them.
+
+Which of them run is chosen as `--enable-admission-plugins` and `--disable-admission-plugins` do.
+"""
+
+import random
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from quarterdeck.server.admission.plugin import Plugin
+from quarterdeck.server.admission.plugins.always import AlwaysDeny, AlwaysPullImages
+from quarterdeck.server.admission.plugins.default_tolerations import DefaultTolerations
+from quarterdeck.server.admission.plugins.ingress_class import DefaultIngressClass
+from quarterdeck.server.admission.plugins.limit_ranger import LimitRanger
+from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from quarterdeck.server.admission.plugins.node_taint import NodeTaint
+from quarterdeck.server.admission.plugins.priority import Priority
+from quarterdeck.server.admission.plugins.runtime_class import RuntimeClass
+from quarterdeck.server.admission.plugins.service_account import ServiceAccount
+from quarterdeck.server.admission.plugins.storage_class import DefaultStorageClass
+from quarterdeck.server.admission.plugins.storage_protection import StorageProtection
+from quarterdeck.server.admission.pod_security.plugin import PodSecurity
+from quarterdeck.storage import Store
+
+MUTATING_WEBHOOK = "MutatingAdmissionWebhook"
+VALIDATING_WEBHOOK = "ValidatingAdmissionWebhook"
+VALIDATING_POLICY = "ValidatingAdmissionPolicy"
+RESOURCE_QUOTA = "ResourceQuota"
+SERVICE_ACCOUNT = "ServiceAccount"
+
+_FACTORIES: Mapping[str, Callable[[Store, random.Random], Plugin]] = {
+    "NamespaceLifecycle": lambda store, rng: NamespaceLifecycle(store),
+    "AlwaysPullImages": lambda store, rng: AlwaysPullImages(),
+    "LimitRanger": lambda store, rng: LimitRanger(store),
+    SERVICE_ACCOUNT: lambda store, rng: ServiceAccount(store, rng),
+    "TaintNodesByCondition": lambda store, rng: NodeTaint(),
+    "PodSecurity": lambda store, rng: PodSecurity(store),
+    "Priority": lambda store, rng: Priority(store),
+    "DefaultTolerationSeconds": lambda store, rng: DefaultTolerations(),
+    "StorageObjectInUseProtection": lambda store, rng: StorageProtection(),
+    "RuntimeClass": lambda store, rng: RuntimeClass(store),
+    "DefaultIngressClass": lambda store, rng: DefaultIngressClass(store),
+    "DefaultStorageClass": lambda store, rng: DefaultStorageClass(store),
+    "AlwaysDeny": lambda store, rng: AlwaysDeny(),
+}
+"""Plugins that decide without waiting, in the order in which they are called."""
+_OTHERS = (MUTATING_WEBHOOK, VALIDATING_POLICY, VALIDATING_WEBHOOK, RESOURCE_QUOTA)
+_OFF = frozenset({"AlwaysDeny", "AlwaysPullImages"})
+"""Off unless they are enabled."""
+_WITHOUT_EFFECT = frozenset(
+    (
+        "AlwaysAdmit", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction",
+        "ClusterTrustBundleAttest", "DenyServiceExternalIPs", "EventRateLimit",
+        "ExtendedResourceToleration", "ImagePolicyWebhook", "LimitPodHardAntiAffinityTopology",
+        "MutatingAdmissionPolicy", "NamespaceAutoProvision", "NamespaceExists", "NodeRestriction",
+        "OwnerReferencesPermissionEnforcement", "PersistentVolumeClaimResize",
+        "PodNodeSelector", "PodTolerationRestriction", "PodTopologyLabels",
+    )
+)  # fmt: skip
+"""Plugins of Kubernetes that this server does not have; switching them off changes nothing."""
+_ACCEPTED = frozenset(
+    (
+        "AlwaysAdmit", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction",
+        "ClusterTrustBundleAttest", "PersistentVolumeClaimResize",
+    )
+)  # fmt: skip
+"""Of these, the ones whose checks happen elsewhere, or which change nothing by themselves."""
+
+
+def choose_plugins(enabled: Iterable[str], disabled: Iterable[str]) -> frozenset[str]:
+    """The names of the plugins that run.
+
+    Raises:
+        ValueError: for a name nobody knows, or a plugin that cannot be enabled here.
+    """
+    enabled, disabled = frozenset(enabled), frozenset(disabled)
+    known = {*_FACTORIES, *_OTHERS, *_WITHOUT_EFFECT}
+    for flag, names in (("enable", enabled), ("disable", disabled)):
+        if unknown := sorted(names - known):
+            raise ValueError(
+                f'{flag}-admission-plugins plugin "{unknown[0]}" is unknown; known are'
+                f" {', '.join(sorted(known))}"
+            )
+    if both := sorted(enabled & disabled):
+        raise ValueError(
+            f"{both[0]} is in both enable-admission-plugins and disable-admission-plugins"
+        )
+    if absent := sorted((enabled & _WITHOUT_EFFECT) - _ACCEPTED):
+        raise ValueError(
+            f"the admission plugin {absent[0]} is not supported by this server; leave it out of"
+            " enable-admission-plugins"
+        )
+    return (frozenset((*_FACTORIES, *_OTHERS)) - _OFF | enabled) - disabled
+
+
+def build_plugins(chosen: Collection[str], store: Store, rng: random.Random) -> tuple[Plugin, ...]:
+    """The plugins of these names that decide without waiting, in the order of Kubernetes."""
+    return tuple(make(store, rng) for name, make in _FACTORIES.items() if name in chosen)
