@@ -29,6 +29,7 @@ from quarterdeck.runtime.reconcile import finalizer
 _COLLECTION_S = 600.0
 """How long collecting results is tried before the clusters go without."""
 _ORPHAN_CHECK_S = 600.0
+_AT_ONCE_S = 0.001
 
 
 async def step(run: Run) -> None:
@@ -120,7 +121,8 @@ def _note_results(run: Run, found: Collected) -> bool:
         completed = run.status.completed_at
         run.fail(ExperimentFailed(reason, found.message, condition=QUALITY_GATE))
         run.set(completed_at=completed)
-    return True
+    run.wake_in(_AT_ONCE_S)  # stored first: without clusters they could not be collected again
+    return False
 
 
 # --- the Job after the run

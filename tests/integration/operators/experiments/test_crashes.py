@@ -22,10 +22,12 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.operators import experiments
 from quarterdeck.operators.experiments.drivers.targets import KubeconfigTargets
-from quarterdeck.operators.experiments.foreign import FOREIGN
+from quarterdeck.operators.experiments.foreign import FOREIGN, GKECluster
+from quarterdeck.operators.experiments.ports import Collected, FinishedRun, NoResults, Results
 from quarterdeck.runtime import Manager, WatchSettings
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.testing import server_faults
+from quarterdeck.wire.status import NotFound
 
 VICTIM = "victim"
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -60,7 +62,7 @@ class Crash:
 
 
 class LostStatus:
-    """Refuses every second write of a status."""
+    """Refuses every second write of a status: each is lost once, and succeeds when repeated."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -78,16 +80,33 @@ class LostStatus:
 
 
 @contextlib.asynccontextmanager
-async def operator(world: World, cluster: Cluster, agent: str) -> AsyncIterator[None]:
+async def operator(
+    world: World, cluster: Cluster, agent: str, results: Results | None = None
+) -> AsyncIterator[None]:
     config = ClusterConfig(server=cluster.url, user_agent=agent, timeout_s=2.0)
     async with Client(config) as client:
         manager = Manager(
             client, name="experiment-operator", events="off", watch=QUICK, grace_s=0.0
         )
         targets = KubeconfigTargets(client, clock=SystemClock())
-        experiments.register(manager, experiments.Ports(targets), settings=SETTINGS)
+        ports = experiments.Ports(targets, results or NoResults())
+        experiments.register(manager, ports, settings=SETTINGS)
         async with manager.running():
             yield
+
+
+class Observant:
+    """Results that say whether the cluster was still wanted when they were collected."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def collect(self, run: FinishedRun) -> Collected:
+        try:
+            claim = await self._client.get(GKECluster, "crash-app", "experiments")
+        except NotFound:
+            return Collected("gone")
+        return Collected("gone" if claim.is_deleting else "fresh")
 
 
 async def prepare(cluster: Cluster, clusters: EmbeddedClusters) -> World:
@@ -156,11 +175,10 @@ async def test_nothing_is_deleted_before_the_outcome_is_stored() -> None:
         EmbeddedClusters(clock=SystemClock()) as clusters,
     ):
         world = await prepare(cluster, clusters)
-        async with world.simulators(), operator(world, cluster, VICTIM):
-            for name in ("one", "two", "three"):  # the lost write is another one in each
-                await world.create(experiment(name, target("app", "gke", "web")))
-            for name in ("one", "two", "three"):
-                done = await world.cleaned(name, within_s=60)
-                assert (done.status.phase, done.status.targets[0].attempt) == ("Complete", 0)
+        async with world.simulators(), operator(world, cluster, VICTIM, Observant(cluster.client)):
+            await world.create(experiment("crash", target("app", "gke", "web")))
+            done = await world.cleaned("crash", within_s=60)
+            assert (done.status.phase, done.status.targets[0].attempt) == ("Complete", 0)
+            assert done.status.results_url == "fresh"
             assert await world.leftovers() == []
     assert lost.count > 6
