@@ -33,6 +33,10 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The certificate to show; without it one is made and renewed."""
     host: str = HOST
     """The address of the HTTPS port."""
+    pki: Path | None = None
+    """Folder of made certificates; by default beside the data."""
+    is_durable: bool = True
+    """Whether what is acknowledged survives a crash of the machine; off for tests."""
 
 
 async def serve(
@@ -59,6 +63,8 @@ async def serve(
                 identities=settings.identities,
                 serving_files=settings.serving_files,
                 host=settings.host,
+                pki=settings.pki,
+                is_durable=settings.is_durable,
             )
             server = await embedded.start(plan, stack, clock=clock)
             print_line(f"listening on {server.url}")

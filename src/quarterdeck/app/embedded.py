@@ -54,6 +54,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The certificate to show; without it one is made and renewed."""
     host: str = HOST
     """The address to listen on."""
+    pki: Path | None = None
+    """Folder of made certificates; by default beside the data."""
+    is_durable: bool = True
+    """Whether what is acknowledged survives a crash of the machine; off for tests."""
 
 
 class Embedded:
@@ -93,7 +97,7 @@ async def start(
     store = _open(plan)
     stack.push_async_callback(store.close)
     folder = _folder(plan, stack)
-    authority, pem = _certificates(folder, clock)
+    authority, pem = _certificates(plan.pki or folder / "pki", clock)
     certificate = _load_certificate(plan, authority, client_authorities, clock=clock)
     tasks = await stack.enter_async_context(Supervisor("server"))
     api = ApiServer(
@@ -186,7 +190,11 @@ def _open(plan: Plan) -> Store:
 
     try:
         plan.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return open_sqlite(plan.data_dir / DATABASE, derive=decode_object_meta)
+        return open_sqlite(
+            plan.data_dir / DATABASE,
+            derive=decode_object_meta,
+            durability="full" if plan.is_durable else "normal",
+        )
     except OpenFailed as error:
         fix = f"; {_OTHER_PLACE}" if type(error) is OpenFailed else ""  # the others name their own
         raise StartError(f"{error}{fix}") from error
@@ -209,12 +217,12 @@ def _folder(plan: Plan, stack: contextlib.AsyncExitStack) -> Path:
 def _certificates(folder: Path, clock: Clock) -> tuple[certificates.Certificates, str]:
     """The certificates, and that of the authority as text."""
     try:
-        found = certificates.ensure(folder / "pki", clock.now())
+        found = certificates.ensure(folder, clock.now())
         return found, found.certificate("authority").read_text(encoding="ascii")
     except OSError as error:
         raise _data_error(folder, error) from error
     except UnicodeDecodeError as error:
-        raise _bad_certificates(folder / "pki", error) from error
+        raise _bad_certificates(folder, error) from error
 
 
 def _load_certificate(

@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "crds": "Print the CustomResourceDefinitions of the operators",
     "manifests": "Print the manifests for running in a cluster",
     "cel": "Evaluate a CEL expression",
+    "envtest": "Write the programs that Go's envtest starts",
     "completion": "Print a completion script for a shell",
     "version": "Show versions of this program and of the server",
 }

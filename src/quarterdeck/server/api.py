@@ -24,6 +24,7 @@ from quarterdeck.server.admission.assembly import (
 )
 from quarterdeck.server.admission.chain import Admission
 from quarterdeck.server.admission.plugin import Plugin
+from quarterdeck.server.admission.plugins.certificate_requests import CertificateRequests
 from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
 from quarterdeck.server.admission.plugins.service_addresses import ServiceAddresses
 from quarterdeck.server.admission.policies.plugin import ValidatingPolicies
@@ -52,7 +53,7 @@ from quarterdeck.server.core.core import Stream
 from quarterdeck.server.core.metrics import NON_RESOURCE, UNRESOLVED, Metrics
 from quarterdeck.server.core.timers import Timers
 from quarterdeck.server.filters import cross_origin
-from quarterdeck.server.filters.impersonation import impersonate
+from quarterdeck.server.filters.impersonation import HeaderError, impersonate
 from quarterdeck.server.nonresource.health import Health
 from quarterdeck.server.nonresource.router import NonResourceRouter
 from quarterdeck.server.options import ServerOptions
@@ -146,6 +147,7 @@ class ApiServer:
                     ServiceAddresses(store),
                     *plugins,
                     RoleEscalation(roles),
+                    CertificateRequests(authorizer),
                     *([self.policies] if VALIDATING_POLICY in chosen else ()),
                 ),
                 self._webhooks.choose(
@@ -222,6 +224,8 @@ class ApiServer:
             else:
                 labels = route.get_labels()
                 response = await router.handle(self.core, request, route, user=user)
+        except HeaderError as error:
+            response = responses.build_plain_error(request, str(error))
         except ApiError as error:
             response = responses.build_error(error)
         except StorageError as error:

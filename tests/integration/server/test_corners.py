@@ -1,11 +1,17 @@
 """Corners where built-in kinds differ from custom ones, found by comparison with Kubernetes."""
 
+import base64
 from pathlib import Path
 from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
+from quarterdeck.kit.certificate import generate_key
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -33,9 +39,21 @@ async def test_patch_may_not_change_the_uid(serving: Any) -> None:
         assert 'metadata.uid: Invalid value: "x": field is immutable' in refused.message
 
 
+def _build_request() -> str:
+    """A certificate signing request as objects carry it."""
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "someone")])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(name)
+    pem = builder.sign(generate_key(), SHA256()).public_bytes(Encoding.PEM)
+    return base64.b64encode(pem).decode()
+
+
 async def test_approval_changes_the_status_of_a_request_only(serving: Any) -> None:
     async with serving() as api:
-        spec = {"request": "YQ==", "signerName": "example.com/x", "usages": ["client auth"]}
+        spec = {
+            "request": _build_request(),
+            "signerName": "example.com/x",
+            "usages": ["client auth"],
+        }
         made = await api("POST", REQUESTS, {"metadata": {"name": "r"}, "spec": spec})
         assert made.body["spec"]["username"] == "quarterdeck:local"
         changed = made.body | {

@@ -3,12 +3,12 @@
 Ignoring these headers would let a caller who asks for fewer rights act with all of their own.
 """
 
+from collections.abc import Mapping
 from urllib.parse import unquote
 
 from quarterdeck.kit import http
 from quarterdeck.server.authentication.user import ANONYMOUS_USER, AUTHENTICATED_GROUP, User
 from quarterdeck.server.authorization.authorizer import Attributes, Authorizer, check_authorized
-from quarterdeck.wire.status import BadRequest
 
 _USER, _GROUP, _UID, _EXTRA = (
     "impersonate-user",
@@ -20,12 +20,16 @@ _PREFIX = "impersonate-"
 _ACCOUNT = "system:serviceaccount:"
 
 
+class HeaderError(Exception):
+    """Raised when the headers do not fit together; the answer is no Status but plain text."""
+
+
 def impersonate(request: http.Request, user: User, authorizer: Authorizer) -> User:
     """Whom a request acts as; the caller itself without such headers.
 
     Raises:
         Forbidden: if the caller may not act as that user, group or the like.
-        BadRequest: for headers that say more than the user they lack.
+        HeaderError: for headers that say more than the user they lack.
     """
     if not any(name.startswith(_PREFIX) for name in request.headers):
         return user
@@ -35,12 +39,27 @@ def impersonate(request: http.Request, user: User, authorizer: Authorizer) -> Us
     extra = _read_extra(request)
     if not name:
         if groups or uid or extra:
-            raise BadRequest("requested impersonation without impersonating a user")
+            wanted = _show_requests(groups, uid, extra)
+            raise HeaderError(f"requested [{wanted}] without impersonating a user")
         return user
     _check(user, authorizer, name=name, groups=groups, uid=uid, extra=extra)
     if name == ANONYMOUS_USER.name:
         return ANONYMOUS_USER
     return User(name=name, uid=uid, groups=_complete_groups(name, groups), extra=extra)
+
+
+def _show_requests(groups: tuple[str, ...], uid: str, extra: Mapping[str, tuple[str, ...]]) -> str:
+    """Show what was asked for, as Go prints a list of object references."""
+    version = "authentication.k8s.io/v1"
+    shown = [f"{{Group  {each}    }}" for each in groups]
+    shown += [
+        f"{{UserExtra  {value}  {version}  {key}}}"
+        for key, values in extra.items()
+        for value in values
+    ]
+    if uid:
+        shown.append(f"{{UID  {uid}  {version}  }}")
+    return " ".join(shown)
 
 
 def _read_extra(request: http.Request) -> dict[str, tuple[str, ...]]:

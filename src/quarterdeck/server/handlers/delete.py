@@ -12,6 +12,15 @@ from quarterdeck.server.write.options import check_dry_run
 from quarterdeck.wire.query import DeleteOptions
 from quarterdeck.wire.status import BadRequest, Invalid
 
+_RETURNED = frozenset(
+    {
+        *("namespaces", "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates"),
+        *("resourcequotas", "serviceaccounts", "services"),
+        *("csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "storageclasses.storage.k8s.io"),
+        *("volumeattachments.storage.k8s.io", "volumeattributesclasses.storage.k8s.io"),
+    }
+)
+"""Resources whose deleted object is the answer, where others answer with a Status."""
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -19,7 +28,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
     """Delete an object, or begin to; a Status if it is gone, the object if something keeps it."""
     options = await read_options(core, call)
     removed = await write.delete(core, call, options)
-    if removed.deleted and call.resource.gvr.group_resource != "pods":
+    if removed.deleted and call.resource.gvr.group_resource not in _RETURNED:
         gvr = call.resource.gvr
         details = {"name": call.path.name, "group": gvr.group, "kind": gvr.resource}
         details["uid"] = removed.value["metadata"].get("uid", "")

@@ -68,7 +68,10 @@ _RULES: dict[tuple[str, str], str] = {
         "admissionregistration.k8s.io/v1",
         "ValidatingAdmissionPolicyBinding",
     ): "admission_policies.POLICY_BINDING",
-    ("certificates.k8s.io/v1", "CertificateSigningRequest"): "registrations.CERTIFICATE_REQUEST",
+    (
+        "certificates.k8s.io/v1",
+        "CertificateSigningRequest",
+    ): "certificate_requests.CERTIFICATE_REQUEST",
 }
 
 _SHARED_STORAGE = {"events.events.k8s.io": "events"}

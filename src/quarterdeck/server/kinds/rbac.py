@@ -71,6 +71,24 @@ def _validate_cluster_role(value: Object, context: Context) -> Iterator[FieldErr
     if aggregation is not None and not aggregation.get("clusterRoleSelectors"):
         text = "at least one clusterRoleSelector required if aggregationRule is non-nil"
         yield required("aggregationRule.clusterRoleSelectors", text)
+        return
+    for index, selector in enumerate(get_items(value, "aggregationRule", "clusterRoleSelectors")):
+        path = f"aggregationRule.clusterRoleSelectors[{index}]"
+        problems = list(_validate_selector(selector, path))
+        yield from problems
+        if problems:
+            yield invalid(path, "null", "invalid label selector.")
+
+
+def _validate_selector(selector: Object, path: str) -> Iterator[FieldError]:
+    for key in selector.get("matchLabels") or {}:
+        for text in names.check_qualified_name(key):
+            yield invalid(f"{path}.matchLabels", key, text)
+
+
+def _prepare_role(value: Object, context: Context) -> None:
+    """Store a role without rules as one whose rules are null, as Kubernetes shows it."""
+    value["rules"] = value.get("rules") or None
 
 
 def _build_role_cells(value: Object, now: datetime) -> Sequence[object]:
@@ -82,6 +100,7 @@ def _build_role_cells(value: Object, now: datetime) -> Sequence[object]:
 _ROLE_COLUMNS = (NAME, shown_column("Created At", "date", text=AGE_TEXT))
 
 ROLE = Rules(
+    prepare_create=_prepare_role,
     validate=_validate_role,
     name="path",
     allows_create_on_update=True,

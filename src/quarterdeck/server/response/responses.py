@@ -85,6 +85,12 @@ def build_error(error: ApiError, warnings: list[str] | None = None) -> http.Resp
     return http.Response(error.code, headers, error.encode())
 
 
+def build_plain_error(request: http.Request, reason: str) -> http.Response:
+    """Build the 500 for a request that fails before the API sees it, as text."""
+    text = f'Internal Server Error: "{request.target}": {reason}\n'
+    return http.Response(500, [*TEXT_HEADERS, ("X-Content-Type-Options", "nosniff")], text.encode())
+
+
 def page_not_found() -> http.Response:
     """The response for a path that is not served."""
     return http.Response(404, TEXT_HEADERS, b"404 page not found\n")

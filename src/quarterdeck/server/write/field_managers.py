@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from quarterdeck.wire.apply import FieldManager
 
 
+_UNTRACKED = frozenset({"certificatesigningrequests.certificates.k8s.io"})
+"""Resources whose objects have no managedFields in Kubernetes."""
+
+
 class FieldManagers:
     """The field managers of one server."""
 
@@ -62,6 +66,9 @@ def track_fields(
     core: Core, call: Call, value: Object, old: Object | None, *, manager: str
 ) -> Object:
     """The new object with what its writer changed recorded as the writer's."""
+    if call.resource.gvr.group_resource in _UNTRACKED:
+        value["metadata"].pop("managedFields", None)
+        return value
     subresource = call.path.subresource
     keeper = core.field_managers.get(core, call.resource, subresource)
     # Kubernetes notes no time for what was written through `scale`

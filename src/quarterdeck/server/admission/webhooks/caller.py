@@ -16,6 +16,7 @@ from quarterdeck.server.admission.webhooks.registration import ClientConfig, Ser
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _HEADERS = (("Content-Type", "application/json"), ("Accept", "application/json, */*"))
 _KEPT_CLIENTS = 64
+_MAX_REDIRECTS = 4
 
 
 class CallFailed(Exception):
@@ -44,13 +45,8 @@ class WebhookCaller:
         try:
             async with asyncio.timeout(timeout_s):
                 client = self._client(target.ca_bundle, server_name)
-                response = await client.request(
-                    "POST",
-                    f"{url}?timeout={timeout_s:g}s",
-                    headers=_HEADERS,
-                    body=kit_json.encode(question),
-                )
-                body = await response.read(_MAX_ANSWER_BYTES)
+                encoded = kit_json.encode(question)
+                response, body = await _post(client, f"{url}?timeout={timeout_s:g}s", encoded)
         except TimeoutError as error:
             raise CallFailed(f'Post "{shown}": context deadline exceeded') from error
         except http.TlsError as error:
@@ -100,11 +96,33 @@ class WebhookCaller:
         return client
 
 
+async def _post(
+    client: "http.Client", url: str, body: bytes
+) -> tuple["http.ClientResponse", bytes]:
+    """Send a question; redirects within the server are followed.
+
+    Go's servers redirect paths such as `//validate`, which envtest makes.
+    """
+    for _ in range(_MAX_REDIRECTS):
+        response = await client.request("POST", url, headers=_HEADERS, body=body)
+        answer = await response.read(_MAX_ANSWER_BYTES)
+        location = response.headers.get("location") or ""
+        if response.status not in (307, 308) or not location.startswith("/"):
+            break
+        if location.startswith("//"):
+            break
+        origin = "/".join(url.split("/", 3)[:3])
+        url = f"{origin}{location}"
+    return response, answer
+
+
 def _make_tls(ca_bundle: bytes) -> ssl.SSLContext:
     context = ssl.create_default_context()
     if ca_bundle:
         try:
             context = ssl.create_default_context(cadata=ca_bundle.decode("ascii"))
+            # as in Go, a bundle may hold the certificate of the webhook server itself
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         except (ssl.SSLError, UnicodeDecodeError) as error:
             raise CallFailed(
                 "unable to load root certificates: unable to parse bytes as PEM block"

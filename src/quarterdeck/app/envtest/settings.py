@@ -1,0 +1,113 @@
+"""From the flags of kube-apiserver to the settings of our server. Pure but for looking at files.
+
+Flags that name files, users, rights and addresses are honoured. What has no meaning here (feature
+gates, caches of the real server) is accepted, so that a suite starts unchanged.
+"""
+
+from pathlib import Path
+
+from quarterdeck.app.api_server import ServeSettings
+from quarterdeck.app.envtest.flags import get_flag, is_set, list_values
+from quarterdeck.app.errors import SettingError
+from quarterdeck.app.identities import Identities
+from quarterdeck.app.serving_certificate import ServingFiles
+from quarterdeck.server.options import ServerOptions
+
+Flags = dict[str, list[str]]
+
+HONOURED = (
+    "anonymous-auth",
+    "api-audiences",
+    "authorization-mode",
+    "bind-address",
+    "cert-dir",
+    "client-ca-file",
+    "etcd-servers",
+    "requestheader-allowed-names",
+    "requestheader-client-ca-file",
+    "secure-port",
+    "service-account-issuer",
+    "service-account-key-file",
+    "service-account-signing-key-file",
+    "tls-cert-file",
+    "tls-private-key-file",
+    "token-auth-file",
+)
+ACCEPTED = (
+    "allow-privileged",
+    "disable-admission-plugins",
+    "enable-admission-plugins",
+    "feature-gates",
+    "runtime-config",
+    "service-cluster-ip-range",
+)
+"""Flags without effect that are no reason for a warning."""
+
+
+def build_settings(flags: Flags, *, data_dir: Path | None, pki: Path) -> ServeSettings:
+    """The settings of the server behind `kube-apiserver`.
+
+    Raises:
+        SettingError: for a value that is not accepted.
+    """
+    return ServeSettings(
+        data_dir=data_dir,
+        port=_parse_port(get_flag(flags, "secure-port", "6443")),
+        host=get_flag(flags, "bind-address", "127.0.0.1"),
+        kubeconfig=None,
+        pki=pki,
+        options=_build_options(flags),
+        identities=Identities(
+            client_ca_file=_get_path(flags, "client-ca-file"),
+            token_auth_file=_get_path(flags, "token-auth-file"),
+            requestheader_client_ca_file=_get_path(flags, "requestheader-client-ca-file"),
+            requestheader_allowed_names=tuple(list_values(flags, "requestheader-allowed-names")),
+        ),
+        serving_files=_find_serving_files(flags),
+        is_durable=False,
+    )
+
+
+def find_unknown(flags: Flags) -> list[str]:
+    """Flags that change nothing here, sorted."""
+    return sorted(set(flags) - set(HONOURED) - set(ACCEPTED))
+
+
+def _build_options(flags: Flags) -> ServerOptions:
+    modes = list_values(flags, "authorization-mode") or ["AlwaysAllow"]
+    issuers = flags.get("service-account-issuer") or ["https://kubernetes.default.svc"]
+    return ServerOptions(
+        lifecycle=False,
+        has_roles="AlwaysAllow" not in modes,
+        has_anonymous=is_set(flags, "anonymous-auth", default=True),
+        signing_key=_get_path(flags, "service-account-signing-key-file"),
+        service_account_keys=tuple(
+            Path(each) for each in list_values(flags, "service-account-key-file")
+        ),
+        service_account_issuer=issuers[0],
+        audiences=tuple(list_values(flags, "api-audiences")),
+    )
+
+
+def _find_serving_files(flags: Flags) -> ServingFiles | None:
+    """The named files, else `apiserver.crt` and `apiserver.key` in `--cert-dir`."""
+    certificate = _get_path(flags, "tls-cert-file")
+    key = _get_path(flags, "tls-private-key-file")
+    if certificate is not None and key is not None:
+        return ServingFiles(certificate, key)
+    folder = _get_path(flags, "cert-dir")
+    if folder is None:
+        return None
+    files = ServingFiles(folder / "apiserver.crt", folder / "apiserver.key")
+    return files if all(path.is_file() for path in files) else None
+
+
+def _get_path(flags: Flags, name: str) -> Path | None:
+    text = get_flag(flags, name)
+    return Path(text) if text else None
+
+
+def _parse_port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise SettingError(f"invalid --secure-port {text!r}: expected a port number")
+    return int(text)

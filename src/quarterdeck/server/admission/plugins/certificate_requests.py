@@ -1,0 +1,100 @@
+"""Rules of certificate signing requests: who asks, who may approve and sign, which groups."""
+
+import base64
+import binascii
+
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.authentication.user import MASTERS_GROUP
+from quarterdeck.server.authorization.authorizer import Attributes, Authorizer
+from quarterdeck.server.registry.resource import Object
+
+RESOURCE = "certificatesigningrequests.certificates.k8s.io"
+_GROUP = "certificates.k8s.io"
+_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
+_IDENTITY = ("username", "uid", "groups", "extra")
+
+
+class CertificateRequests:
+    """CertificateApproval, CertificateSigning and CertificateSubjectRestriction in one."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    def admit(self, attributes: AdmissionAttributes) -> None:
+        """Write the requester into the spec: it is what the server found out, not what it says."""
+        if not _is_request(attributes) or attributes.value is None or attributes.subresource:
+            return
+        spec = attributes.value.setdefault("spec", {})
+        found = attributes.user.to_info()
+        if attributes.old is not None:
+            found = attributes.old.get("spec") or {}
+        for member in _IDENTITY:
+            spec.pop(member, None)
+            if member in found:
+                spec[member] = found[member]
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """Refuse approvals, signatures and groups that the user has no right to."""
+        if not _is_request(attributes) or attributes.value is None:
+            return
+        match attributes.subresource:
+            case "approval":
+                self._check_signer(attributes, "approve")
+            case "status":
+                if _changes_certificate(attributes):
+                    self._check_signer(attributes, "sign")
+            case "":
+                _check_groups(attributes)
+
+    def _check_signer(self, attributes: AdmissionAttributes, verb: str) -> None:
+        signer = str(((attributes.old or {}).get("spec") or {}).get("signerName") or "")
+        names = (signer, f"{signer.partition('/')[0]}/*")
+        if not any(
+            self._authorizer.allows(
+                attributes.user,
+                Attributes(verb, group=_GROUP, version="*", resource="signers", name=name),
+            )
+            for name in names
+        ):
+            why = f'user not permitted to {verb} requests with signerName "{signer}"'
+            raise build_refusal(attributes, why)
+
+
+def _is_request(attributes: AdmissionAttributes) -> bool:
+    return attributes.resource.gvr.group_resource == RESOURCE and attributes.verb != "delete"
+
+
+def _changes_certificate(attributes: AdmissionAttributes) -> bool:
+    values = (attributes.value or {}, attributes.old or {})
+    new, old = ((value.get("status") or {}) for value in values)
+    if new.get("certificate") != old.get("certificate"):
+        return True
+    return _find_failed(new) != _find_failed(old)
+
+
+def _find_failed(status: Object) -> list[Object]:
+    return [each for each in status.get("conditions") or () if each.get("type") == "Failed"]
+
+
+def _check_groups(attributes: AdmissionAttributes) -> None:
+    """Nobody gets a client certificate of the masters, whoever approves it."""
+    assert attributes.value is not None
+    spec = attributes.value.get("spec") or {}
+    if spec.get("signerName") != _CLIENT_SIGNER:
+        return
+    if MASTERS_GROUP in _list_organizations(str(spec.get("request") or "")):
+        why = f"use of {_CLIENT_SIGNER} signer with {MASTERS_GROUP} group is not allowed"
+        raise build_refusal(attributes, why)
+
+
+def _list_organizations(request: str) -> list[str]:
+    """The groups that a request in base64 of PEM asks for; validation has checked its shape."""
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    try:
+        parsed = x509.load_pem_x509_csr(base64.b64decode(request))
+    except (ValueError, binascii.Error):
+        return []
+    found = parsed.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    return [str(each.value) for each in found]
