@@ -238,3 +238,28 @@ async def test_machines_of_a_dead_node_are_replaced_and_removed_when_it_returns(
         perform(world.lab, Action(id="1", action="revive-node", node="sim-1"))
         await world.until(lambda: victim.name not in world.vms, within_s=400.0)
         assert len(world.ours()) == 3
+
+
+async def test_roll_out_survives_restarts_of_the_operator() -> None:
+    async with open_world() as world:
+        async with world.operator():
+            await make(world)
+            await complete(world)
+            old = {vm.uuid for vm in world.lab.infos()}
+            await world.create_template(
+                "next", resources={"cpu": 2, "memory": "1Gi", "disk": "10Gi"}
+            )
+            await world.patch(Fleet, "web", {"spec": {"image": "next"}})
+            await world.advance(1.0)
+        for number in range(6):
+            async with world.operator():
+                await world.advance(0.7 + number * 0.9)
+            assert len(world.vms) <= 4
+        async with world.operator():
+            await complete(world)
+            await world.until(lambda: not old & {vm.uuid for vm in world.lab.infos()})
+            await world.until(lambda: len(world.ours()) == 3)
+        assert {vm.cpu for vm in world.lab.vms.values() if not vm.is_template} == {2}
+        vmids = [vm.id for vm in world.lab.infos()]
+        claims = await world.list_all(MachineClaim)
+        assert sorted(vmids) == sorted(c.status.vm_ref.vm_id for c in claims if c.status.vm_ref)
