@@ -8,7 +8,7 @@ import msgspec
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim, MachineClaimSpec
 from quarterdeck.apis.hypervisor.jobs import Job, busy_runners, name_record, read_jobs
-from quarterdeck.apis.hypervisor.names import POOL_LABEL, PRESERVE, TEMPLATE_LABEL
+from quarterdeck.apis.hypervisor.names import CLAIM_FINALIZER, POOL_LABEL, PRESERVE, TEMPLATE_LABEL
 from quarterdeck.apis.hypervisor.pool import PoolJob, PoolLifecycle, RunnerPool
 from quarterdeck.apis.hypervisor.references import ObjectReference
 from quarterdeck.kit import rfc3339
@@ -235,6 +235,7 @@ def build_runner(pool: RunnerPool, name: str) -> MachineClaim:
                 POOL_LABEL: pool.metadata.name,
                 TEMPLATE_LABEL: pool.spec.template_ref.name,
             },
+            finalizers=(CLAIM_FINALIZER,),  # the claim would get it first of all
         ),
         spec=MachineClaimSpec(
             template_ref=msgspec.structs.replace(pool.spec.template_ref),
