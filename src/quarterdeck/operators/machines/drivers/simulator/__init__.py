@@ -1,17 +1,14 @@
 """A hypervisor that exists only in memory: seeded, on any clock, with failures on demand.
 
-`world` holds nodes, VMs and tasks; `faults` decides what goes wrong; `journal` remembers every
-call; `provider` is the Hypervisor that the operator talks to; `controls` are actions behind its
+`world` holds nodes, VMs and tasks; `faults` decides what goes wrong in `calls`; `journal` remembers
+them; `provider` is the Hypervisor that the operator talks to; `controls` are actions behind its
 back. Several operators may share one world.
 """
 
 from quarterdeck.operators.machines.drivers.simulator.faults import FailureRule, FaultKind
-from quarterdeck.operators.machines.drivers.simulator.provider import (
-    SimulatorProvider,
-    Simulators,
-    open_provider,
-)
+from quarterdeck.operators.machines.drivers.simulator.provider import SimulatorProvider
 from quarterdeck.operators.machines.drivers.simulator.settings import SimulatorSettings
+from quarterdeck.operators.machines.drivers.simulator.simulators import Simulators, open_provider
 from quarterdeck.operators.machines.drivers.simulator.world import Simulator
 
 __all__ = [

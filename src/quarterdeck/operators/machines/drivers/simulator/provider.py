@@ -1,15 +1,13 @@
 """The simulator as a `Hypervisor`: every call is noted, may go wrong, and then takes effect."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
 
-from quarterdeck.kit.clock import Clock
 from quarterdeck.operators.machines import ownership
-from quarterdeck.operators.machines.drivers.simulator.faults import Call, FailureRule, FaultKind
-from quarterdeck.operators.machines.drivers.simulator.journal import Destroyed, Entry
-from quarterdeck.operators.machines.drivers.simulator.settings import SimulatorSettings
+from quarterdeck.operators.machines.drivers.simulator.calls import NOBODY, Caller, Target
+from quarterdeck.operators.machines.drivers.simulator.faults import FailureRule
+from quarterdeck.operators.machines.drivers.simulator.journal import Destroyed
 from quarterdeck.operators.machines.drivers.simulator.world import SimulatedVM, Simulator
-from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
+from quarterdeck.operators.machines.errors import Code, make_error
 from quarterdeck.operators.machines.machine import (
     Capability,
     CloudInit,
@@ -25,13 +23,9 @@ from quarterdeck.operators.machines.machine import (
     VMInfo,
     VMSpec,
 )
-from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 
-R = TypeVar("R")
 VERSION = "mock-1.0.0"
-_HANG_S = 3600.0
 _LONGEST_SEED = 1 << 20
-_NOBODY = Owner("", "", "", "")
 _TASKS = {
     PowerAction.ON: "power_on",
     PowerAction.OFF: "power_off",
@@ -40,22 +34,12 @@ _TASKS = {
 }
 
 
-class Target(NamedTuple):
-    """What a call is about."""
-
-    operation: str
-    vmid: int = 0
-    name: str = ""
-    node: str = ""
-    owner: Owner = _NOBODY
-
-
 class SimulatorProvider:
     """One operator's connection to a simulated hypervisor."""
 
     def __init__(self, world: Simulator, *, token: str = "") -> None:
         self.world = world
-        self._token = token
+        self._call = Caller(world, token).call
 
     @property
     def name(self) -> str:
@@ -232,7 +216,7 @@ class SimulatorProvider:
             self.world.touch(vm)
             vm.tags, vm.description = tuple(tags), description
 
-        await self._call(self._target("tag_vm", vmid, owner or _NOBODY), tag)
+        await self._call(self._target("tag_vm", vmid, owner or NOBODY), tag)
 
     async def console_url(self, vmid: int, *, owner: Owner) -> str:
         """An address that only says whose console it would be."""
@@ -245,58 +229,9 @@ class SimulatorProvider:
     async def aclose(self) -> None:
         """Nothing is open."""
 
-    # --- one call
+    # --- parts of calls
 
-    async def _call(self, target: Target, act: Callable[[FailureRule | None], R]) -> R:
-        """Note the call, let it go wrong if a rule says so, else act."""
-        result = "ok"
-        try:
-            return await self._act(target, act)
-        except HypervisorError as error:
-            error.operation = error.operation or target.operation
-            result = error.code.value
-            raise
-        finally:
-            self.world.journal.add(
-                Entry(
-                    self.world.clock.monotonic(),
-                    target.operation,
-                    target.vmid,
-                    target.name,
-                    target.node,
-                    target.owner.claim_uid,
-                    target.owner.operator_uid,
-                    result,
-                )
-            )
-
-    async def _act(self, target: Target, act: Callable[[FailureRule | None], R]) -> R:
-        world = self.world
-        if world.is_partitioned:
-            raise make_error(Code.UNAVAILABLE, "the hypervisor cannot be reached")
-        if world.token and world.token != self._token:
-            raise make_error(Code.UNAUTHORIZED, "the hypervisor refuses the credentials")
-        rule = world.faults.choose(Call(target.operation, target.name, target.node))
-        if rule is None:
-            return act(None)
-        match rule.kind:
-            case FaultKind.PARTIAL | FaultKind.STALE_READ:
-                return act(rule)
-            case FaultKind.LOST_RESPONSE:
-                act(None)
-                raise make_error(Code.TIMEOUT, "the answer was lost")
-            case FaultKind.TIMEOUT | FaultKind.HANG:
-                is_hang = rule.kind is FaultKind.HANG
-                await world.clock.sleep(_HANG_S if is_hang else rule.delay_s)
-                raise make_error(Code.TIMEOUT, "no answer came")
-            case FaultKind.AUTH_EXPIRED:
-                raise make_error(Code.UNAUTHORIZED, "the ticket has expired")
-            case FaultKind.LOCK:
-                raise make_error(Code.LOCKED, "can't lock file: got timeout")
-            case FaultKind.ERROR:
-                raise make_error(rule.code, "injected failure")
-
-    def _target(self, operation: str, vmid: int, owner: Owner = _NOBODY) -> Target:
+    def _target(self, operation: str, vmid: int, owner: Owner = NOBODY) -> Target:
         vm = self.world.vms.get(vmid)
         name, node = (vm.name, vm.node) if vm is not None else ("", "")
         return Target(operation, vmid, name, node, owner)
@@ -360,28 +295,3 @@ _STARTS = (PowerAction.ON, PowerAction.REBOOT)
 
 def _unlock(vm: SimulatedVM) -> None:
     vm.lock = ""
-
-
-class Simulators:
-    """Simulated hypervisors by endpoint: whoever names the same endpoint shares one."""
-
-    def __init__(self, clock: Clock, settings: SimulatorSettings | None = None) -> None:
-        self._clock = clock
-        self._settings = settings
-        self.worlds: dict[str, Simulator] = {}
-
-    def get(self, endpoint: str) -> Simulator:
-        """The hypervisor at an endpoint, made at first use."""
-        if endpoint not in self.worlds:
-            self.worlds[endpoint] = Simulator(self._clock, self._settings)
-        return self.worlds[endpoint]
-
-    async def open(self, settings: ProviderSettings) -> Hypervisor:
-        """An `OpenProvider`."""
-        token = settings.access.token_secret.reveal() or settings.access.password.reveal()
-        return SimulatorProvider(self.get(settings.endpoint), token=token)
-
-
-async def open_provider(settings: ProviderSettings) -> Hypervisor:
-    """A simulated hypervisor of its own, for `provider: mock` where nobody shares one."""
-    return await Simulators(settings.clock).open(settings)

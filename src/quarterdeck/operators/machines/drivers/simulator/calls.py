@@ -1,0 +1,81 @@
+"""One call of the simulator: noted in the journal, and gone wrong if a rule says so."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from quarterdeck.operators.machines.drivers.simulator.faults import Call, FailureRule, FaultKind
+from quarterdeck.operators.machines.drivers.simulator.journal import Entry
+from quarterdeck.operators.machines.drivers.simulator.world import Simulator
+from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
+from quarterdeck.operators.machines.machine import Owner
+
+R = TypeVar("R")
+NOBODY = Owner("", "", "", "")
+_HANG_S = 3600.0
+
+
+class Target(NamedTuple):
+    """What a call is about."""
+
+    operation: str
+    vmid: int = 0
+    name: str = ""
+    node: str = ""
+    owner: Owner = NOBODY
+
+
+class Caller:
+    """Makes the calls of one operator, with one set of credentials."""
+
+    def __init__(self, world: Simulator, token: str) -> None:
+        self._world = world
+        self._token = token
+
+    async def call(self, target: Target, act: Callable[[FailureRule | None], R]) -> R:
+        """Note the call, let it go wrong if a rule says so, else act."""
+        result = "ok"
+        try:
+            return await self._act(target, act)
+        except HypervisorError as error:
+            error.operation = error.operation or target.operation
+            result = error.code.value
+            raise
+        finally:
+            self._world.journal.add(
+                Entry(
+                    self._world.clock.monotonic(),
+                    target.operation,
+                    target.vmid,
+                    target.name,
+                    target.node,
+                    target.owner.claim_uid,
+                    target.owner.operator_uid,
+                    result,
+                )
+            )
+
+    async def _act(self, target: Target, act: Callable[[FailureRule | None], R]) -> R:
+        world = self._world
+        if world.is_partitioned:
+            raise make_error(Code.UNAVAILABLE, "the hypervisor cannot be reached")
+        if world.token and world.token != self._token:
+            raise make_error(Code.UNAUTHORIZED, "the hypervisor refuses the credentials")
+        rule = world.faults.choose(Call(target.operation, target.name, target.node))
+        if rule is None:
+            return act(None)
+        match rule.kind:
+            case FaultKind.PARTIAL | FaultKind.STALE_READ:
+                return act(rule)
+            case FaultKind.LOST_RESPONSE:
+                act(None)
+                raise make_error(Code.TIMEOUT, "the answer was lost")
+            case FaultKind.TIMEOUT | FaultKind.HANG:
+                is_hang = rule.kind is FaultKind.HANG
+                await world.clock.sleep(_HANG_S if is_hang else rule.delay_s)
+                raise make_error(Code.TIMEOUT, "no answer came")
+            case FaultKind.AUTH_EXPIRED:
+                raise make_error(Code.UNAUTHORIZED, "the ticket has expired")
+            case FaultKind.LOCK:
+                raise make_error(Code.LOCKED, "can't lock file: got timeout")
+            case FaultKind.ERROR:
+                raise make_error(rule.code, "injected failure")
