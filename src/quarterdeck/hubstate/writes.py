@@ -79,6 +79,13 @@ class DeleteKeys(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
 
 
+class ProlongKeys(msgspec.Struct, frozen=True):
+    """Let keys live at least so long from now; those without a lifetime, and absent ones, stay."""
+
+    keys: tuple[str, ...]
+    ttl_s: int
+
+
 class Publish(msgspec.Struct, frozen=True):
     """Send a message to whoever subscribes to the channel when the writes take effect."""
 
@@ -96,5 +103,6 @@ Write: TypeAlias = (
     | RemoveScored
     | PushItem
     | DeleteKeys
+    | ProlongKeys
     | Publish
 )

@@ -11,6 +11,7 @@ from quarterdeck.hubstate.writes import (
     AddMembers,
     AddScored,
     DeleteKeys,
+    ProlongKeys,
     Publish,
     PushItem,
     RemoveMembers,
@@ -117,6 +118,22 @@ async def test_a_value_written_anew_without_ttl_stays(states: Open) -> None:
 
     await eventually(expired)
     assert await store.get("a") == b"2"
+    await store.aclose()
+
+
+async def test_keys_are_prolonged_but_never_shortened(states: Open) -> None:
+    store = states()
+    await store.commit([SetValue("short", b"1", 1), SetValue("marker", b"1", 1)])
+    await store.commit([SetFields("hash", {"a": "1"}, 1), SetValue("ever", b"1")])
+    await store.commit([SetValue("long", b"1", 100)])
+    await store.commit([ProlongKeys(("short", "hash", "ever", "long", "absent"), 50)])
+    await store.commit([ProlongKeys(("short", "ever"), 1)])
+
+    async def expired() -> bool:
+        return await store.get("marker") is None
+
+    await eventually(expired)
+    assert await store.keys("") == ["ever", "hash", "long", "short"]
     await store.aclose()
 
 

@@ -14,7 +14,7 @@ from quarterdeck.hubstate.embedded.broker import Broker
 from quarterdeck.hubstate.embedded.values import Hash, Items, Members, Scored, Text, Value
 from quarterdeck.hubstate.errors import HubStateError, StoreRefused, StoreUnavailable
 from quarterdeck.hubstate.ports import Message
-from quarterdeck.hubstate.writes import DeleteKeys, Publish, Write
+from quarterdeck.hubstate.writes import DeleteKeys, ProlongKeys, Publish, Write
 from quarterdeck.kit.clock import Clock
 from quarterdeck.storage import (
     Closed,
@@ -145,11 +145,21 @@ class EmbeddedState:
                     continue
                 case DeleteKeys():
                     planned.update(dict.fromkeys(write.keys))
+                case ProlongKeys():
+                    self._plan_longer(write, planned, now)
                 case _:
                     key = write.key
                     before = planned[key] if key in planned else self._pending(key, now)
                     planned[key] = values.change(before, write, now)
         return planned
+
+    def _plan_longer(
+        self, write: ProlongKeys, planned: dict[str, Value | None], now: float
+    ) -> None:
+        for key in write.keys:
+            value = planned[key] if key in planned else self._pending(key, now)
+            if value is not None:
+                planned[key] = values.prolong(value, now + write.ttl_s)
 
     def _decide(self, planned: Mapping[str, Value | None]) -> list[Ticket]:
         try:

@@ -131,6 +131,13 @@ def change(value: Value | None, write: KeyWrite, now: float) -> Value | None:
             return Items(_deadline(write.ttl_s, now, held), items)
 
 
+def prolong(value: Value, deadline: float) -> Value:
+    """A value that lives at least until then; one without a deadline stays as it is."""
+    if value.expires_at is None or value.expires_at >= deadline:
+        return value
+    return msgspec.structs.replace(value, expires_at=deadline)
+
+
 def _change_members(value: Value | None, write: AddMembers | RemoveMembers) -> Members | None:
     before = expect(value, Members, write.key)
     members = before.members if before else frozenset()

@@ -7,6 +7,7 @@ from quarterdeck.hubstate.writes import (
     AddMembers,
     AddScored,
     DeleteKeys,
+    ProlongKeys,
     Publish,
     PushItem,
     RemoveMembers,
@@ -60,6 +61,9 @@ def _commands(write: Write) -> Iterator[Command]:
         case DeleteKeys():
             for key in write.keys:  # one each: on a cluster keys live on different servers
                 yield ("DEL", key)
+        case ProlongKeys():
+            for key in write.keys:
+                yield ("EXPIRE", key, write.ttl_s, "GT")
         case Publish():
             yield ("PUBLISH", write.channel, write.message)
         case _:

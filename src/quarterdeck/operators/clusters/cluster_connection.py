@@ -15,6 +15,7 @@ from quarterdeck.hubstate.collect.cluster import ping
 from quarterdeck.hubstate.collect.collected import Wanted
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.notices import plan_notice
+from quarterdeck.hubstate.writes import ProlongKeys, Write
 from quarterdeck.inventory.health import Observation, Verdict, judge
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.breaker import CircuitOpen, State
@@ -228,14 +229,11 @@ class Clusters:
             cluster_writes.plan_spec(name, build_spec(connection, hub.options.interval_s))
         )
         stay = self._stay(connection)
-        is_old = now.timestamp() - seen.stored_at > stay.cache_s / 3
-        keeps = seen.collected is not None and (not failed or is_old)
-        if seen.collected is not None and keeps:
+        if failed:
+            writes += await self._plan_longer(seen, name, stay, now.timestamp())
+        elif seen.collected is not None:
             if seen.nodes is None:
-                try:
-                    seen.nodes = await hub.state.members(keys.cluster(name, "nodes"))
-                except HubStateError:
-                    seen.nodes = frozenset()
+                seen.nodes = await self._read_nodes(name)
             writes += plan_collected(name, seen.collected, seen.nodes, stay)
         writes += cluster_writes.plan_status(
             name, health=verdict.health, message=verdict.message, at=now
@@ -243,12 +241,30 @@ class Clusters:
         data = {"health": str(verdict.health), "display_name": get_display_name(connection)}
         writes += plan_notice("cluster.reconciled", name, now, data)
         problem = await hub.store(writes)
-        if problem is None and keeps and seen.collected is not None:
-            seen.stored_at = now.timestamp()
-            seen.nodes = frozenset(each.name for each in seen.collected.nodes)
         if not failed and seen.collected is not None:
+            if problem is None:
+                seen.stored_at = now.timestamp()
+                seen.nodes = frozenset(each.name for each in seen.collected.nodes)
             hub.record(build_samples(name, seen.collected))
         return problem
+
+    async def _read_nodes(self, name: str) -> frozenset[str]:
+        """The nodes that the store has, to forget those that are gone."""
+        try:
+            return await self._hub.state.members(keys.cluster(name, "nodes"))
+        except HubStateError:
+            return frozenset()
+
+    async def _plan_longer(self, seen: Seen, name: str, stay: Stay, now: float) -> list[Write]:
+        """Keep what was last known of a cluster that fails; its own times tell how old it is."""
+        if now - seen.stored_at < stay.cache_s / 3:
+            return []
+        seen.stored_at = now
+        try:
+            found = await self._hub.state.keys(f"cluster:{name}:")
+        except HubStateError:
+            return []
+        return [ProlongKeys(tuple(found), stay.cache_s)]
 
     def _say(
         self,

@@ -100,6 +100,10 @@ async def test_what_was_known_stays_known_with_its_age(world: Make) -> None:
             found = await w.get()
             assert w.condition(found, "DataFresh").reason == "Stale"
             assert "minutes" in w.condition(found, "DataFresh").message
+        async with w.operator():  # a hub that was restarted knows nothing of it, and keeps it too
+            await w.advance(1500)
+            assert (await w.state.fields("cluster:east:node:node-0"))["status"] == "Ready"
+            assert w.condition(await w.get(), "DataFresh").reason == "Stale"
 
 
 async def test_the_circuit_breaker_opens_and_a_probe_closes_it(world: Make) -> None:
