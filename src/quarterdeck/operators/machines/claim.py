@@ -190,7 +190,8 @@ class Claims:
             case PermanentError():
                 return self._retry(machine, Reason.CALL_FAILED, str(error))
             case ConfigurationError():
-                set_condition(machine.ctx, PROVISIONING, FALSE, Reason.CALL_FAILED, str(error))
+                if machine.claim.status.phase != "Ready":
+                    set_condition(machine.ctx, PROVISIONING, FALSE, Reason.CALL_FAILED, str(error))
                 raise Waiting(Reason.CALL_FAILED, str(error), after_s=_CONFIGURATION_S)
             case _:
                 return self._postpone(machine, error)

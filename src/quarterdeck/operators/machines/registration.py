@@ -31,6 +31,7 @@ from quarterdeck.operators.machines.conditions import (
     FLEET_TYPES,
     POOL_TYPES,
     PROGRESSING,
+    READY,
     TEMPLATE_TYPES,
     Reason,
 )
@@ -62,7 +63,7 @@ from quarterdeck.operators.machines.references import (
     cluster_key_of,
     template_key_of,
 )
-from quarterdeck.operators.machines.report import tell
+from quarterdeck.operators.machines.report import set_condition, tell
 from quarterdeck.operators.machines.roster import Roster
 from quarterdeck.operators.machines.sweep import Sweep
 from quarterdeck.operators.machines.template import Templates
@@ -74,6 +75,7 @@ from quarterdeck.runtime import (
     Manager,
     Owns,
     Stalled,
+    Waiting,
     Watch,
     get_logger,
 )
@@ -274,6 +276,7 @@ def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineCl
         },
         finalizers=(Finalizer(CLAIM_FINALIZER, Deletion(shared).run),),
         on_deleted=forget,
+        on_error=report_hold,
         ready=None,
         conditions=CLAIM_TYPES,
         workers=CLAIM_WORKERS,
@@ -314,6 +317,16 @@ def pool_controller(machines: Machines) -> Controller[RunnerPool]:
         workers=8,
         limiter=_limiter,
     )
+
+
+def report_hold(ctx: Context[MachineClaim], error: Exception) -> None:
+    """Say in the ready condition what a claim waits for, or what its author has to correct."""
+    if ctx.obj.is_deleting or ctx.status.is_condition_set(READY):
+        return
+    if isinstance(error, Stalled):
+        tell(ctx, READY, FALSE, Reason(error.reason), error.message)
+    elif isinstance(error, Waiting) and ctx.status.current.phase != "Ready":
+        set_condition(ctx, READY, FALSE, Reason(error.reason), error.message)
 
 
 def report_stalled(ctx: Context[Fleet], error: Exception) -> None:

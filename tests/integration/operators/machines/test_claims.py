@@ -346,3 +346,23 @@ async def test_breaker_keeps_a_sick_hypervisor_from_being_asked() -> None:
         assert len(world.lab.journal.entries) < 20
         world.lab.is_partitioned = False
         await world.until(lambda: world.ours() == [], within_s=600.0)
+
+
+async def test_what_a_claim_waits_for_stands_in_its_ready_condition() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim(annotations={"hyperfleet.io/adopt-vm": "database"})
+        await world.until(lambda: _has_reason(world, "Ready", "AdoptionRefused"))
+        assert "AdoptionRefused" in await world.events()
+        static = {"mode": "static", "staticConfig": {"pool": ["10.0.0.1/24"]}}
+        await world.claim("m2", network=static)
+        await world.phase("Ready", "m2")
+        await world.claim("m3", network=static)
+
+        async def waits() -> bool:
+            claim = await world.get(MachineClaim, "m3")
+            return condition(claim).reason == "NoFreeAddress"
+
+        await world.until(waits)
+        await world.delete(MachineClaim, "m2")
+        await world.phase("Ready", "m3")
