@@ -1,0 +1,98 @@
+"""The audit log: who was refused, and who looked at what others may see.
+
+Records go to `audit:rbac:{YYYYMMDD}` of the store, 30 days long, and to the log. Whoever asks does
+not wait for the store; when too many records wait, the oldest go and are counted.
+"""
+
+import asyncio
+from collections import deque
+from datetime import datetime
+
+import msgspec
+
+from quarterdeck.hubstate.errors import HubStateError
+from quarterdeck.hubstate.ports import StateStore
+from quarterdeck.hubstate.writes import PushItem
+from quarterdeck.kit import json, rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.runtime.observability.logging import get_logger
+
+KEPT = 100_000
+"""Records of one day."""
+KEPT_S = 30 * 24 * 3600
+MAX_WAITING = 10_000
+_BATCH = 500
+_PAUSE_S = 5.0
+_log = get_logger("services.hub.audit")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry."""
+
+    timestamp: str
+    user: str
+    groups: tuple[str, ...]
+    method: str
+    path: str
+    status: int
+    reason: str
+    peer: str
+
+
+class AuditLog:
+    """Keeps records in the background."""
+
+    def __init__(self, state: StateStore, *, clock: Clock) -> None:
+        self._state = state
+        self._clock = clock
+        self._waiting: deque[Record] = deque()
+        self._news = asyncio.Event()
+        self.dropped = 0
+
+    def add(self, record: Record) -> None:
+        """Hand a record over."""
+        self._waiting.append(record)
+        if len(self._waiting) > MAX_WAITING:
+            self._waiting.popleft()
+            self.dropped += 1
+        self._news.set()
+        _log.info(
+            "access audited",
+            user=record.user,
+            path=record.path,
+            status=record.status,
+            reason=record.reason,
+        )
+
+    async def run(self) -> None:
+        """Write for ever; cancel it to stop, then `flush`."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while self._waiting:
+                if not await self._write():
+                    await self._clock.sleep(_PAUSE_S)
+
+    async def flush(self) -> None:
+        """Try once to write all that waits."""
+        while self._waiting and await self._write():
+            pass
+
+    async def _write(self) -> bool:
+        batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+        writes = [
+            PushItem(audit_key(rfc3339.parse(each.timestamp)), json.encode(each), KEPT, KEPT_S)
+            for each in batch
+        ]
+        try:
+            await self._state.commit(writes)
+        except HubStateError as error:
+            _log.warning("cannot write the audit log", error=str(error))
+            self._waiting.extendleft(reversed(batch))
+            return False
+        return True
+
+
+def audit_key(at: datetime) -> str:
+    """The key of a day."""
+    return f"audit:rbac:{at:%Y%m%d}"

@@ -1,0 +1,78 @@
+"""What an endpoint is given: who asks, for what, and where to look."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from quarterdeck.inventory.access.principal import Principal
+from quarterdeck.inventory.access.viewer import ClusterAccess, Viewer
+from quarterdeck.kit.http import Request
+from quarterdeck.services.hub.errors import Unauthenticated, deny_cluster
+from quarterdeck.services.hub.identity import REQUIRED
+
+Parameters = TypeVar("Parameters", bound=msgspec.Struct)
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of a list; the answer is its items, the rest is in headers."""
+
+    items: list[Any]
+    total: int
+    page: int
+    size: int
+
+
+class Call:
+    """One request on its way through an endpoint."""
+
+    def __init__(
+        self,
+        request: Request,
+        values: Mapping[str, str],
+        parameters: msgspec.Struct,
+        *,
+        viewer: Viewer | None,
+        now: datetime,
+    ) -> None:
+        self.request = request
+        self.values = values
+        self.now = now
+        self.is_audited = False
+        """Whether an endpoint wants the call in the audit log although it succeeds."""
+        self._parameters = parameters
+        self._viewer = viewer
+
+    @property
+    def viewer(self) -> Viewer:
+        """Who asks, with what they may see.
+
+        Raises:
+            Unauthenticated: if nobody is logged in.
+        """
+        if self._viewer is None:
+            raise Unauthenticated(REQUIRED)
+        return self._viewer
+
+    @property
+    def principal(self) -> Principal | None:
+        """Who asks; None if nobody is logged in."""
+        return self._viewer.principal if self._viewer is not None else None
+
+    def parameters(self, kind: type[Parameters]) -> Parameters:
+        """The parameters, as the type that the route declares."""
+        assert isinstance(self._parameters, kind)
+        return self._parameters
+
+    def check_cluster(self, name: str, labels: Mapping[str, str] | None) -> ClusterAccess:
+        """What may be seen of a cluster; `labels` are None if there is no such cluster.
+
+        Raises:
+            AccessDenied: if nothing may be seen, and also if the cluster does not exist and a
+                policy would not show it: who may not see a cluster cannot find out that it exists.
+        """
+        access = self.viewer.decide_cluster(name, labels or {})
+        if not access.is_visible:
+            raise deny_cluster(name)
+        return access

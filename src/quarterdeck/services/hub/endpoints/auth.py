@@ -1,0 +1,197 @@
+"""Who am I, what may I see, and why."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from quarterdeck.inventory.access.explanation import Explanation, explain
+from quarterdeck.inventory.access.principal import Principal
+from quarterdeck.kit import rfc3339
+from quarterdeck.services.hub.call import Call
+from quarterdeck.services.hub.errors import AccessDenied
+from quarterdeck.services.hub.policies import Policies
+from quarterdeck.services.hub.reading import HubReader
+
+SIGN_OUT = "/oauth2/sign_out"
+
+
+class User(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks."""
+
+    username: str
+    email: str
+    groups: tuple[str, ...]
+
+
+class AuthStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether somebody is logged in."""
+
+    authenticated: bool
+    message: str
+    user: User | msgspec.UnsetType = msgspec.UNSET
+
+
+class ClusterPermissions(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be done with a cluster."""
+
+    permissions: tuple[str, ...]
+    access_level: str
+
+
+class PermissionsSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """How many clusters there are, and how many may be seen."""
+
+    total_clusters: int
+    accessible_clusters: int
+
+
+class Permissions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user may see."""
+
+    user: User
+    summary: PermissionsSummary
+    clusters: dict[str, ClusterPermissions]
+    accessible_cluster_names: list[str]
+    evaluated_at: str
+
+
+class PolicyEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One policy of a user."""
+
+    source: str
+    policy: str
+    priority: int
+
+
+class UserPolicies(msgspec.Struct, frozen=True, kw_only=True):
+    """The policies of a user, in the order in which they are looked at."""
+
+    user: User
+    total_policies: int
+    policies: list[PolicyEntry]
+    evaluation_order: list[str]
+    retrieved_at: str
+
+
+class Farewell(msgspec.Struct, frozen=True, kw_only=True):
+    """Where to log out."""
+
+    message: str
+    redirect: str
+
+
+class CacheCleared(msgspec.Struct, frozen=True, kw_only=True):
+    """What was forgotten."""
+
+    message: str
+    rbac_entries_cleared: int
+    user: str
+
+
+class ExplainParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """What to explain."""
+
+    cluster: str
+    type: str = ""
+    user: str = ""
+    group: tuple[str, ...] = ()
+
+
+class AuthEndpoints:
+    """Endpoints below /auth."""
+
+    def __init__(
+        self, reader: HubReader, policies: Policies, *, forget: Callable[[], None]
+    ) -> None:
+        self._reader = reader
+        self._policies = policies
+        self._forget = forget
+
+    async def status(self, call: Call) -> AuthStatus:
+        """Whether somebody is logged in."""
+        who = call.principal
+        if who is None:
+            return AuthStatus(authenticated=False, message="Not authenticated")
+        return AuthStatus(authenticated=True, message="Authenticated", user=user_of(who))
+
+    async def me(self, call: Call) -> User:
+        """Who is logged in."""
+        return user_of(call.viewer.principal)
+
+    async def permissions(self, call: Call) -> Permissions:
+        """What may be done with which clusters."""
+        viewer = call.viewer
+        names = await self._reader.cluster_names()
+        labels = await self._reader.labels(names)
+        found = {}
+        for name in names:
+            access = viewer.decide_cluster(name, labels[name])
+            if access.is_visible:
+                is_full = access.decision == "allow" and access.view_metrics
+                found[name] = ClusterPermissions(
+                    permissions=access.actions, access_level="full" if is_full else "limited"
+                )
+        # how many others there are is nobody's business who may not see them
+        total = len(names) if viewer.principal.is_master else len(found)
+        return Permissions(
+            user=user_of(viewer.principal),
+            summary=PermissionsSummary(total_clusters=total, accessible_clusters=len(found)),
+            clusters=found,
+            accessible_cluster_names=list(found),
+            evaluated_at=rfc3339.format_time(call.now),
+        )
+
+    async def policies(self, call: Call) -> UserPolicies:
+        """Which policies are about the user."""
+        viewer = call.viewer
+        entries = [
+            PolicyEntry(
+                source=each.find_subject(viewer.principal),
+                policy=each.identity,
+                priority=each.policy.priority,
+            )
+            for each in viewer.policies
+        ]
+        return UserPolicies(
+            user=user_of(viewer.principal),
+            total_policies=len(entries),
+            policies=entries,
+            evaluation_order=[each.policy for each in entries],
+            retrieved_at=rfc3339.format_time(call.now),
+        )
+
+    async def explain(self, call: Call) -> Explanation:
+        """Why a user may or may not see something; about others only masters may ask."""
+        wanted = call.parameters(ExplainParameters)
+        viewer = call.viewer
+        call.is_audited = True
+        own = viewer.principal
+        if (wanted.user and wanted.user != own.username) or wanted.group:
+            if not own.is_master:
+                raise AccessDenied("only members of system:masters may ask about other users")
+            other = Principal(username=wanted.user or own.username, groups=wanted.group)
+            viewer = await self._policies.viewer(other, call.now)
+        labels = await self._reader.labels_of(wanted.cluster)
+        return explain(viewer, wanted.cluster, labels or {}, wanted.type)
+
+    async def logout(self, call: Call) -> Farewell:
+        """Where the proxy logs out."""
+        assert call.viewer is not None
+        return Farewell(message="Logged out", redirect=SIGN_OUT)
+
+    async def clear_cache(self, call: Call) -> CacheCleared:
+        """Read policies again, and verify tokens again."""
+        call.is_audited = True
+        before = self._policies.count
+        await self._policies.refresh()
+        self._forget()
+        return CacheCleared(
+            message="Cache cleared",
+            rbac_entries_cleared=before,
+            user=call.viewer.principal.username,
+        )
+
+
+def user_of(principal: Principal) -> User:
+    """A principal as the API shows it."""
+    return User(username=principal.username, email=principal.email, groups=principal.groups)

@@ -1,0 +1,191 @@
+"""Clusters: the list, one of them, and its totals for a viewer."""
+
+from collections import OrderedDict
+from typing import Any
+
+import msgspec
+
+from quarterdeck.inventory.access.program import RuleProgram
+from quarterdeck.inventory.access.viewer import ClusterAccess
+from quarterdeck.kit import json
+from quarterdeck.services.hub import views
+from quarterdeck.services.hub.call import Call, Page
+from quarterdeck.services.hub.errors import NotFound
+from quarterdeck.services.hub.paging import Paging, slice_page
+from quarterdeck.services.hub.reading import HubReader, StoredCluster
+
+UNKNOWN_STATUS = msgspec.Raw(b'{"health":"unknown","message":"Status unavailable"}')
+NULL = msgspec.Raw(b"null")
+MAX_REMEMBERED = 20_000
+
+
+class ClusterItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One cluster of the list; spec, info, metrics and status are as the hub stored them."""
+
+    name: str
+    accessible: bool
+    spec: msgspec.Raw
+    info: msgspec.Raw
+    metrics: msgspec.Raw
+    status: msgspec.Raw
+    operator_count: int
+
+
+class CollectionState(msgspec.Struct, frozen=True, kw_only=True):
+    """When and how short lists of objects were read."""
+
+    enabled: bool
+    last_collection: str | None
+    collection_time_ms: int
+    truncated: bool
+
+
+class ClusterDetail(ClusterItem, frozen=True, kw_only=True):
+    """One cluster."""
+
+    resource_collection: CollectionState | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Remembered(msgspec.Struct, frozen=True):
+    """Totals for the viewers of one rule, and what they were computed from."""
+
+    rule: RuleProgram
+    version: tuple[str, bytes | None]
+    metrics: msgspec.Raw
+    operators: int
+
+
+class ClusterEndpoints:
+    """Endpoints /clusters and /clusters/{name}."""
+
+    def __init__(self, reader: HubReader) -> None:
+        self._reader = reader
+        self._remembered: OrderedDict[tuple[str, int], _Remembered] = OrderedDict()
+
+    async def list(self, call: Call) -> Page:
+        """Every cluster that may be seen, by name."""
+        viewer = call.viewer
+        names = await self._reader.cluster_names()
+        labels = await self._reader.labels(names)
+        visible = [
+            (name, access)
+            for name in names
+            if (access := viewer.decide_cluster(name, labels[name])).is_visible
+        ]
+        page = slice_page(visible, call.parameters(Paging))
+        stored = await self._reader.clusters([name for name, _ in page.items])
+        items = [
+            await self._item(each, access)
+            for each, (_, access) in zip(stored, page.items, strict=True)
+        ]
+        return Page(items=items, total=page.total, page=page.page, size=page.size)
+
+    async def get(self, call: Call) -> ClusterDetail:
+        """One cluster."""
+        name = call.values["name"]
+        access = await require_cluster(call, self._reader)
+        (stored,) = await self._reader.clusters([name])
+        item = await self._item(stored, access)
+        info, spec = stored.read("info"), stored.read("spec")
+        if isinstance(spec, dict) and isinstance(info, dict | None):
+            filled = {"api_url": spec.get("endpoint", "")} | (info or {})
+            item = msgspec.structs.replace(item, info=msgspec.Raw(json.encode(filled)))
+        return ClusterDetail(
+            **{field: getattr(item, field) for field in ClusterItem.__struct_fields__},
+            resource_collection=_collection_state(
+                await self._reader.part(name, "resource_metadata")
+            ),
+        )
+
+    async def _item(self, stored: StoredCluster, access: ClusterAccess) -> ClusterItem:
+        metrics, operators = await self._totals(stored, access)
+        return ClusterItem(
+            name=stored.name,
+            accessible=True,
+            spec=_raw(stored.parts["spec"]),
+            info=_raw(stored.parts["info"]),
+            metrics=metrics if access.view_metrics else NULL,
+            status=_raw(stored.parts["status"], UNKNOWN_STATUS),
+            operator_count=operators,
+        )
+
+    async def _totals(
+        self, stored: StoredCluster, access: ClusterAccess
+    ) -> tuple[msgspec.Raw, int]:
+        """Metrics and number of operators; for restricted viewers from what they may see.
+
+        What was computed for a rule is remembered until the cluster is collected again.
+        """
+        is_restricted = views.is_restricted(access)
+        is_plain = access.filter_of("operators").is_open and not is_restricted
+        if access.rule is None or is_plain:
+            return _raw(stored.parts["metrics"]), _operator_total(stored)
+        key = (stored.name, id(access.rule))
+        summary = await self._reader.node_summary(stored.name)
+        version = (summary, stored.parts["metrics"])
+        known = self._remembered.get(key)
+        if known is None or known.version != version or known.rule is not access.rule:
+            metrics = _raw(stored.parts["metrics"])
+            if is_restricted:
+                metrics = await self._recount(stored, access)
+            operators = await self._reader.rows(stored.name, "operators")
+            count = len(views.keep_operators(operators, access.filter_of("operators")))
+            known = self._remember(key, _Remembered(access.rule, version, metrics, count))
+        return known.metrics, known.operators
+
+    def _remember(self, key: tuple[str, int], value: _Remembered) -> _Remembered:
+        self._remembered[key] = value
+        self._remembered.move_to_end(key)
+        if len(self._remembered) > MAX_REMEMBERED:
+            self._remembered.popitem(last=False)
+        return value
+
+    async def _recount(self, stored: StoredCluster, access: ClusterAccess) -> msgspec.Raw:
+        metrics, name = stored.read("metrics"), stored.name
+        if not isinstance(metrics, dict):
+            return NULL
+        found = views.recount_metrics(
+            metrics,
+            access,
+            nodes=await self._reader.nodes(name),
+            namespaces=await self._reader.namespaces(name),
+            pods=await self._reader.rows(name, "pods"),
+            deployments=await self._reader.rows(name, "deployments"),
+        )
+        return msgspec.Raw(json.encode(found))
+
+
+async def require_cluster(call: Call, reader: HubReader) -> ClusterAccess:
+    """What may be seen of the cluster of the path.
+
+    Raises:
+        AccessDenied: if nothing may be seen.
+        NotFound: if it may be seen, and does not exist.
+    """
+    name = call.values["name"]
+    labels = await reader.labels_of(name)
+    access = call.check_cluster(name, labels)
+    if labels is None:
+        raise NotFound(f"Cluster '{name}' not found")
+    return access
+
+
+def _raw(data: bytes | None, absent: msgspec.Raw = NULL) -> msgspec.Raw:
+    return msgspec.Raw(data) if data else absent
+
+
+def _operator_total(stored: StoredCluster) -> int:
+    summary = stored.read("operators_summary")
+    total = summary.get("total", 0) if isinstance(summary, dict) else 0
+    return total if isinstance(total, int) else 0
+
+
+def _collection_state(found: Any) -> CollectionState | msgspec.UnsetType:
+    if not isinstance(found, dict):
+        return msgspec.UNSET
+    return CollectionState(
+        enabled=True,
+        last_collection=found.get("timestamp"),
+        collection_time_ms=int(found.get("collection_time_ms") or 0),
+        truncated=bool(found.get("truncated")),
+    )

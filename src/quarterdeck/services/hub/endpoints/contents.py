@@ -1,0 +1,214 @@
+"""What is on a cluster: nodes, operators, namespaces, alerts, events."""
+
+from collections import Counter
+from typing import Annotated, Any
+
+import msgspec
+
+from quarterdeck.inventory.access.filters import Item
+from quarterdeck.inventory.access.viewer import ClusterAccess
+from quarterdeck.services.hub import views
+from quarterdeck.services.hub.alerts import find_alerts
+from quarterdeck.services.hub.call import Call, Page
+from quarterdeck.services.hub.endpoints.clusters import require_cluster
+from quarterdeck.services.hub.errors import AccessDenied, NotFound
+from quarterdeck.services.hub.paging import Paging, slice_page
+from quarterdeck.services.hub.reading import HubReader
+
+NODE_POINTS = 100
+KINDS = ("pods", "deployments", "services", "statefulsets", "daemonsets")
+
+
+class NodeParameters(Paging, frozen=True, kw_only=True):
+    """Filters of nodes."""
+
+    role: str = ""
+    status: str = ""
+
+
+class NodeDetailParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """What to show of a node."""
+
+    include_metrics: bool = False
+
+
+class OperatorParameters(Paging, frozen=True, kw_only=True):
+    """Filters of operators."""
+
+    namespace: str = ""
+    status: str = ""
+
+
+class NamespaceParameters(Paging, frozen=True, kw_only=True):
+    """What to count in each namespace."""
+
+    with_operator_count: bool = False
+    with_resource_counts: bool = False
+
+
+class AlertParameters(Paging, frozen=True, kw_only=True):
+    """Filters of alerts."""
+
+    severity: str = ""
+
+
+class EventParameters(Paging, frozen=True, kw_only=True):
+    """How many events."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
+
+
+class NamespaceItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A namespace with numbers."""
+
+    name: str
+    operator_count: int | msgspec.UnsetType = msgspec.UNSET
+    resource_counts: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    total_resources: int | msgspec.UnsetType = msgspec.UNSET
+
+
+class ContentEndpoints:
+    """Endpoints below /clusters/{name}."""
+
+    def __init__(self, reader: HubReader) -> None:
+        self._reader = reader
+
+    async def nodes(self, call: Call) -> Page:
+        """Nodes that may be seen."""
+        wanted = call.parameters(NodeParameters)
+        access = await require_cluster(call, self._reader)
+        rows = views.keep_nodes(
+            await self._reader.nodes(call.values["name"]), access.filter_of("nodes")
+        )
+        if wanted.role:
+            rows = [row for row in rows if wanted.role in (row.get("roles") or ())]
+        if wanted.status:
+            rows = [row for row in rows if row.get("status") == wanted.status]
+        return slice_page(rows, wanted)
+
+    async def node(self, call: Call) -> dict[str, Any]:
+        """One node, with its newest points if asked for."""
+        name, node = call.values["name"], call.values["node"]
+        access = await require_cluster(call, self._reader)
+        found = await self._reader.node(name, node)
+        if not access.filter_of("nodes").passes(
+            views.node_item(found) if found is not None else Item(name=node)
+        ):
+            raise AccessDenied(f"Access denied to node '{node}'")
+        if found is None:
+            raise NotFound(f"Node '{node}' not found")
+        answer = dict(found)
+        if call.parameters(NodeDetailParameters).include_metrics:
+            if not access.view_metrics:
+                raise AccessDenied(f"Access denied to metrics of cluster '{name}'")
+            answer["metrics_history"] = await self._reader.node_points(name, node, NODE_POINTS)
+        answer["current_conditions"] = await self._reader.node_conditions(name, node)
+        return answer
+
+    async def operators(self, call: Call) -> Page:
+        """Operators that may be seen."""
+        wanted = call.parameters(OperatorParameters)
+        access = await require_cluster(call, self._reader)
+        rows = await self._operators(call.values["name"], access)
+        if wanted.namespace:
+            rows = [row for row in rows if _serves(row, wanted.namespace)]
+        if wanted.status:
+            rows = [row for row in rows if row.get("status") == wanted.status]
+        return slice_page(rows, wanted)
+
+    async def namespaces(self, call: Call) -> Page:
+        """Names of namespaces that may be seen, or numbers of each."""
+        wanted = call.parameters(NamespaceParameters)
+        access = await require_cluster(call, self._reader)
+        names = await self._namespaces(call.values["name"], access)
+        if not (wanted.with_operator_count or wanted.with_resource_counts):
+            return slice_page(names, wanted)
+        page = slice_page(names, wanted)
+        items = await self._count(call.values["name"], page.items, access=access, wanted=wanted)
+        return msgspec.structs.replace(page, items=items)
+
+    async def alerts(self, call: Call) -> Page:
+        """What is wrong with a cluster, worst first."""
+        wanted = call.parameters(AlertParameters)
+        access = await require_cluster(call, self._reader)
+        name = call.values["name"]
+        found = find_alerts(
+            name,
+            status=await self._reader.part(name, "status"),
+            nodes=views.keep_nodes(await self._reader.nodes(name), access.filter_of("nodes")),
+            cluster_operators=views.keep_operators(
+                await self._reader.rows(name, "cluster_operators"), access.filter_of("operators")
+            ),
+            info=await self._reader.part(name, "info"),
+            others=await self._reader.alerts(name),
+        )
+        filter_ = access.filter_of("alerts")
+        shown = [
+            each
+            for each in found
+            if filter_.passes(Item(name=each.name, namespaces=each.namespaces))
+            and wanted.severity in ("", each.severity)
+        ]
+        return slice_page(shown, wanted)
+
+    async def events(self, call: Call) -> Page:
+        """What happened to a cluster, newest first."""
+        wanted = call.parameters(EventParameters)
+        access = await require_cluster(call, self._reader)
+        found = await self._reader.events(call.values["name"], wanted.limit)
+        filter_ = access.filter_of("events")
+        shown = [
+            each
+            for each in found
+            if isinstance(each, dict) and filter_.passes(Item(name=str(each.get("type", ""))))
+        ]
+        return slice_page(shown, wanted)
+
+    async def _operators(self, name: str, access: ClusterAccess) -> list[views.Row]:
+        rows = await self._reader.rows(name, "operators")
+        return views.keep_operators(rows, access.filter_of("operators"))
+
+    async def _namespaces(self, name: str, access: ClusterAccess) -> list[str]:
+        names = await self._reader.namespaces(name)
+        return views.keep_namespaces(names, access.filter_of("namespaces"))
+
+    async def _count(
+        self,
+        name: str,
+        namespaces: list[str],
+        *,
+        access: ClusterAccess,
+        wanted: NamespaceParameters,
+    ) -> list[NamespaceItem]:
+        operators = await self._operators(name, access) if wanted.with_operator_count else []
+        counts: dict[str, Counter[str]] = {}
+        if wanted.with_resource_counts:
+            for kind in KINDS:
+                rows: list[Any] = await self._reader.rows(name, kind)
+                if kind == "pods":
+                    rows = views.keep_objects(rows, access.filter_of("pods"))
+                counts[kind] = views.count_by_namespace(rows)
+        return [_namespace_item(each, operators, counts, wanted) for each in namespaces]
+
+
+def _namespace_item(
+    name: str,
+    operators: list[views.Row],
+    counts: dict[str, Counter[str]],
+    wanted: NamespaceParameters,
+) -> NamespaceItem:
+    item = NamespaceItem(name=name)
+    if wanted.with_operator_count:
+        served = sum(_serves(row, name) for row in operators)
+        item = msgspec.structs.replace(item, operator_count=served)
+    if wanted.with_resource_counts:
+        numbers = {kind: found[name] for kind, found in counts.items()}
+        item = msgspec.structs.replace(
+            item, resource_counts=numbers, total_resources=sum(numbers.values())
+        )
+    return item
+
+
+def _serves(row: views.Row, namespace: str) -> bool:
+    reach = views.operator_item(row).namespaces
+    return namespace in reach or "*" in reach

@@ -1,0 +1,215 @@
+"""Metrics over time, of what a viewer may see.
+
+Numbers of the past cannot be computed again for a restricted viewer, so a metric that counts what
+they may not see is refused.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.hubstate import series
+from quarterdeck.hubstate.errors import HistoryUnavailable
+from quarterdeck.hubstate.ports import History, RangeQuery, Series
+from quarterdeck.inventory.access.filters import Item
+from quarterdeck.inventory.access.viewer import ClusterAccess
+from quarterdeck.services.hub import views
+from quarterdeck.services.hub.call import Call
+from quarterdeck.services.hub.catalog import Catalog
+from quarterdeck.services.hub.endpoints.clusters import require_cluster
+from quarterdeck.services.hub.errors import AccessDenied, BackendFailed, BadRequest, NotFound
+from quarterdeck.services.hub.ranges import RangeParameters, read_range
+from quarterdeck.services.hub.reading import HubReader
+
+CLUSTER_METRICS = {
+    "nodes_total": ("nodes",),
+    "nodes_ready": ("nodes",),
+    "cpu_capacity": ("nodes",),
+    "memory_capacity_bytes": ("nodes",),
+    "pods_total": ("pods", "namespaces"),
+    "pods_running": ("pods", "namespaces"),
+    "namespaces_total": ("namespaces",),
+    "deployments_total": ("namespaces",),
+    "operators_total": ("operators",),
+    "operators_count": ("operators",),
+}
+"""Metrics of a cluster, and the types that they count."""
+_DENIED = "access denied"
+
+
+class FleetParameters(RangeParameters, frozen=True, kw_only=True):
+    """Which clusters; all that may be seen if left out."""
+
+    cluster: tuple[str, ...] = ()
+
+
+class Matrix(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Series, as Prometheus writes them."""
+
+    result_type: str = "matrix"
+    result: list[dict[str, Any]]
+
+
+class HistoryAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a range query, in the form of Prometheus' API."""
+
+    status: str = "success"
+    data: Matrix
+
+
+class HistoryEndpoints:
+    """Endpoints of metrics over time."""
+
+    def __init__(self, reader: HubReader, history: History, catalog: Catalog) -> None:
+        self._reader = reader
+        self._history = history
+        self._catalog = catalog
+
+    async def cluster(self, call: Call) -> HistoryAnswer:
+        """One metric of a cluster."""
+        access = await self._require_metrics(call)
+        metric = _choose(call.parameters(RangeParameters).metric, CLUSTER_METRICS)
+        _check_counted(metric, access)
+        labels = {"cluster": (call.values["name"],)}
+        return await self._query(call, f"clusterpulse_cluster_{metric}", labels)
+
+    async def node(self, call: Call) -> HistoryAnswer:
+        """One metric of a node."""
+        access = await self._require_metrics(call)
+        name, node = call.values["name"], call.values["node"]
+        metric = _choose(call.parameters(RangeParameters).metric, series.NODE)
+        filter_ = access.filter_of("nodes")
+        if not filter_.is_open:
+            found = await self._reader.node(name, node)
+            if not filter_.passes(views.node_item(found) if found else Item(name=node)):
+                raise AccessDenied(_DENIED)
+        labels = {"cluster": (name,), "node": (node,)}
+        return await self._query(call, f"clusterpulse_node_{metric}", labels)
+
+    async def operators(self, call: Call) -> HistoryAnswer:
+        """One state of every operator of a cluster that may be seen."""
+        access = await self._require_metrics(call)
+        metric = _choose(call.parameters(RangeParameters).metric, dict.fromkeys(series.STATES))
+        filter_ = access.filter_of("operators")
+        found = await self._read(
+            call, f"clusterpulse_cluster_operator_{metric}", {"cluster": (call.values["name"],)}
+        )
+        return _answer(
+            [
+                each
+                for each in found
+                if filter_.passes(Item(name=dict(each.labels).get("operator", "")))
+            ]
+        )
+
+    async def custom(self, call: Call) -> HistoryAnswer:
+        """One aggregation of a MetricSource on a cluster."""
+        await self._require_metrics(call)
+        name = call.values["name"]
+        source = await self._catalog.find(call.values["source"])
+        labels = await self._reader.labels_of(name) or {}
+        access = call.viewer.decide_type(name, labels, source.type) if source else None
+        if source is None or access is None:
+            if source is None and call.viewer.principal.is_master:
+                raise NotFound(f"MetricSource '{call.values['source']}' not found")
+            raise AccessDenied(_DENIED)
+        metric = _choose(
+            call.parameters(RangeParameters).metric, dict.fromkeys(source.aggregations)
+        )
+        if not access.filter.shows_aggregation(metric):
+            raise AccessDenied(_DENIED)
+        if source.filters_aggregations and not access.filter.is_open:
+            raise AccessDenied(f"{metric} counts resources that access policies hide from you")
+        return await self._query(
+            call,
+            series.CUSTOM + series.sanitize(metric),
+            {"cluster": (name,), "source": (source.id,)},
+        )
+
+    async def fleet(self, call: Call) -> HistoryAnswer:
+        """One metric of every cluster whose metrics may be seen."""
+        wanted = call.parameters(FleetParameters)
+        metric = _choose(wanted.metric, CLUSTER_METRICS)
+        names = await self._reader.cluster_names()
+        labels = await self._reader.labels(names)
+        chosen = [
+            name
+            for name in names
+            if (not wanted.cluster or name in wanted.cluster)
+            and _may_count(metric, call.viewer.decide_cluster(name, labels[name]))
+        ]
+        if not chosen:
+            read_range(wanted, call.now)
+            return _answer([])
+        return await self._query(call, f"clusterpulse_cluster_{metric}", {"cluster": tuple(chosen)})
+
+    async def _require_metrics(self, call: Call) -> ClusterAccess:
+        access = await require_cluster(call, self._reader)
+        if not access.view_metrics:
+            raise AccessDenied(_DENIED)
+        return access
+
+    async def _query(
+        self, call: Call, metric: str, labels: Mapping[str, tuple[str, ...]]
+    ) -> HistoryAnswer:
+        return _answer(await self._read(call, metric, labels))
+
+    async def _read(
+        self, call: Call, metric: str, labels: Mapping[str, tuple[str, ...]]
+    ) -> list[Series]:
+        given = call.parameters(RangeParameters)
+        wanted = read_range(given, call.now)
+        query = RangeQuery(
+            name=metric,
+            labels=labels,
+            start=wanted.start,
+            end=wanted.end,
+            step=wanted.step,
+            reduction=given.agg,
+        )
+        try:
+            return await self._history.query_range(query)
+        except HistoryUnavailable as error:
+            raise BackendFailed("metrics backend unavailable") from error
+
+
+def _choose(metric: str, known: Mapping[str, object]) -> str:
+    """The metric, if there is one of this name: nothing else ever reaches a query."""
+    if not metric:
+        raise BadRequest("metric parameter required")
+    if metric not in known:
+        raise BadRequest(f"unknown metric {metric!r}; known ones: {', '.join(sorted(known))}")
+    return metric
+
+
+def _check_counted(metric: str, access: ClusterAccess) -> None:
+    if not _may_count(metric, access):
+        types = " and ".join(CLUSTER_METRICS[metric])
+        raise AccessDenied(f"{metric} counts {types} that access policies hide from you")
+
+
+def _may_count(metric: str, access: ClusterAccess) -> bool:
+    return access.view_metrics and all(
+        access.filter_of(type_).is_open for type_ in CLUSTER_METRICS[metric]
+    )
+
+
+def _answer(found: list[Series]) -> HistoryAnswer:
+    return HistoryAnswer(data=Matrix(result=[_series(each) for each in found]))
+
+
+def _series(each: Series) -> dict[str, Any]:
+    return {
+        "metric": {"__name__": each.name, **dict(each.labels)},
+        "values": [[_at(at), _number(value)] for at, value in each.points],
+    }
+
+
+def _at(at: float) -> float | int:
+    return int(at) if at.is_integer() else at
+
+
+def _number(value: float) -> str:
+    """As Prometheus writes numbers: whole ones without a point."""
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)

@@ -1,0 +1,92 @@
+"""Registries, and whether the hub itself is well."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from quarterdeck.hubstate.errors import HubStateError
+from quarterdeck.hubstate.ports import StateStore
+from quarterdeck.services.hub.call import Call, Page
+from quarterdeck.services.hub.paging import Paging, slice_page
+from quarterdeck.services.hub.reading import HubReader
+
+PING_S = 2.0
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether something is well."""
+
+    status: str
+    error: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class NotReady(Exception):
+    """Raised when the store does not answer."""
+
+
+class RegistryItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A registry."""
+
+    name: str
+    spec: dict[str, Any] | None
+    status: dict[str, Any] | None
+
+
+class HealthEndpoints:
+    """Endpoints /healthz and /readyz."""
+
+    def __init__(self, state: StateStore) -> None:
+        self._state = state
+
+    async def healthz(self, _: Call) -> Health:
+        """The process runs."""
+        return Health(status="ok")
+
+    async def readyz(self, _: Call) -> Health:
+        """The store answers.
+
+        Raises:
+            NotReady: if it does not.
+        """
+        try:
+            async with asyncio.timeout(PING_S):
+                await self._state.ping()
+        except (HubStateError, TimeoutError) as error:
+            raise NotReady from error
+        return Health(status="ready")
+
+
+class RegistryEndpoints:
+    """Endpoint /registries/status."""
+
+    def __init__(self, reader: HubReader) -> None:
+        self._reader = reader
+
+    async def status(self, call: Call) -> Page:
+        """Registries; who may see no cluster sees none, and nobody sees which Secret is used."""
+        viewer = call.viewer
+        names = await self._reader.cluster_names()
+        labels = await self._reader.labels(names)
+        if not viewer.principal.is_master and not any(
+            viewer.decide_cluster(name, labels[name]).is_visible for name in names
+        ):
+            return slice_page([], call.parameters(Paging))
+        found = await self._reader.registries()
+        items = [
+            RegistryItem(
+                name=each["name"], spec=_public(each["spec"]), status=_mapping(each["status"])
+            )
+            for each in found
+        ]
+        return slice_page(items, call.parameters(Paging))
+
+
+def _public(spec: Any) -> dict[str, Any] | None:
+    if not isinstance(spec, dict):
+        return None
+    return {name: value for name, value in spec.items() if name != "credentials_ref"}
+
+
+def _mapping(value: Any) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None

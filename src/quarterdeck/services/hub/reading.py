@@ -1,0 +1,128 @@
+"""Reads the hub's store in the shapes of its keys. Knows nothing of who asks."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.ports import StateReader
+from quarterdeck.kit import json
+
+PARTS = ("spec", "info", "metrics", "status", "operators_summary")
+"""What the list of clusters shows of each."""
+
+
+class StoredCluster(msgspec.Struct, frozen=True):
+    """The parts of one cluster as they stand in the store."""
+
+    name: str
+    parts: Mapping[str, bytes | None]
+
+    def read(self, part: str) -> Any:
+        """A part, decoded; None if it is absent or unreadable."""
+        return decode(self.parts.get(part))
+
+
+class HubReader:
+    """Reads clusters, nodes, registries and events."""
+
+    def __init__(self, state: StateReader) -> None:
+        self.state = state
+
+    async def cluster_names(self) -> list[str]:
+        """Every cluster, by name."""
+        return sorted(await self.state.members(keys.CLUSTERS))
+
+    async def labels(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Labels of clusters, by name."""
+        found = await self.state.get_many([keys.cluster(name, "labels") for name in names])
+        return {name: decode_labels(data) for name, data in zip(names, found, strict=True)}
+
+    async def labels_of(self, name: str) -> dict[str, str] | None:
+        """Labels of a cluster; None if the store does not know it."""
+        is_known = name in await self.state.members(keys.CLUSTERS)
+        found = await self.state.get(keys.cluster(name, "labels")) if is_known else None
+        return decode_labels(found) if is_known else None
+
+    async def clusters(self, names: Sequence[str]) -> list[StoredCluster]:
+        """The parts of several clusters, in one round trip."""
+        wanted = [keys.cluster(name, part) for name in names for part in PARTS]
+        found = iter(await self.state.get_many(wanted))
+        return [StoredCluster(name, {part: next(found) for part in PARTS}) for name in names]
+
+    async def part(self, name: str, part: str) -> Any:
+        """One part of a cluster, decoded."""
+        return decode(await self.state.get(keys.cluster(name, part)))
+
+    async def rows(self, name: str, part: str) -> list[dict[str, Any]]:
+        """A list of a cluster; empty if it is absent."""
+        found = await self.part(name, part)
+        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+    async def namespaces(self, name: str) -> list[str]:
+        """Names of the namespaces of a cluster, sorted."""
+        return sorted(await self.state.members(keys.cluster(name, "namespaces:set")))
+
+    async def node(self, cluster: str, node: str) -> dict[str, Any] | None:
+        """What is known of a node."""
+        found = decode((await self.state.fields(keys.node(cluster, node))).get("current"))
+        return found if isinstance(found, dict) else None
+
+    async def nodes(self, cluster: str) -> list[dict[str, Any]]:
+        """Every node of a cluster, by name."""
+        names = sorted(await self.state.members(keys.cluster(cluster, "nodes")))
+        found = await asyncio.gather(*(self.node(cluster, name) for name in names))
+        return [each for each in found if each is not None]
+
+    async def node_summary(self, cluster: str) -> str:
+        """The summary of the nodes as text: it changes with every collection."""
+        return (await self.state.fields(keys.cluster(cluster, "nodes:summary"))).get("data", "")
+
+    async def node_points(self, cluster: str, node: str, limit: int) -> list[Any]:
+        """The newest points of a node, oldest first."""
+        found = await self.state.scored(keys.node(cluster, node, "metrics"))
+        return [decode(member) for member, _ in found[-limit:]]
+
+    async def node_conditions(self, cluster: str, node: str) -> dict[str, Any]:
+        """Conditions of a node by type."""
+        found = await self.state.fields(keys.node(cluster, node, "conditions"))
+        return {type_: decode(text) for type_, text in found.items()}
+
+    async def events(self, name: str, limit: int) -> list[Any]:
+        """What happened to a cluster or registry, newest first."""
+        return [decode(each) for each in await self.state.items(keys.events(name), limit=limit)]
+
+    async def alerts(self, cluster: str) -> list[dict[str, str]]:
+        """Alerts that other programs put into the store."""
+        names = await self.state.keys(f"alerts:{cluster}:")
+        return [dict(await self.state.fields(key)) for key in sorted(names)]
+
+    async def registries(self) -> list[dict[str, Any]]:
+        """Every registry with spec and status, by name."""
+        names = sorted(await self.state.members(keys.REGISTRIES))
+        parts = [keys.registry(name, part) for name in names for part in ("spec", "status")]
+        found = iter(await self.state.get_many(parts))
+        return [
+            {"name": name, "spec": decode(next(found)), "status": decode(next(found))}
+            for name in names
+        ]
+
+
+def decode(data: bytes | str | None) -> Any:
+    """Decoded JSON; None for nothing, and for what is not JSON."""
+    if data is None:
+        return None
+    try:
+        return json.decode(data)
+    except json.JsonError:
+        return None
+
+
+def decode_labels(data: bytes | None) -> dict[str, str]:
+    """Labels as texts; empty for anything else."""
+    found = decode(data)
+    if not isinstance(found, dict):
+        return {}
+    return {name: text for name, text in found.items() if isinstance(text, str)}

@@ -1,0 +1,218 @@
+"""Every endpoint of the hub, in one table."""
+
+from typing import Any
+
+from quarterdeck.inventory.access.explanation import Explanation
+from quarterdeck.services.hub.alerts import Alert
+from quarterdeck.services.hub.endpoints import auth, clusters, contents, custom, history, registries
+from quarterdeck.services.hub.endpoints.auth import AuthEndpoints
+from quarterdeck.services.hub.endpoints.clusters import ClusterEndpoints
+from quarterdeck.services.hub.endpoints.contents import ContentEndpoints
+from quarterdeck.services.hub.endpoints.custom import CustomEndpoints
+from quarterdeck.services.hub.endpoints.history import HistoryEndpoints
+from quarterdeck.services.hub.endpoints.registries import HealthEndpoints, RegistryEndpoints
+from quarterdeck.services.hub.paging import Paging
+from quarterdeck.services.hub.ranges import RangeParameters
+from quarterdeck.services.hub.router import Endpoint, Login, Route
+
+API = "/api/v1"
+STREAM = f"{API}/events/stream"
+OPENAPI = f"{API}/openapi.json"
+_Rows = list[dict[str, Any]]
+
+
+def auth_routes(auth_: AuthEndpoints) -> list[Route]:
+    """Who am I, what may I see, and why."""
+    at = f"{API}/auth"
+    return [
+        Route(
+            "GET",
+            f"{at}/status",
+            auth_.status,
+            "Whether somebody is logged in",
+            auth.AuthStatus,
+            login=Login.OPTIONAL,
+        ),
+        Route("GET", f"{at}/me", auth_.me, "Who is logged in", auth.User),
+        Route(
+            "GET",
+            f"{at}/permissions",
+            auth_.permissions,
+            "What may be done with which clusters",
+            auth.Permissions,
+        ),
+        Route(
+            "GET",
+            f"{at}/policies",
+            auth_.policies,
+            "Which policies are about the user",
+            auth.UserPolicies,
+        ),
+        Route(
+            "GET",
+            f"{at}/explain",
+            auth_.explain,
+            "Why a user may or may not see something",
+            Explanation,
+            auth.ExplainParameters,
+            failures=(403,),
+        ),
+        Route("POST", f"{at}/logout", auth_.logout, "Where to log out", auth.Farewell),
+        Route(
+            "POST",
+            f"{at}/cache/clear",
+            auth_.clear_cache,
+            "Read policies again and verify tokens again",
+            auth.CacheCleared,
+        ),
+    ]
+
+
+def cluster_routes(clusters_: ClusterEndpoints, contents_: ContentEndpoints) -> list[Route]:
+    """Clusters and what is on them."""
+    at = f"{API}/clusters"
+    one = f"{at}/{{name}}"
+    return [
+        Route(
+            "GET",
+            at,
+            clusters_.list,
+            "Clusters that may be seen",
+            list[clusters.ClusterItem],
+            Paging,
+        ),
+        Route("GET", one, clusters_.get, "One cluster", clusters.ClusterDetail),
+        Route("GET", f"{one}/nodes", contents_.nodes, "Nodes", _Rows, contents.NodeParameters),
+        Route(
+            "GET",
+            f"{one}/nodes/{{node}}",
+            contents_.node,
+            "One node",
+            dict[str, Any],
+            contents.NodeDetailParameters,
+        ),
+        Route(
+            "GET",
+            f"{one}/operators",
+            contents_.operators,
+            "Operators",
+            _Rows,
+            contents.OperatorParameters,
+        ),
+        Route(
+            "GET",
+            f"{one}/namespaces",
+            contents_.namespaces,
+            "Namespaces: names, or numbers of each",
+            list[str | contents.NamespaceItem],
+            contents.NamespaceParameters,
+        ),
+        Route(
+            "GET",
+            f"{one}/alerts",
+            contents_.alerts,
+            "What is wrong, worst first",
+            list[Alert],
+            contents.AlertParameters,
+        ),
+        Route(
+            "GET",
+            f"{one}/events",
+            contents_.events,
+            "What happened, newest first",
+            _Rows,
+            contents.EventParameters,
+        ),
+    ]
+
+
+def custom_routes(custom_: CustomEndpoints) -> list[Route]:
+    """Types of MetricSources."""
+    at = f"{API}/custom-types"
+    return [
+        Route(
+            "GET",
+            f"{API}/clusters/{{name}}/custom/{{type}}",
+            custom_.resources,
+            "Objects of a type on a cluster",
+            custom.CustomResources,
+            custom.CustomParameters,
+        ),
+        Route(
+            "GET",
+            at,
+            custom_.types,
+            "Types that may be seen",
+            list[custom.CustomType],
+            custom.TypesParameters,
+        ),
+        Route(
+            "GET",
+            f"{at}/clusters",
+            custom_.counts,
+            "How many objects of some types clusters have",
+            list[custom.CustomCount],
+            custom.CountsParameters,
+        ),
+    ]
+
+
+def history_routes(history_: HistoryEndpoints) -> list[Route]:
+    """Metrics over time."""
+    one = f"{API}/clusters/{{name}}"
+
+    def route(path: str, endpoint: Endpoint, summary: str, kind: type[RangeParameters]) -> Route:
+        return Route(
+            "GET", path, endpoint, summary, history.HistoryAnswer, kind, failures=(403, 502)
+        )
+
+    tail = "metrics/history"
+    plain = RangeParameters
+    return [
+        route(f"{one}/{tail}", history_.cluster, "A metric of a cluster", plain),
+        route(f"{one}/nodes/{{node}}/{tail}", history_.node, "A metric of a node", plain),
+        route(f"{one}/operators/{tail}", history_.operators, "A state of every operator", plain),
+        route(
+            f"{one}/custom-resources/{{source}}/{tail}",
+            history_.custom,
+            "An aggregation of a MetricSource, by namespace%2Fname or by type",
+            plain,
+        ),
+        route(
+            f"{API}/{tail}",
+            history_.fleet,
+            "A metric of every cluster that may be seen",
+            history.FleetParameters,
+        ),
+    ]
+
+
+def other_routes(health: HealthEndpoints, registries_: RegistryEndpoints) -> list[Route]:
+    """Health and registries."""
+    return [
+        Route(
+            "GET",
+            "/healthz",
+            health.healthz,
+            "Whether the process runs",
+            registries.Health,
+            login=Login.NONE,
+        ),
+        Route(
+            "GET",
+            "/readyz",
+            health.readyz,
+            "Whether the store answers",
+            registries.Health,
+            login=Login.NONE,
+            failures=(503,),
+        ),
+        Route(
+            "GET",
+            f"{API}/registries/status",
+            registries_.status,
+            "Registries",
+            list[registries.RegistryItem],
+            Paging,
+        ),
+    ]

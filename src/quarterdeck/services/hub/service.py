@@ -1,0 +1,246 @@
+"""The handler of the hub's port: who asks, which endpoint, and the answer as JSON with an ETag."""
+
+import hashlib
+from collections.abc import Sequence
+
+from quarterdeck.hubstate.errors import HubStateError
+from quarterdeck.hubstate.ports import History, StateStore
+from quarterdeck.inventory.access.viewer import Viewer
+from quarterdeck.kit import json, rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.http import Request, Response, StreamResponse
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.services.hub import routes
+from quarterdeck.services.hub.audit import AuditLog, Record
+from quarterdeck.services.hub.call import Call, Page
+from quarterdeck.services.hub.catalog import Catalog
+from quarterdeck.services.hub.endpoints.auth import AuthEndpoints
+from quarterdeck.services.hub.endpoints.clusters import ClusterEndpoints
+from quarterdeck.services.hub.endpoints.contents import ContentEndpoints
+from quarterdeck.services.hub.endpoints.custom import CustomEndpoints
+from quarterdeck.services.hub.endpoints.history import HistoryEndpoints
+from quarterdeck.services.hub.endpoints.registries import (
+    HealthEndpoints,
+    NotReady,
+    RegistryEndpoints,
+)
+from quarterdeck.services.hub.errors import HubApiError, Unauthenticated, Unavailable
+from quarterdeck.services.hub.identity import REQUIRED, Authenticator
+from quarterdeck.services.hub.openapi import build_document
+from quarterdeck.services.hub.paging import page_headers
+from quarterdeck.services.hub.policies import Policies
+from quarterdeck.services.hub.reading import HubReader
+from quarterdeck.services.hub.router import (
+    Login,
+    Match,
+    Route,
+    Router,
+    WrongMethod,
+    read_parameters,
+)
+from quarterdeck.services.hub.stream import HEARTBEAT_S, Streams
+from quarterdeck.services.hub.token_review import TokenReviewer
+
+Answer = Response | StreamResponse
+Headers = list[tuple[str, str]]
+MAX_BODY = 64 * 1024
+SECURITY: Headers = [
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+]
+
+
+class HubServer:
+    """Answers requests to the hub."""
+
+    def __init__(
+        self,
+        state: StateStore,
+        history: History,
+        authenticator: Authenticator,
+        *,
+        clock: Clock,
+        reviewers: Sequence[TokenReviewer] = (),
+        origins: Sequence[str] = (),
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
+        """`origins` are web pages of other sites that may ask, as CORS_ORIGINS lists them."""
+        self._authenticator = authenticator
+        self._clock = clock
+        self._origins = frozenset(origins)
+        self._reader = HubReader(state)
+        self.policies = Policies(state, clock=clock)
+        self.audit = AuditLog(state, clock=clock)
+        catalog = Catalog(state)
+        self._streams = Streams(state, self._reader, catalog, clock=clock, heartbeat_s=heartbeat_s)
+
+        def forget() -> None:
+            for each in reviewers:
+                each.forget()
+
+        self.router = Router(
+            [
+                *routes.other_routes(HealthEndpoints(state), RegistryEndpoints(self._reader)),
+                *routes.auth_routes(AuthEndpoints(self._reader, self.policies, forget=forget)),
+                *routes.cluster_routes(
+                    ClusterEndpoints(self._reader), ContentEndpoints(self._reader)
+                ),
+                *routes.custom_routes(CustomEndpoints(self._reader, catalog, clock=clock)),
+                *routes.history_routes(HistoryEndpoints(self._reader, history, catalog)),
+                Route(
+                    "GET",
+                    routes.STREAM,
+                    _never,
+                    "What changes, as server-sent events",
+                    str,
+                    is_stream=True,
+                ),
+                Route(
+                    "GET",
+                    routes.OPENAPI,
+                    self._openapi,
+                    "This description",
+                    dict[str, object],
+                    login=Login.NONE,
+                ),
+            ]
+        )
+        self._document: dict[str, object] | None = None
+
+    async def run(self) -> None:
+        """Follow policies and write the audit log; cancel it to stop."""
+        try:
+            async with Supervisor("hub-api") as tasks:
+                tasks.spawn(self.policies.run(), name="hub-policies")
+                tasks.spawn(self.audit.run(), name="hub-audit")
+                await tasks.wait_failed()
+        finally:
+            await self.audit.flush()
+
+    async def handle(self, request: Request) -> Answer:
+        """Answer one request."""
+        if request.method == "OPTIONS":
+            return Response(204, [*SECURITY, *self._cors(request), ("Allow", "GET, HEAD, POST")])
+        answer = await self._answer(request)
+        answer.headers = [*answer.headers, *SECURITY, *self._cors(request)]
+        return answer
+
+    async def _answer(self, request: Request) -> Answer:
+        viewer: Viewer | None = None
+        try:
+            await request.read(MAX_BODY)
+            match = self.router.find(request.method, request.path)
+            viewer = await self._authenticate(request, match.route)
+            if match.route.is_stream:
+                return self._open_stream(request, viewer)
+            return await self._call(request, match, viewer)
+        except WrongMethod as error:
+            message = f"{request.method} is not allowed; use {error}"
+            return _failure(405, message, [("Allow", ", ".join(error.allowed))])
+        except HubApiError as error:
+            if error.status in (401, 403):
+                self._record(request, viewer, error.status, error.message)
+            return _failure(error.status, error.message, _challenge(error.status))
+        except HubStateError:
+            return _failure(503, "the store does not answer")
+        except NotReady:
+            body = {"status": "not ready", "error": "redis unavailable"}
+            return Response(503, [_JSON], json.encode(body))
+
+    async def _authenticate(self, request: Request, route: Route) -> Viewer | None:
+        if route.login is Login.NONE:
+            return None
+        principal = await self._authenticator.authenticate(request)
+        if principal is None:
+            return None
+        return await self.policies.viewer(principal, self._clock.now())
+
+    async def _call(self, request: Request, match: Match, viewer: Viewer | None) -> Response:
+        if match.route.login is Login.REQUIRED and viewer is None:
+            raise Unauthenticated(REQUIRED)
+        parameters = read_parameters(match.route.parameters, request.query)
+        call = Call(request, match.values, parameters, viewer=viewer, now=self._clock.now())
+        result = await match.route.endpoint(call)
+        if call.is_audited:
+            self._record(request, viewer, 200, match.route.summary)
+        headers = [_JSON, ("Cache-Control", "private, no-cache"), ("Vary", "Authorization")]
+        if isinstance(result, Page):
+            headers += page_headers(result, request.target.partition("?")[0])
+            result = result.items
+        body = json.encode(result)
+        if match.route.method != "GET":
+            return Response(200, headers, body)
+        tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+        headers.append(("ETag", tag))
+        if _matches_tag(request, tag):
+            return Response(304, headers[1:])
+        return Response(200, headers, body)
+
+    def _open_stream(self, request: Request, viewer: Viewer | None) -> Answer:
+        if viewer is None:
+            raise Unauthenticated(REQUIRED)
+        principal = viewer.principal
+
+        async def look() -> Viewer:
+            return await self.policies.viewer(principal, self._clock.now())
+
+        return self._streams.open(request, look)
+
+    async def _openapi(self, _: Call) -> dict[str, object]:
+        if self._document is None:
+            self._document = build_document(self.router.routes)
+        return self._document
+
+    def _cors(self, request: Request) -> Headers:
+        """Headers for pages of other sites; credentials only for sites that are named."""
+        origin = request.headers.get("origin")
+        if not origin or not self._origins & {origin, "*"}:
+            return []
+        is_named = origin in self._origins
+        found = [
+            ("Access-Control-Allow-Origin", origin if is_named else "*"),
+            ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
+            ("Access-Control-Allow-Headers", "Authorization, If-None-Match"),
+            ("Access-Control-Expose-Headers", "ETag, Link, X-Total-Count"),
+        ]
+        return [*found, ("Access-Control-Allow-Credentials", "true")] if is_named else found
+
+    def _record(self, request: Request, viewer: Viewer | None, status: int, reason: str) -> None:
+        self.audit.add(
+            Record(
+                timestamp=rfc3339.format_time(self._clock.now()),
+                user=viewer.principal.username if viewer is not None else "",
+                groups=viewer.principal.groups if viewer is not None else (),
+                method=request.method,
+                path=request.path[:_SHOWN],
+                status=status,
+                reason=reason[:_SHOWN],
+                peer=request.peer.host,
+            )
+        )
+
+
+_JSON = ("Content-Type", "application/json")
+_SHOWN = 500
+
+
+async def _never(_: Call) -> str:
+    raise Unavailable("this endpoint is a stream")
+
+
+def _failure(status: int, message: str, headers: Sequence[tuple[str, str]] = ()) -> Response:
+    return Response(status, [_JSON, *headers], json.encode({"error": message}))
+
+
+def _challenge(status: int) -> Headers:
+    return [("WWW-Authenticate", "Bearer")] if status == 401 else []
+
+
+def _matches_tag(request: Request, tag: str) -> bool:
+    given = request.headers.get("if-none-match")
+    if given is None:
+        return False
+    tags = {each.strip().removeprefix("W/") for each in given.split(",")}
+    return tag in tags or "*" in tags

@@ -1,0 +1,148 @@
+"""Server-sent events: what changed on clusters, registries and MetricSources, as it happens.
+
+Events say that something changed; what it is now is read from the other endpoints. Policies are
+looked at for every event, so a viewer whose access is revoked hears nothing more.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.errors import HubStateError
+from quarterdeck.hubstate.ports import Message, StateStore
+from quarterdeck.inventory.access.viewer import Viewer
+from quarterdeck.kit import json
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.http import BodyWriter, PeerGone, Request, StreamResponse
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.services.hub.catalog import Catalog
+from quarterdeck.services.hub.reading import HubReader, decode
+
+HEARTBEAT_S = 15.0
+CHANNELS = (keys.CLUSTER_EVENTS, keys.SOURCE_EVENTS, keys.POLICY_CHANGES)
+_HEADERS = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")]
+_RETRY = b"retry: 2000\n\n"
+_HEARTBEAT = b": heartbeat\n\n"
+
+Look = Callable[[], Awaitable[Viewer]]
+"""The viewer with the policies of this moment."""
+
+
+class Streams:
+    """Serves the store's channels to listeners."""
+
+    def __init__(
+        self,
+        state: StateStore,
+        reader: HubReader,
+        catalog: Catalog,
+        *,
+        clock: Clock,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
+        self._state = state
+        self._reader = reader
+        self._catalog = catalog
+        self._clock = clock
+        self._heartbeat_s = heartbeat_s
+
+    def open(self, request: Request, look: Look) -> StreamResponse:
+        """The endless answer to one request."""
+
+        async def run(writer: BodyWriter) -> None:
+            with contextlib.suppress(PeerGone, HubStateError):
+                async with self._state.subscribe(*CHANNELS) as messages:
+                    await self._run(request, writer, messages, look)
+
+        return StreamResponse(200, list(_HEADERS), run)
+
+    async def _run(
+        self,
+        request: Request,
+        writer: BodyWriter,
+        messages: AsyncIterator[Message],
+        look: Look,
+    ) -> None:
+        await writer.write(_RETRY)
+        over = asyncio.Event()
+        async with Supervisor("hub-listener") as tasks:
+            tasks.spawn(_set_after(request.wait_disconnect(), over), name="listener-peer")
+            tasks.spawn(_set_after(writer.closing.wait(), over), name="listener-closing")
+            tasks.spawn(self._send_heartbeats(writer, over), name="listener-heartbeat")
+            tasks.spawn(self._send_events(writer, messages, look, over), name="listener-events")
+            await over.wait()
+
+    async def _send_heartbeats(self, writer: BodyWriter, over: asyncio.Event) -> None:
+        with contextlib.suppress(PeerGone):
+            while True:
+                await self._clock.sleep(self._heartbeat_s)
+                await writer.write(_HEARTBEAT)
+        over.set()
+
+    async def _send_events(
+        self,
+        writer: BodyWriter,
+        messages: AsyncIterator[Message],
+        look: Look,
+        over: asyncio.Event,
+    ) -> None:
+        with contextlib.suppress(PeerGone, HubStateError):
+            async for message in messages:
+                shown = await self.show(message, await look())
+                if shown is not None:
+                    type_, body = shown
+                    await writer.write(b"event: %s\ndata: %s\n\n" % (type_.encode(), body))
+        over.set()
+
+    async def show(self, message: Message, viewer: Viewer) -> tuple[str, bytes] | None:
+        """Type and data of an event for a viewer; None if it is not for them."""
+        body = decode(message.data)
+        if not isinstance(body, dict):
+            return None
+        type_ = "".join(each for each in str(body.get("type", "")) if each.isprintable())
+        match message.channel:
+            case keys.POLICY_CHANGES:
+                return "policies.changed", b"{}"  # which ones is in /auth/policies
+            case keys.SOURCE_EVENTS:
+                return await self._show_source(type_, body, viewer)
+            case _ if type_.startswith("registry."):
+                return type_, json.encode(body)
+            case _:
+                return await self._show_cluster(type_, body, viewer)
+
+    async def _show_cluster(
+        self, type_: str, body: dict[str, Any], viewer: Viewer
+    ) -> tuple[str, bytes] | None:
+        name = str(body.get("cluster", ""))
+        labels = await self._reader.labels_of(name) or {}
+        if not viewer.decide_cluster(name, labels).is_visible:
+            return None
+        return type_, json.encode(body)
+
+    async def _show_source(
+        self, type_: str, body: dict[str, Any], viewer: Viewer
+    ) -> tuple[str, bytes] | None:
+        """Without numbers, which count what may be hidden."""
+        identity = str(body.get("sourceId", ""))
+        source = await self._catalog.find(identity) if "/" in identity else None
+        if not viewer.principal.is_master and (source is None or not _names(viewer, source.type)):
+            return None
+        told = {"type": type_, "sourceId": identity, "timestamp": body.get("timestamp")}
+        return f"metricsource.{type_}", json.encode(told)
+
+
+def _names(viewer: Viewer, type_: str) -> bool:
+    """Whether a policy that allows something lists a type."""
+    return any(
+        type_ in rule.filters and not rule.filters[type_].is_hidden
+        for program in viewer.policies
+        if program.policy.effect == "Allow" and program.find_reason_to_skip(viewer.now) is None
+        for rule in program.rules
+    )
+
+
+async def _set_after(work: Awaitable[object], event: asyncio.Event) -> None:
+    await work
+    event.set()

@@ -1,0 +1,111 @@
+"""What is left of stored facts for one viewer. Pure.
+
+A restricted viewer never sees a number that counts what they may not see: totals are computed again
+from what is left.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from quarterdeck.inventory.access.filters import Item, TypeFilter
+from quarterdeck.inventory.access.viewer import ClusterAccess
+
+Row = Mapping[str, Any]
+
+
+def keep_nodes(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
+    """Nodes that may be seen: by name and labels."""
+    return [row for row in rows if filter_.passes(node_item(row))]
+
+
+def keep_operators(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
+    """Operators that may be seen: by name and by any namespace they serve."""
+    return [row for row in rows if filter_.passes(operator_item(row))]
+
+
+def keep_objects(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
+    """Pods and the like that may be seen: by name, namespace and labels."""
+    return [row for row in rows if filter_.passes(object_item(row))]
+
+
+def keep_namespaces(names: Iterable[str], filter_: TypeFilter) -> list[str]:
+    """Namespaces that may be seen: by name."""
+    return [name for name in names if filter_.passes(Item(name=name))]
+
+
+def node_item(row: Row) -> Item:
+    """A node as filters look at it."""
+    return Item(name=_text(row.get("name")), labels=_labels(row))
+
+
+def operator_item(row: Row) -> Item:
+    """An operator as filters look at it."""
+    reach = row.get("all_available_namespaces") or row.get("available_in_namespaces") or ()
+    return Item(name=_text(row.get("name")), namespaces=[_text(each) for each in reach])
+
+
+def object_item(row: Row) -> Item:
+    """A pod or the like as filters look at it."""
+    namespace = _text(row.get("namespace"))
+    return Item(
+        name=_text(row.get("name")),
+        namespaces=(namespace,) if namespace else (),
+        labels=_labels(row),
+    )
+
+
+def is_restricted(access: ClusterAccess) -> bool:
+    """Whether totals of a cluster count something that may not be seen."""
+    return not all(access.filter_of(type_).is_open for type_ in ("nodes", "namespaces", "pods"))
+
+
+def recount_metrics(
+    metrics: Row,
+    access: ClusterAccess,
+    *,
+    nodes: Sequence[Row],
+    namespaces: Sequence[str],
+    pods: Sequence[Row],
+    deployments: Sequence[Row],
+) -> dict[str, Any]:
+    """Totals of a cluster from what may be seen; all rows are given, and filtered here."""
+    found = dict(metrics)
+    if not access.filter_of("nodes").is_open:
+        seen = keep_nodes(nodes, access.filter_of("nodes"))
+        found["nodes"] = len(seen)
+        found["nodes_ready"] = sum(row.get("status") == "Ready" for row in seen)
+        found["cpu_capacity"] = sum(row.get("cpu_capacity") or 0 for row in seen)
+        found["memory_capacity"] = sum(row.get("memory_capacity") or 0 for row in seen)
+    spaces = access.filter_of("namespaces")
+    visible = set(keep_namespaces(namespaces, spaces))
+    if not spaces.is_open:
+        found["namespaces"] = len(visible)
+        found["deployments"] = sum(row.get("namespace") in visible for row in deployments)
+    if not (spaces.is_open and access.filter_of("pods").is_open):
+        left = keep_pods(pods, access, visible)
+        found["pods"] = len(left)
+        found["pods_running"] = sum(row.get("status") == "Running" for row in left)
+    return found
+
+
+def keep_pods(rows: Iterable[Row], access: ClusterAccess, namespaces: set[str]) -> list[Row]:
+    """Pods that may be seen, in namespaces that may be seen."""
+    left = keep_objects(rows, access.filter_of("pods"))
+    if access.filter_of("namespaces").is_open:
+        return left
+    return [row for row in left if row.get("namespace") in namespaces]
+
+
+def count_by_namespace(rows: Iterable[Row]) -> Counter[str]:
+    """Number of objects by namespace."""
+    return Counter(_text(row.get("namespace")) for row in rows)
+
+
+def _labels(row: Row) -> Mapping[str, str]:
+    found = row.get("labels")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
