@@ -37,6 +37,9 @@ async def step(run: Run) -> None:
     if not run.status.resources_cleaned and not await _wind_up(run):
         return
     if FINALIZER in run.ctx.obj.metadata.finalizers and run.status.resources_cleaned:
+        if not run.ctx.obj.status.resources_cleaned:
+            run.wake_in(_AT_ONCE_S)  # the finalizer stands until the status says that all is gone
+            return
         await finalizer.remove(run.ctx.obj, run.ctx.api, FINALIZER)
     await _expire(run)
 

@@ -29,6 +29,7 @@ from quarterdeck.operators.experiments.foreign import FOREIGN
 from quarterdeck.runtime import Manager
 from quarterdeck.testing import eventually
 from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import ListOptions
 
 FULL = bool(os.environ.get("QUARTERDECK_FULL"))
 MANY = 100 if FULL else 10
@@ -49,6 +50,33 @@ FAULTS: tuple[dict[str, str], ...] = (
 TIMEOUTS = {"provisioning": "5s", "applications": "20s", "pickup": "3s"}
 
 
+ORDER = ("", "Pending", "Provisioning", "Ready", "Running", "Complete", "Failed")
+
+
+class Invariants:
+    """What always holds: phases only go forward, a finalizer stands until all is gone."""
+
+    def __init__(self) -> None:
+        self.broken: list[str] = []
+        self._phases: dict[str, str] = {}
+
+    async def watch(self, world: World) -> None:
+        """Look at every change until cancelled."""
+        options = ListOptions(watch=True)
+        async with world.client.watch(Experiment, "experiments", options) as events:
+            async for event in events:
+                self.check(event.object)
+
+    def check(self, each: Experiment) -> None:
+        name, phase = each.metadata.name, each.status.phase
+        before = self._phases.get(name, "")
+        if ORDER.index(phase) < ORDER.index(before) or (before == "Complete" != phase):
+            self.broken.append(f"{name} went from {before} to {phase}")
+        if phase and not each.status.resources_cleaned and not each.metadata.finalizers:
+            self.broken.append(f"{name} is {phase} without a finalizer")
+        self._phases[name] = phase
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_none_is_stuck_and_none_leaks(seed: int) -> None:
@@ -67,6 +95,8 @@ async def test_none_is_stuck_and_none_leaks(seed: int) -> None:
                     timeouts=TIMEOUTS,
                 )
             )
+        invariants = Invariants()
+        watching = asyncio.ensure_future(invariants.watch(world))
         for _ in range(3):
             async with world.operator():
                 await asyncio.sleep(rng.uniform(0.1, 1.0))
@@ -75,6 +105,8 @@ async def test_none_is_stuck_and_none_leaks(seed: int) -> None:
                 done = await world.cleaned(name, within_s=120)
                 assert done.status.phase in ("Complete", "Failed")
             assert await world.leftovers() == []
+            watching.cancel()
+            assert invariants.broken == []
             for name in names[: MANY // 2]:
                 await world.delete(name)
 
