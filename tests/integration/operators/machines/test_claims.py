@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from tests.integration.operators.machines.world import (
     HypervisorCluster,
     HypervisorMachineTemplate,
@@ -19,6 +20,8 @@ from quarterdeck.operators.machines.drivers.simulator import (
 from quarterdeck.operators.machines.errors import Code
 from quarterdeck.operators.machines.machine import Power, VMInfo
 from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
+
+pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
 
 
 async def test_claim_becomes_a_running_machine() -> None:
@@ -65,7 +68,7 @@ async def test_attestation_waits_for_the_bootstrap_service() -> None:
         await world.set_up(attestation="tpm")
         await world.claim()
         await world.phase("Bootstrapping")
-        await world.advance(3600)
+        await world.advance(1000)
         claim = await world.get(MachineClaim, "m1")
         assert claim.status.phase == "Bootstrapping"
         assert condition(claim, "Bootstrapped").reason == "BootstrapServiceMissing"
@@ -128,7 +131,7 @@ async def test_retain_leaves_the_vm_without_our_marks() -> None:
         await world.gone(MachineClaim, "m1")
         assert world.vms["m1"].power is Power.RUNNING
         assert world.ours() == []
-        await world.advance(1300)
+        await world.advance(700)
         assert "m1" in world.vms
 
 

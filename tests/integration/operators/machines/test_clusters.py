@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.integration.operators.machines.world import (
     HypervisorCluster,
     HypervisorMachineTemplate,
@@ -16,6 +17,9 @@ from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines.drivers.simulator import Simulator
 from quarterdeck.operators.machines.drivers.simulator.persistence import dump, load
+
+pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
+
 
 CREDENTIALS = {
     "tokenId": {"name": "access", "key": "id"},
@@ -136,7 +140,7 @@ async def test_feature_flags_are_followed_while_running() -> None:
         await world.patch(MachineClaim, "m1", force)
         await world.gone(MachineClaim, "m1")
         world.lab.is_partitioned = False
-        await world.advance(900)
+        await world.advance(700)
         assert world.ours() == ["m1"]
         maps = world.client.resource(ConfigMap.KIND.gvr)
         await maps.patch("flags", {"data": {"orphanCollection": "true"}}, namespace="default")

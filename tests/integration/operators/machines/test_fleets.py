@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.integration.operators.machines.world import (
     Fleet,
     HypervisorMachineTemplate,
@@ -15,6 +16,8 @@ from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.machines.drivers.simulator import FailureRule, FaultKind
 from quarterdeck.operators.machines.drivers.simulator.controls import Action, perform
 from quarterdeck.operators.machines.machine import Power
+
+pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
 
 
 async def make(world: World, replicas: int = 3, **spec: Any) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import pytest
 from tests.integration.operators.machines.world import (
     MachineClaim,
     RunnerPool,
@@ -18,6 +19,9 @@ from quarterdeck.operators.machines.machinespec import runner_name
 from quarterdeck.operators.machines.pool import CORDON
 from quarterdeck.services.runners.events import EVENT, SIGNATURE, sign
 from quarterdeck.services.runners.service import PATH, RunnerWebhooks
+
+pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
+
 
 SECRET = "webhook-secret"
 
@@ -120,11 +124,11 @@ async def test_busy_runner_is_never_removed() -> None:
         await deliver(world, "queued", 1)
         (claim,) = await runners(world, 1)
         await deliver(world, "in_progress", 1, runner=runner_name(claim))
-        await world.advance(600)
+        await world.advance(200)
         (same,) = await world.list_all(MachineClaim)
         assert same.metadata.uid == claim.metadata.uid
         await world.delete(MachineClaim, claim.metadata.name)
-        await world.advance(900)
+        await world.advance(400)
         assert claim.metadata.name in world.ours()
         await deliver(world, "completed", 1, runner=runner_name(claim))
         await world.until(lambda: world.ours() == [], within_s=120.0)
@@ -173,7 +177,7 @@ async def test_runner_that_becomes_busy_between_choice_and_deletion_is_spared() 
 
         await world.until(is_marked, within_s=200.0)
         await deliver(world, "in_progress", 2, runner=runner_name(claim))
-        await world.advance(600)
+        await world.advance(200)
         (same,) = await world.list_all(MachineClaim)
         assert not same.is_deleting
         assert CORDON not in same.metadata.annotations

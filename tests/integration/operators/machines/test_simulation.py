@@ -1,10 +1,13 @@
 """Controls of the simulator by ConfigMap."""
 
+import pytest
 from tests.integration.operators.machines.world import ENDPOINT, MachineClaim, World, open_world
 
 from quarterdeck.apis.core.config import ConfigMap
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines import simulation
+
+pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
 
 
 async def control(world: World, **data: str) -> None:
