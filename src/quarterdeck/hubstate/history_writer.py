@@ -75,6 +75,11 @@ class HistoryWriter:
         except asyncio.CancelledError:
             self._waiting.extendleft(reversed(batch))
             raise
+        except Exception as error:  # samples that break a driver must not end the hub, nor stay
+            self.failures += 1
+            self.dropped += len(batch)
+            self.problem = f"{type(error).__name__}: {error}"
+            return True
         self.written += len(batch)
         self.problem = ""
         return True

@@ -78,3 +78,15 @@ async def test_what_waits_at_the_end_is_tried_once_more() -> None:
     writer.add(samples(1))
     await writer.flush()
     assert writer.waiting == 1
+
+
+async def test_samples_that_break_a_driver_are_dropped_and_named() -> None:
+    class Broken(Kept):
+        async def write(self, found: Sequence[Sample]) -> None:
+            raise ValueError("odd sample")
+
+    writer = HistoryWriter(Broken(), clock=VirtualClock())
+    writer.add(samples(2))
+    await writer.flush()
+    assert (writer.waiting, writer.dropped) == (0, 2)
+    assert "odd sample" in writer.problem

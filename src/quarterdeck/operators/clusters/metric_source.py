@@ -31,7 +31,7 @@ from quarterdeck.operators.clusters.conditions import Reason
 from quarterdeck.operators.clusters.failures import describe, find_reason
 from quarterdeck.operators.clusters.hub import Hub, StoreProblem
 from quarterdeck.operators.clusters.source_report import Outcome
-from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
+from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting, get_logger
 from quarterdeck.wire.status import ApiError
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Sources:
         self._hub = hub
         self._known: dict[Key, Collections] = {}
         self._tasks: Supervisor | None = None
+        self._log = get_logger("clusters")
 
     async def run(self) -> None:
         """Own the collections that run in the background; ends with the manager."""
@@ -218,8 +219,11 @@ class Sources:
         name = connection.metadata.name
         try:
             async with gate:
-                outcome = await self._collect(source, known, connection)
-            known.outcomes[name] = outcome
+                known.outcomes[name] = await self._collect(source, known, connection)
+        except Exception as error:  # whatever it is, it must not end the hub for the others
+            self._log.error("a collection failed", error=error, name=name, source=str(source.key))
+            self._hub.metrics.failed("source", Reason.ERROR)
+            known.outcomes[name] = await self._fail(source, name, describe(error))
         finally:
             known.running.pop(name, None)
 

@@ -1,8 +1,10 @@
 """Clusters that are read: what is kept, what the status says, and what ends with them."""
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection
@@ -176,3 +178,11 @@ async def test_two_connections_of_one_name_do_not_mix(world: Make) -> None:
             await w.client.delete(ClusterConnection, "east", "other")
             await w.advance(5)
             assert await w.read("cluster:east:status") is not None
+
+
+async def test_the_guide_names_the_metrics_that_there_are(world: Make) -> None:
+    guide = Path(__file__).parents[4] / "docs" / "how-to" / "run-a-hub.md"
+    named = set(re.findall(r"`(clusterpulse_hub_\w+)", guide.read_text()))
+    async with world() as w, w.operator() as manager:
+        page = manager.metrics.registry.render().decode()
+    assert named == set(re.findall(r"# TYPE (clusterpulse_hub_\w+)", page))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection, MetricSource
+from quarterdeck.hubstate.collect.source import SourceCollector
 from quarterdeck.kit import http
 from quarterdeck.operators.clusters.simulators.contents import Profile
 
@@ -214,3 +215,30 @@ async def test_a_cluster_that_is_gone_is_counted_no_more(world: Make) -> None:
             found = await _collected(w, 1)
             assert found.status.resources_collected == 6
             assert await w.read("cluster:west:custom:default/pods:resources") is None
+
+
+async def test_a_collection_that_breaks_ends_nothing_but_itself(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = SourceCollector.collect
+
+    async def collect(self: SourceCollector) -> Any:
+        if self._source.spec.rbac.resource_type_name == "broken":
+            raise RecursionError("too deep")
+        return await original(self)
+
+    monkeypatch.setattr(SourceCollector, "collect", collect)
+    async with world() as w:
+        await _setup(w, "east")
+        await w.create("MetricSource", "broken", {**PODS, "rbac": {"resourceTypeName": "broken"}})
+        await w.create("MetricSource", "pods", PODS)
+        async with w.operator():
+            await _collected(w, 1)
+
+            async def failed() -> bool:
+                found = await w.source("broken")
+                return "too deep" in w.condition(found).message
+
+            await w.until(failed)
+            await w.advance(120)
+            await w.health("healthy", "east")
