@@ -38,6 +38,9 @@ from quarterdeck.storage import Store, StoreEvent, StoreKey
 from quarterdeck.wire.status import InternalError
 
 _GROUP = "admissionregistration.k8s.io"
+_MAX_WARNINGS_BYTES = 4096
+_MAX_WARNING = 256
+"""What a warning is cut to when all of them do not fit into the headers of an answer."""
 MUTATING = f"mutatingwebhookconfigurations.{_GROUP}"
 VALIDATING = f"validatingwebhookconfigurations.{_GROUP}"
 
@@ -259,6 +262,11 @@ def _report_unreadable(key: StoreKey, error: Exception) -> None:
 
 
 def _warn(attributes: AdmissionAttributes, warnings: Iterable[str]) -> None:
+    room = _MAX_WARNINGS_BYTES - sum(len(each.encode()) for each in attributes.warnings)
     for text in warnings:
-        if text not in attributes.warnings:
-            attributes.warnings.append(text)
+        shown = text if len(text.encode()) <= room else text[:_MAX_WARNING]
+        room -= len(shown.encode())
+        if room < 0:
+            return
+        if shown not in attributes.warnings:
+            attributes.warnings.append(shown)

@@ -22,6 +22,26 @@ class InvalidAnswer(Exception):
     """Raised when a webhook answered something that is not a valid AdmissionReview."""
 
 
+class _Status(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a webhook refused; what else it says is left out."""
+
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+
+
+class _Response(msgspec.Struct, frozen=True, rename="camel"):
+    """The answer of a webhook, with the types it must have."""
+
+    uid: str = ""
+    allowed: bool = False
+    status: _Status | None = None
+    patch: str | None = None
+    patch_type: str | None = None
+    warnings: list[str] | None = None
+    audit_annotations: dict[str, str] | None = None
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What a webhook decided."""
 
@@ -74,18 +94,20 @@ def parse_answer(body: bytes, *, uid: str, version: str, is_mutating: bool) -> V
             f"failed to call webhook: converting ({found}.AdmissionReview) to"
             f" ({version}.AdmissionReview): unknown conversion"
         )
-    response = document.get("response")
-    if not isinstance(response, dict):
+    if document.get("response") is None:
         raise _invalid("webhook response was absent")
-    if response.get("uid") != uid:
-        raise _invalid(f'expected response.uid="{uid}", got {quote(response.get("uid") or "")}')
-    patch = _parse_patch(response, is_mutating=is_mutating)
+    try:
+        response = msgspec.convert(document["response"], _Response)
+    except msgspec.ValidationError as error:
+        raise InvalidAnswer(f"failed to call webhook: invalid response: {error}") from error
+    if response.uid != uid:
+        raise _invalid(f'expected response.uid="{uid}", got {quote(response.uid)}')
     return Verdict(
-        is_allowed=response.get("allowed") is True,
-        status=response.get("status") or {},
-        patch=patch,
-        warnings=tuple(response.get("warnings") or ()),
-        audit_annotations=response.get("auditAnnotations") or {},
+        is_allowed=response.allowed,
+        status=msgspec.to_builtins(response.status) if response.status is not None else {},
+        patch=_parse_patch(response, is_mutating=is_mutating),
+        warnings=tuple(response.warnings or ()),
+        audit_annotations=response.audit_annotations or {},
     )
 
 
@@ -107,8 +129,8 @@ def _decode(body: bytes) -> Object:
         raise InvalidAnswer(f"failed to call webhook: {error}") from error
 
 
-def _parse_patch(response: Object, *, is_mutating: bool) -> bytes:
-    patch, kind = response.get("patch"), response.get("patchType")
+def _parse_patch(response: _Response, *, is_mutating: bool) -> bytes:
+    patch, kind = response.patch, response.patch_type
     if not is_mutating and patch:
         raise _invalid("validating webhook may not return response.patch")
     if patch and not kind:
