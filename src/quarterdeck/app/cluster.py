@@ -69,6 +69,10 @@ class Cluster:
         self._kubeconfig: Path | None = None
         self._client: Client | None = None
 
+    def map_webhook_service(self, service: str, address: str) -> None:
+        """Say where the Service of webhooks listens: `namespace/name` and `host:port`."""
+        self.api.webhook_services[service] = address.removeprefix("https://").rstrip("/")
+
     @property
     def api(self) -> ApiServer:
         """The API server itself, for tests that look behind the socket."""

@@ -36,7 +36,15 @@ if TYPE_CHECKING:
         Waiting,
     )
     from quarterdeck.runtime.source.handler import Lookup, Owns, Watch
-    from quarterdeck.runtime.webhooks import Denied, Review, Webhooks
+    from quarterdeck.runtime.webhooks import (
+        ConversionError,
+        Denied,
+        Registration,
+        Review,
+        ServiceReference,
+        Spoke,
+        Webhooks,
+    )
 
 __all__ = [
     "DONE",
@@ -45,6 +53,7 @@ __all__ = [
     "Change",
     "Context",
     "Controller",
+    "ConversionError",
     "Denied",
     "Done",
     "Event",
@@ -57,10 +66,13 @@ __all__ = [
     "Manager",
     "MetricsPage",
     "Owns",
+    "Registration",
     "RequeueAfter",
     "Result",
     "Review",
     "Scope",
+    "ServiceReference",
+    "Spoke",
     "Stalled",
     "WaitFor",
     "Waiting",
@@ -87,7 +99,15 @@ _HOMES = {
     "manager.program": ("run_operator",),
     "informer.reflector": ("WatchSettings",),
     "reconcile.result": ("DONE", "Done", "RequeueAfter", "Result", "Stalled", "WaitFor", "Waiting"),
-    "webhooks": ("Denied", "Review", "Webhooks"),
+    "webhooks": (
+        "ConversionError",
+        "Denied",
+        "Registration",
+        "Review",
+        "ServiceReference",
+        "Spoke",
+        "Webhooks",
+    ),
 }
 
 if not TYPE_CHECKING:

@@ -130,6 +130,8 @@ class ApiServer:
         authorizer = authorizer or (roles if options.has_roles else AlwaysAllow())
         self.policies = ValidatingPolicies(store, registry, authorizer)
         caller = WebhookCaller(options.webhook_services)
+        self.webhook_services = caller.services
+        """Where the Services of webhooks listen; may be changed while the server runs."""
         self._webhooks = Webhooks(store, registry, authorizer, caller=caller, rng=rng)
         self.core = Core(
             store=store,

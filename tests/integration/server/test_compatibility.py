@@ -36,9 +36,9 @@ SIMULATED = """## Simulated
   later; as in Kubernetes that is a second write, and the answer shows the first.
 """
 STORED = """## Stored, without effect yet
-Validated and kept like any other object, but nothing acts on them: admission webhooks and policies,
-limit ranges, API
-services, certificate signing requests, flow schemas.
+Validated and kept like any other object, but nothing acts on them: API services, certificate
+signing requests, flow schemas. MutatingAdmissionPolicies are not served, as in
+Kubernetes 1.32 without its feature gate.
 """
 REFUSED = """## Refused
 - Identities without all rights: 403. There are no finer rights yet, so whoever is not in the group

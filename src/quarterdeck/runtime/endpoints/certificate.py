@@ -7,6 +7,7 @@ made that says who serves, signed by itself: it hides tokens on their way, and p
 
 import socket
 import ssl
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -40,13 +41,21 @@ class CertificateError(Exception):
 class PageCertificate:
     """The TLS of one page; `context` stays the same object while certificates change."""
 
-    def __init__(self, files: CertificateFiles | None, *, clock: Clock, log: Logger) -> None:
-        """Load or make the certificate.
+    def __init__(
+        self,
+        files: CertificateFiles | None,
+        *,
+        clock: Clock,
+        log: Logger,
+        hosts: Sequence[str] = (),
+    ) -> None:
+        """Load the certificate, or make one for this host and the other names in `hosts`.
 
         Raises:
             CertificateProblem: if files were named and cannot be used.
         """
         self._files = files
+        self._hosts = tuple(hosts)
         self._clock = clock
         self._log = log
         self._seen: object = None
@@ -81,7 +90,7 @@ class PageCertificate:
         now = self._clock.now()
         if self._seen is not None and now < self._renew_at:
             return False
-        self.made, key = generate_self_signed(now)
+        self.made, key = generate_self_signed(now, self._hosts)
         load_identity(self.context, self.made, key)
         self._seen, self._renew_at = now, now + _RENEW_AFTER
         return True
@@ -104,10 +113,11 @@ class PageCertificate:
         return True
 
 
-def generate_self_signed(now: datetime) -> tuple[bytes, bytes]:
+def generate_self_signed(now: datetime, hosts: Sequence[str] = ()) -> tuple[bytes, bytes]:
     """A certificate of this host signed by itself, and its key, both in PEM."""
-    hosts = tuple(dict.fromkeys(("localhost", socket.gethostname(), "127.0.0.1", "::1")))
-    issued = issue_certificate(CertificateRequest("quarterdeck", _LIFE, hosts), now=now)
+    names = ("localhost", socket.gethostname(), "127.0.0.1", "::1", *hosts)
+    request = CertificateRequest("quarterdeck", _LIFE, tuple(dict.fromkeys(names)))
+    issued = issue_certificate(request, now=now)
     return issued.encode_certificate(), issued.encode_key()
 
 

@@ -248,6 +248,7 @@ class Manager:
             if self._webhooks is not None:
                 stack.push_async_callback(self._webhooks.close)
                 await self._webhooks.open(self.metrics, clock=self.clock, log=self._log)
+                await self._webhooks.register(self.api, self.name)
             caches = await stack.enter_async_context(Supervisor("caches"))
             self.informers.start(caches)
             if isinstance(self._events, EventRecorder):

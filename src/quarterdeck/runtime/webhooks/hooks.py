@@ -28,6 +28,7 @@ Validator = Callable[[Review[T]], Awaitable[None] | None]
 Mutator = Callable[[Review[T]], Awaitable[T] | T]
 """Returns the object to store."""
 Patch = Sequence[json_patch.Operation]
+DEFAULT_OPERATIONS = (Operation.CREATE.value, Operation.UPDATE.value)
 
 
 def path_for(purpose: str, kind: KindInfo) -> str:
@@ -44,6 +45,13 @@ class Hook(abc.ABC, Generic[T]):
 
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
+        self.operations: tuple[str, ...] = DEFAULT_OPERATIONS
+        """What it is registered for."""
+
+    @property
+    def info(self) -> KindInfo:
+        """The kind it is about."""
+        return self._kind.KIND
 
     async def answer(self, request: AdmissionRequest) -> Answer:
         """Call the handler; an exception is a bug of the handler."""

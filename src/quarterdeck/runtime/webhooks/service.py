@@ -5,20 +5,31 @@ server may need the answer to give us what we list.
 """
 
 import time
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from quarterdeck.client.errors import ClientError
+from quarterdeck.client.interfaces import Api
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.metrics import Counter, Gauge, Histogram
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.endpoints.certificate import CertificateFiles, PageCertificate
+from quarterdeck.runtime.endpoints.certificate import POLL_S, CertificateFiles, PageCertificate
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.observability.metrics import Metrics
 from quarterdeck.runtime.webhooks import answers, envelope
+from quarterdeck.runtime.webhooks.conversion import (
+    PATH,
+    Conversion,
+    ConversionHook,
+    MalformedConversionError,
+    Spoke,
+)
 from quarterdeck.runtime.webhooks.envelope import MAX_BYTES, MalformedReviewError
 from quarterdeck.runtime.webhooks.hooks import (
+    DEFAULT_OPERATIONS,
     Hook,
     Mutation,
     Mutator,
@@ -26,9 +37,18 @@ from quarterdeck.runtime.webhooks.hooks import (
     Validator,
     path_for,
 )
+from quarterdeck.runtime.webhooks.registration import (
+    RegisteredConversion,
+    RegisteredHook,
+    Registrar,
+    Registration,
+)
+from quarterdeck.wire.status import ApiError
 
 T = TypeVar("T", bound=Object)
 
+MAX_CONVERSION_BYTES = 64 * 1024 * 1024
+"""A page of a list comes in one review."""
 _JSON = [("content-type", "application/json")]
 _TEXT = [("content-type", "text/plain; charset=utf-8")]
 _DRAIN_S = 10.0
@@ -45,10 +65,22 @@ class Webhooks:
     """
 
     def __init__(
-        self, bind: BindAddress | None = None, *, certificate: CertificateFiles | None = None
+        self,
+        bind: BindAddress | None = None,
+        *,
+        certificate: CertificateFiles | None = None,
+        registration: Registration | None = None,
     ) -> None:
+        """With `registration` the manager makes the webhooks known to its API server."""
         self._bind = bind if bind is not None else BindAddress()
         self._files = certificate
+        self._registration = registration
+        self._registrar: Registrar | None = None
+        self._registered: bytes | None = None
+        self._problem = ""
+        self._log: Logger | None = None
+        self._clock: Clock | None = None
+        self._conversion = ConversionHook()
         self._hooks: dict[str, Hook[Any]] = {}
         self._routes: dict[str, _Route] = {}
         self._server: http.Server | None = None
@@ -58,13 +90,35 @@ class Webhooks:
 
     # --- what to serve
 
-    def validate(self, kind: type[T], check: Validator[T], *, path: str = "") -> str:
+    def validate(
+        self,
+        kind: type[T],
+        check: Validator[T],
+        *,
+        path: str = "",
+        operations: Sequence[str] = DEFAULT_OPERATIONS,
+    ) -> str:
         """Have a handler decide about writes of a kind; returns the path.
+
+        `operations` are those it is registered for, if the manager registers it.
 
         Raises:
             ValueError: if the path is taken.
         """
-        return self._add(path or path_for("validate", kind.KIND), Validation(kind, check))
+        hook = Validation(kind, check)
+        hook.operations = tuple(str(each) for each in operations)
+        return self._add(path or path_for("validate", kind.KIND), hook)
+
+    def convert(self, hub: type[T], *spokes: Spoke[Any, T]) -> str:
+        """Convert between the versions of a kind by functions; returns the path.
+
+        Raises:
+            ValueError: if the kind was added before, or the versions do not fit together.
+        """
+        if self._server is not None:
+            raise ValueError(f"webhook path {PATH!r}: cannot add a webhook while they are served")
+        self._conversion.add(Conversion(hub, spokes))
+        return PATH
 
     def mutate(self, kind: type[T], change: Mutator[T], *, path: str = "") -> str:
         """Have a handler change objects of a kind on their way; returns the path.
@@ -91,12 +145,22 @@ class Webhooks:
     @property
     def paths(self) -> tuple[str, ...]:
         """All paths, in the order in which they were added."""
-        return tuple(self._hooks)
+        return (*self._hooks, *((PATH,) if self._conversion.conversions else ()))
 
     @property
     def ca_bundle(self) -> bytes:
         """What to trust, in PEM, if the certificate was made here; empty otherwise."""
         return self._certificate.made if self._certificate is not None else b""
+
+    def _read_authority(self) -> bytes:
+        """What an API server shall trust: the certificate made here, or the file of its CA."""
+        if self._files is None:
+            return self.ca_bundle
+        named = self._registration.ca_file if self._registration is not None else None
+        path = named or self._files.certificate.with_name("ca.crt")
+        if named is None and not path.exists():
+            path = self._files.certificate
+        return path.read_bytes()
 
     # --- serving
 
@@ -109,19 +173,70 @@ class Webhooks:
         self._routes = {
             path: _Route(path, hook, metrics, log) for path, hook in self._hooks.items()
         }
+        self._log, self._clock = log, clock
         tls = self._bind.tls
         if tls is None:
-            self._certificate = PageCertificate(self._files, clock=clock, log=log)
+            self._certificate = PageCertificate(
+                self._files, clock=clock, log=log, hosts=self._list_hosts()
+            )
             tls = self._certificate.context
         self._server = http.Server(self.handle)
         listener = await self._server.listen(self._bind.host, self._bind.port, tls=tls)
         self.url = listener.url
-        log.info("serving webhooks", url=self.url, paths=list(self._hooks))
+        log.info("serving webhooks", url=self.url, paths=list(self.paths))
+
+    def _list_hosts(self) -> tuple[str, ...]:
+        """Names a certificate made here must have besides those of the host."""
+        service = self._registration.service if self._registration is not None else None
+        if service is None:
+            return (self._bind.host,) if self._bind.host not in ("", "0.0.0.0", "::") else ()
+        name = f"{service.name}.{service.namespace}"
+        return (f"{name}.svc", f"{name}.svc.cluster.local")
+
+    async def register(self, api: Api, manager: str) -> None:
+        """Make the webhooks known to an API server; a failure is repaired in the background."""
+        if self._registration is not None:
+            self._registrar = Registrar(api, self._registration, manager)
+            await self._register_once()
+
+    async def _register_once(self) -> None:
+        """Apply the configurations if the authority has changed since."""
+        assert self._registrar is not None and self._log is not None
+        try:
+            authority = self._read_authority()
+            if authority == self._registered:
+                return
+            await self._registrar.register(
+                [
+                    RegisteredHook(path, hook.info, hook.operations, isinstance(hook, Mutation))
+                    for path, hook in self._hooks.items()
+                ],
+                [
+                    RegisteredConversion(PATH, conversion.hub.KIND)
+                    for conversion in self._conversion.conversions.values()
+                ],
+                url=self.url,
+                ca_bundle=authority,
+            )
+        except (ApiError, ClientError, OSError) as error:
+            self._problem = f"webhooks are not registered: {error}"
+            self._log.warning("cannot register webhooks; trying again", reason=str(error))
+            return
+        self._registered, self._problem = authority, ""
+        self._log.info("registered webhooks", paths=list(self.paths))
+
+    async def _keep_registered(self) -> None:
+        assert self._clock is not None
+        while True:
+            await self._clock.sleep(POLL_S)
+            await self._register_once()
 
     def start(self, tasks: Supervisor) -> None:
         """Renew the certificate that was made, or read again the one that was given."""
         if self._certificate is not None:
             tasks.spawn(self._certificate.run(), name="webhook-certificate")
+        if self._registrar is not None:
+            tasks.spawn(self._keep_registered(), name="webhook-registration")
 
     async def close(self) -> None:
         """Answer what was asked, and stop."""
@@ -132,14 +247,31 @@ class Webhooks:
 
     def check(self) -> str:
         """What is wrong; a readiness check."""
-        return "" if self._server is not None else "webhooks are not served yet"
+        return self._problem if self._server is not None else "webhooks are not served yet"
 
     async def handle(self, request: http.Request) -> http.Response:
         """Answer one request; it is 200 whatever the answer, as API servers expect."""
+        if request.path == PATH and self._conversion.conversions:
+            return await self._convert(request)
         route = self._routes.get(request.path)
         if route is None:
             return http.Response(404, _TEXT, b"404 page not found\n")
         return await route.handle(request)
+
+    async def _convert(self, request: http.Request) -> http.Response:
+        try:
+            body = await request.read(MAX_CONVERSION_BYTES)
+            return http.Response(200, _JSON, self._conversion.answer(body))
+        except http.BodyTooLarge:
+            text = f"request entity is too large; limit is {MAX_CONVERSION_BYTES} bytes"
+            return http.Response(413, _TEXT, text.encode())
+        except MalformedConversionError as error:
+            return http.Response(400, _TEXT, str(error).encode())
+        except Exception as error:  # a broken function must not look like an unreachable one
+            if self._log is not None:
+                self._log.error("conversion failed", error=error)
+            text = f"conversion failed with {type(error).__name__}: see the log of the operator"
+            return http.Response(500, _TEXT, text.encode())
 
 
 class _Route:
