@@ -41,12 +41,10 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     """Accepted always; in help, docs and `doctor` only if an operator lists it in `Part.ports`."""
 
 
-def _port(
-    what: str, env: str, *, commands: tuple[str, ...] = (UP,), service: bool = False
-) -> Option:
+def _port(what: str, *env: str, commands: tuple[str, ...] = (UP,), service: bool = False) -> Option:
     return Option(
         help=f"{what}; 0 for any free port.",
-        env=(env,),
+        env=env,
         commands=commands,
         metavar="N",
         is_service_port=service,
@@ -107,7 +105,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Port, _port("Port of machine bootstrap", "QUARTERDECK_BOOTSTRAP_PORT", service=True)
     ] = Port(8445)
     ingester_port: Annotated[
-        Port, _port("Port of the collector ingester", "QUARTERDECK_INGESTER_PORT", service=True)
+        Port,
+        _port(
+            "Port of the collector ingester",
+            "QUARTERDECK_INGESTER_PORT",
+            "INGESTER_PORT",
+            service=True,
+        ),
     ] = Port(9443)
     webhook_port: Annotated[
         Port,
