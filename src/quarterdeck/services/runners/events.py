@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 from typing import NamedTuple
 
 import msgspec
@@ -11,6 +12,7 @@ from quarterdeck.apis.hypervisor.jobs import Job, JobState
 SIGNATURE = "X-Hub-Signature-256"
 EVENT = "X-GitHub-Event"
 _PREFIX = "sha256="
+_SHAPE = re.compile("sha256=[0-9a-f]{64}")
 _STATES: dict[str, JobState] = {
     "queued": "queued",
     "in_progress": "in_progress",
@@ -47,6 +49,11 @@ class JobEvent(NamedTuple):
     labels: frozenset[str]
     repository: str
     organization: str
+
+
+def is_signature(header: str) -> bool:
+    """Whether a header could be a signature at all."""
+    return _SHAPE.fullmatch(header.strip()) is not None
 
 
 def is_signed(body: bytes, header: str, secret: str) -> bool:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from quarterdeck.apis.core.config import Secret
+from quarterdeck.apis.core.config import Secret as KubeSecret
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit import http, json, rfc3339
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.redaction import Secret
 from quarterdeck.services.runners import events
 from quarterdeck.services.runners.events import BadDelivery, JobEvent
 from quarterdeck.services.runners.matching import serves
@@ -17,6 +18,7 @@ from quarterdeck.wire.status import ApiError, NotFound
 PATH = "/webhooks/github"
 LIMITS = http.Limits(body_bytes=1 << 20)
 Count = Callable[[str, str], None]
+_KEEP_S = 2.0
 
 
 class RunnerWebhooks:
@@ -29,6 +31,8 @@ class RunnerWebhooks:
         self._client = client
         self._clock = clock
         self._count = count
+        self._pools: list[tuple[RunnerPool, Secret[str]]] = []
+        self._read_at = float("-inf")
 
     async def handle(self, request: http.Request) -> http.Response:
         """Answer one request."""
@@ -51,8 +55,10 @@ class RunnerWebhooks:
     async def _deliver(self, request: http.Request, body: bytes) -> http.Response:
         kind = request.headers.get(events.EVENT) or ""
         signature = request.headers.get(events.SIGNATURE) or ""
-        pools = [pool for pool in await self._client.list(RunnerPool) if _is_listening(pool)]
-        trusted = await self._filter_trusted(pools, body, signature)
+        trusted = []
+        if events.is_signature(signature):  # others cost us no request
+            known = await self._read_pools()
+            trusted = [pool for pool, secret in known if _is_from(secret, body, signature)]
         if not trusted:
             self._count(kind or "unknown", "refused")
             return _answer(401, "no runner pool accepts the signature")
@@ -82,31 +88,34 @@ class RunnerWebhooks:
         self._count(event.job.status, "noted" if is_new else "known")
         return _answer(202, f"noted for {pool.key}" if is_new else "known already")
 
-    async def _filter_trusted(
-        self, pools: Sequence[RunnerPool], body: bytes, signature: str
-    ) -> list[RunnerPool]:
-        trusted = []
-        for pool in pools:
-            secret = await self._read_secret(pool)
-            if events.is_signed(body, signature, secret):
-                trusted.append(pool)
-        return trusted
+    async def _read_pools(self) -> list[tuple[RunnerPool, Secret[str]]]:
+        """Pools that listen, with their secrets; kept for a moment, so that floods cost little."""
+        now = self._clock.monotonic()
+        if now >= self._read_at + _KEEP_S:
+            listening = [each for each in await self._client.list(RunnerPool) if _listens(each)]
+            self._pools = [(pool, await self._read_secret(pool)) for pool in listening]
+            self._read_at = now
+        return self._pools
 
-    async def _read_secret(self, pool: RunnerPool) -> str:
+    async def _read_secret(self, pool: RunnerPool) -> Secret[str]:
         """The secret of a pool; empty if it cannot be read, which trusts nobody."""
         webhook = pool.spec.webhook
         reference = webhook.secret_ref if webhook is not None else None
         namespace = pool.metadata.namespace
         if reference is None or reference.namespace not in ("", namespace):
-            return ""
+            return Secret("")
         try:
-            secret = await self._client.get(Secret, reference.name, namespace)
-            return (secret.read(reference.key) or b"").decode().strip()
+            found = await self._client.get(KubeSecret, reference.name, namespace)
+            return Secret((found.read(reference.key) or b"").decode().strip())
         except (NotFound, ValueError):
-            return ""
+            return Secret("")
 
 
-def _is_listening(pool: RunnerPool) -> bool:
+def _is_from(secret: Secret[str], body: bytes, signature: str) -> bool:
+    return events.is_signed(body, signature, secret.reveal())
+
+
+def _listens(pool: RunnerPool) -> bool:
     return pool.spec.webhook is not None and pool.spec.webhook.enabled
 
 

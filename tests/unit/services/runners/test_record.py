@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.apis.hypervisor.jobs import Job, read_jobs
-from quarterdeck.services.runners.events import BadDelivery, is_signed, parse_event, sign
+from quarterdeck.services.runners.events import (
+    BadDelivery,
+    is_signature,
+    is_signed,
+    parse_event,
+    sign,
+)
 from quarterdeck.services.runners.record import plan_change
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -56,6 +62,9 @@ def test_signature_is_checked() -> None:
     assert not is_signed(body + b" ", sign(body, "s3cret"), "s3cret")
     assert not is_signed(body, "", "s3cret")
     assert not is_signed(body, sign(body, ""), "")
+    assert is_signature(sign(body, "x"))
+    assert not is_signature("sha256=")
+    assert not is_signature("sha1=" + "0" * 40)
 
 
 def test_delivery_is_read() -> None:
