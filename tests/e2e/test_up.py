@@ -182,7 +182,27 @@ def test_demo_converges(start: Start) -> None:
     apps = f"{GROUP}/namespaces/default/applications"
     until_running(up, f"{apps}/my-app")
     assert "nothing is stored" in up.ready()
-    assert up.end(signal.SIGTERM)[0] == 0
+    code, _, errors = up.end(signal.SIGTERM)
+    assert code == 0
+    assert "orbidden" not in errors  # the operators have the rights they get in a cluster
+
+
+def test_operators_act_as_the_service_account_of_the_manifests(start: Start) -> None:
+    up = start("--in-memory")
+    account = "system:serviceaccount:quarterdeck-system:quarterdeck-manager"
+    for verb, resource, group, expected in (
+        ("list", "applications", "cloudnative.elide.dev", True),
+        ("delete", "nodes", "", False),
+        ("create", "clusterrolebindings", "rbac.authorization.k8s.io", False),
+    ):
+        attributes = {"verb": verb, "resource": resource, "group": group}
+        status, review = up.ask(
+            "POST",
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            {"spec": {"user": account, "resourceAttributes": attributes}},
+        )
+        assert status == 201
+        assert review["status"]["allowed"] is expected, (verb, resource)
 
 
 def test_kubectl_works_on_it(start: Start, tmp_path: Path) -> None:

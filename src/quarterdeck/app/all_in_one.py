@@ -22,6 +22,7 @@ from quarterdeck.app.console import Console, Started, find_program
 from quarterdeck.app.embedded import Embedded, Plan, check_port
 from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.identities import Identities
+from quarterdeck.app.operator_roles import OPERATORS, grant_roles, grant_simulators
 from quarterdeck.app.parts import Part, choose, list_kinds, service_name_of
 from quarterdeck.app.resolution import list_fields
 from quarterdeck.app.settings import Settings
@@ -31,6 +32,7 @@ from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.gc_tuning import tune_gc
+from quarterdeck.kit.redaction import Secret
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.manager.manager import Manager
@@ -66,9 +68,17 @@ async def up(
     _check_ports(settings, chosen, health, metrics)
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
-            server = await _start_server(settings, stack, clock)
-            client = await stack.enter_async_context(_client(server, clock))
-            await definitions.install(client.raw, list_kinds(chosen))
+            token = secrets.token_urlsafe(32)
+            server = await _start_server(settings, stack, clock, token=token)
+            network = http.MemoryNetwork(clock=clock)
+            url = network.serve(server.server, _MEMORY_HOST)
+            admin = await stack.enter_async_context(
+                Client(ClusterConfig(server=url), clock=clock, network=network)
+            )
+            await definitions.install(admin.raw, list_kinds(chosen))
+            await grant_roles(admin, chosen)
+            config = ClusterConfig(server=url, token=Secret(token))
+            client = await stack.enter_async_context(Client(config, clock=clock, network=network))
             manager = Manager(
                 client,
                 service_name=service_name_of(chosen),
@@ -82,6 +92,7 @@ async def up(
             host = Host(
                 settings=settings,
                 client=client,
+                admin=admin,
                 manager=manager,
                 clock=clock,
                 stack=stack,
@@ -94,41 +105,36 @@ async def up(
             host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
             for part in chosen:
                 await part.attach(host)
+            await grant_simulators(admin, chosen, manager.controllers)
             await stack.enter_async_context(manager.running())
             tune_gc()
             gc.enable()
         _print_started(host, server, chosen, console=console, took_s=clock.monotonic() - started)
         await _print_activity(server, chosen, stack, console=console, clock=clock)
         if settings.demo:
-            await definitions.apply(client.raw, [s for part in chosen for s in part.demo_samples()])
+            await definitions.apply(admin.raw, [s for part in chosen for s in part.demo_samples()])
         await stop.wait()
         console.print_line("stopping")
 
 
 async def _start_server(
-    settings: Settings, stack: contextlib.AsyncExitStack, clock: Clock
+    settings: Settings, stack: contextlib.AsyncExitStack, clock: Clock, *, token: str
 ) -> Embedded:
-    token = secrets.token_urlsafe(32)
+    """Start the API server; `token` is that of the operators."""
+    admin_token = secrets.token_urlsafe(32)
     server = await embedded.start(
         Plan(
             data_dir=None if settings.in_memory else settings.data_dir,
             port=settings.port,
             kubeconfig=settings.kubeconfig,
             options=ServerOptions(simulate_workloads=True),
-            identities=Identities(tokens={token: _ADMINISTRATOR}),
+            identities=Identities(tokens={admin_token: _ADMINISTRATOR, token: OPERATORS}),
         ),
         stack,
         clock=clock,
     )
-    _write_private(server.folder / TOKEN_FILE, token)
+    _write_private(server.folder / TOKEN_FILE, admin_token)
     return server
-
-
-def _client(server: Embedded, clock: Clock) -> Client:
-    """A client that reaches the server without a socket."""
-    network = http.MemoryNetwork(clock=clock)
-    url = network.serve(server.server, _MEMORY_HOST)
-    return Client(ClusterConfig(server=url), clock=clock, network=network)
 
 
 def _check_ports(

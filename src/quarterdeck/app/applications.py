@@ -56,7 +56,7 @@ async def _serve(host: Host, port: int) -> None:
     from quarterdeck.services.applications import Facade
 
     facade = Facade(
-        api=host.client.raw,
+        api=host.admin.raw,  # whoever reaches the plain port acts for the owner of the machine
         cache=host.manager.informers.ensure(Application).cache,
         others=host.api or _proxy(host),
         clock=host.clock,

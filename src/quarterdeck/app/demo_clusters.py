@@ -54,7 +54,7 @@ async def _start_cluster(
             await populate(client, profile, clock=host.clock)
     title, labels = _TEXTS[name]
     await connect(
-        host.client.raw,
+        host.admin.raw,
         name,
         config,
         displayName=title,
@@ -78,4 +78,4 @@ async def _start_registry(host: Host, stack: contextlib.AsyncExitStack) -> None:
             "monitoring": {"interval": _INTERVAL_S, "checkCatalog": True},
         },
     }
-    await definitions.apply(host.client.raw, [registry])
+    await definitions.apply(host.admin.raw, [registry])

@@ -143,11 +143,11 @@ async def _simulate(host: Host, settings: Settings) -> None:
 
     clusters = await host.stack.enter_async_context(EmbeddedClusters(clock=host.clock))
     delays = simulators.Delays(*_DEMO_DELAYS)
-    simulation = simulators.Simulation(host.client, clusters, host.clock, settings, delays)
+    simulation = simulators.Simulation(host.admin, clusters, host.clock, settings, delays)
     simulators.register(host.manager, simulation)
 
     async def prepare() -> None:
-        await definitions.install(host.client.raw, FOREIGN)
-        await definitions.apply(host.client.raw, embedded())
+        await definitions.install(host.admin.raw, FOREIGN)
+        await definitions.apply(host.admin.raw, embedded())
 
     host.manager.add_runnable("experiments-catalogue", prepare)

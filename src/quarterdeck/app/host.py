@@ -34,6 +34,7 @@ class Host:
         *,
         settings: Settings,
         client: Client,
+        admin: Client | None = None,
         manager: Manager,
         clock: Clock,
         stack: contextlib.AsyncExitStack,
@@ -45,6 +46,9 @@ class Host:
     ) -> None:
         self.settings = settings
         self.client = client
+        """With the rights of the operators."""
+        self.admin = admin or client
+        """With all rights where the API server is embedded, for demos and simulators."""
         self.manager = manager
         self.clock = clock
         self.stack = stack

@@ -20,9 +20,9 @@ LOCAL = "local"
 async def add_local(host: Host) -> None:
     """Let the hub watch the server it runs in, and ship the default MetricSources."""
     if host.local is not None:
-        await connect(host.client.raw, LOCAL, host.local, displayName="This machine")
+        await connect(host.admin.raw, LOCAL, host.local, displayName="This machine")
     for source in cluster_samples.DEFAULT_METRIC_SOURCES:
-        await _create(host.client.raw, dict(source))
+        await _create(host.admin.raw, dict(source))
 
 
 async def connect(api: Api, name: str, config: ClusterConfig, **spec: Any) -> None:

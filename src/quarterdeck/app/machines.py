@@ -170,7 +170,7 @@ def _roll_demo_fleet(host: Host) -> None:
     async def run() -> None:
         while not await _is_complete(host):
             await host.clock.sleep(_LOOK_S)
-        fleets = host.client.resource(Fleet.KIND.gvr)
+        fleets = host.admin.resource(Fleet.KIND.gvr)
         patch = {"spec": {"image": NEXT_IMAGE}}
         await fleets.patch(FLEET, patch, namespace="default")
         if host.print_line is not None:

@@ -22,6 +22,8 @@ HONOURED = (
     "bind-address",
     "cert-dir",
     "client-ca-file",
+    "disable-admission-plugins",
+    "enable-admission-plugins",
     "etcd-servers",
     "requestheader-allowed-names",
     "requestheader-client-ca-file",
@@ -35,8 +37,6 @@ HONOURED = (
 )
 ACCEPTED = (
     "allow-privileged",
-    "disable-admission-plugins",
-    "enable-admission-plugins",
     "feature-gates",
     "runtime-config",
     "service-cluster-ip-range",
@@ -86,6 +86,8 @@ def _build_options(flags: Flags) -> ServerOptions:
         ),
         service_account_issuer=issuers[0],
         audiences=tuple(list_values(flags, "api-audiences")),
+        enabled_plugins=frozenset(list_values(flags, "enable-admission-plugins")),
+        disabled_plugins=frozenset(list_values(flags, "disable-admission-plugins")),
     )
 
 

@@ -1,0 +1,47 @@
+"""The rights of the operators in `up`: those that `quarterdeck manifests` gives them in a cluster.
+
+A rule that a controller forgot to declare shows at once, and not at the first user with a cluster.
+Simulators of outside systems run beside the operators; they have a role of their own, which exists
+in `up` only.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from quarterdeck.app import definitions, manifests
+from quarterdeck.app.parts import Part
+from quarterdeck.client.client import Client
+from quarterdeck.runtime.controller import rbac
+from quarterdeck.runtime.controller.controller import Controller
+from quarterdeck.server.authentication.service_accounts.tokens import build_account_user
+
+OPERATORS = build_account_user(manifests.NAMESPACE, manifests.NAME)
+"""Whom the operators act as, in `up` as in a cluster."""
+_SIMULATORS = "quarterdeck-simulators"
+
+
+async def grant_roles(admin: Client, parts: Sequence[Part]) -> None:
+    """Apply namespace, service account, roles and bindings of the operators."""
+    place = manifests.HERE
+    documents = [manifests.namespace(place), *manifests.permissions(place, parts).values()]
+    await definitions.apply(admin.raw, documents)
+
+
+async def grant_simulators(
+    admin: Client, parts: Sequence[Part], running: Sequence[Controller[Any]]
+) -> None:
+    """Apply a role for the controllers that run here and are none of the operators'."""
+    declared = {each.label for part in parts for each in part.controllers()}
+    others = [each for each in running if each.label not in declared]
+    if not others:
+        return
+    rules = rbac.build_rules(others, leader_election=False)
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": _SIMULATORS},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": _SIMULATORS},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": OPERATORS.name}],
+    }
+    await definitions.apply(admin.raw, [rbac.build_cluster_role(_SIMULATORS, rules), binding])
