@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 GROUP = "experiments.illm.io"
 FINISHED = ("Complete", "Failed")
+RESUME = "quarterdeck experiments resume"
 
 ExperimentFiles = Annotated[
     list[str],
@@ -133,6 +134,9 @@ def describe(experiment: "Experiment") -> str:
             details = "collecting results" if not status.results_url else "cleaning up"
         case _:
             details = f"{status.reason}: {status.message}" if status.reason else ""
+    if status.reason == "AwaitingResume" and RESUME not in details:
+        metadata = experiment.metadata
+        details += f"; end it with: {RESUME} {metadata.name} -n {metadata.namespace}"
     return f"{experiment.metadata.name}  {phase}  {details}".rstrip()
 
 
@@ -192,7 +196,7 @@ async def read_result(client: "Client", url: str) -> "Result":
 
 
 async def finish(client: "Client", experiment: "Experiment", *, junit: str, report: str) -> int:
-    """Write the reports of a finished run; the exit code it deserves."""
+    """Write the reports of a finished run; exit code 1 if one of its checks failed."""
     from quarterdeck.operators.experiments.results import report as reports
 
     status = experiment.status
@@ -204,8 +208,10 @@ async def finish(client: "Client", experiment: "Experiment", *, junit: str, repo
     write_reports(built, junit=junit, report=report)
     if status.hypothesis_result:
         print_line(f"hypothesis: {status.hypothesis_result}")
-    is_good = status.phase == "Complete" and status.hypothesis_result != "invalidated"
-    return OK if is_good else FAILED
+    for check in built.checks:
+        if check.outcome == "failed":
+            print_line(f"failed: {check.name}: {check.message}")
+    return FAILED if built.has_failed else OK
 
 
 def write_reports(built: "Report", *, junit: str, report: str) -> None:

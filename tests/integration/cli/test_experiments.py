@@ -99,6 +99,10 @@ async def test_plan_run_tree_rerun_and_compare(
         assert names.splitlines()[0] == "gkecluster.illm.io/demo-app"
         assert await world.leftovers() == []
 
+        typo = {"template": "smok", "completion": {"mode": "workflow"}}
+        wrong = shell.write("typo.yaml", manifest("typo", workflow=typo))
+        assert "Not found: argo-workflows/smok" in await shell("plan", wrong, code=1)
+
         junit, report = tmp_path / "j.xml", tmp_path / "r.json"
         done = await shell("run", file, "--watch", "--junit", str(junit), "--json", str(report))
         assert "demo  Complete" in done

@@ -18,8 +18,13 @@ from quarterdeck.cli.flags import Context, Form, Kubeconfig, Namespace, Output
 from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
-    from quarterdeck.apis.experiments.v1alpha1 import Component
+    from collections.abc import Sequence
+
+    from quarterdeck.apis.experiments.v1alpha1 import Component, Experiment
+    from quarterdeck.client.client import Client
     from quarterdeck.operators.experiments.preview import Preview
+
+_WORKFLOWS = "argo-workflows"
 
 
 async def plan(
@@ -38,31 +43,78 @@ async def plan(
     from quarterdeck.operators.experiments.settings import Settings
 
     documents = read_manifests(files)
-    components: dict[str, Component] = {}
-    home = namespace or "default"
+    known = Known()
     if not offline:
         async with connect(kubeconfig, context) as client:
-            from quarterdeck.apis.experiments.v1alpha1 import Component as Kind
-
-            home = namespace or client.namespace
-            listed = await with_progress(
-                client.list(Kind), f"reading Components of {client.config.server}"
-            )
-            components = {each.metadata.name: each for each in listed}
-    for document in documents:
-        if is_kind(document, "Component"):
-            components[document["metadata"]["name"]] = decode_component(document)
+            await with_progress(known.read(client), f"reading {client.config.server}")
+    known.add(documents)
     failed = False
     for document in documents:
         if is_kind(document, "Experiment"):
-            where = namespace or document["metadata"].get("namespace") or home
-            found = preview(decode_experiment(document, where), components, Settings())
-            failed |= bool(found.problems)
+            where = namespace or document["metadata"].get("namespace") or known.namespace
+            experiment = decode_experiment(document, where)
+            found = preview(experiment, known.components, Settings())
+            missing = known.find_missing_template(experiment)
+            failed |= bool(found.problems or missing)
             _print(found, output)
+            if missing:
+                print(f"  {missing}", file=sys.stderr)
     return FAILED if failed else OK
 
 
 COMMAND = Command(plan)
+
+
+class Known:
+    """Components and WorkflowTemplates there are, in the cluster and in the files."""
+
+    def __init__(self) -> None:
+        self.namespace = "default"
+        self.components: dict[str, Component] = {}
+        self._templates: set[str] = set()
+        self._knows_templates = False
+
+    async def read(self, client: "Client") -> None:
+        """Add what the cluster has; kinds that are not installed have no objects."""
+        from quarterdeck.apis.experiments.v1alpha1 import Component
+        from quarterdeck.operators.experiments.foreign import WorkflowTemplate
+        from quarterdeck.wire.status import NotFound
+
+        self.namespace = client.namespace
+        for component in await client.list(Component):
+            self.components[component.metadata.name] = component
+        try:
+            self._templates |= {
+                each.metadata.name for each in await client.list(WorkflowTemplate, _WORKFLOWS)
+            }
+            self._knows_templates = True
+        except NotFound:
+            pass
+
+    def add(self, documents: "Sequence[Document]") -> None:
+        """Add what the files have; they win over the cluster."""
+        for document in documents:
+            name = document["metadata"]["name"]
+            if is_kind(document, "Component"):
+                self.components[name] = decode_component(document)
+            elif document["kind"] == "WorkflowTemplate":
+                self._templates.add(name)
+                self._knows_templates = True
+
+    def find_missing_template(self, experiment: "Experiment") -> str:
+        """What to say of a template that does not exist; empty if it does, or nobody knows."""
+        workflow = experiment.spec.workflow
+        if (
+            not self._knows_templates
+            or workflow.cluster_scope
+            or workflow.on_missing_template == "Inline"
+            or workflow.template in self._templates
+        ):
+            return ""
+        return (
+            f"spec.workflow.template: Not found: {_WORKFLOWS}/{workflow.template}; create the "
+            "WorkflowTemplate, or set onMissingTemplate to Inline"
+        )
 
 
 def _print(found: "Preview", output: Form) -> None:

@@ -21,7 +21,7 @@ async def resume(
     name: ExperimentName,
     watch: Annotated[
         bool,
-        Option("--watch", "-w", help="Follow the run; exit 1 if it fails or is invalidated."),
+        Option("--watch", "-w", help="Follow the run; exit 1 if one of its checks fails."),
     ] = False,
     junit: Junit = "",
     report: JsonReport = "",

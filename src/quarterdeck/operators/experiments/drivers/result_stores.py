@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -23,6 +24,8 @@ OBJECT_STORAGE = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
 MAX_CONFIGMAP = 1_000_000
 """Bytes that fit into a ConfigMap, with room for its metadata below Kubernetes' 1 MiB."""
 EXTRA = "obstore"
+_CLIENT: Mapping[str, object] = {"timeout": "20s", "connect_timeout": "5s"}
+_RETRY: Mapping[str, object] = {"max_retries": 2, "retry_timeout": timedelta(seconds=20)}
 
 
 class UnknownStore(ValueError):
@@ -177,10 +180,15 @@ class ObjectStorage:
             raise StoreUnavailable(f"cannot read {url}{name}: {redact(str(error))}") from error
 
     def _open(self, url: str) -> Any:
+        """A store whose calls end soon: the operator tries again later by itself."""
         from obstore.store import from_url
 
+        given = self._options.get("client_options")
+        client = {**_CLIENT, **(given if isinstance(given, dict) else {})}
         try:
-            return from_url(url, **self._options)
+            return from_url(
+                url, **{**self._options, "client_options": client, "retry_config": _RETRY}
+            )
         except Exception as error:
             raise UnknownStore(f"cannot open {redact(url)}: {redact(str(error))}") from error
 

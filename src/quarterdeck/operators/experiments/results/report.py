@@ -34,6 +34,9 @@ STAGES = (
     QUALITY_GATE,
     RESOURCES_CLEANED,
 )
+VERDICT = "verdict"
+"""An output parameter by which a workflow judges itself: pass or fail."""
+REJECTED = "fail"
 _SIGNS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 
 
@@ -206,11 +209,13 @@ def _stage_outcome(experiment: Experiment, condition: Condition) -> Outcome:
 def _runs(experiment: Experiment) -> Iterator[Check]:
     for run in runs_of(experiment.status):
         nodes = "; ".join(f"{node.display_name}: {node.message}" for node in run.failed_nodes)
+        is_rejected = run.outputs.get(VERDICT) == REJECTED
+        own = f"output {VERDICT} is {REJECTED}" if is_rejected else ""
         yield Check(
             name=run.name,
             group="workflow",
-            outcome="passed" if run.phase == "Succeeded" else "failed",
-            message=": ".join(filter(None, (run.phase, run.message, nodes))),
+            outcome="passed" if run.phase == "Succeeded" and not is_rejected else "failed",
+            message=": ".join(filter(None, (run.phase, run.message, nodes, own))),
             duration_seconds=_seconds(run.started_at, run.finished_at),
         )
 

@@ -165,3 +165,10 @@ async def test_object_storage_that_refuses_shows_no_secret(s3: S3) -> None:
     with pytest.raises(StoreUnavailable, match="cannot write") as caught:
         await store.write(experiment(), FILES)
     assert "wrong-secret-key" not in str(caught.value)
+
+
+async def test_object_storage_that_is_away_is_reported_soon(obstore_runtime: None) -> None:
+    given = Settings(s3_endpoint=f"127.0.0.1:{programs.free_port()}")
+    store = ObjectStorage("s3://experiment-results", storage_options(given, {}))
+    with pytest.raises(StoreUnavailable, match="cannot write s3://experiment-results/demo"):
+        await store.write(experiment(), FILES)

@@ -93,6 +93,13 @@ def test_a_failed_workflow_shows_its_steps() -> None:
     assert (check.outcome, check.message) == ("failed", "Failed: load: exit code 1")
 
 
+def test_a_workflow_can_reject_itself() -> None:
+    workflow = {"name": "w", "phase": "Succeeded", "outputs": {"verdict": "fail"}}
+    report = build(finished(workflowStatus=workflow), None)
+    assert report.has_failed
+    assert report.checks[-1].message == "Succeeded: output verdict is fail"
+
+
 @pytest.mark.parametrize(
     ("passed", "actual", "outcome", "message"),
     [
