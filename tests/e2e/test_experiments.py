@@ -116,6 +116,29 @@ def test_the_sample_applies_and_completes(kubectl: Kubectl) -> None:
     assert table.splitlines()[1].split()[1:4] == ["Complete", "2", "Succeeded"]
 
 
+def test_a_shipped_tutorial_waits_for_its_reader(start: Callable[[], Up], tmp_path: Path) -> None:
+    up = start()
+    up.wait_catalogue()
+    up.kubectl("apply", "-f", str(ROOT / "experiments/gateway-tutorial.yaml"))
+    waiting = "--for=jsonpath={.status.reason}=AwaitingResume"
+    up.kubectl("wait", waiting, "exp/gateway-tutorial", "-n", "experiments", "--timeout=90s")
+    path = "jsonpath={.status.tutorialStatus.services[*].ready}"
+    ready = up.kubectl("get", "exp/gateway-tutorial", "-n", "experiments", "-o", path)
+    assert ready == "true true"
+    report = tmp_path / "report.xml"
+    resume = ("resume", "gateway-tutorial", "-n", "experiments", "--junit", str(report))
+    done = subprocess.run(
+        [*COMMAND, "experiments", *resume],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "results: configmap://experiments/gateway-tutorial-results" in done.stdout
+    assert 'failures="0"' in report.read_text()
+
+
 def test_a_run_survives_that_up_is_killed(start: Callable[[], Up], tmp_path: Path) -> None:
     manifest = re.search(r"```yaml\n(.*?)```", TUTORIAL.read_text(), re.DOTALL)
     assert manifest is not None
