@@ -1,0 +1,189 @@
+"""Tokens, challenges and limits of the bootstrap service, on virtual time."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.attest.join_token import JoinToken, generate_token
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.services.bootstrap.challenges import (
+    MAX_OPEN,
+    Challenge,
+    Challenges,
+    TooManyChallenges,
+)
+from quarterdeck.services.bootstrap.limiter import AttestationLimiter, Limits
+from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.token_record import (
+    Claim,
+    TokenRecord,
+    check_token,
+    consume_token,
+    record_token,
+    revoke_token,
+)
+
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+CLAIM = Claim(namespace="default", name="web-1", uid="uid-1")
+HERE = "10.0.0.7"
+
+
+def make(**bound: str) -> tuple[JoinToken, TokenRecord]:
+    token = generate_token()
+    return token, record_token(token, CLAIM, now=NOW, lifetime=HOUR, **bound)
+
+
+def use(
+    record: TokenRecord | None,
+    token: JoinToken,
+    *,
+    key: str = "key",
+    after: timedelta = timedelta(),
+    address: str = HERE,
+) -> bool:
+    return check_token(record, token, key_hash=key, address=address, now=NOW + after)
+
+
+def spend(record: TokenRecord, key: str = "key") -> TokenRecord:
+    return consume_token(record, key_hash=key, address=HERE, answer=b"certificate", now=NOW)
+
+
+def test_record_does_not_hold_the_secret() -> None:
+    token, record = make()
+    assert token.secret.reveal() not in repr(record)
+
+
+def test_token_is_used_once_and_repeated_by_the_same_key_only() -> None:
+    token, record = make()
+    assert use(record, token) is True
+    spent = spend(record)
+    assert use(spent, token, after=timedelta(seconds=119)) is False
+    with pytest.raises(Refused) as reused:
+        use(spent, token, key="another")
+    assert reused.value.why is Why.REUSED
+    assert HERE in reused.value.detail
+    with pytest.raises(Refused) as late:
+        use(spent, token, after=timedelta(seconds=120))
+    assert late.value.why is Why.EXPIRED
+
+
+def test_other_uses_are_refused() -> None:
+    token, record = make(bound_ip=HERE)
+    cases: list[tuple[Why, Callable[[], bool]]] = [
+        (Why.UNKNOWN_TOKEN, lambda: use(None, token)),
+        (Why.WRONG_SECRET, lambda: use(record, make()[0])),
+        (Why.EXPIRED, lambda: use(record, token, after=HOUR)),
+        (Why.WRONG_PLACE, lambda: use(record, token, address="10.0.0.8")),
+        (Why.REVOKED, lambda: use(revoke_token(record), token)),
+        (Why.WRONG_SECRET, lambda: use(spend(record), make()[0])),
+    ]
+    for why, attempt in cases:
+        with pytest.raises(Refused) as caught:
+            attempt()
+        assert caught.value.why is why
+        assert token.secret.reveal() not in caught.value.detail
+
+
+def test_revoking_a_used_token_changes_nothing() -> None:
+    _, record = make()
+    assert revoke_token(spend(record)) == spend(record)
+
+
+@pytest.mark.parametrize("seconds", [0, 59, 86_401])
+def test_lifetimes_out_of_range_are_refused(seconds: int) -> None:
+    with pytest.raises(ValueError, match="ttlSeconds"):
+        record_token(generate_token(), CLAIM, now=NOW, lifetime=timedelta(seconds=seconds))
+
+
+def challenge(uid: str) -> Challenge:
+    return Challenge(
+        claim_uid=uid,
+        secret=b"s",
+        nonce=b"n",
+        request=b"csr",
+        endorsement_hash="ek",
+        attestation_key=b"ak",
+    )
+
+
+async def test_challenge_is_answered_once_and_soon() -> None:
+    clock = VirtualClock()
+    challenges = Challenges(clock=clock)
+    identity = challenges.open(challenge("a"))
+    assert challenges.take(identity).claim_uid == "a"
+    with pytest.raises(Refused):
+        challenges.take(identity)
+    late = challenges.open(challenge("a"))
+    await clock.advance(60)
+    with pytest.raises(Refused) as caught:
+        challenges.take(late)
+    assert caught.value.why is Why.EXPIRED
+    assert len(challenges) == 0
+
+
+def test_new_challenge_of_a_claim_voids_the_old_one() -> None:
+    challenges = Challenges(clock=VirtualClock())
+    old, new = challenges.open(challenge("a")), challenges.open(challenge("a"))
+    with pytest.raises(Refused):
+        challenges.take(old)
+    assert challenges.take(new).claim_uid == "a"
+
+
+async def test_open_challenges_are_bounded() -> None:
+    clock = VirtualClock()
+    challenges = Challenges(clock=clock)
+    for number in range(MAX_OPEN):
+        challenges.open(challenge(str(number)))
+    with pytest.raises(TooManyChallenges):
+        challenges.open(challenge("one more"))
+    await clock.advance(60)
+    challenges.open(challenge("one more"))
+    assert len(challenges) == 1
+
+
+async def test_address_gets_a_burst_and_then_one_a_second() -> None:
+    clock = VirtualClock()
+    limiter = AttestationLimiter(clock=clock)
+    for _ in range(5):
+        limiter.check_address(HERE)
+    with pytest.raises(Refused):
+        limiter.check_address(HERE)
+    limiter.check_address("10.0.0.8")
+    await clock.advance(1)
+    limiter.check_address(HERE)
+
+
+async def test_claim_is_locked_after_failures() -> None:
+    clock = VirtualClock()
+    limiter = AttestationLimiter(clock=clock)
+    assert [limiter.count_failure("a") for _ in range(5)] == [False, False, False, False, True]
+    with pytest.raises(Refused):
+        limiter.check_claim("a")
+    limiter.check_claim("b")
+    await clock.advance(900)
+    limiter.check_claim("a")
+
+
+@given(st.lists(st.floats(0, 5), max_size=60))
+def test_no_address_gets_more_than_its_rate(pauses: list[float]) -> None:
+    assert asyncio.run(count_passed(pauses)) <= 5 + sum(pauses) + 1
+
+
+async def count_passed(pauses: list[float]) -> int:
+    clock = VirtualClock()
+    limits = Limits(per_address_s=1, address_burst=5, all_s=1e9, all_burst=10**9)
+    limiter = AttestationLimiter(clock=clock, limits=limits)
+    passed = 0
+    for pause in pauses:
+        await clock.advance(pause)
+        try:
+            limiter.check_address(HERE)
+        except Refused:
+            continue
+        passed += 1
+    return passed
