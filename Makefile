@@ -138,6 +138,7 @@ tools: $(STAMP) ## Build kubectl and an S3 server where Go is present; apt-get s
 	@bash tools/kubectl.sh $(TOOLS) $(VENV)
 	@bash tools/s3.sh $(TOOLS)
 	@bash tools/debian.sh
+	@bash tools/vm.sh $(TOOLS)
 
 .PHONY: clean
 clean: ## Remove what the targets made

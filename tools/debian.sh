@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the servers that tests start, from Debian's packages: Redis, VictoriaMetrics, a registry.
+# Installs what tests start, from Debian's packages: Redis, VictoriaMetrics, a registry, QEMU.
 # Does nothing for programs that are there, and nothing at all where there is no apt-get.
 set -euo pipefail
 declare -A packages=(
@@ -7,11 +7,20 @@ declare -A packages=(
     [victoria-metrics]=victoria-metrics
     [docker-registry]=docker-registry
     [htpasswd]=apache2-utils
+    [qemu-system-x86_64]=qemu-system-x86
+    [qemu-img]=qemu-utils
+    [swtpm]=swtpm
+    [swtpm_setup]=swtpm-tools
+    [xorriso]=xorriso
+    [busybox]=busybox-static
+    [syslinux]=syslinux
+    [mcopy]=mtools
+    [mkfs.vfat]=dosfstools
 )
 
 missing=()
 for program in "${!packages[@]}"; do
-    if ! command -v "$program" >/dev/null && ! [ -x "/usr/bin/$program" ]; then
+    if ! command -v "$program" >/dev/null && ! [ -x "/usr/bin/$program" ] && ! [ -x "/usr/sbin/$program" ]; then
         missing+=("${packages[$program]}")
     fi
 done

@@ -64,10 +64,9 @@ def documents(items: Sequence[dict[str, Any]], form: Form) -> str:
     """Objects as YAML or JSON; several become a List in JSON, and documents in YAML."""
     cleaned = [clean(item) for item in items]
     if form is Form.JSON:
-        whole: object = cleaned[0]
-        if len(cleaned) != 1:
-            whole = {"apiVersion": "v1", "kind": "List", "items": cleaned}
-        return pretty(whole)
+        if len(cleaned) == 1:
+            return pretty(cleaned[0])
+        return pretty({"apiVersion": "v1", "kind": "List", "items": cleaned})
     from quarterdeck.kit import yaml
 
     return yaml.dump_all(cleaned).rstrip()

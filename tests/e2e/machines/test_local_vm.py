@@ -1,0 +1,180 @@
+"""A Fleet of one real VM: from nothing to running and to gone, in `quarterdeck up`, without KVM.
+
+The VM boots a disk of its own (Debian's kernel and a small initial RAM disk, made by `make tools`),
+reads its seed, gets an address, survives a restart of the operator, and goes when its Fleet goes.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quarterdeck.operators.machines.drivers.qemu import programs
+from quarterdeck.operators.machines.drivers.qemu.folder import Folder
+from quarterdeck.operators.machines.drivers.qemu.process import find_pid
+from quarterdeck.testing.programs import require
+
+pytestmark = pytest.mark.slow  # a whole machine boots, in emulation
+
+COMMAND = (sys.executable, "-m", "quarterdeck.cli")
+FLAGS = ("port", "http-port", "health-port", "metrics-port", "runner-webhook-port")
+PORTS = tuple(word for flag in FLAGS for word in (f"--{flag}", "0"))
+IMAGE = Path(__file__).parents[3] / ".tools/vm/machine.qcow2"
+TRIES = 150
+STEP_S = 0.5
+CLUSTER = """
+apiVersion: hypervisor.hyperfleet.io/v1alpha1
+kind: HypervisorCluster
+metadata: {name: local, namespace: default}
+spec:
+  provider: qemu
+  endpoint: https://localhost
+  nodes: [here]
+  defaultStorage: local
+  defaultNetwork: user
+"""
+FLEET = """
+apiVersion: hypervisor.hyperfleet.io/v1alpha1
+kind: Fleet
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 1
+  image: machine
+  selector: {app: web}
+"""
+
+
+def require_image() -> Path:
+    """The image of `make tools`."""
+    if IMAGE.is_file():
+        return IMAGE
+    if "machine.qcow2" in os.environ.get("QUARTERDECK_REQUIRE_TOOLS", ""):
+        pytest.fail(f"{IMAGE} is required and not built: make tools")
+    pytest.skip(f"{IMAGE} is not built: make tools")
+
+
+class Up:
+    """A `quarterdeck up` with the machines operator alone, and commands against it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files = Folder(folder / "data" / "qemu")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log = folder / "up.log"
+
+    def start(self) -> None:
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*COMMAND, "up", "--operators", "machines", "--data-dir", "data", *PORTS],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        self.wait("the start of quarterdeck up", lambda: "Activity" in self.log())
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+
+    def log(self) -> str:
+        if self._process is not None and self._process.poll() is not None:
+            pytest.fail(f"quarterdeck up ended: {self._log.read_text()}")
+        return self._log.read_text()
+
+    def run(self, *arguments: str, text: str = "", code: int = 0) -> str:
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            cwd=self.folder,
+            env={**os.environ, "KUBECONFIG": str(self.folder / "data" / "kubeconfig")},
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, (arguments, done.stdout, done.stderr)
+        return done.stdout
+
+    def objects(self, kind: str) -> list[dict[str, Any]]:
+        found: dict[str, Any] = json.loads(self.run("get", kind, "-o", "json") or '{"items": []}')
+        return list(found.get("items", [found]))  # one object comes without a list
+
+    def is_ready(self, kind: str, condition: str = "Ready") -> bool:
+        objects = self.objects(kind)
+        return bool(objects) and all(
+            any(
+                each["type"] == condition and each["status"] == "True"
+                for each in found.get("status", {}).get("conditions", [])
+            )
+            for found in objects
+        )
+
+    def wait(self, what: str, is_there: Callable[[], bool]) -> None:
+        """Wait for something that other processes do; the limit only detects hangs."""
+        pause = threading.Event()
+        for _ in range(TRIES):
+            if is_there():
+                return
+            pause.wait(STEP_S)
+        consoles = [path.read_text(errors="replace") for path in self.files.vms.glob("*/*.log")]
+        pytest.fail(f"{what} did not come about: {self.log()}\n{consoles}")
+
+    def pids(self) -> list[int]:
+        records = self.files.read_all()
+        return [find_pid(self.files.at(record.id), record.uuid) for record in records]
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Up]:
+    started = Up(tmp_path)
+    try:
+        started.start()
+        yield started
+    finally:
+        started.stop()
+        for number in filter(None, started.pids()):
+            os.kill(number, signal.SIGKILL)
+
+
+def test_a_fleet_of_one_real_vm_lives_and_goes(up: Up) -> None:
+    for program in (programs.QEMU, programs.QEMU_IMG):
+        require(program)
+    image = require_image()
+    up.run("apply", "-f", "-", text=CLUSTER)
+    command = ("machines", "template", "import", str(image), "--memory", "256Mi", "--user", "me")
+    up.run(*command, "--data-dir", "data")
+    up.wait("a valid template", lambda: up.is_ready("hypervisormachinetemplates", "TemplateValid"))
+    up.run("apply", "-f", "-", text=FLEET)
+    up.wait("a ready machine", lambda: up.is_ready("machineclaims"))
+    (claim,) = up.objects("machineclaims")
+    name, vmid = claim["metadata"]["name"], claim["status"]["vmRef"]["vmId"]
+    at = up.files.at(vmid)
+    wanted = (f"machine: ready {name}", "machine: address 10.0.2.15", "machine: seed on")
+    up.wait(
+        "the end of the boot",
+        lambda: all(each in at.console_log.read_text(errors="replace") for each in wanted),
+    )
+    assert claim["status"]["networkInfo"]["ipAddress"] == "10.0.2.15"
+    console = up.run("machines", "console", name, "--data-dir", "data").strip()
+    assert console == f"unix://{at.console_socket}"
+    (number,) = up.pids()
+    up.stop()
+    assert up.pids() == [number]
+    up.start()
+    up.wait("a ready machine after a restart", lambda: up.is_ready("machineclaims"))
+    assert up.pids() == [number]
+    up.run("delete", "fleet", "web")
+    up.wait("no machine", lambda: up.objects("machineclaims") == [])
+    assert up.files.list_ids() == []
+    assert not Path(f"/proc/{number}/cmdline").exists() or (
+        Path(f"/proc/{number}/cmdline").read_bytes() == b""
+    )
