@@ -125,6 +125,33 @@ def test_a_hub_on_redis_keeps_its_findings_there(start: Callable[..., Hub], tmp_
         assert not (tmp_path / ".quarterdeck" / "hub.db").exists()
 
 
+@pytest.mark.full  # two intervals of half a minute
+def test_redis_that_goes_and_comes_back_is_named_and_filled_again(
+    start: Callable[..., Hub], tmp_path: Path
+) -> None:
+    port = programs.free_port()
+
+    def stored() -> dict[str, str]:
+        conditions = hub.items("clusterconnections")["local"].get("conditions", [])
+        return {each["type"]: each["status"] for each in conditions}
+
+    with programs.running(programs.redis_server(port), port=port, folder=tmp_path):
+        hub = start(env={"REDIS_URL": f"redis://127.0.0.1:{port}/1"})
+        hub.until(lambda: hub.items("clusterconnections")["local"].get("health") == "healthy")
+    hub.until(lambda: stored().get("Stored") == "False")
+    assert hub.items("clusterconnections")["local"]["health"] == "healthy"
+    with programs.running(programs.redis_server(port), port=port, folder=tmp_path):
+        hub.until(lambda: stored().get("Stored") == "True")
+        cli = programs.require("redis-cli")
+        found = subprocess.run(
+            [cli, "-p", str(port), "-n", "1", "GET", "cluster:local:status"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert json.loads(found.stdout)["health"] == "healthy"
+
+
 def test_what_was_found_survives_a_restart(start: Callable[..., Hub]) -> None:
     first = start()
     first.until(lambda: first.items("clusterconnections")["local"].get("health") == "healthy")
