@@ -27,6 +27,7 @@ from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.certificate_requests import CertificateRequests
 from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
 from quarterdeck.server.admission.plugins.service_addresses import ServiceAddresses
+from quarterdeck.server.admission.policies.param_access import ParamAccess
 from quarterdeck.server.admission.policies.plugin import ValidatingPolicies
 from quarterdeck.server.admission.quota.plugin import QUOTAS, ResourceQuota
 from quarterdeck.server.admission.webhooks.caller import WebhookCaller
@@ -149,6 +150,7 @@ class ApiServer:
                     ServiceAddresses(store),
                     *plugins,
                     RoleEscalation(roles),
+                    ParamAccess(store, registry, authorizer),
                     CertificateRequests(authorizer),
                     *([self.policies] if VALIDATING_POLICY in chosen else ()),
                 ),

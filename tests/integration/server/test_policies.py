@@ -153,3 +153,58 @@ async def test_unreadable_stored_policy_is_skipped_and_reported(serving: Any) ->
         finally:
             loop.set_exception_handler(before)
     assert any("'odd' is skipped" in each for each in reported)
+
+
+def as_user(name: str) -> dict[str, str]:
+    return {"Impersonate_User": name}
+
+
+async def allow(api: Any, user: str, *rules: Object) -> None:
+    group = "/apis/rbac.authorization.k8s.io/v1"
+    role = {"metadata": {"name": user}, "rules": list(rules)}
+    binding = {
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    }
+    assert (await api("POST", f"{group}/clusterroles", role)).status == 201
+    assert (await api("POST", f"{group}/clusterrolebindings", binding)).status == 201
+
+
+POLICY_WRITER: Object = {
+    "apiGroups": ["admissionregistration.k8s.io"],
+    "resources": ["*"],
+    "verbs": ["*"],
+}
+SECRET_READER: Object = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]}
+
+
+async def test_nobody_reads_secrets_through_the_parameters_of_a_policy(serving: Any) -> None:
+    thief = policy(
+        "thief",
+        {"expression": "false", "messageExpression": "string(params.data.key)"},
+        paramKind={"apiVersion": "v1", "kind": "Secret"},
+    )
+    reference = {"name": "s", "namespace": "kube-system", "parameterNotFoundAction": "Deny"}
+    bound = binding("thief", "Deny", paramRef=reference)
+    async with serving() as api:
+        await allow(api, "mallory", POLICY_WRITER)
+        refused = await api("POST", POLICIES, thief, **as_user("mallory"))
+        assert refused.status == 422
+        assert 'must have "get" permission on all objects of the referenced' in refused.message
+        assert (await api("POST", POLICIES, thief)).status == 201
+        refused = await api("POST", BINDINGS, bound, **as_user("mallory"))
+        assert refused.status == 422
+        assert 'does not have "get" permission on the object' in refused.message
+        await allow(api, "alice", POLICY_WRITER, SECRET_READER)
+        assert (await api("POST", BINDINGS, bound, **as_user("alice"))).status == 201
+
+
+async def test_binding_to_an_unknown_policy_needs_all_rights(serving: Any) -> None:
+    reference = {"name": "s", "namespace": "kube-system", "parameterNotFoundAction": "Deny"}
+    bound = binding("later", "Deny", paramRef=reference)
+    async with serving() as api:
+        await allow(api, "mallory", POLICY_WRITER, SECRET_READER)
+        refused = await api("POST", BINDINGS, bound, **as_user("mallory"))
+        assert refused.status == 422
+        assert "unable to get policy later" in refused.message

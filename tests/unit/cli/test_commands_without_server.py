@@ -55,6 +55,12 @@ def test_import_names_the_settings_that_are_missing(
             "--simulate-workloads and --no-lifecycle",
             id="life cycle",
         ),
+        pytest.param(
+            ["--disable-admission-plugins", "Nope"], 'plugin "Nope" is unknown', id="plugin"
+        ),
+        pytest.param(
+            ["--webhook-service", "shop=127.0.0.1:1"], "expected NS/NAME=HOST:PORT", id="service"
+        ),
         pytest.param(["--port", "65536"], "65536 is greater than 65535", id="port"),
     ],
 )

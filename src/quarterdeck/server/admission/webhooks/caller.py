@@ -33,6 +33,8 @@ class WebhookCaller:
     def __init__(self, services: Mapping[str, str] | None = None) -> None:
         self.services = dict(services or {})
         self._clients: dict[tuple[bytes, str], http.Client] = {}
+        self._busy: dict[http.Client, int] = {}
+        self._retired: set[http.Client] = set()
 
     async def call(self, target: ClientConfig, question: object, *, timeout_s: float) -> bytes:
         """Ask, and return the body of the answer.
@@ -42,9 +44,10 @@ class WebhookCaller:
         """
         shown, url, server_name = self._resolve(target)
         shown = f"{shown}?timeout={timeout_s:g}s"
+        client = self._client(target.ca_bundle, server_name)
+        self._busy[client] = self._busy.get(client, 0) + 1
         try:
             async with asyncio.timeout(timeout_s):
-                client = self._client(target.ca_bundle, server_name)
                 encoded = kit_json.encode(question)
                 response, body = await _post(client, f"{url}?timeout={timeout_s:g}s", encoded)
         except TimeoutError as error:
@@ -56,13 +59,25 @@ class WebhookCaller:
             raise CallFailed(f'Post "{shown}": dial tcp {host}: {_describe(error)}') from error
         except http.HttpError as error:
             raise CallFailed(f'Post "{shown}": {error}') from error
+        finally:
+            self._busy[client] = self._busy.get(client, 1) - 1
+            await self._close_retired()
         _check_status(response.status, response.headers.get("content-type") or "", body)
         return body
 
     async def aclose(self) -> None:
         """Close the connections."""
-        clients, self._clients = self._clients, {}
-        for client in clients.values():
+        clients, self._clients = {*self._clients.values(), *self._retired}, {}
+        self._retired, self._busy = set(), {}
+        for client in clients:
+            with contextlib.suppress(http.HttpError):
+                await client.aclose()
+
+    async def _close_retired(self) -> None:
+        """Close clients that others took the place of, once nobody waits for their answers."""
+        for client in [each for each in self._retired if not self._busy.get(each)]:
+            self._retired.discard(client)
+            self._busy.pop(client, None)
             with contextlib.suppress(http.HttpError):
                 await client.aclose()
 
@@ -90,7 +105,7 @@ class WebhookCaller:
         client = self._clients.get(key)
         if client is None:
             if len(self._clients) >= _KEPT_CLIENTS:
-                self._clients.pop(next(iter(self._clients)))
+                self._retired.add(self._clients.pop(next(iter(self._clients))))
             client = http.Client(tls=_make_tls(ca_bundle), server_name=server_name or None)
             self._clients[key] = client
         return client
