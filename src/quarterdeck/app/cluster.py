@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -24,7 +24,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.server.registry.object_meta import decode_object_meta
-from quarterdeck.storage import Store
+from quarterdeck.storage import Snapshot, Store
 
 if TYPE_CHECKING:
     from quarterdeck.client import Client
@@ -63,6 +63,7 @@ class Cluster:
         self._port = port
         self._faults = faults
         self._server_arguments = server
+        self._source: Snapshot | None = None
         self._stack = contextlib.AsyncExitStack()
         self._api: ApiServer | None = None
         self._address = ""
@@ -107,6 +108,48 @@ class Cluster:
             self._client = Client(ClusterConfig(server=self.url), clock=self._clock)
             self._stack.push_async_callback(self._client.aclose)
         return self._client
+
+    def as_user(
+        self,
+        name: str,
+        groups: Sequence[str] = (),
+        *,
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] | None = None,
+    ) -> "Client":
+        """A client that acts as somebody else, with their rights; closed at the end.
+
+        Everybody is in `system:authenticated`; a name such as `system:serviceaccount:ns:name` has
+        the groups of that account.
+        """
+        from quarterdeck.client import Client, ClusterConfig
+        from quarterdeck.client.config.cluster import Impersonation
+
+        who = Impersonation(
+            user=name,
+            uid=uid,
+            groups=tuple(groups),
+            extra={key: tuple(values) for key, values in (extra or {}).items()},
+        )
+        client = Client(ClusterConfig(server=self.url, impersonate=who), clock=self._clock)
+        self._stack.push_async_callback(client.aclose)
+        return client
+
+    def fork(self) -> "Cluster":
+        """A cluster that begins with the objects this one has now; then they go separate ways.
+
+        Nothing is copied but references, so it takes no longer than an empty cluster. It stays in
+        memory, whatever this one does. Start it with `async with`.
+        """
+        forked = Cluster(
+            options=self._options,
+            clock=self._clock,
+            seed=self._random.randrange(2**32),
+            faults=self._faults,
+            **self._server_arguments,
+        )
+        forked._source = self.api.core.store.snapshot()
+        return forked
 
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as stack:
@@ -165,7 +208,7 @@ class Cluster:
         if self._data_dir is None:
             from quarterdeck.storage.memory import open_memory
 
-            return open_memory(derive=decode_object_meta)
+            return open_memory(derive=decode_object_meta, source=self._source)
         from quarterdeck.storage.sqlite import open_sqlite
 
         self._data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

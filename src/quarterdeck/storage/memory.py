@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from quarterdeck.storage.history import History
 from quarterdeck.storage.log import Compacting, Done
-from quarterdeck.storage.state import State
+from quarterdeck.storage.state import Snapshot, State
 from quarterdeck.storage.store import Store
 from quarterdeck.storage.types import Derive, StoreEvent
 
@@ -39,9 +39,22 @@ def open_memory(
     derive: Derive | None = None,
     history_events: int = HISTORY_EVENTS,
     history_bytes: int = HISTORY_BYTES,
+    source: Snapshot | None = None,
 ) -> Store:
-    """An empty store at revision 1; older events than the given bounds are compacted away."""
-    history = History(floor=1, max_events=history_events, max_bytes=history_bytes)
+    """A store at revision 1 and empty; older events than the given bounds are compacted away.
+
+    With `source` it begins with the entries of that snapshot, at its revision.
+    """
+    revision, state = 1, State()
+    if source is not None:
+        entries = [entry for name in source.resources() for entry in source.range(name)]
+        revision, state = source.revision, State.load(entries)
+    history = History(floor=revision, max_events=history_events, max_bytes=history_bytes)
     return Store(
-        MemoryLog(), state=State(), history=history, revision=1, compacted=1, derive=derive
+        MemoryLog(),
+        state=state,
+        history=history,
+        revision=revision,
+        compacted=revision,
+        derive=derive,
     )

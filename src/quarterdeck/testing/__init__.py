@@ -14,15 +14,19 @@ if TYPE_CHECKING:
     from quarterdeck.testing.convergence import assert_converges
     from quarterdeck.testing.poll import eventually
     from quarterdeck.testing.server_faults import ServerFaults, ServerRule
+    from quarterdeck.testing.simulation import SimulationFailed, World, simulate
 
 __all__ = [
     "BackgroundCluster",
     "ServerFaults",
     "ServerRule",
+    "SimulationFailed",
     "SkewedClock",
     "VirtualClock",
+    "World",
     "assert_converges",
     "eventually",
+    "simulate",
 ]
 
 _HOMES = {
@@ -32,6 +36,7 @@ _HOMES = {
     "faults": (),
     "server_faults": ("ServerFaults", "ServerRule"),
     "poll": ("eventually",),
+    "simulation": ("SimulationFailed", "World", "simulate"),
 }
 
 if not TYPE_CHECKING:

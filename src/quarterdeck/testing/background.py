@@ -2,11 +2,15 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from quarterdeck.app.cluster import Cluster
+
+if TYPE_CHECKING:
+    from quarterdeck.client import Client
 
 _START_S = 30.0
 
@@ -33,6 +37,14 @@ class BackgroundCluster:
         if self._failure is not None:
             raise self._failure
         return self
+
+    def as_user(self, name: str, groups: Sequence[str] = ()) -> "Client":
+        """A client that acts as somebody else, with their rights; close it with `async with`."""
+        from quarterdeck.client import Client, ClusterConfig
+        from quarterdeck.client.config.cluster import Impersonation
+
+        who = Impersonation(user=name, groups=tuple(groups))
+        return Client(ClusterConfig(server=self.url, impersonate=who))
 
     def stop(self) -> None:
         """End it and wait."""
