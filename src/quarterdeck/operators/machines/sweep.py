@@ -73,13 +73,16 @@ class Sweep:
         """
         view = await connection.view(max_age_s=0.0)
         operator_uid, roster = self._operator_uid(), self._roster
+        well: set[int] = set()
         phases: Counter[str] = Counter(dict.fromkeys(PHASES, 0))
         for expected in list(roster.list_cluster(str(key))):
             phases[expected.phase] += 1
             if not roster.is_as_expected(expected, view.vms.get(expected.vmid), operator_uid):
                 self._wake(expected.key)
+            elif expected.verdict is not None:
+                well.add(expected.vmid)
         found = find_orphans(
-            view.vms.values(),
+            (vm for vm in view.vms.values() if vm.id not in well),
             operator_uid=operator_uid,
             has_claim=roster.has_vm,
             first_seen=self._first_seen.get(key, {}),

@@ -138,10 +138,11 @@ class Simulator:
         ]
 
     def infos(self) -> Iterator[VMInfo]:
-        """Every VM that is not a template."""
+        """Every VM that is not a template; how long it has been up is left out, as it changes."""
         self.settle()
         now = self.clock.monotonic()
-        return (self._info(vm, now) for vm in self.vms.values() if not vm.is_template)
+        found = (self._info(vm, now) for vm in self.vms.values() if not vm.is_template)
+        return (vm._replace(uptime_s=0.0) if vm.uptime_s else vm for vm in found)
 
     def info(self, vm: SimulatedVM) -> VMInfo:
         """A VM as the API shows it."""
