@@ -5,6 +5,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import msgspec
+
 from quarterdeck.meta.objects import Struct
 from quarterdeck.operators.experiments.results import statistics
 from quarterdeck.operators.experiments.results.document import Result
@@ -76,43 +78,46 @@ class Rules(Struct, frozen=True, kw_only=True):
 NO_RULES = Rules()
 
 
+class Subject(Struct, frozen=True, kw_only=True):
+    """A metric, and what makes a difference of it count."""
+
+    name: str
+    unit: str = ""
+    better: Better = ""
+    min_percent: float = 0.0
+
+
 def compare(a: Result, b: Result, rules: Rules = NO_RULES) -> Comparison:
     """Compare every metric that one of the runs has, in alphabetical order."""
     source = random.Random(SEED)
-    names = sorted({*a.samples, *b.samples})
     return Comparison(
         a=a.name,
         b=b.name,
         metrics=tuple(
             compare_samples(
-                name,
+                Subject(
+                    name=name,
+                    unit=b.units.get(name) or a.units.get(name, ""),
+                    better=direction(name, (b, a), rules),
+                    min_percent=rules.min_percent,
+                ),
                 a.samples.get(name, ()),
                 b.samples.get(name, ()),
-                better=direction(name, (b, a), rules),
-                unit=b.units.get(name) or a.units.get(name, ""),
-                min_percent=rules.min_percent,
                 source=source,
             )
-            for name in names
+            for name in sorted({*a.samples, *b.samples})
         ),
     )
 
 
 def compare_samples(
-    name: str,
-    a: Sequence[float],
-    b: Sequence[float],
-    *,
-    better: Better,
-    source: random.Random,
-    unit: str = "",
-    min_percent: float = 0.0,
+    subject: Subject, a: Sequence[float], b: Sequence[float], *, source: random.Random
 ) -> MetricComparison:
     """Compare the values of one metric."""
     found = MetricComparison(
-        name=name,
-        unit=unit,
-        better=better,
+        name=subject.name,
+        unit=subject.unit,
+        better=subject.better,
         count_a=len(a),
         count_b=len(b),
         mean_a=statistics.mean(a) if a else None,
@@ -123,49 +128,35 @@ def compare_samples(
     difference = found.mean_b - found.mean_a
     if math.isclose(found.mean_a, found.mean_b, rel_tol=_ROUNDING):
         difference = 0.0
-    percent = difference / abs(found.mean_a) * 100 if found.mean_a else None
     interval = statistics.bootstrap_difference(a, b, source)
-    p = statistics.mann_whitney(a, b)
-    return MetricComparison(
-        name=name,
-        unit=unit,
-        better=better,
-        count_a=len(a),
-        count_b=len(b),
-        mean_a=found.mean_a,
-        mean_b=found.mean_b,
+    found = msgspec.structs.replace(
+        found,
         difference=difference,
-        percent=percent,
+        percent=difference / abs(found.mean_a) * 100 if found.mean_a else None,
         interval=(interval.low, interval.high) if interval is not None else None,
-        p=p,
-        change=judge(difference, percent, interval, p, better=better, min_percent=min_percent),
+        p=statistics.mann_whitney(a, b),
     )
+    return msgspec.structs.replace(found, change=judge(found, subject.min_percent))
 
 
-def judge(
-    difference: float,
-    percent: float | None,
-    interval: statistics.Interval | None,
-    p: float | None,
-    *,
-    better: Better,
-    min_percent: float,
-) -> Change:
+def judge(found: MetricComparison, min_percent: float) -> Change:
     """A change counts if the interval excludes 0 and the test agrees.
 
     Without repeats there is no interval: a difference is then unclear, never a regression.
     """
-    if difference == 0:
+    if found.difference is None:
+        return "missing"
+    is_small = found.percent is not None and abs(found.percent) < min_percent
+    if found.difference == 0 or is_small:
         return "same"
-    if percent is not None and abs(percent) < min_percent:
-        return "same"
-    if interval is None or p is None:
+    if found.interval is None or found.p is None or found.p >= SIGNIFICANCE:
         return "unclear"
-    if not interval.excludes_zero or p >= SIGNIFICANCE:
+    if not statistics.Interval(*found.interval).excludes_zero:
         return "unclear"
-    if not better:
+    if not found.better:
         return "changed"
-    return "improvement" if (difference < 0) == (better == "lower") else "regression"
+    is_lower = found.difference < 0
+    return "improvement" if is_lower == (found.better == "lower") else "regression"
 
 
 def direction(name: str, results: Sequence[Result], rules: Rules) -> Better:

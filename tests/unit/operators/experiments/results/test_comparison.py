@@ -12,6 +12,7 @@ from quarterdeck.operators.experiments.results import statistics
 from quarterdeck.operators.experiments.results.comparison import (
     Better,
     Rules,
+    Subject,
     compare,
     compare_samples,
     direction,
@@ -30,6 +31,10 @@ distinct = st.lists(numbers, min_size=2, max_size=8, unique=True)
 
 def result(name: str, **values: list[float]) -> Result:
     return Result(name=name, samples={key: tuple(each) for key, each in values.items()})
+
+
+def metric(better: Better, *, min_percent: float = 0.0) -> Subject:
+    return Subject(name="m", better=better, min_percent=min_percent)
 
 
 def brute_force(a: list[float], b: list[float]) -> float:
@@ -140,15 +145,15 @@ def test_one_value_has_no_interval() -> None:
     ],
 )
 def test_what_counts_as_worse(a: list[float], b: list[float], better: Better, change: str) -> None:
-    found = compare_samples("m", a, b, better=better, source=random.Random(0))
+    found = compare_samples(metric(better), a, b, source=random.Random(0))
     assert found.change == change
 
 
 def test_small_differences_can_be_ignored() -> None:
     a, b = [100, 100.1, 100.2, 100.3, 100.4], [101, 101.1, 101.2, 101.3, 101.4]
     source = random.Random(0)
-    strict = compare_samples("m", a, b, better="lower", source=source)
-    tolerant = compare_samples("m", a, b, better="lower", source=source, min_percent=5)
+    strict = compare_samples(metric("lower"), a, b, source=source)
+    tolerant = compare_samples(metric("lower", min_percent=5), a, b, source=source)
     assert (strict.change, tolerant.change) == ("regression", "same")
 
 
@@ -157,8 +162,8 @@ def test_the_other_way_round_is_the_opposite(
     a: list[float], b: list[float], better: Better
 ) -> None:
     opposite = {"regression": "improvement", "improvement": "regression"}
-    there = compare_samples("m", a, b, better=better, source=random.Random(0))
-    back = compare_samples("m", b, a, better=better, source=random.Random(0))
+    there = compare_samples(metric(better), a, b, source=random.Random(0))
+    back = compare_samples(metric(better), b, a, source=random.Random(0))
     if there.change in opposite and back.change in opposite:
         assert back.change == opposite[there.change]
     assert there.difference == pytest.approx(-(back.difference or 0.0))
