@@ -20,13 +20,12 @@ def _template(
     templates: Sequence[Manifest],
     *,
     parameters: Sequence[Manifest] = (),
-    outputs: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     on_exit: str = "",
 ) -> Manifest:
     metadata: dict[str, Any] = {"name": name, "namespace": "argo-workflows"}
-    if outputs:
-        text = msgspec.json.encode(outputs, order="sorted").decode()
-        metadata["annotations"] = {"sim.illm.io/outputs": text}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
     spec: dict[str, Any] = {"entrypoint": "main"}
     if parameters:
         spec["arguments"] = {"parameters": list(parameters)}
@@ -39,6 +38,13 @@ def _template(
         "metadata": metadata,
         "spec": spec,
     }
+
+
+def _simulate(outputs: Mapping[str, str], *, noise: str = "") -> dict[str, str]:
+    """Annotations: what simulated runs report, and how much their metrics vary."""
+    text = msgspec.json.encode(outputs, order="sorted").decode()
+    found = {"sim.illm.io/outputs": text}
+    return {**found, "sim.illm.io/noise": noise} if noise else found
 
 
 def _container(name: str, image: str, command: Sequence[str], *args: str) -> Manifest:
@@ -67,7 +73,8 @@ def _observation(name: str, minutes: str, outputs: Mapping[str, str]) -> Manifes
     observe = {"name": "observe", "suspend": {"duration": minutes}}
     main = _sequence("check", "observe", "log")
     templates = (main, _CHECK, observe, _LOG)
-    return _template(name, templates, parameters=_TARGET, outputs=outputs)
+    simulated = _simulate(outputs, noise="0.05")
+    return _template(name, templates, parameters=_TARGET, annotations=simulated)
 
 
 def _metrics(values: Mapping[str, float]) -> dict[str, str]:
@@ -141,7 +148,7 @@ TEMPLATES: tuple[Manifest, ...] = (
             _sequence(*_STEPS_OF_CI),
             *(_container(name, image, [name], "--help") for name, image in _STEPS_OF_CI.items()),
         ),
-        outputs={"verdict": "pass"},
+        annotations=_simulate({"verdict": "pass"}),
     ),
     _lesson("elk-validation"),
     _observation("gateway-comparison", "46m", _metrics(_GATEWAY_METRICS)),
@@ -149,13 +156,13 @@ TEMPLATES: tuple[Manifest, ...] = (
         "gateway-validation",
         (_sequence("check", "log"), _CHECK, _LOG),
         parameters=_TARGET,
-        outputs={"verdict": "pass", **_metrics({"p99": 0.42})},
+        annotations=_simulate({"verdict": "pass", **_metrics({"p99": 0.42})}),
     ),
     _template(
         "hello-app-validation",
         (_sequence("check", "log"), _CHECK, _LOG),
         parameters=_TARGET,
-        outputs={"verdict": "pass", **_metrics({"p99": 0.031})},
+        annotations=_simulate({"verdict": "pass", **_metrics({"p99": 0.031})}),
     ),
     _template(
         "http-baseline",
@@ -169,7 +176,9 @@ TEMPLATES: tuple[Manifest, ...] = (
             {"name": "users", "value": "10"},
             {"name": "duration", "value": "60s"},
         ),
-        outputs=_metrics({"http_reqs": 58200, "http_p95_ms": 4.8, "http_error_rate": 0}),
+        annotations=_simulate(
+            _metrics({"http_reqs": 58200, "http_p95_ms": 4.8, "http_error_rate": 0}), noise="0.05"
+        ),
         on_exit="cleanup",
     ),
     _observation("logging-comparison", "75m", _metrics(_LOGGING_METRICS)),
@@ -183,7 +192,7 @@ TEMPLATES: tuple[Manifest, ...] = (
         "template-validation",
         (_sequence("check", "log"), _CHECK, _LOG),
         parameters=_TARGET,
-        outputs=_metrics({"p99_latency": 0.2}),
+        annotations=_simulate(_metrics({"p99_latency": 0.2})),
     ),
     _observation("tracing-comparison", "20m", {"verdict": "pass"}),
     _observation("tsdb-comparison", "90m", _metrics(_TSDB_METRICS)),

@@ -2,9 +2,12 @@
 
 The template's annotation `sim.illm.io/outputs` is a JSON object of output parameters. A template
 with a suspend step waits until that step is resumed; one with a duration takes no longer than the
-simulated workflow. Faults: fail, error, never, hang.
+simulated workflow. The annotation `sim.illm.io/noise: "0.05"` varies numbers called metric.NAME by
+up to 5 % from run to run, so that repeats can be compared. Faults: fail, error, never, hang.
 """
 
+import contextlib
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +25,8 @@ from quarterdeck.operators.experiments.workflows import is_terminal
 from quarterdeck.runtime import Context, RequeueAfter, Result
 
 OUTPUTS = f"{PREFIX}outputs"
+NOISE = f"{PREFIX}noise"
+METRIC = "metric."
 _LABEL_PHASE = "workflows.argoproj.io/phase"
 _LABEL_COMPLETED = "workflows.argoproj.io/completed"
 
@@ -106,7 +111,24 @@ async def _resolve(
         outputs = msgspec.json.decode(text, type=dict[str, str])
     except msgspec.DecodeError:
         outputs = {}
-    return template, outputs
+    noise = found.metadata.annotations.get(NOISE, "")
+    return template, vary(outputs, noise, seed=workflow.metadata.uid)
+
+
+def vary(outputs: Mapping[str, str], noise: str, *, seed: str) -> dict[str, str]:
+    """Outputs whose metrics differ by a share of their value; the same for the same seed."""
+    try:
+        share = float(noise or 0)
+    except ValueError:
+        share = 0.0
+    found = dict(outputs)
+    for name, text in outputs.items():
+        if share and name.startswith(METRIC):
+            with contextlib.suppress(ValueError):
+                digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+                chance = int.from_bytes(digest[:8], "big") / 2**63 - 1
+                found[name] = f"{float(text) * (1 + share * chance):.6g}"
+    return found
 
 
 def _steps(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
