@@ -64,6 +64,10 @@ class QemuRig:
     def files(self) -> Any:
         return self._provider._folder
 
+    @property
+    def images(self) -> Any:
+        return self._provider._images
+
     def second(self) -> Hypervisor:
         return QemuProvider(settings_of(self.folder))
 

@@ -302,3 +302,27 @@ async def test_watching_at_rest_is_one_request() -> None:
         before = len(rig.fake.journal)
         await rig.hypervisor.list_vms()
         assert rig.fake.journal[before:] == ["GET /cluster/resources"]
+
+
+async def test_machines_of_a_node_that_is_down_are_unknown_not_foreign() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        await rig.hypervisor.list_vms()
+        rig.fake.state.nodes["pve1"] = "offline"
+        (listed,) = await rig.hypervisor.list_vms()
+        assert listed.power == "Unknown"
+        assert ownership.is_owned(listed, owner_of())
+        with pytest.raises(TransientError) as caught:
+            await rig.hypervisor.delete_vm(vmid, owner=owner_of())
+        assert caught.value.code is Code.UNAVAILABLE
+        nodes = {node.name: node.is_online for node in await rig.hypervisor.list_nodes()}
+        assert nodes == {"pve1": False, "pve2": True}
+
+
+async def test_a_migrated_vm_is_found_on_its_new_node() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        rig.fake.state.vms[vmid].node = "pve2"
+        assert (await rig.hypervisor.get_vm(vmid)).node == "pve2"
+        await wait(rig, await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of()))
+        assert rig.fake.state.vms[vmid].status == "running"
