@@ -231,56 +231,102 @@ async def test_objects_are_deleted_in_any_version(serving: Any) -> None:
         assert (await api("GET", V1)).body["items"] == []
 
 
-async def test_admission_webhook_sees_the_version_it_registered_for(serving: Any) -> None:
+def webhook_configuration(hooks: WebhookServer, kind: str) -> Object:
+    rule = {
+        "apiGroups": ["conv.example.com"],
+        "apiVersions": ["v2"],
+        "operations": ["CREATE"],
+        "resources": ["doors"],
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": f"{kind}WebhookConfiguration",
+        "metadata": {"name": "m"},
+        "webhooks": [
+            {
+                "name": "m.hook.example.com",
+                "clientConfig": {"url": f"{hooks.url}/", "caBundle": hooks.ca_bundle},
+                "rules": [rule],
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+            }
+        ],
+    }
+
+
+def respond(review: Object, **response: Any) -> http.Response:
+    answer = {key: review[key] for key in ("apiVersion", "kind")}
+    answer["response"] = {"uid": review["request"]["uid"], "allowed": True, **response}
+    return http.Response(200, [("Content-Type", "application/json")], json.dumps(answer).encode())
+
+
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+
+
+async def test_mutating_webhook_sees_the_version_it_registered_for(serving: Any) -> None:
     seen: list[Object] = []
 
     async def admit(request: http.Request) -> http.Response:
         review = json.loads(await request.read(1024 * 1024))
         seen.append(review["request"]["object"])
-        patch = base64.b64encode(
-            json.dumps([{"op": "replace", "path": "/spec/address", "value": "y:2"}]).encode()
-        ).decode()
-        response = {
-            "uid": review["request"]["uid"],
-            "allowed": True,
-            "patchType": "JSONPatch",
-            "patch": patch,
-        }
-        answer = {key: review[key] for key in ("apiVersion", "kind")} | {"response": response}
-        return http.Response(
-            200, [("Content-Type", "application/json")], json.dumps(answer).encode()
-        )
+        operations = [{"op": "replace", "path": "/spec/address", "value": "y:2"}]
+        patch = base64.b64encode(json.dumps(operations).encode()).decode()
+        return respond(review, patchType="JSONPatch", patch=patch)
 
     async with webhook_server(admit) as hooks, doors(serving) as (api, _webhook):
-        rule = {
-            "apiGroups": ["conv.example.com"],
-            "apiVersions": ["v2"],
-            "operations": ["CREATE"],
-            "resources": ["doors"],
-        }
-        made = await api(
-            "POST",
-            "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
-            {
-                "apiVersion": "admissionregistration.k8s.io/v1",
-                "kind": "MutatingWebhookConfiguration",
-                "metadata": {"name": "m"},
-                "webhooks": [
-                    {
-                        "name": "m.hook.example.com",
-                        "clientConfig": {"url": f"{hooks.url}/", "caBundle": hooks.ca_bundle},
-                        "rules": [rule],
-                        "sideEffects": "None",
-                        "admissionReviewVersions": ["v1"],
-                    }
-                ],
-            },
-        )
-        assert made.status == 201
+        path = f"{ADMISSION}/mutatingwebhookconfigurations"
+        assert (await api("POST", path, webhook_configuration(hooks, "Mutating"))).status == 201
         created = await api("POST", V1, door("front"))
         assert created.status == 201, created.body
         assert created.body["spec"] == {"host": "y", "port": "2"}
         assert seen[0]["spec"] == {"address": "front:80"}
+
+
+async def test_validating_webhook_sees_objects_whose_name_is_made_up(serving: Any) -> None:
+    seen: list[Object] = []
+
+    async def admit(request: http.Request) -> http.Response:
+        review = json.loads(await request.read(1024 * 1024))
+        seen.append(review["request"]["object"])
+        return respond(review)
+
+    async with webhook_server(admit) as hooks, doors(serving) as (api, webhook):
+        path = f"{ADMISSION}/validatingwebhookconfigurations"
+        assert (await api("POST", path, webhook_configuration(hooks, "Validating"))).status == 201
+        value = door("x")
+        value["metadata"] = {"generateName": "d-"}
+        created = await api("POST", V1, value)
+        assert created.status == 201, created.body
+        assert seen[-1]["spec"] == {"address": "x:80"}
+        assert len(webhook.sizes) == 1, "one conversion is enough"
+
+
+async def test_policy_sees_the_version_it_matches(serving: Any) -> None:
+    async with doors(serving) as (api, _webhook):
+        rule = webhook_configuration(WebhookServer("", ""), "Validating")["webhooks"][0]["rules"][0]
+        policy = {
+            "metadata": {"name": "p"},
+            "spec": {
+                "matchConstraints": {"resourceRules": [rule]},
+                "validations": [
+                    {
+                        "expression": "!object.spec.address.startsWith('bad:')",
+                        "messageExpression": "'not ' + object.spec.address",
+                    }
+                ],
+            },
+        }
+        binding = {
+            "metadata": {"name": "p"},
+            "spec": {"policyName": "p", "validationActions": ["Deny"]},
+        }
+        assert (await api("POST", f"{ADMISSION}/validatingadmissionpolicies", policy)).status == 201
+        path = f"{ADMISSION}/validatingadmissionpolicybindings"
+        assert (await api("POST", path, binding)).status == 201
+        assert (await api("POST", V1, door("good"))).status == 201
+        refused = await api("POST", V1, door("bad"))
+        assert refused.status == 422
+        assert "denied request: not bad:80" in refused.message
 
 
 async def test_owner_that_goes_takes_objects_of_other_versions_along(serving: Any) -> None:

@@ -197,7 +197,12 @@ def _is_text_map(value: Any) -> bool:
 
 
 def _build_key(value: Object, target: str) -> Key:
-    """What a conversion depends on: the target and the object without its bookkeeping."""
+    """What a conversion depends on: the target and the object without its bookkeeping.
+
+    A name that is made up is left out: it is another one each time a request runs.
+    """
     metadata = value.get("metadata") or {}
     reduced = {name: metadata[name] for name in _IDENTIFYING_METADATA if name in metadata}
+    if metadata.get("generateName"):
+        reduced.pop("name", None)
     return target, kit_json.encode({**value, "metadata": reduced})
