@@ -20,6 +20,7 @@ FLAGS = (
     "--http-port",
     "--health-port",
     "--metrics-port",
+    "--dashboard-port",
     "--fleet-port",
     "--runner-webhook-port",
 )

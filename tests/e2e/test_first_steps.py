@@ -19,6 +19,7 @@ FLAGS = (
     "--http-port",
     "--health-port",
     "--metrics-port",
+    "--dashboard-port",
     "--fleet-port",
     "--runner-webhook-port",
 )

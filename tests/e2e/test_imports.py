@@ -39,6 +39,7 @@ UP_PORTS = [
         "http-port",
         "health-port",
         "metrics-port",
+        "dashboard-port",
         "fleet-port",
         "runner-webhook-port",
     )

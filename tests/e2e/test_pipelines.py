@@ -22,6 +22,7 @@ UP_FLAGS = (
     "--http-port",
     "--health-port",
     "--metrics-port",
+    "--dashboard-port",
     "--fleet-port",
     "--runner-webhook-port",
 )

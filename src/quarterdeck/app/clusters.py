@@ -40,7 +40,10 @@ async def attach(host: Host) -> None:
         namespaces=tuple(filter(None, host.settings.namespace.split(","))),
     )
     if host.is_embedded:
+        from quarterdeck.app.hub import serve_hub_in_up
         from quarterdeck.app.local_cluster import add_local
+
+        await serve_hub_in_up(host, settings, state, history)
 
         await add_local(host)
         if host.settings.demo:

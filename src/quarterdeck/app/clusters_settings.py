@@ -4,10 +4,12 @@ from typing import Annotated
 
 import msgspec
 
-from quarterdeck.app.settings import Option
+from quarterdeck.app.settings import HUB, RUN, UP, Option, Port
 from quarterdeck.kit.redaction import Secret
 
 _DAY_S = 86_400
+_EVERYWHERE = (UP, RUN, HUB)
+_API = (UP, HUB)
 
 
 def _number(env: str, text: str, minimum: int, maximum: int = _DAY_S) -> Option:
@@ -24,6 +26,16 @@ def _text(env: str, text: str, metavar: str = "TEXT", default_text: str = "") ->
     return Option(help=text, env=(env,), metavar=metavar, default_text=default_text)
 
 
+def _shared(option: Option) -> Option:
+    """A setting of `quarterdeck hub` too."""
+    return msgspec.structs.replace(option, commands=_EVERYWHERE)
+
+
+def _api(option: Option) -> Option:
+    """A setting of the hub API only."""
+    return msgspec.structs.replace(option, commands=_API)
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the hub."""
 
@@ -31,29 +43,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     redis_url: Annotated[
         str,
-        _text(
-            "REDIS_URL",
-            "Redis of the hub's state: redis[s][+sentinel|+cluster]://HOST:PORT/...",
-            "URL",
-            "none; the state is embedded",
+        _shared(
+            _text(
+                "REDIS_URL",
+                "Redis of the hub's state: redis[s][+sentinel|+cluster]://HOST:PORT/...",
+                "URL",
+                "none; the state is embedded",
+            )
         ),
     ] = ""
     redis_host: Annotated[
         str,
-        _text("REDIS_HOST", "Host of Redis, instead of a URL.", "HOST", "none"),
+        _shared(_text("REDIS_HOST", "Host of Redis, instead of a URL.", "HOST", "none")),
     ] = ""
-    redis_port: Annotated[int, _number("REDIS_PORT", "Port of Redis.", 1, 65535)] = 6379
+    redis_port: Annotated[int, _shared(_number("REDIS_PORT", "Port of Redis.", 1, 65535))] = 6379
     redis_password: Annotated[
-        Secret[str], _text("REDIS_PASSWORD", "Password of Redis.", "TEXT")
+        Secret[str], _shared(_text("REDIS_PASSWORD", "Password of Redis.", "TEXT"))
     ] = Secret("")
-    redis_db: Annotated[int, _number("REDIS_DB", "Database number of Redis.", 0, 1024)] = 0
+    redis_db: Annotated[int, _shared(_number("REDIS_DB", "Database number of Redis.", 0, 1024))] = 0
     vm_enabled: Annotated[
         bool,
-        Option(help="Keep metric history in VictoriaMetrics.", env=("VM_ENABLED",)),
+        _shared(Option(help="Keep metric history in VictoriaMetrics.", env=("VM_ENABLED",))),
     ] = False
-    vm_endpoint: Annotated[str, _text("VM_ENDPOINT", "Address of VictoriaMetrics.", "URL")] = (
-        "http://victoriametrics:8428"
-    )
+    vm_endpoint: Annotated[
+        str, _shared(_text("VM_ENDPOINT", "Address of VictoriaMetrics.", "URL"))
+    ] = "http://victoriametrics:8428"
 
     # --- when
 
@@ -177,3 +191,77 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_policies_per_user: Annotated[
         int, _number("MAX_POLICIES_PER_USER", "Policies looked at for one user.", 1, 10_000)
     ] = 100
+
+    # --- the hub API
+
+    hub_host: Annotated[
+        str,
+        Option(
+            help="Address that `quarterdeck hub` listens on.",
+            env=("API_HOST",),
+            commands=(HUB,),
+            metavar="ADDRESS",
+            default_text="loopback, all addresses inside a cluster",
+        ),
+    ] = ""
+    hub_port: Annotated[
+        Port,
+        Option(
+            help="Port of `quarterdeck hub`; 0 for any free port.",
+            env=("API_PORT",),
+            commands=(HUB,),
+            metavar="N",
+        ),
+    ] = Port(8088)
+    hub_anonymous: Annotated[
+        bool,
+        _api(Option(help="Answer viewers who are not logged in.", env=("HUB_ANONYMOUS",))),
+    ] = False
+    oauth_trusted_proxies: Annotated[
+        str,
+        _api(
+            _text(
+                "OAUTH_TRUSTED_PROXIES",
+                "Networks of OAuth proxies whose headers name the user.",
+                "A,B",
+                "none",
+            )
+        ),
+    ] = ""
+    oauth_header_user: Annotated[
+        str, _api(_text("OAUTH_HEADER_USER", "Header with the user's name.", "NAME"))
+    ] = "X-Forwarded-User"
+    oauth_header_email: Annotated[
+        str, _api(_text("OAUTH_HEADER_EMAIL", "Header with the user's e-mail address.", "NAME"))
+    ] = "X-Forwarded-Email"
+    oauth_header_groups: Annotated[
+        str, _api(_text("OAUTH_HEADER_GROUPS", "Header with the user's groups.", "NAME"))
+    ] = "X-Forwarded-Groups"
+    cors_origins: Annotated[
+        tuple[str, ...],
+        _api(_text("CORS_ORIGINS", "Web pages of other sites that may ask.", "A,B", "none")),
+    ] = ()
+    hub_oidc_issuer: Annotated[
+        str,
+        _api(_text("HUB_OIDC_ISSUER", "OpenID Connect issuer of viewers' tokens.", "URL", "none")),
+    ] = ""
+    hub_oidc_client_id: Annotated[
+        str, _api(_text("HUB_OIDC_CLIENT_ID", "Audience that tokens must have.", "TEXT"))
+    ] = "quarterdeck"
+    hub_oidc_username_claim: Annotated[
+        str, _api(_text("HUB_OIDC_USERNAME_CLAIM", "Claim with the user's name.", "NAME"))
+    ] = "email"
+    hub_oidc_groups_claim: Annotated[
+        str, _api(_text("HUB_OIDC_GROUPS_CLAIM", "Claim with the user's groups.", "NAME"))
+    ] = "groups"
+    hub_oidc_ca_file: Annotated[
+        str,
+        _api(
+            _text(
+                "HUB_OIDC_CA_FILE",
+                "Authority of the issuer's certificate.",
+                "FILE",
+                "those of the system",
+            )
+        ),
+    ] = ""

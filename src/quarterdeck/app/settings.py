@@ -16,6 +16,7 @@ LogFormat = Literal["", "console", "json"]
 
 UP = "up"
 RUN = "run"
+HUB = "hub"
 DEFAULT_HTTP_PORT = Port(3000)
 """Of `up`; in `run` the plain port is off unless it is named."""
 
@@ -174,16 +175,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: Annotated[
         Path | None,
         Option(
-            help="Kubeconfig: up writes it, run reads it.",
+            help="Kubeconfig: up writes it, run and hub read it.",
+            commands=(UP, RUN, HUB),
             metavar="PATH",
-            default_text="in the data folder for up, as kubectl does for run",
+            default_text="in the data folder for up, as kubectl does for run and hub",
         ),
     ] = None
     context: Annotated[
         str,
         Option(
             help="Context of the kubeconfig.",
-            commands=(RUN,),
+            commands=(RUN, HUB),
             metavar="NAME",
             default_text="the current context",
         ),
@@ -267,13 +269,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 1000
     log_level: Annotated[
         LogLevel,
-        Option(help="Log level: debug, info, warning or error.", env=("LOG_LEVEL",)),
+        Option(
+            help="Log level: debug, info, warning or error.",
+            env=("LOG_LEVEL",),
+            commands=(UP, RUN, HUB),
+        ),
     ] = "info"
     log_format: Annotated[
         LogFormat,
         Option(
             help="Log format: console or json.",
             env=("LOG_FORMAT",),
+            commands=(UP, RUN, HUB),
             default_text="console on a terminal, else json",
         ),
     ] = ""

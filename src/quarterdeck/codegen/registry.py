@@ -7,6 +7,7 @@ from quarterdeck.codegen import (
     deployment,
     experiments,
     expressions,
+    hub,
     pages,
     roles,
     tree,
@@ -72,5 +73,11 @@ GENERATORS: tuple[Generator, ...] = (
         target=Target.GENERATE,
         run=commands.files,
         owns=(commands.PAGE,),
+    ),
+    Generator(
+        name="reference of the hub API",
+        target=Target.GENERATE,
+        run=hub.files,
+        owns=(hub.PAGE,),
     ),
 )

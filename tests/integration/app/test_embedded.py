@@ -18,7 +18,11 @@ from quarterdeck.app.settings import Settings
 from quarterdeck.kit.clock import SystemClock
 
 FREE: dict[str, Any] = dict.fromkeys(
-    ("port", "http_port", "fleet_port", "health_port", "metrics_port", "runner_webhook_port"), 0
+    (
+        *("port", "http_port", "dashboard_port", "fleet_port", "health_port", "metrics_port"),
+        "runner_webhook_port",
+    ),
+    0,
 )
 
 

@@ -34,6 +34,7 @@ FREE: dict[str, Any] = {
         "http_port",
         "metrics_port",
         "health_port",
+        "dashboard_port",
         "fleet_port",
         "runner_webhook_port",
     )

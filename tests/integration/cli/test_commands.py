@@ -217,6 +217,8 @@ def test_doctor(
             "0",
             "--metrics-port",
             "0",
+            "--dashboard-port",
+            "0",
             "--fleet-port",
             "0",
             "--runner-webhook-port",

@@ -30,7 +30,9 @@ def build_document(routes: Sequence[Route]) -> dict[str, Any]:
     """The description of the API."""
     kinds = [each.result for each in routes if not each.is_stream]
     kinds += [each.parameters for each in routes]
-    schemas, components = msgspec.json.schema_components([*kinds, Failure], ref_template=_REF)
+    schemas, components = msgspec.json.schema_components(
+        [*kinds, Failure], schema_hook=_describe_other, ref_template=_REF
+    )
     results = iter(schemas)
     by_route = {id(each): next(results) for each in routes if not each.is_stream}
     paths: dict[str, Any] = {}
@@ -53,6 +55,13 @@ def build_document(routes: Sequence[Route]) -> dict[str, Any]:
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def _describe_other(kind: type) -> dict[str, Any]:
+    """JSON that is passed through may be anything."""
+    if kind is msgspec.Raw:
+        return {}
+    raise NotImplementedError
 
 
 def _is_parameters(name: str, routes: Sequence[Route]) -> bool:

@@ -41,7 +41,7 @@ def read_range(given: RangeParameters, now: datetime) -> TimeRange:
     Raises:
         BadRequest: naming the parameter.
     """
-    end = read_time(given.end, "end") if given.end else now
+    end = read_time(given.end, "end") if given.end else now.replace(microsecond=0)
     span = read_span(given.range, "range")
     try:
         start = read_time(given.start, "start") if given.start else end - span

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.ports import History, StateStore
@@ -102,7 +103,7 @@ class HubServer:
                     routes.OPENAPI,
                     self._openapi,
                     "This description",
-                    dict[str, object],
+                    dict[str, Any],
                     login=Login.NONE,
                 ),
             ]

@@ -1,0 +1,36 @@
+"""Explains access from the objects of a cluster, without a hub."""
+
+from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
+from quarterdeck.apis.clusterpulse.monitor_access_policy import MonitorAccessPolicy
+from quarterdeck.client.client import Client
+from quarterdeck.inventory.access.explanation import Explanation, explain
+from quarterdeck.inventory.access.principal import Principal
+from quarterdeck.inventory.access.viewer import PolicySet
+from quarterdeck.inventory.policy import CompiledPolicy, compile_policy
+from quarterdeck.kit.clock import Clock, SystemClock
+
+
+async def explain_access(
+    client: Client,
+    user: str,
+    cluster: str,
+    *,
+    type_: str = "",
+    groups: tuple[str, ...] = (),
+    clock: Clock | None = None,
+) -> Explanation:
+    """Why a user may or may not see something, by the policies of all namespaces."""
+    policies = PolicySet([_compile(each) for each in await client.list(MonitorAccessPolicy)])
+    email = user if "@" in user else ""
+    principal = Principal(username=user, email=email, groups=groups)
+    viewer = policies.viewer(principal, (clock or SystemClock()).now())
+    connections = await client.list(ClusterConnection)
+    labels = next((dict(c.spec.labels) for c in connections if c.metadata.name == cluster), {})
+    return explain(viewer, cluster, labels, type_)
+
+
+def _compile(policy: MonitorAccessPolicy) -> CompiledPolicy:
+    namespace, name = policy.key
+    return compile_policy(
+        policy.spec, name=name, namespace=namespace, compiled_at="", hash_=policy.status.hash
+    )

@@ -1,0 +1,177 @@
+"""The hub API of this process: in `up` beside the operators, and `quarterdeck hub` alone.
+
+In `up` it is loaded by the first request: nobody waits for it who does not use it.
+"""
+
+import contextlib
+import ssl
+from typing import TYPE_CHECKING
+
+from quarterdeck.app.clusters_settings import Settings
+from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
+from quarterdeck.app.errors import SettingError, StartError
+from quarterdeck.app.host import Host
+from quarterdeck.app.hub_storage import open_history, open_state
+from quarterdeck.app.settings import Settings as ProcessSettings
+from quarterdeck.app.signals import StopSignal
+from quarterdeck.hubstate.ports import History, StateStore
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.runtime.observability.logging import get_logger
+
+if TYPE_CHECKING:
+    from quarterdeck.client.interfaces import Writer
+    from quarterdeck.services.hub.identity import TokenVerifier
+    from quarterdeck.services.hub.service import HubServer
+
+_ALL_INTERFACES = "0.0.0.0"
+
+
+async def serve_hub_in_up(
+    host: Host, settings: Settings, state: StateStore, history: History
+) -> None:
+    """Serve the hub API on the port of the dashboard; the administrator's token works.
+
+    Raises:
+        StartError: if the port cannot be used.
+        SettingError: if a setting is invalid.
+    """
+    check_settings(settings)
+    tasks = await host.stack.enter_async_context(Supervisor("hub-api"))
+    loaded: list[HubServer] = []
+
+    async def handle(request: http.Request) -> http.Response | http.StreamResponse:
+        if not loaded:
+            server = build_hub(settings, state, history, api=host.client.raw, clock=host.clock)
+            tasks.spawn(server.run(), name="hub-api")
+            loaded.append(server)
+        return await loaded[0].handle(request)
+
+    await host.serve(
+        handle,
+        port=host.settings.dashboard_port,
+        flag="--dashboard-port",
+        name="hub",
+        what="hub API, /api/v1; token in the data folder",
+    )
+
+
+async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
+    """Serve the hub API until a signal asks to stop.
+
+    Raises:
+        StartError: if the port, the store or the kubeconfig cannot be used.
+        SettingError: if a setting is invalid.
+        Interrupted: if a signal came before it was ready.
+    """
+    from quarterdeck.client.client import Client
+    from quarterdeck.client.config.locate import is_in_cluster, load_config
+    from quarterdeck.client.errors import ClientError
+
+    clock, log = SystemClock(), get_logger("hub")
+    check_settings(settings)
+    if not settings.redis_url and not settings.redis_host:
+        raise SettingError(
+            "quarterdeck hub reads the state that another process writes: set REDIS_URL or "
+            "REDIS_HOST to the Redis of `quarterdeck run`; `quarterdeck up` has a hub of its own"
+        )
+    address = settings.hub_host or (_ALL_INTERFACES if is_in_cluster() else HOST)
+    check_port(settings.hub_port, "--hub-port", host=address)
+    async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
+        with stop.starting():
+            try:
+                config = load_config(process.kubeconfig, context=process.context)
+            except ClientError as error:
+                raise StartError(str(error)) from error
+            client = await stack.enter_async_context(Client(config, clock=clock))
+            state = open_state(settings, None, clock=clock)
+            stack.push_async_callback(state.aclose)
+            history = open_history(settings, None, clock=clock)
+            stack.push_async_callback(history.aclose)
+            server = build_hub(settings, state, history, api=client.raw, clock=clock)
+            tasks = await stack.enter_async_context(Supervisor("hub-api"))
+            tasks.spawn(server.run(), name="hub-api")
+            web = http.Server(server.handle, clock=clock)
+            stack.push_async_callback(web.drain, DRAIN_S)
+            listener = await listen(web, settings.hub_port, "--hub-port", host=address)
+        log.info("listening", url=listener.url)
+        await stop.wait()
+        log.info("stopping")
+
+
+def build_hub(
+    settings: Settings, state: StateStore, history: History, *, api: "Writer", clock: Clock
+) -> "HubServer":
+    """The hub API on a store, a history and an API server that reviews tokens."""
+    from quarterdeck.services.hub.identity import Authenticator, ProxyHeaders, parse_networks
+    from quarterdeck.services.hub.service import HubServer
+    from quarterdeck.services.hub.token_review import TokenReviewer
+
+    reviewer = TokenReviewer(api, clock=clock)
+    verifiers: list[TokenVerifier] = [*_build_id_tokens(settings, clock), reviewer]
+    proxy = ProxyHeaders(
+        trusted=parse_networks(settings.oauth_trusted_proxies),
+        user=settings.oauth_header_user,
+        email=settings.oauth_header_email,
+        groups=settings.oauth_header_groups,
+    )
+    authenticator = Authenticator(
+        verifiers=verifiers, proxy=proxy, allows_anonymous=settings.hub_anonymous
+    )
+    return HubServer(
+        state,
+        history,
+        authenticator,
+        clock=clock,
+        reviewers=(reviewer,),
+        origins=settings.cors_origins,
+    )
+
+
+def check_settings(settings: Settings) -> None:
+    """Fail at the start, not at the first request.
+
+    Raises:
+        SettingError: naming the setting.
+    """
+    import ipaddress
+
+    for part in filter(None, (each.strip() for each in settings.oauth_trusted_proxies.split(","))):
+        try:
+            ipaddress.ip_network(part, strict=False)
+        except ValueError as error:
+            raise SettingError(
+                f"invalid oauth_trusted_proxies {part!r} (OAUTH_TRUSTED_PROXIES): {error}"
+            ) from error
+    if settings.hub_oidc_issuer:
+        from quarterdeck.kit.oidc import OidcError, check_issuer_url
+
+        try:
+            check_issuer_url(settings.hub_oidc_issuer)
+        except OidcError as error:
+            raise SettingError(f"invalid hub_oidc_issuer (HUB_OIDC_ISSUER): {error}") from error
+
+
+def _build_id_tokens(settings: Settings, clock: Clock) -> "list[TokenVerifier]":
+    if not settings.hub_oidc_issuer:
+        return []
+    from quarterdeck.kit.oidc import Expectation, Issuer
+    from quarterdeck.services.hub.oidc import Claims, IdTokens
+
+    try:
+        tls = ssl.create_default_context(cafile=settings.hub_oidc_ca_file or None)
+    except OSError as error:
+        raise SettingError(
+            f"cannot read hub_oidc_ca_file {settings.hub_oidc_ca_file!r} "
+            f"(HUB_OIDC_CA_FILE): {error}"
+        ) from error
+    issuer = Issuer(
+        Expectation(issuer=settings.hub_oidc_issuer, audiences=(settings.hub_oidc_client_id,)),
+        clock=clock,
+        tls=tls,
+    )
+    claims = Claims(
+        username=settings.hub_oidc_username_claim, groups=settings.hub_oidc_groups_claim
+    )
+    return [IdTokens(issuer, claims)]

@@ -1,0 +1,3 @@
+"""`quarterdeck access`: who may see what, and why."""
+
+COMMANDS = {"explain": "Show why a user may or may not see something"}

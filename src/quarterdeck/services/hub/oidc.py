@@ -1,0 +1,76 @@
+"""Whose an ID token of an OpenID Connect issuer is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from quarterdeck.inventory.access.principal import Principal
+from quarterdeck.kit import jws
+from quarterdeck.kit.oidc import Issuer, KeysNotFetched, OidcError
+from quarterdeck.services.hub.errors import Unauthenticated, Unavailable
+from quarterdeck.services.hub.identity import remove_masters
+
+_EMAIL = "email"
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True):
+    """Which claims become name and groups."""
+
+    username: str = _EMAIL
+    groups: str = "groups"
+
+
+class IdTokens:
+    """Implements `TokenVerifier` for one issuer."""
+
+    def __init__(self, issuer: Issuer, claims: Claims) -> None:
+        self._issuer = issuer
+        self._claims = claims
+
+    async def verify(self, token: str) -> Principal | None:
+        """The principal of an ID token; None if it is of another issuer.
+
+        Raises:
+            Unauthenticated: if the token is refused.
+            Unavailable: if the issuer's keys cannot be fetched.
+        """
+        try:
+            parsed = jws.parse_token(token)
+        except jws.InvalidToken:
+            return None
+        if not self._issuer.is_of_issuer(parsed):
+            return None
+        try:
+            try:
+                claims = self._issuer.check(parsed)
+            except KeysNotFetched:
+                await self._issuer.fetch_keys()
+                claims = self._issuer.check(parsed)
+        except OidcError as error:
+            if self._issuer.last_error:
+                raise Unavailable("the token cannot be verified: the issuer is away") from error
+            raise Unauthenticated(f"the bearer token is not valid: {error}") from error
+        return build_principal(claims, self._claims)
+
+
+def build_principal(claims: Mapping[str, Any], wanted: Claims) -> Principal:
+    """The principal that verified claims stand for.
+
+    Raises:
+        Unauthenticated: if the name is absent, or an address that is not verified.
+    """
+    name = claims.get(wanted.username)
+    if not isinstance(name, str) or not name:
+        raise Unauthenticated(f"the bearer token has no claim {wanted.username!r}")
+    is_verified = claims.get("email_verified", True) is True
+    if wanted.username == _EMAIL and not is_verified:
+        raise Unauthenticated("the e-mail address of the bearer token is not verified")
+    email = claims.get(_EMAIL)
+    groups = claims.get(wanted.groups)
+    given = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
+    return Principal(
+        username=name,
+        email=email if isinstance(email, str) and is_verified else "",
+        groups=remove_masters(each for each in given if isinstance(each, str)),
+    )
