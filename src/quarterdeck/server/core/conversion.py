@@ -11,7 +11,8 @@ from typing import TypeVar
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.admission.webhooks.caller import CallFailed, WebhookCaller
 from quarterdeck.server.admission.webhooks.registration import parse_client
-from quarterdeck.server.registry.conversion import ConversionNeeded, Converter, Key, make_uid
+from quarterdeck.server.registry.conversion import ConversionNeeded, Converter, Key
+from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.storage import Entry, StoreEvent
 from quarterdeck.wire.status import InternalError
@@ -129,7 +130,7 @@ class Conversions:
     async def _ask(
         self, converter: Converter, values: Sequence[Object], target: str
     ) -> list[Object]:
-        uid = make_uid(self._random.getrandbits(128))
+        uid = generate_uid(self._random)
         question = converter.build_question(values, target, uid)
         client = parse_client(converter.client_config)
         try:

@@ -6,7 +6,6 @@ raises `ConversionNeeded`. Whoever handles the request (`server.core.conversion`
 webhook and tries again. A definition without a webhook never gets here.
 """
 
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -183,11 +182,6 @@ class Converter:
 
 class _Refused(Exception):
     """Raised when a webhook says no, or does not answer the question."""
-
-
-def make_uid(bits: int) -> str:
-    """The uid of a review from random bits."""
-    return str(uuid.UUID(int=bits, version=4))
 
 
 def _is_text_map(value: Any) -> bool:

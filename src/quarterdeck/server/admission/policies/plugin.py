@@ -6,7 +6,7 @@ resource is remembered, so that a write pays only for those that are.
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
@@ -18,9 +18,6 @@ from quarterdeck.server.admission.matching import (
     matches_namespace,
 )
 from quarterdeck.server.admission.plugin import ValidatingPlugin
-from quarterdeck.server.admission.policies.evaluator import Decision, Outcome, evaluate
-from quarterdeck.server.admission.policies.params import ParamError, collect_params
-from quarterdeck.server.admission.policies.policy import Binding, Match, Policy
 from quarterdeck.server.admission.request import build_request, convert
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.authorization.authorizer import Authorizer
@@ -28,6 +25,10 @@ from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.storage import Store, StoreEvent, StoreKey
 from quarterdeck.wire.status import ApiError, Cause, Details
+
+if TYPE_CHECKING:
+    from quarterdeck.server.admission.policies.evaluator import Decision, Outcome
+    from quarterdeck.server.admission.policies.policy import Binding, Match, Policy
 
 _GROUP = "admissionregistration.k8s.io"
 POLICIES = f"validatingadmissionpolicies.{_GROUP}"
@@ -37,9 +38,9 @@ _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "
 
 
 class _Denial(NamedTuple):
-    policy: Policy
-    binding: Binding | None
-    decision: Decision
+    policy: "Policy"
+    binding: "Binding | None"
+    decision: "Decision"
 
 
 class ValidatingPolicies(ValidatingPlugin):
@@ -80,8 +81,10 @@ class ValidatingPolicies(ValidatingPlugin):
             raise _build_denial(attributes, denials[0])
 
     def _ask(
-        self, policy: Policy, bindings: Sequence[Binding], attributes: AdmissionAttributes
+        self, policy: "Policy", bindings: "Sequence[Binding]", attributes: AdmissionAttributes
     ) -> Iterator[_Denial]:
+        from quarterdeck.server.admission.policies.params import ParamError
+
         seen_as = self._match(policy.match, attributes)
         if seen_as is None:
             return
@@ -117,13 +120,15 @@ class ValidatingPolicies(ValidatingPlugin):
             attributes.audit_annotations[f"{policy.name}/{key}"] = ", ".join(values)
 
     def _collect(
-        self, binding: Binding, resource: Resource | None, attributes: AdmissionAttributes
+        self, binding: "Binding", resource: Resource | None, attributes: AdmissionAttributes
     ) -> Sequence[Object | None]:
         if resource is None or binding.params is None:
             return (None,)
+        from quarterdeck.server.admission.policies.params import collect_params
+
         return collect_params(self._store, resource, binding.params, namespace=attributes.namespace)
 
-    def _match(self, match: Match, attributes: AdmissionAttributes) -> Resource | None:
+    def _match(self, match: "Match", attributes: AdmissionAttributes) -> Resource | None:
         """The resource as which a policy or binding sees a write; None if it is not about it."""
         if not matches_labels(match.object_selector, attributes):
             return None
@@ -165,6 +170,8 @@ class ValidatingPolicies(ValidatingPlugin):
         return self._policies if key.resource == POLICIES else self._bindings
 
     def _put(self, key: StoreKey, value: bytes) -> None:
+        from quarterdeck.server.admission.policies.policy import Binding, Policy
+
         make: Callable[[Object], object] = Policy if key.resource == POLICIES else Binding
         try:
             self._choose(key)[key.name] = make(kit_json.decode(value))
@@ -204,8 +211,10 @@ class _Write:
         self._known: dict[str, Any] | None = None
         self._size = 0
 
-    def evaluate(self, policy: Policy, params: Object | None) -> Outcome:
+    def evaluate(self, policy: "Policy", params: Object | None) -> "Outcome":
         """Ask a policy with one parameter object, or with none."""
+        from quarterdeck.server.admission.policies.evaluator import evaluate
+
         known = self._known
         if known is None:
             known = self._known = self._build()
@@ -230,13 +239,17 @@ class _Write:
         }
 
 
-def _refuse_configuration(policy: Policy, binding: Binding | None, text: str) -> Iterator[_Denial]:
+def _refuse_configuration(
+    policy: "Policy", binding: "Binding | None", text: str
+) -> Iterator[_Denial]:
+    from quarterdeck.server.admission.policies.evaluator import Decision
+
     if policy.fails_closed:
         yield _Denial(policy, binding, Decision(-1, text))
 
 
 def _act(
-    policy: Policy, binding: Binding, outcome: Outcome, *, attributes: AdmissionAttributes
+    policy: "Policy", binding: "Binding", outcome: "Outcome", *, attributes: AdmissionAttributes
 ) -> Iterator[_Denial]:
     """Do what the binding says about each decision; those that deny are returned."""
     for decision in outcome.decisions:

@@ -5,7 +5,6 @@ Configurations are read from the store when they change. A server without any we
 
 import asyncio
 import random
-import uuid
 from collections.abc import Iterable, Sequence
 
 from quarterdeck.kit import json as kit_json
@@ -24,7 +23,6 @@ from quarterdeck.server.admission.request import build_request
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.admission.webhooks import review
 from quarterdeck.server.admission.webhooks.caller import CallFailed, WebhookCaller
-from quarterdeck.server.admission.webhooks.patch import apply_patch
 from quarterdeck.server.admission.webhooks.registration import (
     FailurePolicy,
     Webhook,
@@ -32,6 +30,7 @@ from quarterdeck.server.admission.webhooks.registration import (
 )
 from quarterdeck.server.admission.webhooks.review import InvalidAnswer, Verdict
 from quarterdeck.server.authorization.authorizer import Authorizer
+from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.storage import Store, StoreEvent, StoreKey
@@ -87,7 +86,7 @@ class WebhookDispatcher:
         seen_as = self._match(webhook, attributes)
         if seen_as is None:
             return None
-        uid = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        uid = generate_uid(self._random)
         question = review.build_question(webhook, attributes, seen_as, uid=uid)
         try:
             try:
@@ -127,6 +126,8 @@ class WebhookDispatcher:
         self, attributes: AdmissionAttributes, patch: bytes, seen_as: Resource
     ) -> Object:
         """The object after the patch of a webhook that sees it as a resource."""
+        from quarterdeck.server.admission.webhooks.patch import apply_patch
+
         return apply_patch(attributes, patch, seen_as, registry=self._registry)
 
     def _match(self, webhook: Webhook, attributes: AdmissionAttributes) -> Resource | None:
