@@ -9,7 +9,10 @@ from quarterdeck.app.host import Host
 from quarterdeck.kit import http
 from quarterdeck.operators.experiments.drivers.prometheus import Prometheus
 from quarterdeck.operators.experiments.drivers.result_stores import UnknownStore, open_store
-from quarterdeck.operators.experiments.drivers.service_metrics import ServiceMetrics
+from quarterdeck.operators.experiments.drivers.service_metrics import (
+    KubeletMetrics,
+    ServiceMetrics,
+)
 from quarterdeck.operators.experiments.results import Collector
 
 DEFAULT_BUCKET = "experiment-results"
@@ -31,7 +34,12 @@ async def open_results(host: Host, *, metrics_url: str) -> Collector:
     hub = None
     if metrics_url:
         hub = Prometheus(metrics_url, client=await host.stack.enter_async_context(http.Client()))
-    return Collector(store, hub=hub, targets=ServiceMetrics(clock=host.clock))
+    return Collector(
+        store,
+        hub=hub,
+        targets=ServiceMetrics(clock=host.clock),
+        nodes=KubeletMetrics(clock=host.clock),
+    )
 
 
 def results_url(settings: Settings) -> str:

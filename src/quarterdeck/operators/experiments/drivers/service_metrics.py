@@ -1,7 +1,8 @@
-"""Metrics stores inside targets, reached through the target's API server as a proxy."""
+"""Metrics stores and kubelets of targets, reached through the target's API server as a proxy."""
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from quarterdeck.client import Client
@@ -14,6 +15,7 @@ from quarterdeck.operators.experiments import kubeconfig
 from quarterdeck.operators.experiments.drivers.prometheus import build_path
 from quarterdeck.operators.experiments.drivers.targets import to_config
 from quarterdeck.operators.experiments.ports import FinishedTarget
+from quarterdeck.operators.experiments.results.cadvisor import measure
 from quarterdeck.operators.experiments.results.discovery import Candidate, find_candidates
 from quarterdeck.operators.experiments.results.document import Point
 from quarterdeck.operators.experiments.results.ports import FoundStore, MetricsUnavailable
@@ -23,6 +25,7 @@ from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import ApiError
 
+_NODES = ResourcePath("", "v1", "nodes")
 _SERVICES = ResourcePath("", "v1", "services")
 _MAX_PROBES = 5
 
@@ -50,6 +53,28 @@ class ServiceMetrics:
         except (ApiError, ClientError, OSError, kubeconfig.KubeconfigError):
             return None  # a target that is going away has no metrics; the hub may have them
         return None
+
+
+class KubeletMetrics:
+    """Reads cAdvisor's pages through the target's API server."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+
+    async def read(self, target: FinishedTarget, *, now: datetime) -> Mapping[str, Sequence[Point]]:
+        """CPU and memory of all nodes; empty if one cannot be asked."""
+        if target.kubeconfig is None:
+            return {}
+        pages = []
+        try:
+            async with _Opener(target.kubeconfig, self._clock).open() as api:
+                nodes = await api.list(_NODES, ListOptions())
+                for node in (json.decode(each)["metadata"]["name"] for each in nodes.items):
+                    path = f"/api/v1/nodes/{node}/proxy/metrics/cadvisor"
+                    pages.append((await api.read_path(path)).decode(errors="replace"))
+        except (ApiError, ClientError, OSError, kubeconfig.KubeconfigError):
+            return {}
+        return measure("\n".join(pages), now=now)
 
 
 class ProxiedStore:

@@ -22,6 +22,7 @@ from quarterdeck.operators.experiments.results.ports import (
     FoundStore,
     MetricsStore,
     MetricsUnavailable,
+    NodeMetrics,
     ResultStore,
     StoreUnavailable,
     TargetStores,
@@ -35,6 +36,7 @@ from quarterdeck.operators.experiments.results.window import (
 )
 
 HUB = "hub"
+CADVISOR = "target:cadvisor"
 PATIENCE_S = 60.0
 """How long after the end of a run a metrics store that does not answer is asked again."""
 MAX_POINTS = 2000
@@ -59,10 +61,12 @@ class Collector:
         *,
         hub: MetricsStore | None = None,
         targets: TargetStores | None = None,
+        nodes: NodeMetrics | None = None,
     ) -> None:
         self._store = store
         self._hub = hub
         self._targets = targets
+        self._nodes = nodes
 
     async def collect(self, run: FinishedRun) -> Collected:
         """Collect, judge and store; again later if the quality gate wants more data."""
@@ -117,6 +121,8 @@ class Collector:
                     asked[query.name] = await self._ask(
                         run, query, places, window, may_retry=elapsed_s < PATIENCE_S
                     )
+        if not declared and not any(metric.data for metric in asked.values()):
+            asked |= await self._read_nodes(run)
         names = sorted({metric.source for metric in (*own.values(), *asked.values())} - {""})
         return Metrics(
             collected_at=rfc3339.format_time(run.now),
@@ -124,6 +130,28 @@ class Collector:
             time_range=window.describe(),
             queries={**asked, **own},
         )
+
+    async def _read_nodes(self, run: FinishedRun) -> dict[str, Metric]:
+        """The default metrics from kubelets, for targets whose metrics reached no store."""
+        points: dict[str, list[Point]] = {}
+        if self._nodes is not None:
+            for target in run.targets:
+                if target.kubeconfig is not None:
+                    for name, found in (await self._nodes.read(target, now=run.now)).items():
+                        points.setdefault(name, []).extend(
+                            _with_target(each, target.name) for each in found
+                        )
+        return {
+            query.name: Metric(
+                type="instant",
+                unit=query.unit,
+                description=query.description,
+                source=CADVISOR,
+                data=thin(points[query.name]),
+            )
+            for query in queries.DEFAULTS
+            if query.name in points
+        }
 
     async def _find_places(self, run: FinishedRun) -> list[_Place]:
         """Stores on targets first, then the hub's."""

@@ -1,6 +1,7 @@
 """What collecting results asks of metrics stores and of storage, as Protocols."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
@@ -43,6 +44,14 @@ class TargetStores(Protocol):
 
     async def find(self, target: FinishedTarget) -> FoundStore | None:
         """The store of a target; None if there is none, or it cannot be reached."""
+        ...
+
+
+class NodeMetrics(Protocol):
+    """Reads CPU and memory of pods from a target's kubelets."""
+
+    async def read(self, target: FinishedTarget, *, now: datetime) -> Mapping[str, Sequence[Point]]:
+        """Points of the default metrics by name; empty if the kubelets do not answer."""
         ...
 
 

@@ -9,15 +9,19 @@ from quarterdeck.apis.experiments.workflow import MetricsQuery
 _PLACEHOLDER = re.compile(
     r"\$(?:\{(EXPERIMENT|NAMESPACE|DURATION)\}|(EXPERIMENT|NAMESPACE|DURATION)\b)"
 )
-_PODS = (
+INFRASTRUCTURE_PODS = (
     "alloy-.*|ts-vm-hub-.*|prometheus-.*|alertmanager-.*|grafana-.*|kube-state-metrics-.*|"
     "node-exporter-.*|kube-prometheus-stack-.*|tailscale-operator-.*|operator-.*"
 )
-_NAMESPACES = (
+SYSTEM_NAMESPACES = (
     "kube-system|kube-public|kube-node-lease|gmp-system|gke-managed-.*|tailscale|observability"
 )
 _SELECTOR = (
-    '{experiment="$EXPERIMENT",container!="",pod!~"' + _PODS + '",namespace!~"' + _NAMESPACES + '"}'
+    '{experiment="$EXPERIMENT",container!="",pod!~"'
+    + INFRASTRUCTURE_PODS
+    + '",namespace!~"'
+    + SYSTEM_NAMESPACES
+    + '"}'
 )
 _CPU = f"rate(container_cpu_usage_seconds_total{_SELECTOR}[5m])"
 _MEMORY = f"container_memory_working_set_bytes{_SELECTOR}"

@@ -15,7 +15,10 @@ from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.conditions import find
 from quarterdeck.operators.experiments.drivers.prometheus import Prometheus
 from quarterdeck.operators.experiments.drivers.result_stores import Files
-from quarterdeck.operators.experiments.drivers.service_metrics import ServiceMetrics
+from quarterdeck.operators.experiments.drivers.service_metrics import (
+    KubeletMetrics,
+    ServiceMetrics,
+)
 from quarterdeck.operators.experiments.ports import (
     FinishedRun,
     FinishedTarget,
@@ -182,6 +185,13 @@ async def test_without_metrics_and_stores_there_are_still_results(tmp_path: Path
 # --- a store inside a target
 
 
+CADVISOR = f"""# TYPE container_cpu_usage_seconds_total counter
+container_cpu_usage_seconds_total{{container="c",pod="web-1",namespace="demo",cpu="total"}} 120 1
+container_start_time_seconds{{container="c",pod="web-1",namespace="demo"}} {END.timestamp() - 240}
+container_memory_working_set_bytes{{container="c",pod="web-1",namespace="demo"}} 1024
+"""
+
+
 class ProxyingApi:
     """An API server's list of Services and its proxy to one of them."""
 
@@ -195,7 +205,11 @@ class ProxyingApi:
             url = self._upstream + request.target.removeprefix(prefix)
             answer = await self._client.request("GET", url)
             return _json(answer.status, await answer.read())
-        names = ("prometheus-operator", "prometheus-server", "web")
+        if request.target.endswith("/nodes/n1/proxy/metrics/cadvisor"):
+            return http.Response(200, [("content-type", "text/plain")], CADVISOR.encode())
+        names: tuple[str, ...] = ("prometheus-operator", "prometheus-server", "web")
+        if request.target.partition("?")[0].endswith("/nodes"):
+            names = ("n1",)
         items = [{"metadata": {"name": name, "namespace": "monitoring"}} for name in names]
         listed = {"apiVersion": "v1", "kind": "ServiceList", "metadata": {}, "items": items}
         return _json(200, json.encode(listed))
@@ -233,10 +247,36 @@ async def test_a_store_on_the_target_is_found_and_asked(url: str, tmp_path: Path
     assert result.samples["p99"] == (0.4,)
 
 
+async def test_every_target_with_a_store_is_asked(url: str, tmp_path: Path) -> None:
+    async with http.Client() as client, proxying_target(url) as target:
+        await fill(url, client)
+        collector = Collector(Files(tmp_path), targets=ServiceMetrics(clock=SystemClock()))
+        both = (target, target._replace(name="other"))
+        await collector.collect(finished()._replace(targets=both))
+    points = read(tmp_path).metrics.queries["p99"].data
+    assert [each.labels["target"] for each in points] == ["app", "other"]
+
+
+async def test_kubelets_tell_cores_where_no_store_has_metrics(tmp_path: Path) -> None:
+    async with proxying_target("http://127.0.0.1:1") as target:
+        collector = Collector(Files(tmp_path), nodes=KubeletMetrics(clock=SystemClock()))
+        await collector.collect(finished(metrics=[])._replace(targets=(target,)))
+    result = read(tmp_path)
+    assert result.metrics.source == "target:cadvisor"
+    assert result.samples == {
+        "cpu_by_pod": (0.5,),
+        "cpu_total": (0.5,),
+        "memory_by_pod": (1024.0,),
+        "memory_total": (1024.0,),
+    }
+    assert result.metrics.queries["cpu_by_pod"].data[0].labels == {"pod": "web-1", "target": "app"}
+
+
 async def test_a_target_that_is_gone_has_no_store() -> None:
     async with proxying_target("http://127.0.0.1:1") as target:
         pass
     assert await ServiceMetrics(clock=SystemClock()).find(target) is None
+    assert await KubeletMetrics(clock=SystemClock()).read(target, now=END) == {}
 
 
 async def test_the_operator_collects_results_of_a_run(tmp_path: Path) -> None:
