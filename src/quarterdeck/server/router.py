@@ -90,8 +90,7 @@ def get_verb(method: str, path: paths.ResourcePath, options: ListOptions | None)
     if path.subresource and method == "POST":
         return "create"
     if path.name and not path.legacy_watch:
-        verb = _OBJECT_METHODS.get(method, "")
-        return "watch" if verb == "get" and options is not None and options.watch else verb
+        return _OBJECT_METHODS.get(method, "")
     verb = _COLLECTION_METHODS.get(method, "")
     if verb == "list" and (path.legacy_watch or (options is not None and options.watch)):
         return "watch"
@@ -132,7 +131,7 @@ def resolve(core: Core, request: http.Request, user: User) -> Route | None:
     if path is None:
         return None
     options = None
-    if request.method in ("GET", "HEAD") and (not path.name or "watch=" in request.query):
+    if request.method in ("GET", "HEAD") and (not path.name or path.legacy_watch):
         options = ListOptions.parse(request.query)
         if path.legacy_watch and not options.watch:
             options = ListOptions.parse(f"{request.query}&watch=true")

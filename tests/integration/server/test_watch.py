@@ -78,7 +78,8 @@ async def test_selector_transitions_are_added_and_deleted(serving: Any) -> None:
 
 
 async def test_watch_of_one_name_sees_no_other(serving: Any) -> None:
-    async with serving() as api, api.watch(f"{MAPS}/b?watch=1") as by_path:
+    path = MAPS.replace("/api/v1/", "/api/v1/watch/")
+    async with serving() as api, api.watch(f"{path}/b") as by_path:
         selector = "fieldSelector=metadata.name%3Db"
         async with api.watch(f"{MAPS}?watch=1&{selector}") as by_field:
             await api.make("a")

@@ -4,7 +4,7 @@ Used for pods and for templates; the path says where the spec stands. Not every 
 is here, but those that manifests written by hand break.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.kit.quantity import Quantity, QuantityError
@@ -34,10 +34,15 @@ _TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _LARGEST = 2**31 - 1
 
 
-def validate_spec(spec: Object, path: str) -> Iterator[FieldError]:
-    """Check a pod spec; `path` is the field it is in."""
+def validate_spec(
+    spec: Object, path: str, *, other_volumes: Iterable[str] = ()
+) -> Iterator[FieldError]:
+    """Check a pod spec; `path` is the field it is in.
+
+    `other_volumes` are volumes that the owner of a template adds to its pods.
+    """
     volumes = get_items(spec, "volumes")
-    known = {volume.get("name") for volume in volumes}
+    known = {*(volume.get("name") for volume in volumes), *other_volumes}
     yield from _validate_volume(volumes, f"{path}.volumes")
     yield from _validate_containers(spec, path, known)
     yield from _validate_init(spec, path, known)

@@ -76,7 +76,11 @@ def _validate_stateful_set(value: Object, context: Context) -> Iterator[FieldErr
     yield from validators.validate_non_negative("spec.replicas", spec.get("replicas"))
     yield from validators.validate_non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
     yield from validate_selector(spec, "spec", "statefulset")
-    yield from validate_template(spec, "spec")
+    claims = {
+        get_mapping(each, "metadata").get("name", "")
+        for each in get_items(spec, "volumeClaimTemplates")
+    }
+    yield from validate_template(spec, "spec", other_volumes=sorted(claims))
 
 
 def _validate_stateful_set_update(

@@ -16,7 +16,11 @@ IMAGES = build_wide_column("Images", text="Images referenced by each container i
 
 
 def validate_template(
-    spec: Object, path: str, *, policies: Sequence[str] = ("Always",)
+    spec: Object,
+    path: str,
+    *,
+    policies: Sequence[str] = ("Always",),
+    other_volumes: Sequence[str] = (),
 ) -> Iterator[FieldError]:
     """Check a template whose labels the selector must select."""
     selector, template = spec.get("selector"), get_mapping(spec, "template")
@@ -33,7 +37,7 @@ def validate_template(
     ):
         text = "`selector` does not match template `labels`"
         yield invalid(f"{path}.template.metadata.labels", validators.format_go_map(labels), text)
-    yield from validate_pod_template(template, f"{path}.template")
+    yield from validate_pod_template(template, f"{path}.template", other_volumes=other_volumes)
     policy = get_field(template, "spec", "restartPolicy")
     if policy and policy not in policies:
         yield not_supported(f"{path}.template.spec.restartPolicy", policy, policies)
@@ -42,11 +46,14 @@ def validate_template(
         yield forbidden(f"{path}.template.spec.activeDeadlineSeconds", text)
 
 
-def validate_pod_template(template: Object, path: str) -> Iterator[FieldError]:
+def validate_pod_template(
+    template: Object, path: str, *, other_volumes: Sequence[str] = ()
+) -> Iterator[FieldError]:
     """Labels and spec of a template."""
     labels = get_mapping(template, "metadata", "labels")
     yield from validate_labels(labels, f"{path}.labels")
-    yield from validate_spec(get_mapping(template, "spec"), f"{path}.spec")
+    pod = get_mapping(template, "spec")
+    yield from validate_spec(pod, f"{path}.spec", other_volumes=other_volumes)
 
 
 def _has_terms(selector: Object | None) -> bool:

@@ -21,17 +21,17 @@ def check_name(call: Call, metadata: Object) -> None:
 def check_namespace(call: Call, metadata: Object) -> None:
     """Compare the object's namespace with the path's, and fill it in.
 
+    One that a cluster-scoped object names is dropped.
+
     Raises:
         BadRequest: if they differ.
     """
-    named = metadata.get("namespace") or ""
     if not call.resource.namespaced:
         metadata.pop("namespace", None)
-        if not named:
-            return
-    elif not named or named == call.path.namespace:
-        metadata["namespace"] = call.path.namespace
         return
-    raise BadRequest(
-        "the namespace of the provided object does not match the namespace sent on the request"
-    )
+    named = metadata.get("namespace") or ""
+    if named and named != call.path.namespace:
+        raise BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    metadata["namespace"] = call.path.namespace

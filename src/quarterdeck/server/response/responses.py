@@ -27,6 +27,7 @@ Response = http.Response | http.StreamResponse
 _NO_CACHE = ("Cache-Control", "no-cache, private")
 
 
+_READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _MAX_YAML_BYTES = 64 * 1024
 """Answers over this are not written as YAML of many lines: that takes 4 µs a byte."""
 _JSON_TYPE = ("Content-Type", "application/json")
@@ -63,8 +64,10 @@ def build_document(core: Core, call: Call, body: bytes, status: int = 200) -> ht
     headers = build_headers(call)
     if call.choice.media == YAML:
         body, headers = convert_to_yaml(body, headers)
-    elif "pretty" in call.request.query and _wants_pretty(call.request):
+    elif _wants_pretty(call.request):
         body = kit_json.indent(body)
+    else:
+        body += b"\n"
     if len(body) > core.options.gzip_bytes and accepts_gzip(call.request):
         body = compress(body)
         headers = [*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
@@ -72,7 +75,10 @@ def build_document(core: Core, call: Call, body: bytes, status: int = 200) -> ht
 
 
 def _wants_pretty(request: http.Request) -> bool:
-    return parse_bool(parse_query(request.query).get("pretty", ["false"])[0])
+    """Whether somebody reads the answer: by request, or by a program that people use."""
+    if "pretty" in request.query:
+        return parse_bool(parse_query(request.query).get("pretty", ["false"])[0])
+    return (request.headers.get("user-agent") or "").startswith(_READ_BY_PEOPLE)
 
 
 def build_error(error: ApiError, warnings: list[str] | None = None) -> http.Response:
@@ -82,7 +88,7 @@ def build_error(error: ApiError, warnings: list[str] | None = None) -> http.Resp
         headers = [*headers, ("Retry-After", str(error.retry_after_s))]
     if warnings:
         headers = headers + [_build_warning(text) for text in warnings]
-    return http.Response(error.code, headers, error.encode())
+    return http.Response(error.code, headers, error.encode() + b"\n")
 
 
 def build_plain_error(request: http.Request, reason: str) -> http.Response:
@@ -99,7 +105,7 @@ def page_not_found() -> http.Response:
 def build_success(call: Call, details: dict[str, Any], status: int = 200) -> http.Response:
     """Build a Status that says all went well."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    return http.Response(status, build_headers(call), kit_json.encode(body | details))
+    return http.Response(status, build_headers(call), kit_json.encode(body | details) + b"\n")
 
 
 def build_headers(call: Call) -> Headers:
