@@ -17,6 +17,7 @@ from bench.peers.api_servers import ApiServer
 from bench.peers.api_targets import SEEDED, Stage, Starter, Target, opened
 from bench.series import Figures, Run, Runs, Series, case, generator_case
 from bench.suite import Case, Contenders, Measure, Missing, Scale, Suite
+from bench.workloads.policies import open_policies
 
 _WATCHERS = 100
 _RATE_HZ = 20
@@ -37,6 +38,7 @@ def cases(scale: Scale) -> Sequence[Case]:
         *(_cost_case(stage, what, count=requests) for what in _COSTS),
         *_watch_cases(stage, scale.pick(10, 100, 200), rounds=rounds),
         *(_cost_case(stage, what, count=requests, plain=True) for what in ("GET", "POST")),
+        Case(name="a validating admission policy, a write", unit="CPU µs", open=open_policies),
         *growth_cases(sizes, rounds=rounds),
     ]
 
