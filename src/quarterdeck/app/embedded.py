@@ -14,6 +14,7 @@ import ssl
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -100,7 +101,7 @@ async def start(
     authority, pem = _certificates(plan.pki or folder / "pki", clock)
     certificate = _load_certificate(plan, authority, client_authorities, clock=clock)
     tasks = await stack.enter_async_context(Supervisor("server"))
-    api = ApiServer(
+    api = _build_server(
         store,
         msgspec.structs.replace(
             plan.options,
@@ -167,6 +168,14 @@ def build_port_error(error: OSError, port: int, flag: str) -> StartError:
         fix = f"; choose a port above 1023 with {flag}"
     reason = os.strerror(error.errno).lower() if error.errno else str(error)
     return StartError(f"cannot bind port {port} ({flag}): {reason}{fix}")
+
+
+def _build_server(*arguments: Any, **options: Any) -> ApiServer:
+    """Make the server; files it cannot use become one line."""
+    try:
+        return ApiServer(*arguments, **options)
+    except (ValueError, OSError) as error:
+        raise StartError(str(error)) from error
 
 
 def _reachable(host: str) -> str:

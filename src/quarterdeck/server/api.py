@@ -42,7 +42,7 @@ from quarterdeck.server.authentication.bootstrap_token import BootstrapTokens
 from quarterdeck.server.authentication.plain_port import PlainPort
 from quarterdeck.server.authentication.service_accounts.signing_key import SigningKey
 from quarterdeck.server.authentication.service_accounts.tokens import ServiceAccountTokens
-from quarterdeck.server.authentication.user import ANONYMOUS_USER, User
+from quarterdeck.server.authentication.user import ANONYMOUS_USER, MASTERS_GROUP, User
 from quarterdeck.server.authentication.x509 import ClientCertificates
 from quarterdeck.server.authorization.always_allow import AlwaysAllow
 from quarterdeck.server.authorization.authorizer import Authorizer
@@ -54,6 +54,7 @@ from quarterdeck.server.core.core import Stream
 from quarterdeck.server.core.metrics import NON_RESOURCE, UNRESOLVED, Metrics
 from quarterdeck.server.core.timers import Timers
 from quarterdeck.server.filters import cross_origin
+from quarterdeck.server.filters.fairness import Fairness
 from quarterdeck.server.filters.impersonation import HeaderError, impersonate
 from quarterdeck.server.nonresource.health import Health
 from quarterdeck.server.nonresource.router import NonResourceRouter
@@ -69,12 +70,14 @@ from quarterdeck.wire.status import (
     ApiError,
     InsufficientStorage,
     InternalError,
+    RequestEntityTooLarge,
     ServiceUnavailable,
     TooManyRequests,
     Unauthorized,
 )
 
 if TYPE_CHECKING:
+    from quarterdeck.server.audit.auditor import Auditor
     from quarterdeck.server.lifecycle import Lifecycle
 
 _READ_METHODS = ("GET", "HEAD")
@@ -166,6 +169,11 @@ class ApiServer:
             streams=streams,
         )
         self._roles = roles
+        self.fairness = Fairness(
+            total=options.max_requests_in_flight, per_user=options.max_requests_per_user
+        )
+        """Bounds the requests that run at once."""
+        self._auditor = _build_auditor(options, clock, rng)
         self.lifecycle: Lifecycle | None = None
         """The controllers of the server; set by `start` unless `options.lifecycle` is off."""
         self._is_ready = False
@@ -217,6 +225,52 @@ class ApiServer:
 
     async def handle(self, request: http.Request) -> responses.Response:
         """Answer one request; never raises what a client could cause."""
+        if self._auditor is None:
+            return await self._answer(request, {})
+        return await self._answer_audited(request, self._auditor)
+
+    async def _answer_audited(
+        self, request: http.Request, auditor: "Auditor"
+    ) -> responses.Response:
+        """Answer one request, and write about it what the policy asks for."""
+        core = self.core
+        try:
+            caller = await self._find_caller(request)
+        except ApiError:
+            caller = User(name="")
+        record = auditor.begin(request, caller)
+        if record is None:
+            return await self._answer(request, {})
+        if record.needs_body:
+            limit = core.options.max_body_bytes
+            try:
+                record.body = await request.read(limit)
+            except http.BodyTooLarge:
+                text = f"Request entity too large: limit is {limit}"
+                response = responses.build_error(RequestEntityTooLarge(text))
+                auditor.end(record, response)
+                return response
+            request = http.Request.of(
+                request.method,
+                request.target,
+                headers=request.headers.items(),
+                body=record.body,
+                peer=request.peer,
+            )
+        annotations: dict[str, str] = {}
+        answer = await self._answer(request, annotations)
+        try:
+            acting = impersonate(request, caller, core.authorizer)
+        except (ApiError, HeaderError):
+            acting = caller
+        other = None if acting is caller else acting
+        auditor.end(record, answer, impersonated=other, annotations=annotations)
+        return answer
+
+    async def _answer(
+        self, request: http.Request, annotations: dict[str, str]
+    ) -> responses.Response:
+        """Answer one request; `annotations` receives those of admission."""
         started = self.core.clock.monotonic()
         labels = UNRESOLVED
         try:
@@ -227,7 +281,7 @@ class ApiServer:
                 response: responses.Response = self._nonresource.handle(request, user)
             else:
                 labels = route.get_labels()
-                response = await router.handle(self.core, request, route, user=user)
+                response = await self._run(request, route, user, annotations)
         except HeaderError as error:
             response = responses.build_plain_error(request, str(error))
         except ApiError as error:
@@ -247,8 +301,25 @@ class ApiServer:
         self.core.metrics.observe(labels, response.status, duration)
         return response
 
+    async def _run(
+        self, request: http.Request, route: router.Route, user: User, annotations: dict[str, str]
+    ) -> responses.Response:
+        """Run the verb of a request; too many at once are refused, watches aside."""
+        if route.verb == "watch" or MASTERS_GROUP in user.groups:
+            return await router.handle(
+                self.core, request, route, user=user, audit_annotations=annotations
+            )
+        with self.fairness.admit(user):
+            return await router.handle(
+                self.core, request, route, user=user, audit_annotations=annotations
+            )
+
     async def _authenticate(self, request: http.Request) -> User:
-        """Find out whom a request acts as; requests of foreign web pages are refused."""
+        """Find out whom a request acts as."""
+        return impersonate(request, await self._find_caller(request), self.core.authorizer)
+
+    async def _find_caller(self, request: http.Request) -> User:
+        """Find out who sent a request; requests of foreign web pages are refused."""
         core = self.core
         if not request.peer.secure:
             cross_origin.check_same_origin(request)
@@ -259,7 +330,7 @@ class ApiServer:
             user = authenticate(request, core.authenticators)
         if user is ANONYMOUS_USER and not core.options.has_anonymous:
             raise Unauthorized
-        return impersonate(request, user, core.authorizer)
+        return user
 
     def _check_storage(self) -> str | None:
         try:
@@ -278,6 +349,28 @@ class ApiServer:
         message = f"{request.method} {request.path} failed"
         context = {"message": message, "exception": error}
         asyncio.get_running_loop().call_exception_handler(context)
+
+
+def _build_auditor(options: ServerOptions, clock: Clock, rng: random.Random) -> "Auditor | None":
+    """The audit log that the options ask for.
+
+    Raises:
+        PolicyError: if the policy cannot be used.
+        OSError: if the file cannot be written.
+    """
+    if options.audit_log is None or options.audit_policy is None:
+        return None
+    from quarterdeck.server.audit.auditor import Auditor
+    from quarterdeck.server.audit.log import AuditLog, AuditLogOptions
+    from quarterdeck.server.audit.policy import read_policy
+
+    log = AuditLogOptions(
+        path=options.audit_log,
+        max_size_bytes=options.audit_log_max_bytes,
+        max_backups=options.audit_log_max_backups,
+        max_age_days=options.audit_log_max_age_days,
+    )
+    return Auditor(read_policy(options.audit_policy), AuditLog(log, clock), clock=clock, rng=rng)
 
 
 def _translate_storage_error(error: StorageError) -> ApiError:

@@ -102,6 +102,27 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     has_anonymous: bool = True
     """Whether requests without credentials are anonymous; else they get a 401."""
 
+    max_requests_in_flight: int = 600
+    """How many requests run at once; more get 429. Watches and masters are not counted."""
+
+    max_requests_per_user: int = 200
+    """How many of them may be of one user."""
+
+    audit_policy: Path | None = None
+    """A policy file of the audit log; needs `audit_log`."""
+
+    audit_log: Path | None = None
+    """The file of the audit log; without it none is written."""
+
+    audit_log_max_bytes: int = 100 * 1024 * 1024
+    """The audit log is rotated before it grows over this."""
+
+    audit_log_max_backups: int = 0
+    """How many rotated files of the audit log are kept; 0 for all."""
+
+    audit_log_max_age_days: int = 0
+    """How long rotated files of the audit log are kept; 0 for ever."""
+
     has_roles: bool = True
     """Whether roles decide who may do what; without it everybody may do everything."""
 

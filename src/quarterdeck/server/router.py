@@ -144,7 +144,12 @@ def resolve(core: Core, request: http.Request, user: User) -> Route | None:
 
 
 async def handle(
-    core: Core, request: http.Request, route: Route, *, user: User
+    core: Core,
+    request: http.Request,
+    route: Route,
+    *,
+    user: User,
+    audit_annotations: dict[str, str] | None = None,
 ) -> responses.Response:
     """Run the verb of a request to a resource.
 
@@ -161,6 +166,7 @@ async def handle(
         user=user,
         choice=negotiation.choose(request.headers.get("accept")),
         warnings=[],
+        audit_annotations={} if audit_annotations is None else audit_annotations,
     )
     try:
         try:

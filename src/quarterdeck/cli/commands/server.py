@@ -150,6 +150,46 @@ def server(
             help="Audiences of tokens for this API (default: the issuer).",
         ),
     ] = "",
+    audit_policy_file: Annotated[
+        str,
+        _path_option("--audit-policy-file", "Policy of the audit log, as kube-apiserver reads it."),
+    ] = "",
+    audit_log_path: Annotated[
+        str, _path_option("--audit-log-path", "File of the audit log; needs a policy.")
+    ] = "",
+    audit_log_maxsize: Annotated[
+        int,
+        Option(
+            "--audit-log-maxsize", metavar="MB", help="Size to rotate the audit log at.", minimum=1
+        ),
+    ] = 100,
+    audit_log_maxbackup: Annotated[
+        int,
+        Option(
+            "--audit-log-maxbackup",
+            metavar="N",
+            help="Rotated files to keep, 0 for all.",
+            minimum=0,
+        ),
+    ] = 0,
+    audit_log_maxage: Annotated[
+        int,
+        Option(
+            "--audit-log-maxage",
+            metavar="DAYS",
+            help="Days to keep rotated files, 0 for ever.",
+            minimum=0,
+        ),
+    ] = 0,
+    max_requests_inflight: Annotated[
+        int,
+        Option(
+            "--max-requests-inflight",
+            metavar="N",
+            help="Requests that run at once, a third of them of one user; more get 429.",
+            minimum=3,
+        ),
+    ] = 600,
     oidc_issuer_url: Annotated[
         str,
         Option(
@@ -209,6 +249,8 @@ def server(
         raise CommandError("--tls-cert-file and --tls-private-key-file need each other", REFUSED)
     if bool(oidc_issuer_url) != bool(oidc_client_id):
         raise CommandError("--oidc-issuer-url and --oidc-client-id need each other", REFUSED)
+    if bool(audit_policy_file) != bool(audit_log_path):
+        raise CommandError("--audit-policy-file and --audit-log-path need each other", REFUSED)
     oidc = None
     if oidc_issuer_url:
         oidc = OidcOptions(
@@ -237,6 +279,13 @@ def server(
         service_account_keys=tuple(Path(each) for each in service_account_key_file or ()),
         service_account_issuer=service_account_issuer,
         audiences=tuple(split_names(api_audiences)),
+        audit_policy=_parse_path(audit_policy_file),
+        audit_log=_parse_path(audit_log_path),
+        audit_log_max_bytes=audit_log_maxsize * 1024 * 1024,
+        audit_log_max_backups=audit_log_maxbackup,
+        audit_log_max_age_days=audit_log_maxage,
+        max_requests_in_flight=max_requests_inflight,
+        max_requests_per_user=max_requests_inflight // 3,
         enabled_plugins=frozenset(split_names(enable_admission_plugins)),
         disabled_plugins=frozenset(split_names(disable_admission_plugins)),
         webhook_services=_parse_services(webhook_service or []),

@@ -1,0 +1,168 @@
+"""The audit log: which requests are written, how much of them, and never a secret."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quarterdeck.app.cluster import Cluster
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.server.audit.log import AuditLog, AuditLogOptions
+from quarterdeck.server.audit.policy import Level, PolicyError, Subject, parse_policy
+from quarterdeck.server.authentication.user import User
+from quarterdeck.server.options import ServerOptions
+
+POLICY = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- {level: None, nonResourceURLs: [/healthz*, /version]}
+- {level: RequestResponse, resources: [{group: "", resources: [secrets, configmaps]}]}
+- {level: RequestResponse, resources: [{group: "", resources: [serviceaccounts/token]}]}
+- {level: Metadata}
+"""
+
+
+class World:
+    """A server with an audit log, and a client of it."""
+
+    def __init__(self, cluster: Cluster, client: http.Client, log: Path) -> None:
+        self._cluster, self._client, self._log = cluster, client, log
+
+    async def send(self, method: str, path: str, body: Any = None, **headers: str) -> int:
+        given = [("Content-Type", "application/json")]
+        given += [(name.replace("_", "-"), value) for name, value in headers.items()]
+        response = await self._client.request(
+            method,
+            self._cluster.url + path,
+            headers=given,
+            body=None if body is None else json.dumps(body).encode(),
+        )
+        await response.read()
+        return response.status
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._log.read_text().splitlines()]
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> ServerOptions:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(POLICY)
+    return ServerOptions(audit_policy=policy, audit_log=tmp_path / "audit.log")
+
+
+async def test_levels_decide_what_is_written(options: ServerOptions) -> None:
+    assert options.audit_log is not None
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        await world.send("GET", "/healthz")
+        assert world.events == []
+        await world.send("GET", "/api/v1/namespaces/default/pods")
+        body = {"metadata": {"name": "a"}, "data": {"k": "v"}}
+        await world.send("POST", "/api/v1/namespaces/default/configmaps", body)
+        await world.send(
+            "GET", "/api/v1/namespaces/default/secrets/x", None, Impersonate_User="eve"
+        )
+        listed, created, refused = world.events
+    assert (listed["verb"], listed["level"]) == ("list", "Metadata")
+    assert listed["user"]["username"] == "quarterdeck:local"
+    assert listed["objectRef"] == {"resource": "pods", "namespace": "default"}
+    assert listed["stage"] == "ResponseComplete"
+    assert "responseObject" not in listed
+    assert created["requestObject"]["data"] == {"k": "v"}
+    assert created["responseObject"]["metadata"]["name"] == "a"
+    assert "managedFields" not in created["responseObject"]["metadata"]
+    assert created["responseStatus"]["code"] == 201
+    assert refused["responseStatus"]["reason"] == "Forbidden"
+    assert refused["impersonatedUser"]["username"] == "eve"
+    assert refused["annotations"]["authorization.k8s.io/decision"] == "forbid"
+
+
+async def test_secrets_and_tokens_are_never_written(options: ServerOptions) -> None:
+    assert options.audit_log is not None
+    secrets, accounts = (
+        f"/api/v1/namespaces/default/{each}" for each in ("secrets", "serviceaccounts")
+    )
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": '{"stringData":{"k":"hunter2"}}'}
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        metadata = {"name": "s", "annotations": applied}
+        body = {"metadata": metadata, "stringData": {"k": "hunter2"}}
+        assert await world.send("POST", secrets, body) == 201
+        assert await world.send("GET", secrets) == 200
+        patch = [{"op": "replace", "path": "/data/k", "value": "aHVudGVyMg=="}]
+        media = "application/json-patch+json"
+        await world.send("PATCH", f"{secrets}/s", patch, Content_Type=media)
+        await world.send("POST", accounts, {"metadata": {"name": "robot"}})
+        assert await world.send("POST", f"{accounts}/robot/token", {}) == 201
+        text = options.audit_log.read_text()
+        assert len(world.events) >= 5
+    assert "hunter2" not in text
+    assert "aHVudGVyMg" not in text
+    assert "eyJ" not in text  # how signed tokens begin
+    assert options.audit_log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "Pod"}, "kind Policy"),
+        ({"apiVersion": "v1"}, "audit.k8s.io/v1"),
+        ({"rules": []}, "at least one"),
+        ({"rules": [{"level": "Loud"}]}, "Loud"),
+        ({"rules": [{"level": "None", "colour": 1}]}, "colour"),
+        ({"omitStages": ["Later"]}, "Later"),
+    ],
+    ids=["kind", "version", "no rules", "level", "unknown field", "stage"],
+)
+def test_bad_policies_say_what_is_wrong(change: dict[str, Any], words: str) -> None:
+    good = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "None"}]}
+    with pytest.raises(PolicyError, match=words):
+        parse_policy(good | change)
+
+
+def test_first_matching_rule_decides() -> None:
+    policy = parse_policy(
+        {
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Policy",
+            "rules": [
+                {"level": "None", "users": ["system:probe"]},
+                {"level": "Request", "userGroups": ["ops"], "verbs": ["delete"]},
+                {
+                    "level": "Metadata",
+                    "namespaces": ["prod"],
+                    "resources": [{"group": "apps", "resources": ["*/scale"]}],
+                },
+            ],
+        }
+    )
+    ops = User(name="ann", groups=("ops",))
+    scale = Subject(ops, "update", "apps", "deployments", "scale", "prod", "web")
+    assert policy.decide(scale).level is Level.METADATA
+    assert policy.decide(scale._replace(subresource="")).level is Level.NONE
+    assert policy.decide(scale._replace(namespace="test")).level is Level.NONE
+    assert policy.decide(scale._replace(verb="delete")).level is Level.REQUEST
+    probe = User(name="system:probe", groups=("ops",))
+    assert policy.decide(scale._replace(user=probe, verb="delete")).level is Level.NONE
+
+
+async def test_file_is_rotated_and_old_ones_deleted(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    options = AuditLogOptions(path=tmp_path / "audit.log", max_size_bytes=200, max_backups=2)
+    log = AuditLog(options, clock)
+    for number in range(30):
+        log.write({"number": number, "text": "x" * 40})
+        await clock.advance(1)
+    log.close()
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 3
+    assert all(each.stat().st_size <= 200 for each in files)
+    last = (tmp_path / "audit.log").read_text().splitlines()[-1]
+    assert json.loads(last)["number"] == 29
