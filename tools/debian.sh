@@ -11,6 +11,7 @@ declare -A packages=(
     [qemu-img]=qemu-utils
     [swtpm]=swtpm
     [swtpm_setup]=swtpm-tools
+    [tpm2_createak]=tpm2-tools
     [xorriso]=xorriso
     [busybox]=busybox-static
     [syslinux]=syslinux
