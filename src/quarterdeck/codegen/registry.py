@@ -9,6 +9,7 @@ from quarterdeck.codegen import (
     expressions,
     hub,
     pages,
+    proto,
     roles,
     tree,
 )
@@ -79,5 +80,11 @@ GENERATORS: tuple[Generator, ...] = (
         target=Target.GENERATE,
         run=hub.files,
         owns=(hub.PAGE,),
+    ),
+    Generator(
+        name="protocol of collectors",
+        target=Target.GENERATE,
+        run=proto.files,
+        owns=(proto.PATH,),
     ),
 )
