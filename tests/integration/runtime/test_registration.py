@@ -1,15 +1,19 @@
 """Webhooks that a manager registers itself, called by our own API server."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.kit.clock import SystemClock
+from quarterdeck.kit import json
+from quarterdeck.kit.clock import SystemClock, VirtualClock
 from quarterdeck.meta.crd import build_manifest
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct
@@ -24,6 +28,8 @@ from quarterdeck.runtime import (
     Webhooks,
 )
 from quarterdeck.runtime.endpoints.certificate import generate_self_signed
+from quarterdeck.runtime.webhooks.conversion import Conversion
+from quarterdeck.storage import StoreEvent
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.status import ApiError
 
@@ -142,8 +148,6 @@ async def test_cert_manager_fills_in_the_authority() -> None:
 async def define_doors(cluster: Cluster) -> None:
     manifest: dict[str, Any] = build_manifest([DoorV2, DoorV1])
     path = ResourcePath("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-    from quarterdeck.kit import json
-
     await cluster.client.raw.create(path, json.encode(manifest))
 
 
@@ -192,3 +196,84 @@ def test_spokes_of_another_kind_are_refused() -> None:
     webhooks = Webhooks()
     with pytest.raises(ValueError, match="a spoke must be a version of the same kind"):
         webhooks.convert(DoorV2, Spoke(Gate, lambda gate: DoorV2(), lambda hub: Gate()))
+
+
+@contextlib.asynccontextmanager
+async def managing_by_hand(
+    cluster: Cluster, webhooks: Webhooks, clock: VirtualClock
+) -> AsyncIterator[Manager]:
+    """A manager whose time is the test's: the server and its connections keep their own."""
+    manager = Manager(
+        cluster.client, name="doors", events="off", webhooks=webhooks, grace_s=1, clock=clock
+    )
+    async with manager.running():
+        yield manager
+
+
+def watch_for(cluster: Cluster, resource: str) -> asyncio.Event:
+    """An event that is set when an object of a resource is written."""
+    seen = asyncio.Event()
+
+    def follow(events: Sequence[StoreEvent]) -> None:
+        if any(event.key.resource == resource for event in events):
+            seen.set()
+
+    cluster.api.core.store.subscribe(follow)
+    return seen
+
+
+CONFIGURATIONS = "validatingwebhookconfigurations.admissionregistration.k8s.io"
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+
+
+async def test_new_authority_is_registered_again(tmp_path: Path) -> None:
+    files = CertificateFiles.within(tmp_path)
+    now = SystemClock().now()
+    certificate, key = generate_self_signed(now)
+    files.certificate.write_bytes(certificate)
+    files.key.write_bytes(key)
+    webhooks = Webhooks(certificate=files, registration=Registration("doors.example.com"))
+    webhooks.validate(ConfigMap, no_passwords)
+    clock = VirtualClock(now)
+    async with Cluster() as cluster, managing_by_hand(cluster, webhooks, clock):
+        written = watch_for(cluster, CONFIGURATIONS)
+        certificate, key = generate_self_signed(now)
+        files.key.write_bytes(key)
+        files.certificate.write_bytes(certificate)
+        await clock.advance(11)
+        await written.wait()
+        with pytest.raises(ApiError, match="denied the request"):
+            await cluster.client.create(config_map("bad", password="x"))
+
+
+async def test_registration_that_fails_is_tried_again() -> None:
+    webhooks = Webhooks(registration=Registration("doors.example.com"))
+    webhooks.convert(DoorV2, Spoke(DoorV1, to_hub, from_hub))
+    clock = VirtualClock(SystemClock().now())
+    async with Cluster() as cluster, managing_by_hand(cluster, webhooks, clock):
+        assert "webhooks are not registered" in webhooks.check()
+        await define_doors(cluster)
+        written = watch_for(cluster, DEFINITIONS)
+        await clock.advance(11)
+        await written.wait()
+        metadata = ObjectMeta(name="front", namespace="default")
+        await cluster.client.create(DoorV1(metadata=metadata, spec=PartsSpec(host="h", port="80")))
+        assert (await cluster.client.get(DoorV2, "front", "default")).spec.address == "h:80"
+        assert webhooks.check() == ""
+
+
+@given(st.text(st.characters(codec="ascii", exclude_characters=":"), max_size=20), st.text())
+def test_conversion_there_and_back_keeps_the_object(host: str, port: str) -> None:
+    conversion = Conversion(DoorV2, [Spoke(DoorV1, to_hub, from_hub)])
+    value: dict[str, Any] = {
+        "apiVersion": "conv.example.com/v1",
+        "kind": "Door",
+        "metadata": {"name": "d", "uid": "u", "finalizers": ["x"], "labels": {"a": "b"}},
+        "spec": {"host": host, "port": port},
+    }
+    there = conversion.convert(value, "v2")
+    assert there["metadata"] == value["metadata"]
+    back = conversion.convert(there, "v1")
+    assert back["metadata"] == value["metadata"]
+    absent = {"host": "", "port": ""}
+    assert absent | back.get("spec", {}) == value["spec"]
