@@ -32,7 +32,7 @@ async def failed(world: World, name: str, **options: Any) -> Experiment:
     ("fault", "reason", "words", "timeout"),
     [
         ("never", "ClusterTimeout", "being created", "1s"),
-        ("no-secret", "ClusterTimeout", "waiting for the kubeconfig", "1s"),
+        ("no-secret", "ClusterTimeout", "waiting for the kubeconfig", "5s"),
         ("error", "ClusterProvisionFailed", "quota", "1m"),
         ("unavailable", "ClusterProvisionFailed", "no nodes", "1m"),
         ("bad-kubeconfig", "ConnectionSecretInvalid", "not YAML", "1m"),
