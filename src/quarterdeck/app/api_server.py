@@ -35,6 +35,8 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The address of the HTTPS port."""
     pki: Path | None = None
     """Folder of made certificates; by default beside the data."""
+    encryption_config: Path | None = None
+    """Keys that encrypt objects on the disk; without it they are stored plain."""
     is_durable: bool = True
     """Whether what is acknowledged survives a crash of the machine; off for tests."""
 
@@ -65,6 +67,7 @@ async def serve(
                 host=settings.host,
                 pki=settings.pki,
                 is_durable=settings.is_durable,
+                encryption_config=settings.encryption_config,
             )
             server = await embedded.start(plan, stack, clock=clock)
             print_line(f"listening on {server.url}")

@@ -57,6 +57,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The address to listen on."""
     pki: Path | None = None
     """Folder of made certificates; by default beside the data."""
+    encryption_config: Path | None = None
+    """Keys that encrypt objects on the disk; without it they are stored plain."""
     is_durable: bool = True
     """Whether what is acknowledged survives a crash of the machine; off for tests."""
 
@@ -197,12 +199,18 @@ def _open(plan: Plan) -> Store:
         return open_memory(derive=decode_object_meta)
     from quarterdeck.storage.sqlite import open_sqlite
 
+    cipher = None
+    if plan.encryption_config is not None:
+        from quarterdeck.app.encryption import read_cipher
+
+        cipher = read_cipher(plan.encryption_config)
     try:
         plan.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         return open_sqlite(
             plan.data_dir / DATABASE,
             derive=decode_object_meta,
             durability="full" if plan.is_durable else "normal",
+            cipher=cipher,
         )
     except OpenFailed as error:
         fix = f"; {_OTHER_PLACE}" if type(error) is OpenFailed else ""  # the others name their own

@@ -207,13 +207,15 @@ class ApiServer:
         self._is_ready = True
 
     async def run(self) -> None:
-        """Run the timers and the life cycle until cancelled, then close connections to webhooks."""
+        """Run timers and life cycle until cancelled, then close the audit log and connections."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.core.timers.run(), name="server-timers")
                 if self.lifecycle is not None:
                     group.create_task(self.lifecycle.run(), name="server-lifecycle")
         finally:
+            if self._auditor is not None:
+                self._auditor.close()
             await self._webhooks.aclose()
 
     def stop(self) -> None:

@@ -150,6 +150,13 @@ def server(
             help="Audiences of tokens for this API (default: the issuer).",
         ),
     ] = "",
+    encryption_provider_config: Annotated[
+        str,
+        _path_option(
+            "--encryption-provider-config",
+            "Keys (aesgcm) that encrypt resources on the disk, as kube-apiserver reads them.",
+        ),
+    ] = "",
     audit_policy_file: Annotated[
         str,
         _path_option("--audit-policy-file", "Policy of the audit log, as kube-apiserver reads it."),
@@ -305,6 +312,7 @@ def server(
         identities=identities,
         serving_files=ServingFiles(*files) if tls_cert_file else None,
         host=bind_address,
+        encryption_config=_parse_path(encryption_provider_config),
     )
     run_loop(serve(settings, print_line=print_line, started=started))
 

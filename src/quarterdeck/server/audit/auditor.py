@@ -50,6 +50,10 @@ class Auditor:
         self._clock = clock
         self._random = rng
 
+    def close(self) -> None:
+        """Close the file."""
+        self._log.close()
+
     def begin(self, request: http.Request, user: User, *, verb: str = "") -> Record | None:
         """Begin a request; None where the policy asks for nothing."""
         subject = _build_subject(request, user, verb)

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from quarterdeck.storage.encryption import Cipher
 from quarterdeck.storage.errors import OpenFailed
 from quarterdeck.storage.history import History
 from quarterdeck.storage.lockfile import LockFile
@@ -24,6 +25,7 @@ from quarterdeck.storage.sqlite.errors import translate_open_errors
 from quarterdeck.storage.sqlite.file import Durability
 from quarterdeck.storage.sqlite.loader import load
 from quarterdeck.storage.sqlite.log import SqliteLog
+from quarterdeck.storage.sqlite.rotation import seal_values
 from quarterdeck.storage.store import Store
 from quarterdeck.storage.types import Derive, defer_facts
 
@@ -44,11 +46,13 @@ def open_sqlite(
     max_bytes: int | None = None,
     history_events: int = HISTORY_EVENTS,
     history_bytes: int = HISTORY_BYTES,
+    cipher: Cipher | None = None,
 ) -> Store:
     """Open a database, or make a new one. Blocks while it loads; may run on another thread.
 
     `retain` newest events at least can be watched and read at. With `max_bytes` a file of that size
-    counts as a full disk.
+    counts as a full disk. With a `cipher` values are sealed on the disk, and those that are sealed
+    otherwise, or not at all, are rewritten now.
 
     Raises:
         Locked: if another process has it open.
@@ -67,15 +71,17 @@ def open_sqlite(
             if not path.exists():
                 file.create(path)
             file.check_header(path)
-            loaded = load(path, derive, keep=history_events)
+            loaded = load(path, derive, keep=history_events, cipher=cipher)
             connection = file.connect(path, durability, max_bytes=max_bytes)
+            if cipher is not None:
+                seal_values(connection, cipher)
     except BaseException:
         lock.release()
         raise
     recent = history(floor=loaded.floor)
     recent.extend(loaded.events)
     return Store(
-        SqliteLog(connection, lock, facts=defer_facts(derive)),
+        SqliteLog(connection, lock, facts=defer_facts(derive), cipher=cipher),
         state=loaded.state,
         history=recent,
         revision=loaded.revision,

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from quarterdeck.storage.encryption import MARK, Cipher, build_locked
 from quarterdeck.storage.errors import Damaged
 from quarterdeck.storage.sqlite.file import connect_read_only
 from quarterdeck.storage.state import State
@@ -25,7 +26,7 @@ class Loaded(NamedTuple):
     compacted: int
 
 
-def load(path: Path, derive: Derive | None, *, keep: int) -> Loaded:
+def load(path: Path, derive: Derive | None, *, keep: int, cipher: Cipher | None = None) -> Loaded:
     """Fold the log into the state, read-only, with the newest events kept as history."""
     facts = defer_facts(derive)
     entries: dict[StoreKey, Entry] = {}
@@ -41,6 +42,10 @@ def load(path: Path, derive: Derive | None, *, keep: int) -> Loaded:
         floor = max(compacted, revision - keep)
         for number, resource, namespace, name, created, value in connection.execute(LOAD):
             key = StoreKey(intern(resource), intern(namespace), name)
+            if value.startswith(MARK):
+                if cipher is None:
+                    raise build_locked(key, value.split(b":", 5)[4].decode(errors="replace"))
+                value = cipher.decrypt(key, value)
             if created:
                 after = Entry(key, number, created_revision=created, value=value, _facts=facts)
                 if number > floor:

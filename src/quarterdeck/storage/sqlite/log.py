@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import Final
 
+from quarterdeck.storage.encryption import Cipher
 from quarterdeck.storage.errors import Damaged
 from quarterdeck.storage.lockfile import LockFile
 from quarterdeck.storage.log import Compacting, Done
@@ -37,7 +38,15 @@ WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT ?
 class SqliteLog:
     """Implements `Log`. The connection is used by the worker's thread alone."""
 
-    def __init__(self, connection: sqlite3.Connection, lock: LockFile, *, facts: object) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        lock: LockFile,
+        *,
+        facts: object,
+        cipher: Cipher | None = None,
+    ) -> None:
+        self._cipher = cipher
         self._connection = connection
         self._lock = lock
         self._facts = facts
@@ -80,7 +89,7 @@ class SqliteLog:
             self._lock.release()
 
     def _append(self, events: Sequence[StoreEvent]) -> None:
-        rows = [_to_row(event) for event in events]
+        rows = [_to_row(event, self._cipher) for event in events]
         with self._transaction() as connection:
             connection.executemany(INSERT, rows)
         self._grown += 2 + len(rows) // 16 + sum(len(row[-1]) for row in rows) // PAGE
@@ -90,7 +99,7 @@ class SqliteLog:
         size = 0
         with closing(self._connection.execute(READ, (after, limit))) as rows:
             for row in rows:
-                event = _to_event(row, self._facts)
+                event = _to_event(row, self._facts, self._cipher)
                 events.append(event)
                 size += event.size
                 if size > READ_BYTES:
@@ -143,20 +152,27 @@ class SqliteLog:
             raise
 
 
-def _to_row(event: StoreEvent) -> tuple[int, str, str, str, int, int, bytes]:
+def _to_row(event: StoreEvent, cipher: Cipher | None) -> tuple[int, str, str, str, int, int, bytes]:
     after, before = event.after, event.before
     created = after.created_revision if after is not None else 0
     value = after.value if after is not None else event.tombstone or b""
     replaced = before.revision if before is not None else 0
     key = event.key
+    if cipher is not None:
+        value = cipher.encrypt(key, value)
     return event.revision, key.resource, key.namespace, key.name, created, replaced, value
 
 
 def _to_event(
-    row: tuple[int, str, str, str, int, int, bytes, int, bytes], facts: object
+    row: tuple[int, str, str, str, int, int, bytes, int, bytes],
+    facts: object,
+    cipher: Cipher | None,
 ) -> StoreEvent:
     revision, resource, namespace, name, created, replaced, value, old_created, old_value = row
     key = StoreKey(sys.intern(resource), sys.intern(namespace), name)
+    if cipher is not None:
+        value = cipher.decrypt(key, value)
+        old_value = old_value if old_value is None else cipher.decrypt(key, old_value)
     before = None
     if replaced:
         if old_value is None:

@@ -1,0 +1,109 @@
+"""Encryption of values on the disk: AES-GCM under named keys, rotated by adding a key in front.
+
+In memory values are plain. A sealed value names its key and is bound to its place in the store, so
+that it can neither be moved to another object nor changed. `cryptography` is loaded by the first
+sealed value.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from quarterdeck.storage.errors import OpenFailed
+from quarterdeck.storage.types import StoreKey
+
+MARK = b"k8s:enc:"
+_PREFIX = MARK + b"aesgcm:v1:"
+_NONCE_BYTES = 12
+
+
+class SealingKey(NamedTuple):
+    """A key and its name."""
+
+    name: str
+    secret: bytes
+    """16, 24 or 32 bytes."""
+
+
+class Cipher:
+    """Seals the values of some resources on their way to the disk.
+
+    One key seals, all keys open. A resource that no key seals is stored plain, and what was sealed
+    before can still be opened.
+    """
+
+    def __init__(
+        self, sealing: Mapping[str, SealingKey | None], keys: Sequence[SealingKey]
+    ) -> None:
+        """`sealing` says with which key each resource is sealed; `keys` are all that open."""
+        self._sealing = dict(sealing)
+        self._keys = {key.name: key for key in keys}
+        self._ciphers: dict[str, Any] = {}
+
+    @property
+    def resources(self) -> list[str]:
+        """The resources it is about."""
+        return sorted(self._sealing)
+
+    def encrypt(self, key: StoreKey, value: bytes) -> bytes:
+        """The value as it is written."""
+        sealing = self._sealing.get(key.resource)
+        if sealing is None or not value:
+            return value
+        nonce = os.urandom(_NONCE_BYTES)
+        sealed: bytes = self._get_cipher(sealing).encrypt(nonce, value, _bind(key))
+        return _PREFIX + sealing.name.encode() + b":" + nonce + sealed
+
+    def decrypt(self, key: StoreKey, value: bytes) -> bytes:
+        """The value as it was given.
+
+        Raises:
+            OpenFailed: if its key is not known, or it was changed.
+        """
+        if not value.startswith(MARK):
+            return value
+        from cryptography.exceptions import InvalidTag
+
+        name, _, rest = value.removeprefix(_PREFIX).partition(b":")
+        known = self._keys.get(name.decode(errors="replace"))
+        if known is None or not value.startswith(_PREFIX):
+            raise build_locked(key, name.decode(errors="replace"))
+        nonce, sealed = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
+        try:
+            found: bytes = self._get_cipher(known).decrypt(nonce, sealed, _bind(key))
+        except InvalidTag as error:
+            raise OpenFailed(
+                f"cannot decrypt {_show(key)}: the key {known.name!r} does not fit, or the value "
+                "was changed"
+            ) from error
+        return found
+
+    def is_current(self, key: StoreKey, value: bytes) -> bool:
+        """Whether a stored value is sealed as a new one would be."""
+        sealing = self._sealing.get(key.resource)
+        if sealing is None or not value:
+            return not value.startswith(MARK)
+        return value.startswith(_PREFIX + sealing.name.encode() + b":")
+
+    def _get_cipher(self, key: SealingKey) -> Any:
+        if key.name not in self._ciphers:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+            self._ciphers[key.name] = AESGCM(key.secret)
+        return self._ciphers[key.name]
+
+
+def build_locked(key: StoreKey, name: str) -> OpenFailed:
+    """The error for a value whose key is not known."""
+    return OpenFailed(
+        f"cannot decrypt {_show(key)}: it was encrypted with the key {name!r}; add that key to the "
+        "file of --encryption-provider-config"
+    )
+
+
+def _bind(key: StoreKey) -> bytes:
+    return f"{key.resource}/{key.namespace}/{key.name}".encode()
+
+
+def _show(key: StoreKey) -> str:
+    return "/".join(each for each in (key.resource, key.namespace, key.name) if each)
