@@ -19,9 +19,11 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.storage import (
     Closed,
     CommitFailed,
+    Entry,
     OpenFailed,
     StorageError,
     Store,
+    StoreEvent,
     StoreKey,
     Ticket,
     open_memory,
@@ -64,8 +66,12 @@ class EmbeddedState:
         self._clock = clock
         self._broker = Broker()
         self._deadlines: list[tuple[float, str]] = []
+        self._entries: dict[str, Entry] = {}
+        """What is durable, by key: the store is sorted, and most reads know the key."""
         for entry in store.snapshot().range(_RESOURCE):
+            self._entries[entry.key.name] = entry
             self._note_deadline(entry.key.name, _value(entry.facts))
+        store.subscribe(self._on_writes)
 
     async def get(self, key: str) -> bytes | None:
         """A string value."""
@@ -74,8 +80,16 @@ class EmbeddedState:
 
     async def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         """String values in the order of the keys; a key of another type reads as absent."""
-        found = [self._read(key) for key in keys]
-        return [each.value if isinstance(each, Text) else None for each in found]
+        now, get = self._now(), self._entries.get
+        found: list[bytes | None] = []
+        for key in keys:  # lists of clusters read thousands of them
+            entry = get(key)
+            value = entry.facts if entry is not None else None
+            if type(value) is Text and (value.expires_at is None or value.expires_at > now):
+                found.append(value.value)
+            else:
+                found.append(None)
+        return found
 
     async def fields(self, key: str) -> Mapping[str, str]:
         """All fields of a hash."""
@@ -196,8 +210,16 @@ class EmbeddedState:
         return values.alive(_value(entry.facts), now) if entry is not None else None
 
     def _read(self, key: str) -> Value | None:
-        entry = self._store.get(StoreKey(_RESOURCE, "", key))
+        entry = self._entries.get(key)
         return values.alive(_value(entry.facts), self._now()) if entry is not None else None
+
+    def _on_writes(self, events: Sequence[StoreEvent]) -> None:
+        """Follow the store: called in order, before whoever wrote goes on."""
+        for event in events:
+            if event.after is not None:
+                self._entries[event.key.name] = event.after
+            else:
+                self._entries.pop(event.key.name, None)
 
     def _range(self, prefix: str) -> Iterator[tuple[str, Value]]:
         snapshot = self._store.snapshot()

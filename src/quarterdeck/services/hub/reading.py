@@ -1,6 +1,7 @@
 """Reads the hub's store in the shapes of its keys. Knows nothing of who asks."""
 
 import asyncio
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -76,10 +77,6 @@ class HubReader:
         found = await asyncio.gather(*(self.node(cluster, name) for name in names))
         return [each for each in found if each is not None]
 
-    async def node_summary(self, cluster: str) -> str:
-        """The summary of the nodes as text: it changes with every collection."""
-        return (await self.state.fields(keys.cluster(cluster, "nodes:summary"))).get("data", "")
-
     async def node_points(self, cluster: str, node: str, limit: int) -> list[Any]:
         """The newest points of a node, oldest first."""
         found = await self.state.scored(keys.node(cluster, node, "metrics"))
@@ -122,6 +119,12 @@ def decode(data: bytes | str | None) -> Any:
 
 def decode_labels(data: bytes | None) -> dict[str, str]:
     """Labels as texts; empty for anything else."""
+    return _decode_labels(data) if data else {}
+
+
+@functools.lru_cache(maxsize=4096)
+def _decode_labels(data: bytes) -> dict[str, str]:
+    """Many clusters have the same labels, and all of them are read for every list."""
     found = decode(data)
     if not isinstance(found, dict):
         return {}

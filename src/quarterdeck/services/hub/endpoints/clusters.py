@@ -50,7 +50,7 @@ class _Remembered(msgspec.Struct, frozen=True):
     """Totals for the viewers of one rule, and what they were computed from."""
 
     rule: RuleProgram
-    version: tuple[str, bytes | None]
+    version: tuple[bytes | None, bytes | None]
     metrics: msgspec.Raw
     operators: int
 
@@ -121,8 +121,8 @@ class ClusterEndpoints:
         if access.rule is None or is_plain:
             return _raw(stored.parts["metrics"]), _operator_total(stored)
         key = (stored.name, id(access.rule))
-        summary = await self._reader.node_summary(stored.name)
-        version = (summary, stored.parts["metrics"])
+        # both carry the time of the collection
+        version = (stored.parts["status"], stored.parts["metrics"])
         known = self._remembered.get(key)
         if known is None or known.version != version or known.rule is not access.rule:
             metrics = _raw(stored.parts["metrics"])
