@@ -1,6 +1,9 @@
 """Local QEMU beyond the contract: restarts, crashes, vTPMs, and files that must stay unread."""
 
+import asyncio
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,6 +49,25 @@ async def test_vms_outlive_the_operator_and_are_found_again() -> None:
         assert (vm.power, vm.ips) == (Power.RUNNING, ("10.0.2.15",))
         await restarted.power(vmid, PowerAction.OFF, owner=owner_of())
         assert rig.pid(vmid) == 0
+
+
+async def _start_one() -> None:
+    async with open_rig() as rig, asyncio.timeout(60):
+        vmid = await make(rig)
+        await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
+        assert (await rig.hypervisor.get_vm(vmid)).power is Power.RUNNING
+
+
+def test_a_vm_starts_on_uvloop_without_holding_up_its_operator() -> None:
+    require(programs.QEMU)
+    code = "import uvloop; from tests.integration.operators.machines.test_qemu import _start_one"
+    command = [sys.executable, "-c", f"{code}; uvloop.run(_start_one())"]
+    paths = {"PYTHONPATH": os.pathsep.join(("tests/support", "."))}
+    root = Path(__file__).parents[4]
+    done = subprocess.run(
+        command, cwd=root, env={**os.environ, **paths}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 async def test_a_crashed_vm_is_stopped_and_starts_again() -> None:

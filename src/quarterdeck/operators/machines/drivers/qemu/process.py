@@ -40,7 +40,7 @@ async def start(at: VmFolder, arguments: list[str]) -> None:
     if done.code:
         is_full = "Cannot allocate memory" in done.text or "cannot set up guest memory" in done.text
         code = Code.RESOURCE_EXHAUSTED if is_full else Code.CONFLICT
-        raise make_error(code, f"QEMU did not start: {done.text}", operation="power")
+        raise make_error(code, f"QEMU did not start: {done.text[-500:]}", operation="power")
 
 
 async def stop(at: VmFolder, uuid: str, clock: Clock) -> None:

@@ -2,9 +2,10 @@
 
 import asyncio
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from quarterdeck.operators.machines.errors import Code, make_error
 
@@ -17,6 +18,8 @@ PACKAGES = {
     SWTPM_SETUP: "swtpm-tools",
 }
 _LONGEST_S = 110.0
+_LONGEST_OUTPUT = 1 << 20
+_LONGEST_COMPLAINT = 500
 
 
 class Output(NamedTuple):
@@ -56,27 +59,33 @@ async def run(
     Raises:
         TransientError: TIMEOUT if it does not end.
     """
-    process = await asyncio.create_subprocess_exec(
-        find(program),
-        *arguments,
-        cwd=folder,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        async with asyncio.timeout(timeout_s):
-            out, complaint = await process.communicate()
-    except TimeoutError:
-        text = f"{program} has not ended within {timeout_s:.0f} s"
-        raise make_error(Code.TIMEOUT, text) from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    text = " ".join(complaint.decode(errors="replace").split())[-500:]
-    return Output(process.returncode or 0, out, text)
+    # Files, not pipes: what goes into the background may keep a pipe open for as long as it runs.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as complaint:
+        process = await asyncio.create_subprocess_exec(
+            find(program),
+            *arguments,
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=out,
+            stderr=complaint,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(timeout_s):
+                code = await process.wait()
+        except TimeoutError:
+            text = f"{program} has not ended within {timeout_s:.0f} s"
+            raise make_error(Code.TIMEOUT, text) from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        return Output(code, _read(out), " ".join(_read(complaint).decode(errors="replace").split()))
+
+
+def _read(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read(_LONGEST_OUTPUT)
 
 
 async def check(program: str, arguments: Sequence[str], *, folder: Path) -> bytes:
@@ -88,5 +97,6 @@ async def check(program: str, arguments: Sequence[str], *, folder: Path) -> byte
     done = await run(program, arguments, folder=folder)
     if done.code:
         code = Code.RESOURCE_EXHAUSTED if "No space left" in done.text else Code.CONFLICT
-        raise make_error(code, f"{program} failed: {done.text or f'exit code {done.code}'}")
+        reason = done.text[-_LONGEST_COMPLAINT:] or f"exit code {done.code}"
+        raise make_error(code, f"{program} failed: {reason}")
     return done.out
