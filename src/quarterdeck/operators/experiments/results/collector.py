@@ -1,9 +1,5 @@
 """The order of things at the end of a run: collect, judge, price, gate, store."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
-
-from quarterdeck.apis.experiments.workflow import MetricsQuery
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.redaction import redact
 from quarterdeck.operators.experiments.conditions import Reason
@@ -21,35 +17,23 @@ from quarterdeck.operators.experiments.results.document import Metric, Metrics, 
 from quarterdeck.operators.experiments.results.ports import (
     FoundStore,
     MetricsStore,
-    MetricsUnavailable,
     NodeMetrics,
     ResultStore,
     StoreUnavailable,
     TargetStores,
 )
-from quarterdeck.operators.experiments.results.prometheus import QueryError
-from quarterdeck.operators.experiments.results.window import (
-    Window,
-    format_duration,
-    parse_times,
-    query_duration_s,
+from quarterdeck.operators.experiments.results.survey import (
+    HUB,
+    Place,
+    Survey,
+    thin,
+    with_target,
 )
+from quarterdeck.operators.experiments.results.window import parse_times
 
-HUB = "hub"
 CADVISOR = "target:cadvisor"
 PATIENCE_S = 60.0
 """How long after the end of a run a metrics store that does not answer is asked again."""
-MAX_POINTS = 2000
-"""Points kept per metric; more are thinned out evenly."""
-
-
-class _Place(NamedTuple):
-    """A store that may have a run's metrics."""
-
-    name: str
-    target: str
-    namespace: str
-    store: MetricsStore
 
 
 class Collector:
@@ -115,12 +99,11 @@ class Collector:
         window = parse_times(experiment.metadata.creation_timestamp or "", run.ended_at)
         places = await self._find_places(run)
         asked: dict[str, Metric] = {}
+        survey = Survey(run, places, window, may_retry=elapsed_s < PATIENCE_S)
         if declared or places:
             for query in queries.wanted(experiment):
                 if query.name not in own:
-                    asked[query.name] = await self._ask(
-                        run, query, places, window, may_retry=elapsed_s < PATIENCE_S
-                    )
+                    asked[query.name] = await survey.ask(query)
         if not declared and not any(metric.data for metric in asked.values()):
             asked |= await self._read_nodes(run)
         names = sorted({metric.source for metric in (*own.values(), *asked.values())} - {""})
@@ -139,7 +122,7 @@ class Collector:
                 if target.kubeconfig is not None:
                     for name, found in (await self._nodes.read(target, now=run.now)).items():
                         points.setdefault(name, []).extend(
-                            _with_target(each, target.name) for each in found
+                            with_target(each, target.name) for each in found
                         )
         return {
             query.name: Metric(
@@ -153,88 +136,21 @@ class Collector:
             if query.name in points
         }
 
-    async def _find_places(self, run: FinishedRun) -> list[_Place]:
+    async def _find_places(self, run: FinishedRun) -> list[Place]:
         """Stores on targets first, then the hub's."""
-        places: list[_Place] = []
+        places: list[Place] = []
         for target in run.targets:
             found: FoundStore | None = None
             if self._targets is not None and target.kubeconfig is not None:
                 found = await self._targets.find(target)
             if found is not None:
                 name = f"target:{target.name}/{found.name}"
-                places.append(_Place(name, target.name, target.namespace, found.store))
+                places.append(Place(name, target.name, target.namespace, found.store))
         if self._hub is not None:
             namespaces = {each.namespace for each in run.targets if each.cluster_type != HUB}
             namespace = min(namespaces, default=run.experiment.metadata.namespace)
-            places.append(_Place(HUB, "", namespace, self._hub))
+            places.append(Place(HUB, "", namespace, self._hub))
         return places
-
-    async def _ask(
-        self,
-        run: FinishedRun,
-        query: MetricsQuery,
-        places: Sequence[_Place],
-        window: Window,
-        *,
-        may_retry: bool,
-    ) -> Metric:
-        """The points of all targets that have some, else the hub's."""
-        found, names, errors = list[Point](), list[str](), list[str]()
-        if not window.is_long_enough:
-            errors.append(f"the run lasted {window.seconds:.0f} s, too short for metrics")
-            places = ()
-        for place in places:
-            if place.name == HUB and found:
-                break
-            try:
-                points = await self._ask_place(run, query, place, window)
-            except QueryError as error:
-                errors.append(f"{place.name}: {error}")
-            except MetricsUnavailable as error:
-                if may_retry:
-                    raise ResultsUnavailable(redact(str(error))) from error
-                errors.append(f"{place.name}: {error}")
-            else:
-                found += points
-                names += [place.name] if points else []
-        return Metric(
-            query=query.query,
-            type=query.type,
-            unit=query.unit,
-            description=query.description,
-            group=query.group,
-            source=",".join(names),
-            error="" if found else redact("; ".join(errors)),
-            data=thin(found),
-        )
-
-    async def _ask_place(
-        self, run: FinishedRun, query: MetricsQuery, place: _Place, window: Window
-    ) -> list[Point]:
-        before = run.experiment.status.iteration_status
-        done = before.current_iteration if before is not None else 0
-        text = queries.expand(
-            query.query,
-            experiment=run.experiment.metadata.name,
-            namespace=place.namespace,
-            duration=format_duration(query_duration_s(window.seconds, done)),
-        )
-        points = await place.store.query(text, window, is_range=query.type == "range")
-        return [_with_target(each, place.target) for each in points]
-
-
-def thin(points: Sequence[Point]) -> tuple[Point, ...]:
-    """At most `MAX_POINTS` points, taken evenly."""
-    if len(points) <= MAX_POINTS:
-        return tuple(points)
-    return tuple(points[index * len(points) // MAX_POINTS] for index in range(MAX_POINTS))
-
-
-def _with_target(point: Point, target: str) -> Point:
-    if not target:
-        return point
-    labels: Mapping[str, str] = {**point.labels, "target": target}
-    return Point(value=point.value, timestamp=point.timestamp, labels=labels)
 
 
 def _wait(run: FinishedRun, wait_s: float) -> Collected:

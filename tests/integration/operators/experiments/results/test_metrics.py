@@ -25,6 +25,7 @@ from quarterdeck.operators.experiments.ports import (
     ResultsUnavailable,
 )
 from quarterdeck.operators.experiments.results import Collector, Result, decode
+from quarterdeck.operators.experiments.results.document import Point
 from quarterdeck.operators.experiments.results.ports import MetricsUnavailable
 from quarterdeck.operators.experiments.results.prometheus import QueryError
 from quarterdeck.operators.experiments.results.window import Window
@@ -151,6 +152,25 @@ async def test_a_store_that_is_away_is_asked_again_for_a_minute(tmp_path: Path) 
             await collector.collect(finished())
         await collector.collect(finished(now=END + timedelta(minutes=2)))
     assert "cannot reach" in read(tmp_path).metrics.queries["p99"].error
+
+
+class SilentStore:
+    """A metrics store that never answers."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def query(self, query: str, window: Window, *, is_range: bool) -> list[Point]:
+        self.asked += 1
+        raise MetricsUnavailable("no answer")
+
+
+async def test_a_silent_store_is_asked_once_per_collection(tmp_path: Path) -> None:
+    store = SilentStore()
+    await Collector(Files(tmp_path), hub=store).collect(finished(now=END + timedelta(minutes=2)))
+    assert store.asked == 1
+    found = read(tmp_path).metrics.queries
+    assert {each.error for each in found.values()} == {"hub: no answer"}
 
 
 async def test_the_gate_collects_again_and_gives_up(tmp_path: Path) -> None:
