@@ -11,6 +11,7 @@ from quarterdeck.cli.loop import run_loop
 from quarterdeck.cli.output import print_line
 from quarterdeck.cli.parameters import Option
 
+COMMANDS = {"compact": "Drop the history of a stopped server and give space back"}
 _DATA_DIR = ".quarterdeck"
 
 
