@@ -153,8 +153,17 @@ class ProxmoxProvider:
             fields["storage"] = storage
         fields["full"] = 0 if linked else 1
         target = source.storage if linked else storage
-        await self._slots.acquire(vmid, (f"node {node}", f"storage {target}"))
+        places = (f"node {node}", await self._name_storage(source, target, node))
+        await self._slots.acquire(vmid, places)
         return await self._begin_clone(source, fields, vmid=vmid, node=node)
+
+    async def _name_storage(self, source: Source, storage: str, node: str) -> str:
+        """A storage as a place for clones; one that is not shared is another one on each node."""
+        is_shared = source.is_shared
+        if storage != source.storage:
+            rows = await self._inventory.storages(node)
+            is_shared = any(row.shared for row in rows if row.storage == storage)
+        return f"storage {storage}" if is_shared else f"storage {storage} of node {node}"
 
     async def _begin_clone(
         self, source: Source, fields: dict[str, str | int], *, vmid: int, node: str
@@ -235,6 +244,7 @@ class ProxmoxProvider:
         except HypervisorError as error:
             if error.code is not Code.NOT_FOUND:
                 raise
+            self._cloning.pop(vmid, None)
             await self._remove_left_seed(owner)
             return None
         return _reference(task, at.node, "delete_vm")

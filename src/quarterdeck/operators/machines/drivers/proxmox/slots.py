@@ -6,7 +6,6 @@ request lasts. Whoever waits looks at the tasks that are in the way, so that pla
 if nobody else asks for those tasks any more.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
 from quarterdeck.kit.clock import Clock
@@ -25,28 +24,26 @@ class Slots:
         self._clock = clock
         self._is_running = is_running
         self._held: dict[int, tuple[frozenset[str], str]] = {}
-        self._waiting = asyncio.Lock()
 
     async def acquire(self, vmid: int, places: Iterable[str]) -> None:
-        """Take the places for a VM; those who come first are served first.
+        """Take the places for a VM; whoever waits for one place holds up nobody at another.
 
         Raises:
             TransientError: LOCKED if they stay taken for a minute.
         """
         wanted = frozenset(places)
         deadline = self._clock.monotonic() + _LONGEST_WAIT_S
-        async with self._waiting:
-            while full := self._find_full(wanted):
-                if self._clock.monotonic() >= deadline:
-                    raise make_error(
-                        Code.LOCKED,
-                        f"{self._limit} clones run on {full} already",
-                        operation="clone_vm",
-                        retry_after_s=10.0,
-                    )
-                if not await self._free_ended(full):
-                    await self._clock.sleep(_POLL_S)
-            self._held[vmid] = (wanted, "")
+        while full := self._find_full(wanted):
+            if self._clock.monotonic() >= deadline:
+                raise make_error(
+                    Code.LOCKED,
+                    f"{self._limit} clones run on {full} already",
+                    operation="clone_vm",
+                    retry_after_s=10.0,
+                )
+            if not await self._free_ended(full):
+                await self._clock.sleep(_POLL_S)
+        self._held[vmid] = (wanted, "")  # nothing was awaited since the places were seen free
 
     def started(self, vmid: int, task: str) -> None:
         """The task of the VM's clone; without a task the places are free again."""
