@@ -104,6 +104,7 @@ def issue_identity(
             x509.SubjectAlternativeName([x509.UniformResourceIdentifier(spiffe_id)]),
             critical=True,  # the subject is empty, so this is the name
         )
+        .add_extension(_identify(signer_certificate), critical=False)
         .sign(signer, hashes.SHA256())
     )
     return Issued(
@@ -156,7 +157,7 @@ def _issue_intermediate(root: Keypair, trust_domain: str, now: datetime) -> Keyp
         now=now,
         lifetime=INTERMEDIATE_LIFETIME,
         path_length=0,
-    )
+    ).add_extension(_identify(issuer), critical=False)
     return Keypair(_encode(builder.sign(signer, hashes.SHA256())), _encode_key(key))
 
 
@@ -195,6 +196,13 @@ def _start(
         .not_valid_before(now - _BACKDATED)
         .not_valid_after(not_after)
     )
+
+
+def _identify(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """Which key signed: strict clients refuse certificates that do not say so."""
+    key = issuer.public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
 
 
 def _key_usage(*, is_authority: bool) -> x509.KeyUsage:

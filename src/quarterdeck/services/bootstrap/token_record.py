@@ -46,6 +46,7 @@ class TokenRecord(msgspec.Struct, frozen=True, kw_only=True):
     state: State = State.ISSUED
     selectors: tuple[str, ...] = ()
     bound_ip: str = ""
+    bound_mac: str = ""
     key_hash: str = ""
     """Digest of the public key that used it."""
     consumed_at: datetime | None = None

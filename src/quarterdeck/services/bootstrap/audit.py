@@ -1,0 +1,58 @@
+"""The audit log: who asked, for which claim, what became of it, and exactly why. No secrets."""
+
+import msgspec
+
+from quarterdeck.runtime import Logger, get_logger
+from quarterdeck.services.bootstrap.metrics import BootstrapMetrics
+from quarterdeck.services.bootstrap.refusal import Refused
+from quarterdeck.services.bootstrap.token_record import Claim
+
+LOGGER = "bootstrap.audit"
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a request comes from."""
+
+    address: str
+    request_id: str
+
+
+class Audit:
+    """Writes one line for each decision, and counts it."""
+
+    def __init__(self, metrics: BootstrapMetrics, log: Logger | None = None) -> None:
+        self._metrics = metrics
+        self._log = log or get_logger(LOGGER)
+
+    def grant(self, method: str, caller: Caller, claim: Claim, *, serial: str) -> None:
+        """A certificate was issued."""
+        self._metrics.count_issued(method)
+        self._log.info(
+            "certificate issued", method=method, serial=serial, **_tell(caller), **_name(claim)
+        )
+
+    def refuse(self, method: str, caller: Caller, refused: Refused) -> None:
+        """A machine was refused; the line is more exact than the answer."""
+        self._metrics.count_refusal(method, refused.why)
+        self._log.warning(
+            "attestation refused",
+            method=method,
+            reason=refused.why.value,
+            detail=refused.detail,
+            **_tell(caller),
+        )
+
+    def change_token(self, event: str, caller: Caller, claim: Claim, *, token_id: str) -> None:
+        """A token was issued or revoked; the id is public."""
+        self._metrics.count_token(event)
+        self._log.info(
+            "join token changed", event=event, token_id=token_id, **_tell(caller), **_name(claim)
+        )
+
+
+def _tell(caller: Caller) -> dict[str, str]:
+    return {"address": caller.address, "request_id": caller.request_id}
+
+
+def _name(claim: Claim) -> dict[str, str]:
+    return {"namespace": claim.namespace, "name": claim.name, "uid": claim.uid}

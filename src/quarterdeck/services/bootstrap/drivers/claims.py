@@ -1,0 +1,218 @@
+"""MachineClaims as the service sees them, and what it writes into their status."""
+
+import binascii
+
+from cryptography import x509
+
+from quarterdeck.apis.core.config import ConfigMap, Secret
+from quarterdeck.apis.hypervisor.bootstrap import TpmPolicy
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.apis.hypervisor.references import ObjectReference
+from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.attest.endorsement import EndorsementPolicy
+from quarterdeck.attest.pcr_policy import Mode, PcrPolicy
+from quarterdeck.client.client import Client
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.services.bootstrap.ports import (
+    DEFAULT_PCRS,
+    Attested,
+    Directive,
+    KnownClaim,
+    Report,
+    TpmRules,
+)
+from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.token_record import Claim
+from quarterdeck.wire.status import NotFound
+
+MANAGER = "hyperfleet-bootstrap"
+_INDEX_S = 1.0
+"""How often an unknown UID makes us list claims: floods of them cost little."""
+_MODES: dict[str, Mode] = {
+    "exact": "exact",
+    "allowlist": "allowlist",
+    "record-only": "record-only",
+}
+
+
+class KubeClaims:
+    """Implements `Claims`."""
+
+    def __init__(self, client: Client, *, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._statuses = client.resource(MachineClaim.KIND.gvr).subresource("status")
+        self._names: dict[str, tuple[str, str]] = {}
+        self._listed_at = float("-inf")
+
+    async def get(self, namespace: str, name: str) -> KnownClaim | None:
+        """A claim by name."""
+        try:
+            claim = await self._client.get(MachineClaim, name, namespace)
+        except NotFound:
+            return None
+        return _describe(claim, await self._read_template(claim))
+
+    async def find(self, uid: str) -> KnownClaim | None:
+        """A claim by its UID."""
+        if uid not in self._names and self._clock.monotonic() >= self._listed_at + _INDEX_S:
+            await self._list()
+        place = self._names.get(uid)
+        found = await self.get(*place) if place is not None else None
+        return found if found is not None and found.claim.uid == uid else None
+
+    async def read_tpm_rules(self, claim: Claim) -> TpmRules:
+        """Which TPMs the template of a claim accepts.
+
+        Raises:
+            Refused: if the rules cannot be read; nothing is accepted then.
+        """
+        found = await self._client.get(MachineClaim, claim.name, claim.namespace)
+        template = await self._read_template(found)
+        attestation = template.spec.attestation if template is not None else None
+        config = attestation.config if attestation is not None else None
+        policy = config.tpm if config is not None and config.tpm is not None else TpmPolicy()
+        namespace = template.metadata.namespace if template is not None else claim.namespace
+        try:
+            return TpmRules(
+                endorsement=await self._read_endorsement(policy, namespace),
+                pcrs=await self._read_pcr_policy(policy.pcr_policy_ref, namespace),
+                selection=tuple(policy.pcr_selection) or DEFAULT_PCRS,
+            )
+        except (NotFound, ValueError) as error:
+            text = f"the TPM policy of {claim.namespace}/{claim.name} cannot be read: {error}"
+            raise Refused(Why.UNTRUSTED_TPM, text) from error
+
+    async def find_endorsed(self, endorsement_hash: str) -> tuple[Claim, ...]:
+        """Live claims that are bound to a TPM."""
+        return tuple(
+            _name(each)
+            for each in await self._list()
+            if each.status.attestation is not None
+            and each.status.attestation.ek_hash == endorsement_hash
+        )
+
+    async def record(self, claim: Claim, attested: Attested | None) -> None:
+        """Write the attestation into the status of a claim; None takes it back."""
+        value: dict[str, str] | None = None
+        if attested is not None:
+            value = {
+                "method": attested.method,
+                "spiffeID": attested.spiffe_id,
+                "certSerial": attested.serial,
+                "certNotAfter": rfc3339.format_time(attested.not_after),
+            }
+            if attested.at is not None:
+                value["attestedAt"] = rfc3339.format_time(attested.at)
+            if attested.endorsement_hash:
+                value["ekHash"] = attested.endorsement_hash
+            if attested.attestation_key:
+                value["akName"] = attested.attestation_key
+        await self._patch(claim, {"attestation": value})
+
+    async def report(self, claim: Claim, report: Report) -> None:
+        """Write what a machine says of itself into the status of its claim."""
+        text = f"{report.phase}: {report.message}" if report.message else report.phase
+        await self._patch(claim, {"bootstrapInfo": text})
+
+    async def _patch(self, claim: Claim, status: dict[str, object]) -> None:
+        patch = {"metadata": {"uid": claim.uid}, "status": status}
+        await self._statuses.patch(claim.name, patch, namespace=claim.namespace)
+
+    async def _list(self) -> list[MachineClaim]:
+        found = await self._client.list(MachineClaim)
+        self._listed_at = self._clock.monotonic()
+        self._names = {
+            each.metadata.uid: (each.metadata.namespace, each.metadata.name) for each in found
+        }
+        return found
+
+    async def _read_template(self, claim: MachineClaim) -> HypervisorMachineTemplate | None:
+        reference = claim.spec.template_ref
+        namespace = reference.namespace or claim.metadata.namespace
+        try:
+            return await self._client.get(HypervisorMachineTemplate, reference.name, namespace)
+        except NotFound:
+            return None
+
+    async def _read_endorsement(self, policy: TpmPolicy, namespace: str) -> EndorsementPolicy:
+        """Self-signed certificates are roots; others help to find a path."""
+        found: list[x509.Certificate] = []
+        for reference in policy.trusted_ca_refs:
+            place = reference.namespace or namespace
+            secret = await self._client.get(Secret, reference.name, place)
+            for key in secret.data:
+                found += x509.load_pem_x509_certificates(secret.read(key) or b"")
+        return EndorsementPolicy(
+            roots=tuple(each for each in found if each.subject == each.issuer),
+            intermediates=tuple(each for each in found if each.subject != each.issuer),
+            hashes=frozenset(each.lower() for each in policy.ek_hashes),
+            requires_certificate=policy.require_ek_cert,
+        )
+
+    async def _read_pcr_policy(
+        self, reference: ObjectReference | None, namespace: str
+    ) -> PcrPolicy:
+        """A ConfigMap with `mode`, and for each PCR its values in hexadecimal digits."""
+        if reference is None:
+            return PcrPolicy()
+        place = reference.namespace or namespace
+        settings = dict((await self._client.get(ConfigMap, reference.name, place)).data)
+        mode = _MODES[_choose_mode(settings.pop("mode", "exact"))]
+        try:
+            values = {
+                int(index): tuple(bytes.fromhex(each) for each in text.replace(",", " ").split())
+                for index, text in settings.items()
+            }
+        except (ValueError, binascii.Error) as error:
+            raise ValueError(f"ConfigMap {place}/{reference.name}: {error}") from error
+        return PcrPolicy(mode=mode, values=values)
+
+
+def _choose_mode(text: str) -> str:
+    if text not in _MODES:
+        raise ValueError(f"mode {text!r} is unknown; choose one of {', '.join(_MODES)}")
+    return text
+
+
+def _name(claim: MachineClaim) -> Claim:
+    meta = claim.metadata
+    return Claim(namespace=meta.namespace, name=meta.name, uid=meta.uid)
+
+
+def _describe(claim: MachineClaim, template: HypervisorMachineTemplate | None) -> KnownClaim:
+    attestation = template.spec.attestation if template is not None else None
+    recorded = claim.status.attestation
+    return KnownClaim(
+        claim=_name(claim),
+        method=attestation.method if attestation is not None else "",
+        workload=template.spec.bootstrap.method if template is not None else "",
+        directive=_direct(claim),
+        selectors=_select(claim),
+        endorsement_hash=recorded.ek_hash if recorded is not None else "",
+        certificate_serial=recorded.cert_serial if recorded is not None else "",
+    )
+
+
+def _direct(claim: MachineClaim) -> Directive:
+    """What the state of a claim means for its machine."""
+    if claim.status.phase in ("Terminating", "Failed"):
+        return "shutdown"
+    if claim.status.phase == "Draining" or claim.metadata.deletion_timestamp:
+        return "drain"
+    return "none"
+
+
+def _select(claim: MachineClaim) -> tuple[str, ...]:
+    spec = claim.spec
+    found = [
+        f"hyperfleet:namespace:{claim.metadata.namespace}",
+        f"hyperfleet:machine-claim:{claim.metadata.name}",
+        f"hyperfleet:template:{spec.template_ref.name}",
+    ]
+    if spec.workload_config is not None:
+        found.append(f"hyperfleet:workload-type:{spec.workload_config.type}")
+    if spec.runner_pool_ref is not None:
+        found.append(f"hyperfleet:runner-pool:{spec.runner_pool_ref.name}")
+    return tuple(found)

@@ -1,0 +1,121 @@
+"""Issues credentials: keeps the authority in a store that replicas share, and rotates it."""
+
+import hashlib
+from datetime import datetime, timedelta
+
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.services.bootstrap.authority import (
+    AuthorityState,
+    InvalidRequest,
+    Issued,
+    build_bundle,
+    create_authority,
+    issue_identity,
+    parse_request,
+    rotate_authority,
+)
+from quarterdeck.services.bootstrap.identity import TRUST_DOMAIN, build_spiffe_id
+from quarterdeck.services.bootstrap.messages import Credentials
+from quarterdeck.services.bootstrap.ports import AuthorityStore, Changed, StoredAuthority
+from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.token_record import Claim
+
+LIFETIME = timedelta(hours=1)
+_TRIES = 5
+
+
+class Issuer:
+    """Signs the keys of machines that were attested."""
+
+    def __init__(
+        self,
+        store: AuthorityStore,
+        *,
+        clock: Clock,
+        trust_domain: str = TRUST_DOMAIN,
+        lifetime: timedelta = LIFETIME,
+    ) -> None:
+        self.trust_domain = trust_domain
+        self._store = store
+        self._clock = clock
+        self._lifetime = lifetime
+        self._known: StoredAuthority | None = None
+
+    async def open_authority(self) -> AuthorityState:
+        """The authority in force: made if there is none, rotated if it is time.
+
+        Replicas race for both; whoever loses takes what the winner has written.
+        """
+        for _ in range(_TRIES):
+            known = self._known or await self._store.read()
+            now = self._clock.now()
+            try:
+                if known is None:
+                    await self._store.create(create_authority(self.trust_domain, now))
+                    continue
+                rotated = rotate_authority(known.state, self.trust_domain, now)
+                if rotated is known.state:
+                    self._known = known
+                    return known.state
+                self._known = None
+                await self._store.swap(rotated, known.version)
+            except Changed:
+                self._known = None
+        raise Changed("the authority changes all the time")
+
+    async def issue(
+        self, claim: Claim, request: bytes, *, selectors: tuple[str, ...] = ()
+    ) -> tuple[Credentials, Issued]:
+        """Credentials for a machine; nothing of its request is believed but the key.
+
+        Raises:
+            Refused: if the request cannot be signed.
+        """
+        state = await self.open_authority()
+        spiffe_id = build_spiffe_id(self.trust_domain, claim)
+        try:
+            issued = issue_identity(
+                state, request, spiffe_id, now=self._clock.now(), lifetime=self._lifetime
+            )
+        except InvalidRequest as error:
+            raise Refused(Why.MALFORMED, str(error)) from error
+        return _describe(state, issued, spiffe_id, selectors), issued
+
+    async def read_bundle(self) -> str:
+        """What peers trust, in PEM."""
+        return b"".join(build_bundle(await self.open_authority())).decode()
+
+    def now(self) -> datetime:
+        """The time by which certificates are issued."""
+        return self._clock.now()
+
+
+def hash_request_key(request: bytes) -> str:
+    """The digest of the key in a certificate request.
+
+    Raises:
+        Refused: if the request cannot be signed.
+    """
+    try:
+        key = parse_request(request)
+    except InvalidRequest as error:
+        raise Refused(Why.MALFORMED, str(error)) from error
+    encoded = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(encoded).hexdigest()
+
+
+def _describe(
+    state: AuthorityState, issued: Issued, spiffe_id: str, selectors: tuple[str, ...]
+) -> Credentials:
+    return Credentials(
+        spiffe_id=spiffe_id,
+        certificate=issued.certificate.decode(),
+        chain=tuple(each.decode() for each in issued.chain),
+        trust_bundle=b"".join(build_bundle(state)).decode(),
+        not_after=rfc3339.format_time(issued.not_after),
+        renew_after=rfc3339.format_time(issued.renew_after),
+        selectors=selectors,
+    )

@@ -1,0 +1,232 @@
+"""Join tokens: issued to the operator, used once by a machine, revoked, forgotten in the end."""
+
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from quarterdeck.attest.errors import InvalidToken
+from quarterdeck.attest.join_token import JoinToken, generate_token, parse_token
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.services.bootstrap.audit import Audit, Caller
+from quarterdeck.services.bootstrap.errors import CallError
+from quarterdeck.services.bootstrap.issuer import Issuer, hash_request_key
+from quarterdeck.services.bootstrap.limiter import AttestationLimiter
+from quarterdeck.services.bootstrap.messages import (
+    Credentials,
+    JoinRequest,
+    TokenAnswer,
+    TokenRequest,
+)
+from quarterdeck.services.bootstrap.ports import (
+    Attested,
+    Changed,
+    Claims,
+    KnownClaim,
+    StoredToken,
+    TokenStore,
+)
+from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.token_record import (
+    Claim,
+    TokenRecord,
+    check_token,
+    consume_token,
+    record_token,
+    revoke_token,
+)
+
+METHOD: Final = "join-token"
+_TRIES = 5
+
+
+class JoinTokens:
+    """The life of join tokens."""
+
+    def __init__(
+        self,
+        store: TokenStore,
+        claims: Claims,
+        issuer: Issuer,
+        *,
+        limiter: AttestationLimiter,
+        audit: Audit,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._claims = claims
+        self._issuer = issuer
+        self._limiter = limiter
+        self._audit = audit
+        self._clock = clock
+
+    async def create(self, request: TokenRequest, caller: Caller) -> TokenAnswer:
+        """A new token for a claim that waits for its machine.
+
+        Raises:
+            CallError: if there is no such claim, it has a live token, or the lifetime is invalid.
+        """
+        wanted = request.claim
+        claim = Claim(namespace=wanted.namespace, name=wanted.name, uid=wanted.uid)
+        known = await self._claims.get(claim.namespace, claim.name)
+        if known is None or known.claim != claim:
+            text = f"claim {claim.namespace}/{claim.name} with uid {claim.uid} does not exist"
+            raise CallError(404, "not_found", text)
+        await self._make_room(claim, caller, rotate=request.rotate)
+        token = generate_token()
+        record = self._record(token, claim, request)
+        await self._store.create(record)
+        self._audit.change_token("issued", caller, claim, token_id=record.id)
+        return TokenAnswer(
+            id=record.id, token=token.reveal(), expires_at=rfc3339.format_time(record.expires)
+        )
+
+    async def revoke(self, identity: str, caller: Caller) -> None:
+        """Withdraw a token; one that is unknown or was used stays as it is."""
+        for _ in range(_TRIES):
+            stored = await self._store.read(identity)
+            if stored is None or revoke_token(stored.record) == stored.record:
+                return
+            try:
+                await self._store.swap(revoke_token(stored.record), stored.version)
+            except Changed:
+                continue
+            self._audit.change_token("revoked", caller, stored.record.claim, token_id=identity)
+            return
+
+    async def forget_obsolete(self) -> int:
+        """Remove records that nobody will ask for; how many."""
+        now = self._clock.now()
+        old = [each.record for each in await self._store.list_all() if each.record.is_obsolete(now)]
+        for record in old:
+            await self._store.delete(record.id)
+        return len(old)
+
+    async def attest(self, request: JoinRequest, caller: Caller) -> Credentials:
+        """Exchange a token for credentials.
+
+        Raises:
+            Refused: if the token may not be used.
+        """
+        self._limiter.check_address(caller.address)
+        token, csr = _parse(request.token), request.csr.encode()
+        key_hash = hash_request_key(csr)
+        for _ in range(_TRIES):
+            stored = await self._store.read(token.id)
+            is_first = self._check(stored, token, request, key_hash=key_hash, caller=caller)
+            assert stored is not None  # checked with the token
+            known = await self._find_claim(stored.record)
+            if not is_first:
+                return await self._repeat(stored.record, known)
+            try:
+                return await self._consume(stored, known, csr, key_hash=key_hash, caller=caller)
+            except Changed:
+                continue  # somebody used it in the meantime: decide again
+        raise Refused(Why.REUSED, f"token {token.id} changes all the time")
+
+    def _record(self, token: JoinToken, claim: Claim, request: TokenRequest) -> TokenRecord:
+        lifetime = timedelta(seconds=request.ttl_seconds)
+        try:
+            record = record_token(
+                token, claim, now=self._clock.now(), lifetime=lifetime, bound_ip=request.bound_ip
+            )
+        except ValueError as error:
+            raise CallError(400, "invalid_request", str(error)) from error
+        return msgspec.structs.replace(
+            record, selectors=request.selectors, bound_mac=request.bound_mac.lower()
+        )
+
+    async def _make_room(self, claim: Claim, caller: Caller, *, rotate: bool) -> None:
+        """One live token for each claim."""
+        now = self._clock.now()
+        live = [each for each in await self._store.list_of(claim.uid) if each.record.is_live(now)]
+        if live and not rotate:
+            text = (
+                f"claim {claim.namespace}/{claim.name} has a live token; set rotate to replace it"
+            )
+            raise CallError(409, "conflict", text)
+        for each in live:
+            await self.revoke(each.record.id, caller)
+
+    def _check(
+        self,
+        stored: StoredToken | None,
+        token: JoinToken,
+        request: JoinRequest,
+        *,
+        key_hash: str,
+        caller: Caller,
+    ) -> bool:
+        record = stored.record if stored is not None else None
+        if record is not None:
+            self._limiter.check_claim(record.claim.uid)
+        try:
+            is_first = check_token(
+                record, token, key_hash=key_hash, address=caller.address, now=self._clock.now()
+            )
+            if record is not None and record.bound_mac:
+                _check_mac(record, request)
+        except Refused:
+            if record is not None:
+                self._limiter.count_failure(record.claim.uid)
+            raise
+        return is_first
+
+    async def _find_claim(self, record: TokenRecord) -> KnownClaim:
+        claim = record.claim
+        known = await self._claims.get(claim.namespace, claim.name)
+        if known is None or known.claim != claim or known.is_leaving:
+            raise Refused(Why.CLAIM_GONE, f"claim {claim.namespace}/{claim.name} {claim.uid}")
+        if known.method != METHOD:
+            text = f"claim {claim.namespace}/{claim.name} asks for {known.method or 'no proof'}"
+            raise Refused(Why.WRONG_METHOD, text)
+        return known
+
+    async def _consume(
+        self, stored: StoredToken, known: KnownClaim, csr: bytes, *, key_hash: str, caller: Caller
+    ) -> Credentials:
+        selectors = (*known.selectors, *stored.record.selectors)
+        credentials, issued = await self._issuer.issue(known.claim, csr, selectors=selectors)
+        now = self._clock.now()
+        used = consume_token(
+            stored.record,
+            key_hash=key_hash,
+            address=caller.address,
+            answer=msgspec.json.encode((credentials, issued.serial)),
+            now=now,
+        )
+        await self._store.swap(used, stored.version)
+        await self._note(known, credentials, issued.serial)
+        self._audit.grant(METHOD, caller, known.claim, serial=issued.serial)
+        return credentials
+
+    async def _repeat(self, record: TokenRecord, known: KnownClaim) -> Credentials:
+        """The same answer again; the status may have missed the first one."""
+        credentials, serial = msgspec.json.decode(record.answer, type=tuple[Credentials, str])
+        if not known.certificate_serial:
+            await self._note(known, credentials, serial)
+        return credentials
+
+    async def _note(self, known: KnownClaim, credentials: Credentials, serial: str) -> None:
+        attested = Attested(
+            method=METHOD,
+            spiffe_id=credentials.spiffe_id,
+            serial=serial,
+            not_after=rfc3339.parse(credentials.not_after),
+            at=self._clock.now(),
+        )
+        await self._claims.record(known.claim, attested)
+
+
+def _parse(text: str) -> JoinToken:
+    try:
+        return parse_token(text)
+    except InvalidToken as error:
+        raise Refused(Why.MALFORMED, str(error)) from error
+
+
+def _check_mac(record: TokenRecord, request: JoinRequest) -> None:
+    if record.bound_mac not in {each.lower() for each in request.machine.mac}:
+        text = f"token {record.id}: bound to the hardware address {record.bound_mac}"
+        raise Refused(Why.WRONG_PLACE, text)

@@ -1,0 +1,142 @@
+"""What the service needs of others: claims, and places where tokens and the authority are kept."""
+
+from datetime import datetime
+from typing import Literal, Protocol
+
+import msgspec
+
+from quarterdeck.attest.endorsement import EndorsementPolicy
+from quarterdeck.attest.pcr_policy import PcrPolicy
+from quarterdeck.services.bootstrap.authority import AuthorityState
+from quarterdeck.services.bootstrap.token_record import Claim, TokenRecord
+
+Method = Literal["join-token", "tpm", ""]
+Directive = Literal["none", "drain", "shutdown"]
+DEFAULT_PCRS = (0, 1, 2, 3, 4, 7)
+
+
+class TpmRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Which TPMs and boots a claim accepts."""
+
+    endorsement: EndorsementPolicy = EndorsementPolicy(requires_certificate=True)
+    pcrs: PcrPolicy = PcrPolicy()
+    selection: tuple[int, ...] = DEFAULT_PCRS
+
+
+class KnownClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim that exists, as far as the service needs to know it."""
+
+    claim: Claim
+    method: Method = ""
+    """How the machine must prove itself; empty if the template asks for nothing."""
+    directive: Directive = "none"
+    """What the machine should do next, by the state of the claim."""
+    workload: str = ""
+    """What the machine does after its attestation: the bootstrap method of the template."""
+    selectors: tuple[str, ...] = ()
+    endorsement_hash: str = ""
+    """The TPM that the claim is bound to since its first attestation."""
+    certificate_serial: str = ""
+    """Serial number of the newest certificate; empty before the attestation."""
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the machine gets no credentials any more."""
+        return self.directive != "none"
+
+
+class Attested(msgspec.Struct, frozen=True, kw_only=True):
+    """What is recorded of an attestation or a renewal."""
+
+    method: Method
+    spiffe_id: str
+    serial: str
+    not_after: datetime
+    at: datetime | None = None
+    """When the machine was attested; None for a renewal, which proves nothing new."""
+    endorsement_hash: str = ""
+    attestation_key: str = ""
+    """Name of the attestation key, in hexadecimal digits."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine says of itself."""
+
+    phase: str
+    message: str = ""
+    job: str = ""
+
+
+class Claims(Protocol):
+    """The claims of the cluster."""
+
+    async def get(self, namespace: str, name: str) -> KnownClaim | None:
+        """A claim by name."""
+
+    async def find(self, uid: str) -> KnownClaim | None:
+        """A claim by its UID."""
+
+    async def read_tpm_rules(self, claim: Claim) -> TpmRules:
+        """Which TPMs the template of a claim accepts."""
+
+    async def find_endorsed(self, endorsement_hash: str) -> tuple[Claim, ...]:
+        """Live claims that are bound to a TPM."""
+
+    async def record(self, claim: Claim, attested: Attested | None) -> None:
+        """Write the attestation into the status of a claim; None takes it back."""
+
+    async def report(self, claim: Claim, report: Report) -> None:
+        """Write what a machine says of itself into the status of its claim."""
+
+
+class Changed(Exception):
+    """Raised when somebody else wrote first; read again and decide again."""
+
+
+class StoredToken(msgspec.Struct, frozen=True):
+    """A record and the version that a swap must name."""
+
+    record: TokenRecord
+    version: str
+
+
+class TokenStore(Protocol):
+    """Where join tokens are kept, for all replicas."""
+
+    async def read(self, identity: str) -> StoredToken | None:
+        """A record by the id of its token."""
+
+    async def list_of(self, uid: str) -> tuple[StoredToken, ...]:
+        """The records of one claim."""
+
+    async def list_all(self) -> tuple[StoredToken, ...]:
+        """Every record."""
+
+    async def create(self, record: TokenRecord) -> None:
+        """Add a record."""
+
+    async def swap(self, record: TokenRecord, version: str) -> None:
+        """Replace a record that nobody changed since it was read. Raises `Changed`."""
+
+    async def delete(self, identity: str) -> None:
+        """Forget a record."""
+
+
+class StoredAuthority(msgspec.Struct, frozen=True):
+    """The authority and the version that a swap must name."""
+
+    state: AuthorityState
+    version: str
+
+
+class AuthorityStore(Protocol):
+    """Where the authority is kept, for all replicas."""
+
+    async def read(self) -> StoredAuthority | None:
+        """The authority, if there is one."""
+
+    async def create(self, state: AuthorityState) -> None:
+        """Keep the first authority. Raises `Changed` if another replica was faster."""
+
+    async def swap(self, state: AuthorityState, version: str) -> None:
+        """Replace the authority. Raises `Changed`."""

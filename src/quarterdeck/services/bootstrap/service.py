@@ -1,0 +1,268 @@
+"""The HTTP side: finds the endpoint, checks who may call it, answers errors in one form."""
+
+import asyncio
+import base64
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from quarterdeck.client.errors import ClientError
+from quarterdeck.kit import http, json
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.metrics import CONTENT_TYPE
+from quarterdeck.services.bootstrap import errors
+from quarterdeck.services.bootstrap.audit import Audit, Caller
+from quarterdeck.services.bootstrap.challenges import Challenges, TooManyChallenges
+from quarterdeck.services.bootstrap.errors import CallError, respond_error
+from quarterdeck.services.bootstrap.issuer import Issuer
+from quarterdeck.services.bootstrap.join_tokens import JoinTokens
+from quarterdeck.services.bootstrap.limiter import AttestationLimiter, Limits
+from quarterdeck.services.bootstrap.machine_calls import HEARTBEAT_S, MachineCalls
+from quarterdeck.services.bootstrap.messages import (
+    ChallengeRequest,
+    HeartbeatRequest,
+    JoinRequest,
+    RenewRequest,
+    StatusRequest,
+    TokenRequest,
+    VerifyRequest,
+)
+from quarterdeck.services.bootstrap.metrics import BootstrapMetrics
+from quarterdeck.services.bootstrap.ports import Changed, Claims, TokenStore
+from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.tpm import TpmAttestation
+from quarterdeck.wire.status import ApiError
+
+MAX_BODY = 64 * 1024
+TIMEOUT_S = 10.0
+SWEEP_S = 600.0
+LIMITS = http.Limits(
+    body_bytes=MAX_BODY, header_timeout_s=10.0, body_timeout_s=10.0, connections=5000
+)
+_TOKENS = "/v1/join-tokens"
+Message = TypeVar("Message", bound=msgspec.Struct)
+_Call = Callable[[http.Request, Caller], Awaitable[http.Response]]
+
+
+class Authorizer(Protocol):
+    """Protects a page: only callers that the API server allows reach it."""
+
+    def protect(
+        self, page: Callable[[http.Request], Awaitable[http.Response]]
+    ) -> Callable[[http.Request], Awaitable[http.Response]]:
+        """The page with authorization."""
+
+
+class Stores(msgspec.Struct, frozen=True):
+    """What the service works on."""
+
+    claims: Claims
+    tokens: TokenStore
+    issuer: Issuer
+
+
+class BootstrapService:
+    """Answers machines and the operator."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        authorizer: Authorizer,
+        *,
+        clock: Clock,
+        limits: Limits | None = None,
+        metrics: BootstrapMetrics | None = None,
+    ) -> None:
+        self._clock = clock
+        self._authorizer = authorizer
+        self._issuer = stores.issuer
+        self.metrics = metrics or BootstrapMetrics()
+        self._audit = audit = Audit(self.metrics)
+        limiter = AttestationLimiter(clock=clock, limits=limits)
+        claims, issuer = stores.claims, stores.issuer
+        self._tokens = JoinTokens(
+            stores.tokens, claims, issuer, limiter=limiter, audit=audit, clock=clock
+        )
+        self._tpm = TpmAttestation(
+            claims, issuer, Challenges(clock=clock), limiter=limiter, audit=audit, clock=clock
+        )
+        self._machines = MachineCalls(claims, issuer, audit=audit, clock=clock)
+        self._calls: dict[tuple[str, str], _Call] = {
+            ("POST", _TOKENS): self._create_token,
+            ("POST", "/v1/attest/join-token"): self._join,
+            ("POST", "/v1/attest/tpm/challenge"): self._challenge,
+            ("POST", "/v1/attest/tpm/verify"): self._verify,
+            ("POST", "/v1/credentials/renew"): self._renew,
+            ("GET", "/v1/config"): self._config,
+            ("POST", "/v1/status"): self._status,
+            ("POST", "/v1/heartbeat"): self._heartbeat,
+            ("GET", "/v1/trust-bundle"): self._bundle,
+            ("GET", "/healthz"): self._health,
+            ("GET", "/readyz"): self._ready,
+            ("GET", "/metrics"): self._metrics,
+        }
+
+    async def handle(self, request: http.Request) -> http.Response:
+        """Answer one request."""
+        caller = Caller(address=request.peer.host, request_id=secrets.token_hex(8))
+        endpoint, call = self._find(request)
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                response = await call(request, caller)
+        except Refused as refused:
+            self._audit.refuse(endpoint, caller, refused)
+            response = respond_error(_soften(refused, endpoint), caller.request_id)
+        except CallError as error:
+            response = respond_error(error, caller.request_id)
+        except http.BodyTooLarge:
+            text = f"the body is larger than {MAX_BODY} bytes"
+            response = respond_error(CallError(413, "too_large", text), caller.request_id)
+        except (ApiError, ClientError, TimeoutError, TooManyChallenges, Changed):
+            response = respond_error(CallError(*errors.BUSY), caller.request_id)
+        self.metrics.count_request(endpoint, response.status)
+        return response
+
+    async def run(self) -> None:
+        """Forget obsolete tokens from time to time, until cancelled."""
+        while True:
+            await self._clock.sleep(SWEEP_S)
+            try:
+                for _ in range(await self._tokens.forget_obsolete()):
+                    self.metrics.count_token("forgotten")
+            except (ApiError, ClientError):
+                continue  # the next round tries again
+
+    def _find(self, request: http.Request) -> tuple[str, _Call]:
+        if not request.peer.secure:
+            return "insecure", _refuse_insecure
+        path = request.path
+        if path.startswith(f"{_TOKENS}/") and request.method == "DELETE":
+            return f"{_TOKENS}/{{id}}", self._delete_token
+        call = self._calls.get((request.method, path))
+        return (path, call) if call is not None else ("unknown", _refuse_unknown)
+
+    async def _create_token(self, request: http.Request, caller: Caller) -> http.Response:
+        await self._authorize(request)
+        wanted = await _read(request, TokenRequest)
+        return _respond(201, await self._tokens.create(wanted, caller))
+
+    async def _delete_token(self, request: http.Request, caller: Caller) -> http.Response:
+        await self._authorize(request)
+        await self._tokens.revoke(request.path.removeprefix(f"{_TOKENS}/"), caller)
+        return http.Response(204, [])
+
+    async def _join(self, request: http.Request, caller: Caller) -> http.Response:
+        wanted = await _read(request, JoinRequest)
+        return _respond(200, await self._tokens.attest(wanted, caller))
+
+    async def _challenge(self, request: http.Request, caller: Caller) -> http.Response:
+        wanted = await _read(request, ChallengeRequest)
+        return _respond(200, await self._tpm.challenge(wanted, caller))
+
+    async def _verify(self, request: http.Request, caller: Caller) -> http.Response:
+        wanted = await _read(request, VerifyRequest)
+        return _respond(200, await self._tpm.verify(wanted, caller))
+
+    async def _renew(self, request: http.Request, caller: Caller) -> http.Response:
+        wanted = await _read(request, RenewRequest)
+        return _respond(200, await self._machines.renew(request.peer, wanted.csr.encode(), caller))
+
+    async def _config(self, request: http.Request, caller: Caller) -> http.Response:
+        return _respond(200, await self._machines.read_config(request.peer))
+
+    async def _status(self, request: http.Request, caller: Caller) -> http.Response:
+        wanted = await _read(request, StatusRequest)
+        directive = await self._machines.report(request.peer, wanted)
+        return _respond(202, {"directive": directive})
+
+    async def _heartbeat(self, request: http.Request, caller: Caller) -> http.Response:
+        await _read(request, HeartbeatRequest)
+        directive = await self._machines.beat(request.peer)
+        return _respond(200, {"directive": directive, "intervalSeconds": HEARTBEAT_S})
+
+    async def _bundle(self, request: http.Request, caller: Caller) -> http.Response:
+        pem = await self._issuer.read_bundle()
+        keys = [_describe_root(each) for each in x509.load_pem_x509_certificates(pem.encode())]
+        document = {"trustDomain": self._issuer.trust_domain, "pem": pem, "jwks": {"keys": keys}}
+        return _respond(200, document)
+
+    async def _health(self, request: http.Request, caller: Caller) -> http.Response:
+        return http.Response(200, [("Content-Type", "text/plain")], b"ok")
+
+    async def _ready(self, request: http.Request, caller: Caller) -> http.Response:
+        await self._issuer.open_authority()
+        return http.Response(200, [("Content-Type", "text/plain")], b"ok")
+
+    async def _metrics(self, request: http.Request, caller: Caller) -> http.Response:
+        await self._authorize(request)
+        page = self.metrics.registry.render()
+        return http.Response(200, [("Content-Type", CONTENT_TYPE)], page)
+
+    async def _authorize(self, request: http.Request) -> None:
+        answer = await self._authorizer.protect(_accept)(request)
+        match answer.status:
+            case 200:
+                return
+            case 401:
+                raise CallError(401, "unauthenticated", "a valid bearer token is required")
+            case 403:
+                raise CallError(403, "forbidden", "the caller may not do this; check its roles")
+            case _:
+                raise CallError(*errors.BUSY)
+
+
+async def _accept(request: http.Request) -> http.Response:
+    return http.Response(200, [])
+
+
+async def _refuse_unknown(request: http.Request, caller: Caller) -> http.Response:
+    raise CallError(404, "not_found", "there is no such endpoint")
+
+
+async def _refuse_insecure(request: http.Request, caller: Caller) -> http.Response:
+    raise CallError(403, "tls_required", "this service is for TLS only")
+
+
+async def _read(request: http.Request, kind: type[Message]) -> Message:
+    """The body as a message; what is wrong with it is no secret."""
+    body = await request.read(MAX_BODY)
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CallError(400, "invalid_request", "the body is not a valid request") from error
+
+
+def _respond(status: int, message: Any) -> http.Response:
+    headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+    return http.Response(status, headers, json.encode(message))
+
+
+def _soften(refused: Refused, endpoint: str) -> CallError:
+    """What a machine may know: whether to come back, and nothing of the reason."""
+    match refused.why:
+        case Why.LIMITED:
+            return CallError(*errors.LIMITED)
+        case Why.WRONG_IDENTITY:
+            return CallError(*errors.UNAUTHENTICATED)
+        case _ if not endpoint.startswith("/v1/attest/"):
+            return CallError(*errors.FORBIDDEN)
+        case _:
+            return CallError(*errors.ATTESTATION_FAILED)
+
+
+def _describe_root(certificate: x509.Certificate) -> dict[str, object]:
+    """A root as an entry of a SPIFFE bundle."""
+    key = certificate.public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    numbers = key.public_numbers()
+    x, y = (
+        base64.urlsafe_b64encode(each.to_bytes(32, "big")).rstrip(b"=").decode()
+        for each in (numbers.x, numbers.y)
+    )
+    encoded = base64.b64encode(certificate.public_bytes(Encoding.DER)).decode()
+    return {"use": "x509-svid", "kty": "EC", "crv": "P-256", "x": x, "y": y, "x5c": [encoded]}

@@ -1,0 +1,66 @@
+"""TLS of the service: its own certificate from the authority, and machines' asked for.
+
+Machines trust the root that the hypervisor handed to them, so a rogue service is refused. The
+context stays the same object when the certificate is renewed.
+"""
+
+import ssl
+import tempfile
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from quarterdeck.client.errors import ClientError
+from quarterdeck.kit.certificate import CertificateRequest, issue_certificate, load_certificate
+from quarterdeck.kit.clock import Clock
+from quarterdeck.services.bootstrap.authority import AuthorityState, build_bundle
+from quarterdeck.services.bootstrap.issuer import Issuer
+from quarterdeck.services.bootstrap.ports import Changed
+from quarterdeck.wire.status import ApiError
+
+_LIFETIME = timedelta(hours=24)
+_LOOK_S = 600.0
+
+
+class ServingTls:
+    """The TLS of the listener."""
+
+    def __init__(self, issuer: Issuer, hosts: Sequence[str], *, clock: Clock) -> None:
+        self._issuer = issuer
+        self._hosts = tuple(hosts)
+        self._clock = clock
+        self._signer = b""
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context.verify_mode = ssl.CERT_OPTIONAL
+        self.context.set_alpn_protocols(["http/1.1"])
+
+    async def refresh(self) -> bool:
+        """Load a certificate of the authority in force; true if it is a new one."""
+        state = await self._issuer.open_authority()
+        if state.current.certificate == self._signer:
+            return False
+        if not self._signer:
+            self.context.load_verify_locations(cadata=b"".join(build_bundle(state)).decode())
+        self._load(state)
+        self._signer = state.current.certificate
+        return True
+
+    async def run(self) -> None:
+        """Renew until cancelled; what is in force lasts longer than many failures."""
+        while True:
+            await self._clock.sleep(_LOOK_S)
+            try:
+                await self.refresh()
+            except (ApiError, ClientError, Changed):
+                continue
+
+    def _load(self, state: AuthorityState) -> None:
+        issuer = load_certificate(state.current.certificate, state.current.key)
+        request = CertificateRequest("hyperfleet-bootstrap", _LIFETIME, self._hosts)
+        own = issue_certificate(request, now=self._clock.now(), issuer=issuer)
+        with tempfile.TemporaryDirectory(prefix="quarterdeck-") as folder:  # for the owner only
+            chain, key = Path(folder, "chain.pem"), Path(folder, "key.pem")
+            chain.write_bytes(own.encode_certificate() + state.current.certificate)
+            key.write_bytes(own.encode_key())
+            self.context.load_cert_chain(chain, key)

@@ -1,0 +1,234 @@
+"""Attestation by TPM: a challenge that one TPM can open, and a quote bound to the request.
+
+1. The endorsement key must be trusted, and belong to no other live claim.
+2. The secret is wrapped for that TPM and for the name of its attestation key.
+3. The quote is signed by the attestation key over a nonce with the certificate request in it.
+"""
+
+import base64
+import binascii
+import hmac
+import secrets
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final
+
+from quarterdeck.attest.credential import make_credential
+from quarterdeck.attest.endorsement import check_endorsement, hash_key
+from quarterdeck.attest.errors import InvalidQuote, MalformedStructure, UntrustedKey
+from quarterdeck.attest.pcr_policy import check_pcrs
+from quarterdeck.attest.public_area import (
+    PublicArea,
+    check_attestation_key,
+    parse_public,
+    parse_sized_public,
+)
+from quarterdeck.attest.quote import bind_nonce, verify_quote
+from quarterdeck.attest.reader import write_sized
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.clock import Clock
+from quarterdeck.services.bootstrap.audit import Audit, Caller
+from quarterdeck.services.bootstrap.challenges import LIFETIME_S, Challenge, Challenges
+from quarterdeck.services.bootstrap.issuer import Issuer, hash_request_key
+from quarterdeck.services.bootstrap.limiter import AttestationLimiter
+from quarterdeck.services.bootstrap.messages import (
+    ChallengeAnswer,
+    ChallengeRequest,
+    Credentials,
+    VerifyRequest,
+)
+from quarterdeck.services.bootstrap.ports import Attested, Claims, KnownClaim
+from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.token_record import Claim
+
+METHOD: Final = "tpm"
+_BYTES = 32
+
+
+class TpmAttestation:
+    """The two steps of an attestation by TPM."""
+
+    def __init__(
+        self,
+        claims: Claims,
+        issuer: Issuer,
+        challenges: Challenges,
+        *,
+        limiter: AttestationLimiter,
+        audit: Audit,
+        clock: Clock,
+    ) -> None:
+        self._claims = claims
+        self._issuer = issuer
+        self._challenges = challenges
+        self._limiter = limiter
+        self._audit = audit
+        self._clock = clock
+
+    async def challenge(self, request: ChallengeRequest, caller: Caller) -> ChallengeAnswer:
+        """Ask a TPM to prove itself.
+
+        Raises:
+            Refused: if the claim, the TPM or its keys are not acceptable.
+            TooManyChallenges: if too many are open.
+        """
+        self._limiter.check_address(caller.address)
+        self._limiter.check_claim(request.claim_uid)
+        known = await self._find_claim(request.claim_uid)
+        csr = request.csr.encode()
+        hash_request_key(csr)
+        rules = await self._claims.read_tpm_rules(known.claim)
+        try:
+            endorsement = parse_public(_decode(request.ek_public))
+            certificate = _decode(request.ek_certificate) or None
+            now = self._clock.now()
+            identity = check_endorsement(rules.endorsement, endorsement, certificate, now=now)
+            await self._check_unique(known, identity)
+            attestation = parse_sized_public(_decode(request.ak_public))
+            check_attestation_key(attestation)
+            return self._open(known, endorsement, attestation, csr=csr, selection=rules.selection)
+        except (MalformedStructure, UntrustedKey) as error:
+            raise self._fail(known.claim, Why.UNTRUSTED_TPM, str(error)) from error
+
+    async def verify(self, request: VerifyRequest, caller: Caller) -> Credentials:
+        """Judge the answer of a TPM; it gets one try.
+
+        Raises:
+            Refused: if it proves nothing.
+        """
+        self._limiter.check_address(caller.address)
+        asked = self._challenges.take(request.session_id)
+        self._limiter.check_claim(asked.claim_uid)
+        known = await self._find_claim(asked.claim_uid)
+        if not hmac.compare_digest(_decode(request.secret), asked.secret):
+            raise self._fail(known.claim, Why.WRONG_ANSWER, "the secret was not opened")
+        area = parse_sized_public(asked.attestation_key)
+        pcrs = await self._check_quote(known.claim, request, asked, area)
+        await self._check_unique(known, asked.endorsement_hash)
+        selectors = (*known.selectors, *_select(asked.endorsement_hash, pcrs))
+        credentials, issued = await self._issuer.issue(
+            known.claim, asked.request, selectors=selectors
+        )
+        attested = Attested(
+            method=METHOD,
+            spiffe_id=credentials.spiffe_id,
+            serial=issued.serial,
+            not_after=issued.not_after,
+            at=self._clock.now(),
+            endorsement_hash=asked.endorsement_hash,
+            attestation_key=area.name.hex(),
+        )
+        await self._bind(known, attested)
+        self._audit.grant(METHOD, caller, known.claim, serial=issued.serial)
+        return credentials
+
+    def _open(
+        self,
+        known: KnownClaim,
+        endorsement: PublicArea,
+        attestation: PublicArea,
+        *,
+        csr: bytes,
+        selection: tuple[int, ...],
+    ) -> ChallengeAnswer:
+        secret, nonce = secrets.token_bytes(_BYTES), secrets.token_bytes(_BYTES)
+        credential = make_credential(endorsement, attestation.name, secret)
+        identity = self._challenges.open(
+            Challenge(
+                claim_uid=known.claim.uid,
+                secret=secret,
+                nonce=nonce,
+                request=csr,
+                endorsement_hash=hash_key(endorsement.key),
+                attestation_key=write_sized(attestation.encoded),
+            )
+        )
+        expires = self._clock.now() + timedelta(seconds=LIFETIME_S)
+        return ChallengeAnswer(
+            session_id=identity,
+            credential_blob=_encode(credential.blob),
+            encrypted_secret=_encode(credential.encrypted_secret),
+            nonce=_encode(nonce),
+            pcr_selection={"sha256": selection},
+            expires_at=rfc3339.format_time(expires),
+        )
+
+    async def _check_quote(
+        self, claim: Claim, request: VerifyRequest, asked: Challenge, area: PublicArea
+    ) -> dict[int, bytes]:
+        rules = await self._claims.read_tpm_rules(claim)
+        try:
+            pcrs = _parse_pcrs(request.pcrs)
+            verify_quote(
+                _decode(request.quote),
+                _decode(request.signature),
+                area.key,
+                nonce=bind_nonce(asked.nonce, asked.request),
+                pcrs=pcrs,
+                required=frozenset(rules.selection) | rules.pcrs.required,
+            )
+            check_pcrs(rules.pcrs, pcrs)
+        except (InvalidQuote, MalformedStructure) as error:
+            raise self._fail(claim, Why.INVALID_QUOTE, str(error)) from error
+        return pcrs
+
+    async def _bind(self, known: KnownClaim, attested: Attested) -> None:
+        """Record the TPM, then look again: of two replicas at least one sees the other's record."""
+        await self._claims.record(known.claim, attested)
+        try:
+            await self._check_unique(known, attested.endorsement_hash)
+        except Refused:
+            await self._claims.record(known.claim, None)
+            raise
+
+    async def _find_claim(self, uid: str) -> KnownClaim:
+        known = await self._claims.find(uid)
+        if known is None or known.is_leaving:
+            raise Refused(Why.CLAIM_GONE, f"claim with uid {uid}")
+        if known.method != METHOD:
+            claim = known.claim
+            text = f"claim {claim.namespace}/{claim.name} asks for {known.method or 'no proof'}"
+            raise Refused(Why.WRONG_METHOD, text)
+        return known
+
+    async def _check_unique(self, known: KnownClaim, identity: str) -> None:
+        """One TPM for each live claim, and one claim for each TPM."""
+        claim = known.claim
+        others = [
+            f"{each.namespace}/{each.name}"
+            for each in await self._claims.find_endorsed(identity)
+            if each.uid != claim.uid
+        ]
+        if others:
+            text = f"endorsement key {identity} belongs to {', '.join(others)}"
+            raise self._fail(claim, Why.CLONED_TPM, text)
+        if known.endorsement_hash not in ("", identity):
+            text = f"the claim is bound to endorsement key {known.endorsement_hash}, not {identity}"
+            raise self._fail(claim, Why.UNTRUSTED_TPM, text)
+
+    def _fail(self, claim: Claim, why: Why, detail: str) -> Refused:
+        self._limiter.count_failure(claim.uid)
+        return Refused(why, f"claim {claim.namespace}/{claim.name}: {detail}")
+
+
+def _select(endorsement_hash: str, pcrs: Mapping[int, bytes]) -> tuple[str, ...]:
+    values = tuple(f"tpm:pcr:{index}:{value.hex()}" for index, value in sorted(pcrs.items()))
+    return (f"tpm:ek-hash:{endorsement_hash}", *values)
+
+
+def _parse_pcrs(values: Mapping[str, str]) -> dict[int, bytes]:
+    try:
+        return {int(index): bytes.fromhex(value) for index, value in values.items()}
+    except ValueError as error:
+        raise MalformedStructure("the values of PCRs are not hexadecimal digits") from error
+
+
+def _encode(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise Refused(Why.MALFORMED, "a member of the request is not base64") from error

@@ -1,0 +1,235 @@
+"""Bootstrap services over TLS on an API server of their own, and the machines that call them."""
+
+import contextlib
+import random
+import ssl
+import tempfile
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.apis.hypervisor.v1alpha1 import KINDS
+from quarterdeck.app import definitions
+from quarterdeck.app.cluster import Cluster
+from quarterdeck.client import Client, ClusterConfig
+from quarterdeck.kit import http, json
+from quarterdeck.kit.certificate import encode_key
+from quarterdeck.kit.clock import SystemClock
+from quarterdeck.runtime.endpoints.authorization import MetricsAuthorizer
+from quarterdeck.services.bootstrap.drivers.authority import SecretAuthority
+from quarterdeck.services.bootstrap.drivers.claims import KubeClaims
+from quarterdeck.services.bootstrap.drivers.tokens import SecretTokens
+from quarterdeck.services.bootstrap.issuer import Issuer
+from quarterdeck.services.bootstrap.limiter import Limits
+from quarterdeck.services.bootstrap.service import LIMITS, BootstrapService, Stores
+from quarterdeck.services.bootstrap.serving import ServingTls
+from quarterdeck.wire.path import ResourcePath
+
+NAMESPACE = "quarterdeck-system"
+API = "hypervisor.hyperfleet.io/v1alpha1"
+GENEROUS = Limits(per_address_s=1000, address_burst=1000, all_s=1000, all_burst=1000)
+
+
+class ShiftedClock(SystemClock):
+    """The real clock, but later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shift = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.shift
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.shift.total_seconds()
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A status and a decoded body."""
+
+    status: int
+    body: dict[str, Any]
+
+
+class Machine:
+    """A key, its certificate request, and a certificate once there is one."""
+
+    def __init__(self) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+        self.csr = request.sign(self.key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+        self.certificate = ""
+
+    def take(self, credentials: dict[str, Any]) -> None:
+        """Keep the certificate with its chain."""
+        self.certificate = credentials["certificate"] + "".join(credentials["chain"])
+
+
+class Replica:
+    """One running service."""
+
+    def __init__(self, service: BootstrapService, url: str, bundle: str) -> None:
+        self.service = service
+        self.url = url
+        self.bundle = bundle
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        machine: Machine | None = None,
+        token: str = "",
+    ) -> Answer:
+        """One request on a connection of its own."""
+        data = body if isinstance(body, bytes) else json.encode(body) if body is not None else None
+        headers = [("Authorization", f"Bearer {token}")] if token else []
+        tls = self.build_context(machine)
+        async with (
+            contextlib.aclosing(http.Client(tls=tls)) as client,
+            await client.request(method, self.url + path, headers=headers, body=data) as response,
+        ):
+            text = await response.read()
+            is_json = text[:1] == b"{"
+            return Answer(
+                response.status, json.decode(text) if is_json else {"text": text.decode()}
+            )
+
+    def build_context(self, machine: Machine | None) -> ssl.SSLContext:
+        """Trusts the authority alone; shows the certificate of the machine."""
+        context = ssl.create_default_context(cadata=self.bundle)
+        if machine is not None and machine.certificate:
+            with tempfile.TemporaryDirectory() as folder:
+                chain, key = Path(folder, "chain.pem"), Path(folder, "key.pem")
+                chain.write_text(machine.certificate)
+                key.write_bytes(encode_key(machine.key))
+                context.load_cert_chain(chain, key)
+        return context
+
+
+class BootstrapWorld:
+    """The API server, its objects, and any number of replicas."""
+
+    def __init__(self, client: Client, clock: ShiftedClock, stack: contextlib.AsyncExitStack):
+        self.client = client
+        self.clock = clock
+        self._stack = stack
+        self.operator_token = ""
+        self.stranger_token = ""
+
+    async def start_replica(self, limits: Limits | None = GENEROUS) -> Replica:
+        """Another service on the same objects."""
+        issuer = Issuer(SecretAuthority(self.client, NAMESPACE), clock=self.clock)
+        stores = Stores(
+            KubeClaims(self.client, clock=self.clock), SecretTokens(self.client, NAMESPACE), issuer
+        )
+        authorizer = MetricsAuthorizer(self.client.raw, self.clock, random.Random(1))
+        service = BootstrapService(stores, authorizer, clock=self.clock, limits=limits)
+        tls = ServingTls(issuer, ("127.0.0.1",), clock=self.clock)
+        await tls.refresh()
+        server = http.Server(service.handle, limits=LIMITS)
+        self._stack.push_async_callback(server.close)
+        listener = await server.listen("127.0.0.1", 0, tls=tls.context)
+        return Replica(service, listener.url, await issuer.read_bundle())
+
+    async def add_claim(self, name: str, method: str = "join-token", **config: Any) -> MachineClaim:
+        """A claim, and a template of its own."""
+        template = {
+            "apiVersion": API,
+            "kind": "HypervisorMachineTemplate",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "hypervisorClusterRef": {"name": "lab"},
+                "template": {"mock": {}},
+                "resources": {"cpu": 1, "memory": "1Gi", "disk": "10G"},
+                "attestation": {"method": method, "config": config},
+                "bootstrap": {"method": "none"},
+            },
+        }
+        claim = {
+            "apiVersion": API,
+            "kind": "MachineClaim",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"templateRef": {"name": name}},
+        }
+        await definitions.apply(self.client.raw, [template, claim])
+        return await self.read_claim(name)
+
+    async def read_claim(self, name: str) -> MachineClaim:
+        """A claim as it is now."""
+        return await self.client.get(MachineClaim, name, "default")
+
+    async def set_phase(self, name: str, phase: str) -> None:
+        """Pretend to be the operator."""
+        statuses = self.client.resource(MachineClaim.KIND.gvr).subresource("status")
+        await statuses.patch(name, {"status": {"phase": phase}}, namespace="default")
+
+    async def issue(self, replica: Replica, claim: MachineClaim, **more: object) -> str:
+        """A join token, asked for as the operator does."""
+        answer = await replica.call(
+            "POST", "/v1/join-tokens", {"claim": name_of(claim), **more}, token=self.operator_token
+        )
+        assert answer.status == 201, answer
+        token: str = answer.body["token"]
+        return token
+
+    async def request_token(self, account: str) -> str:
+        """The token of a service account."""
+        accounts = ResourcePath("", "v1", "serviceaccounts", NAMESPACE)
+        body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}}
+        await self.client.raw.create(accounts, json.encode(body))
+        path = ResourcePath("", "v1", "serviceaccounts", NAMESPACE, account, "token")
+        wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        answer = json.decode(await self.client.raw.create(path, json.encode(wanted)))
+        token: str = answer["status"]["token"]
+        return token
+
+
+def name_of(claim: MachineClaim) -> dict[str, str]:
+    """A claim as requests name it."""
+    meta = claim.metadata
+    return {"namespace": meta.namespace, "name": meta.name, "uid": meta.uid}
+
+
+@contextlib.asynccontextmanager
+async def bootstrap_world() -> AsyncIterator[BootstrapWorld]:
+    """An API server with our kinds, an operator with its role, and a stranger without."""
+    async with Cluster() as cluster, contextlib.AsyncExitStack() as stack:
+        client = await stack.enter_async_context(Client(ClusterConfig(server=cluster.url)))
+        await definitions.install(client.raw, KINDS)
+        group = "rbac.authorization.k8s.io"
+        rule = {"nonResourceURLs": ["/v1/join-tokens", "/v1/join-tokens/*"]}
+        await definitions.apply(
+            client.raw,
+            [
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+                {
+                    "apiVersion": f"{group}/v1",
+                    "kind": "ClusterRole",
+                    "metadata": {"name": "join-tokens"},
+                    "rules": [{**rule, "verbs": ["post", "delete"]}],
+                },
+                {
+                    "apiVersion": f"{group}/v1",
+                    "kind": "ClusterRoleBinding",
+                    "metadata": {"name": "join-tokens"},
+                    "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "join-tokens"},
+                    "subjects": [
+                        {"kind": "ServiceAccount", "name": "operator", "namespace": NAMESPACE}
+                    ],
+                },
+            ],
+        )
+        world = BootstrapWorld(client, ShiftedClock(), stack)
+        world.operator_token = await world.request_token("operator")
+        world.stranger_token = await world.request_token("stranger")
+        yield world
