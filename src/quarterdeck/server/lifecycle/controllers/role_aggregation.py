@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from quarterdeck.server.lifecycle.engine.actions import Action
+from quarterdeck.server.lifecycle.engine.actions import Action, Apply
 from quarterdeck.server.lifecycle.engine.index import Index
-from quarterdeck.server.lifecycle.engine.objects import get_labels, is_deleting, update
+from quarterdeck.server.lifecycle.engine.objects import get_key, get_labels, is_deleting
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreEvent, StoreKey
@@ -35,7 +35,7 @@ class RoleAggregation:
                 continue
             rules = _sum(role, roles)
             if rules != (role.get("rules") or []):
-                actions.append(update(ROLES, role, rules=rules))
+                actions.append(Apply(key=get_key(ROLES, role), value={"rules": rules}))
                 # the next ones build on it: two that contain each other come to an agreement
                 roles[place] = {**role, "rules": rules}
         return actions
