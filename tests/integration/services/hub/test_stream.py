@@ -1,0 +1,104 @@
+"""Server-sent events over a socket, and policies that are followed while the hub runs."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+
+from tests.integration.services.hub.conftest import World
+from tests.integration.services.hub.test_endpoints import rule
+
+from quarterdeck.hubstate.notices import build_source_notice, plan_notice
+from quarterdeck.kit import http
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.testing.poll import eventually
+
+Make = Callable[[], AbstractAsyncContextManager[World]]
+
+
+@contextlib.asynccontextmanager
+async def listening(w: World, who: str) -> AsyncIterator[AsyncIterator[str]]:
+    """The lines of a stream, from its first line on."""
+    async with contextlib.AsyncExitStack() as stack:
+        server = http.Server(w.hub.handle)
+        stack.push_async_callback(server.drain, 5.0)
+        listener = await server.listen("127.0.0.1", 0)
+        client = await stack.enter_async_context(http.Client())
+        response = await client.request(
+            "GET",
+            f"{listener.url}/api/v1/events/stream",
+            headers=[("Authorization", f"Bearer {who}-token")],
+        )
+        async with response:
+            assert response.status == 200
+            assert response.headers.get("content-type") == "text/event-stream"
+            lines = await stack.enter_async_context(contextlib.aclosing(_lines(response)))
+            assert await anext(lines) == "retry: 2000"
+            yield lines
+
+
+async def _lines(response: http.ClientResponse) -> AsyncGenerator[str, None]:
+    async with contextlib.aclosing(response.lines()) as lines:
+        async for line in lines:
+            if line:
+                yield line.decode()
+
+
+async def happen(w: World, cluster: str) -> None:
+    await w.state.commit([*plan_notice("cluster.reconciled", cluster, w.clock.now(), {})])
+
+
+async def test_a_viewer_hears_of_clusters_they_may_see(world: Make) -> None:
+    async with world() as w, asyncio.timeout(15):
+        await w.policy("p", rules=[rule("prod-*")])
+        async with listening(w, "alice") as lines:
+            await happen(w, "dev-1")
+            await happen(w, "prod-east")
+            assert await anext(lines) == "event: cluster.reconciled"
+            assert '"cluster":"prod-east"' in await anext(lines)
+
+
+async def test_a_viewer_whose_access_is_revoked_hears_nothing_more(world: Make) -> None:
+    async with world() as w, asyncio.timeout(15):
+        await w.policy("p", rules=[rule("prod-*")])
+        async with listening(w, "alice") as lines:
+            await happen(w, "prod-east")
+            assert await anext(lines) == "event: cluster.reconciled"
+            await anext(lines)
+            await w.policy("q", effect="Deny", rules=[rule("prod-east")])
+            assert await anext(lines) == "event: policies.changed"
+            assert await anext(lines) == "data: {}"
+            await happen(w, "prod-east")
+            await happen(w, "prod-west")
+            assert await anext(lines) == "event: cluster.reconciled"
+            assert '"cluster":"prod-west"' in await anext(lines)
+
+
+async def test_events_of_sources_carry_no_numbers(world: Make) -> None:
+    async with world() as w, asyncio.timeout(15):
+        await w.policy("p", rules=[rule("prod-*", resources=[{"type": "pvc"}])])
+        async with listening(w, "alice") as lines:
+            told = build_source_notice("reconciled", "hub/pvc", w.clock.now(), {"resources": 3})
+            await w.state.commit([told])
+            assert await anext(lines) == "event: metricsource.reconciled"
+            data = await anext(lines)
+            assert "hub/pvc" in data
+            assert "resources" not in data
+
+
+async def test_streams_need_a_login(world: Make) -> None:
+    async with world() as w:
+        assert await w.refuse("/events/stream", status=401) == "authentication required"
+
+
+async def test_a_running_hub_follows_policies(world: Make) -> None:
+    async with world() as w, asyncio.timeout(15):
+        writer = w.server()  # stores policies; the hub that answers must notice by itself
+        async with Supervisor("test") as tasks:
+            tasks.spawn(w.hub.run(), name="hub")
+            assert await w.get("/clusters", "alice") == []
+            answering, w.hub = w.hub, writer
+            await w.policy("p", rules=[rule("dev-1")])
+            w.hub = answering
+            await eventually(lambda: w.hub.policies.count == 1)
+            assert [each["name"] for each in await w.get("/clusters", "alice")] == ["dev-1"]
