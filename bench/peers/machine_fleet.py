@@ -138,7 +138,7 @@ class Bench:
         self.figures["roll_highest_%"] = highest / self.count * 100
 
     async def rest(self, resting: int) -> None:
-        """Processor time of many claims at rest, over one sweep and a little more."""
+        """Processor time of many claims at rest, over one poll and a little more."""
         await self.client.resource(Fleet.KIND.gvr).patch(
             "web", {"spec": {"replicas": min(1000, resting)}}, namespace="default"
         )

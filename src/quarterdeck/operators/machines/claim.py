@@ -38,6 +38,7 @@ from quarterdeck.operators.machines.errors import (
     PermanentError,
     ResourceError,
 )
+from quarterdeck.operators.machines.expected_machines import ExpectedMachines
 from quarterdeck.operators.machines.machine_context import Machine
 from quarterdeck.operators.machines.machinespec import request_of
 from quarterdeck.operators.machines.metrics import MachineMetrics
@@ -50,8 +51,11 @@ from quarterdeck.operators.machines.plan.claim import (
     next_step,
 )
 from quarterdeck.operators.machines.references import cluster_key_of, parse_key, template_key_of
-from quarterdeck.operators.machines.report import report_unsupported, set_condition, tell
-from quarterdeck.operators.machines.roster import Roster
+from quarterdeck.operators.machines.report import (
+    report_condition,
+    report_unsupported,
+    set_condition,
+)
 from quarterdeck.operators.machines.sizes import parse_time, seconds_since
 from quarterdeck.operators.machines.support import unsupported_of_claim
 from quarterdeck.runtime import DONE, Context, RequeueAfter, Result, Waiting
@@ -70,7 +74,7 @@ class Shared(NamedTuple):
     """Every claim that is known."""
     metrics: MachineMetrics
     rng: random.Random
-    roster: Roster
+    expected_machines: ExpectedMachines
 
 
 class Claims:
@@ -81,11 +85,11 @@ class Claims:
         self._loaded: set[Key] = set()
 
     async def reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
-        """Do the step that is due, and let the sweep know what to expect."""
+        """Do the step that is due, and let the poll know what to expect."""
         try:
             return await self._reconcile(claim, ctx)
         finally:
-            self._shared.roster.put(replace(claim, status=ctx.status.current))
+            self._shared.expected_machines.put(replace(claim, status=ctx.status.current))
 
     async def _reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
         report_unsupported(ctx, unsupported_of_claim(claim))
@@ -120,7 +124,7 @@ class Claims:
                     return await claim_watching.watch(machine)
         match step:
             case Step.PLACE:
-                return await place(machine, recipe.template, recipe.cluster, recipe.ledger)
+                return await place(machine, recipe.template, recipe.cluster, recipe.allocations)
             case Step.CLONE:
                 return await claim_steps.clone(machine, recipe)
             case Step.DISCARD:
@@ -152,14 +156,14 @@ class Claims:
         if connection is None:
             text = f"HypervisorCluster {key} is being connected"
             raise Waiting(Reason.CLUSTER_NOT_READY, text, after_s=_OPENING_S)
-        ledger = self._shared.connections.ledger(key)
+        allocations = self._shared.connections.allocations(key)
         if key not in self._loaded:
             self._loaded.add(key)
-            ledger.load(self._shared.claims(), str(key), request_of(claim, template))
+            allocations.load(self._shared.claims(), str(key), request_of(claim, template))
         machine = Machine(
             claim, ctx, connection=connection, operator_uid=self._shared.operator_uid()
         )
-        return machine, Recipe(template, cluster, ledger)
+        return machine, Recipe(template, cluster, allocations)
 
     async def _template(
         self, claim: MachineClaim, ctx: Context[MachineClaim], step: Step
@@ -199,7 +203,7 @@ class Claims:
     def _place_elsewhere(self, machine: Machine, recipe: Recipe, error: HypervisorError) -> Result:
         """The node is full after all: remove what may exist and choose again."""
         if machine.claim.status.step == Step.CLONE:
-            recipe.ledger.drop(machine.claim.metadata.uid)
+            recipe.allocations.drop(machine.claim.metadata.uid)
             machine.ctx.status.set(vm_ref=None, task_ref=None)
             machine.enter("Pending")
             text = str(error)
@@ -240,7 +244,7 @@ class Claims:
         machine.enter("Failed")
         ctx.status.set(failure_reason=str(error.reason), failure_message=error.message)
         set_condition(ctx, HEALTHY, FALSE, error.reason, error.message)
-        tell(ctx, READY, FALSE, error.reason, error.message)
+        report_condition(ctx, READY, FALSE, error.reason, error.message)
         self._shared.metrics.failed(machine.connection.cluster, str(error.reason))
         return DONE
 

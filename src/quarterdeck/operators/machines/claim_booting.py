@@ -17,7 +17,7 @@ from quarterdeck.operators.machines.connection import View
 from quarterdeck.operators.machines.machine import VMInfo
 from quarterdeck.operators.machines.machine_context import Machine
 from quarterdeck.operators.machines.plan.claim import Verdict, entered_at, judge_vm, poll_s
-from quarterdeck.operators.machines.report import set_condition, tell
+from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.template import identity_of
 from quarterdeck.runtime import DONE, RequeueAfter, Result
 
@@ -35,7 +35,9 @@ async def await_boot(machine: Machine, template: HypervisorMachineTemplate) -> R
     """Ready when the VM runs and its address is seen; attestation needs the bootstrap service."""
     if needs_service(template) and not machine.ref.adopted:
         text = "the template asks for a bootstrap that needs the bootstrap service"
-        tell(machine.ctx, BOOTSTRAPPED, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text, warning=True)
+        report_condition(
+            machine.ctx, BOOTSTRAPPED, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text, warning=True
+        )
         set_condition(machine.ctx, READY, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text)
         return DONE
     view = await machine.connection.view(max_age_s=BOOT_POLL_S)
@@ -111,7 +113,7 @@ def become_ready(machine: Machine, vm: VMInfo | None) -> Result:
         set_condition(ctx, POWERED_ON, TRUE, Reason.STARTED, runs)
     set_condition(ctx, BOOTSTRAPPED, TRUE, Reason.MACHINE_READY, "no bootstrap was asked for")
     set_condition(ctx, HEALTHY, TRUE, Reason.MACHINE_READY, text)
-    tell(ctx, READY, TRUE, Reason.MACHINE_READY, text)
+    report_condition(ctx, READY, TRUE, Reason.MACHINE_READY, text)
     return DONE
 
 

@@ -27,7 +27,7 @@ from quarterdeck.operators.machines.plan.claim import (
     plan_drain,
 )
 from quarterdeck.operators.machines.references import parse_key
-from quarterdeck.operators.machines.report import set_condition, tell
+from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.sizes import parse_seconds
 from quarterdeck.runtime import Context, Waiting
 
@@ -49,7 +49,7 @@ class Deletion:
     async def run(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
         """Return when the VM is gone or was never there; else raise `Waiting` after one step."""
         ref = claim.status.vm_ref
-        self._shared.roster.put(claim)
+        self._shared.expected_machines.put(claim)
         if ref is None:
             return
         if claim.metadata.annotations.get(FORCE_DELETE) == "true":
@@ -78,13 +78,15 @@ class Deletion:
         ref = claim.status.vm_ref
         if ref is not None:
             key = parse_key(ref.hypervisor_cluster)
-            self._shared.connections.ledger(key).drop(claim.metadata.uid)
+            self._shared.connections.allocations(key).drop(claim.metadata.uid)
 
     async def _step(self, machine: Machine) -> None:
         claim = machine.claim
         if claim.status.phase not in ("Draining", "Terminating"):
             machine.enter("Draining", Step.DRAIN)
-            tell(machine.ctx, DRAINED, FALSE, Reason.DRAINING, "no new work", warning=False)
+            report_condition(
+                machine.ctx, DRAINED, FALSE, Reason.DRAINING, "no new work", warning=False
+            )
             set_condition(machine.ctx, READY, FALSE, Reason.DRAINING, "the claim is deleted")
             raise Waiting(Reason.DRAINING, "draining", after_s=_SOON_S)
         if claim.status.phase == "Draining":
@@ -105,7 +107,7 @@ class Deletion:
             after_s = min(_LOOK_S, max(1.0, wait_s)) if wait_s > 0 else _LOOK_S
             raise Waiting(Reason.DRAINING, drain.reason, after_s=after_s)
         reason = Reason.DRAIN_TIMEOUT if drain.is_forced else Reason.DRAINED
-        tell(ctx, DRAINED, TRUE, reason, "", warning=drain.is_forced)
+        report_condition(ctx, DRAINED, TRUE, reason, "", warning=drain.is_forced)
         machine.enter("Terminating", Step.INSPECT)
         raise Waiting(Reason.TERMINATING, "terminating", after_s=_SOON_S)
 
@@ -221,7 +223,7 @@ class Deletion:
         text = str(error)
         if is_late:
             text = f"{text}; annotation {FORCE_DELETE} removes the claim without its VM"
-        tell(machine.ctx, VM_CLEANED_UP, FALSE, Reason.CLEANUP_FAILED, text)
+        report_condition(machine.ctx, VM_CLEANED_UP, FALSE, Reason.CLEANUP_FAILED, text)
         return Waiting(Reason.CLEANUP_FAILED, text, after_s=delay)
 
     def _delay(self, machine: Machine) -> float:

@@ -7,15 +7,15 @@ from quarterdeck.apis.hypervisor.names import ADOPT
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.machines import ownership
+from quarterdeck.operators.machines.allocations import Allocations, Entry, fleet_of
 from quarterdeck.operators.machines.claim_failures import Failed
 from quarterdeck.operators.machines.conditions import PROVISIONING, Reason
 from quarterdeck.operators.machines.errors import Code, HypervisorError
-from quarterdeck.operators.machines.ledger import Entry, Ledger, fleet_of
 from quarterdeck.operators.machines.machine_context import SOON, Machine
 from quarterdeck.operators.machines.machinespec import network_of, request_of
 from quarterdeck.operators.machines.plan.addresses import BadPool, choose_address
 from quarterdeck.operators.machines.plan.claim import Step
-from quarterdeck.operators.machines.plan.placement import Wish, choose_node, rooms
+from quarterdeck.operators.machines.plan.placement import DesiredFleet, choose_node, rooms
 from quarterdeck.operators.machines.report import set_condition
 from quarterdeck.operators.machines.template import identity_of, read_template
 from quarterdeck.runtime import RequeueAfter, Stalled, Waiting
@@ -28,19 +28,19 @@ async def place(
     machine: Machine,
     template: HypervisorMachineTemplate,
     cluster: HypervisorCluster,
-    ledger: Ledger,
+    allocations: Allocations,
 ) -> RequeueAfter:
     """Give the machine a node and an id. Nothing has been made yet when this is written."""
     if ADOPT in machine.claim.metadata.annotations:
         return await adopt(machine, cluster)
     async with machine.connection.choosing:
-        address = _choose_address(machine, template, ledger)
-        node = await _choose_node(machine, template, cluster, ledger)
-        vmid = await _reserve_id(machine, cluster, ledger)
+        address = _choose_address(machine, template, allocations)
+        node = await _choose_node(machine, template, cluster, allocations)
+        vmid = await _reserve_id(machine, cluster, allocations)
         claim = machine.claim
         request = request_of(claim, template)
         entry = Entry(vmid, node, fleet_of(claim), address, request, None)
-        ledger.put(claim.metadata.uid, entry)
+        allocations.put(claim.metadata.uid, entry)
     reference = VmReference(
         hypervisor_cluster=str(cluster.key), vm_id=vmid, node=node, name=claim.metadata.name
     )
@@ -57,7 +57,7 @@ async def _choose_node(
     machine: Machine,
     template: HypervisorMachineTemplate,
     cluster: HypervisorCluster,
-    ledger: Ledger,
+    allocations: Allocations,
 ) -> str:
     claim, connection = machine.claim, machine.connection
     info = connection.known_template(identity_of(template))
@@ -67,14 +67,14 @@ async def _choose_node(
     read_at, nodes = await connection.nodes()
     hints = cluster.spec.scheduler_hints
     fleet = fleet_of(claim)
-    wish = Wish(
+    desired = DesiredFleet(
         allowed=frozenset(cluster.spec.nodes) & frozenset(info.nodes),
         pinned=claim.spec.node_name,
-        siblings=ledger.siblings(fleet) if await _is_spread(machine) else {},
+        siblings=allocations.siblings(fleet) if await _is_spread(machine) else {},
         memory_adjustment=hints.memory_adjustment if hints is not None else 100,
     )
-    left = rooms(nodes, ledger.reserved(read_at))
-    choice = choose_node(left, request_of(claim, template), wish)
+    left = rooms(nodes, allocations.reserved(read_at))
+    choice = choose_node(left, request_of(claim, template), desired)
     if choice.problem:
         set_condition(
             machine.ctx, PROVISIONING, FALSE, Reason.INSUFFICIENT_CAPACITY, choice.problem
@@ -93,22 +93,26 @@ async def _is_spread(machine: Machine) -> bool:
     return placement is None or placement.spread != "none"
 
 
-async def _reserve_id(machine: Machine, cluster: HypervisorCluster, ledger: Ledger) -> int:
+async def _reserve_id(
+    machine: Machine, cluster: HypervisorCluster, allocations: Allocations
+) -> int:
     limits = cluster.spec.vmid_range
     start = limits.start if limits is not None else FIRST_ID
     end = limits.end if limits is not None else LAST_ID
-    taken = ledger.ids
+    taken = allocations.ids
     return await machine.call(
         "reserve_id", lambda each: each.reserve_id(start=start, end=end, taken=taken)
     )
 
 
-def _choose_address(machine: Machine, template: HypervisorMachineTemplate, ledger: Ledger) -> str:
+def _choose_address(
+    machine: Machine, template: HypervisorMachineTemplate, allocations: Allocations
+) -> str:
     network = network_of(machine.claim, template)
     if network.mode != "static" or network.static_config is None:
         return ""
     try:
-        address = choose_address(network.static_config, ledger.addresses)
+        address = choose_address(network.static_config, allocations.addresses)
     except BadPool as error:
         raise Stalled(Reason.TEMPLATE_INVALID, str(error)) from error
     if not address:

@@ -4,6 +4,7 @@ from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.machines import ownership
+from quarterdeck.operators.machines.allocations import Allocations
 from quarterdeck.operators.machines.claim_booting import become_ready
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
 from quarterdeck.operators.machines.cloudinit import BadCloudInit, build_seed, needs_seed
@@ -15,7 +16,6 @@ from quarterdeck.operators.machines.conditions import (
     Reason,
 )
 from quarterdeck.operators.machines.errors import Code, HypervisorError, PermanentError
-from quarterdeck.operators.machines.ledger import Ledger
 from quarterdeck.operators.machines.machine import PowerAction, TaskRef
 from quarterdeck.operators.machines.machine_context import SOON, Machine, is_failed, is_running
 from quarterdeck.operators.machines.machinespec import spec_of
@@ -24,7 +24,7 @@ from quarterdeck.operators.machines.plan.claim import (
     Verdict,
     judge_vm,
 )
-from quarterdeck.operators.machines.report import set_condition, tell
+from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.template import identity_of, is_linked, read_template
 from quarterdeck.runtime import RequeueAfter, Result
 
@@ -35,11 +35,14 @@ class Recipe:
     """What a machine is made by."""
 
     def __init__(
-        self, template: HypervisorMachineTemplate, cluster: HypervisorCluster, ledger: Ledger
+        self,
+        template: HypervisorMachineTemplate,
+        cluster: HypervisorCluster,
+        allocations: Allocations,
     ) -> None:
         self.template = template
         self.cluster = cluster
-        self.ledger = ledger
+        self.allocations = allocations
 
 
 async def clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
@@ -95,23 +98,23 @@ async def _find_earlier_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
         case Verdict.LOCKED | Verdict.UNKNOWN:
             return RequeueAfter(_LOCK_S)
         case Verdict.FOREIGN:
-            return give_up_id(machine, recipe.ledger)
+            return give_up_id(machine, recipe.allocations)
         case _:
             return _cloned(machine, recipe)
 
 
-def give_up_id(machine: Machine, ledger: Ledger) -> RequeueAfter:
+def give_up_id(machine: Machine, allocations: Allocations) -> RequeueAfter:
     """Somebody else has the id: choose another one."""
     text = f"VM {machine.ref.vm_id} is somebody else's; another id is chosen"
     machine.ctx.event(Reason.ID_TAKEN, text, warning=True)
-    ledger.drop(machine.claim.metadata.uid)
+    allocations.drop(machine.claim.metadata.uid)
     machine.ctx.status.set(vm_ref=None, task_ref=None)
     machine.enter("Pending")
     return SOON
 
 
 def _cloned(machine: Machine, recipe: Recipe) -> RequeueAfter:
-    recipe.ledger.mark_seen(machine.claim.metadata.uid, machine.ctx.clock.monotonic())
+    recipe.allocations.mark_seen(machine.claim.metadata.uid, machine.ctx.clock.monotonic())
     text = f"VM {machine.ref.vm_id} exists on node {machine.ref.node}"
     set_condition(machine.ctx, VM_CREATED, TRUE, Reason.PROVISIONED, text)
     set_condition(machine.ctx, PROVISIONING, TRUE, Reason.CONFIGURING, text)
@@ -129,7 +132,7 @@ async def discard(machine: Machine, recipe: Recipe) -> RequeueAfter:
         case Verdict.MISSING:
             return machine.proceed(Step.CLONE)
         case Verdict.FOREIGN:
-            return give_up_id(machine, recipe.ledger)
+            return give_up_id(machine, recipe.allocations)
         case Verdict.LOCKED | Verdict.UNKNOWN:
             return RequeueAfter(_LOCK_S)
         case Verdict.RUNNING:
@@ -190,7 +193,7 @@ def _without_vm(machine: Machine, recipe: Recipe, error: HypervisorError) -> Req
         machine.ctx.status.set(task_ref=None, step=str(Step.CLONE))
         raise Retry(Reason.VM_MISSING, f"VM {machine.ref.vm_id} vanished") from error
     if error.code is Code.OWNERSHIP_MISMATCH:
-        return give_up_id(machine, recipe.ledger)
+        return give_up_id(machine, recipe.allocations)
     raise error
 
 
@@ -245,7 +248,7 @@ async def _power(machine: Machine, action: PowerAction) -> TaskRef | None:
 def _started(machine: Machine) -> RequeueAfter:
     ref = machine.ref
     text = f"VM {ref.vm_id} runs on node {ref.node}"
-    tell(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, text)
+    report_condition(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, text)
     set_condition(machine.ctx, PROVISIONING, FALSE, Reason.PROVISIONED, text)
     set_condition(machine.ctx, READY, FALSE, Reason.BOOTING, "the VM boots")
     machine.ctx.status.set(task_ref=None)

@@ -12,7 +12,7 @@ from quarterdeck.operators.machines.conditions import (
 from quarterdeck.operators.machines.machine import Power, PowerAction, VMInfo
 from quarterdeck.operators.machines.machine_context import Machine, is_running
 from quarterdeck.operators.machines.plan.claim import Step, Verdict, judge_vm
-from quarterdeck.operators.machines.report import set_condition, tell
+from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.runtime import DONE, Done, RequeueAfter, Result
 
 POWER_CHECK_S = 30.0
@@ -48,7 +48,7 @@ async def _act(machine: Machine, vm: VMInfo | None, verdict: Verdict) -> Result:
             )
         case Verdict.UNKNOWN:
             text = f"node {machine.ref.node} does not answer"
-            tell(machine.ctx, HEALTHY, FALSE, Reason.NODE_OFFLINE, text)
+            report_condition(machine.ctx, HEALTHY, FALSE, Reason.NODE_OFFLINE, text)
             return DONE
         case Verdict.LOCKED:
             return RequeueAfter(POWER_CHECK_S)
@@ -78,12 +78,14 @@ async def _found_stopped(machine: Machine) -> Result:
     claim, ctx = machine.claim, machine.ctx
     text = f"VM {machine.ref.vm_id} has stopped"
     if claim.spec.runner_pool_ref is not None:
-        tell(ctx, VM_CLEANED_UP, FALSE, Reason.VM_SHUTDOWN_DETECTED, text, warning=False)
+        report_condition(
+            ctx, VM_CLEANED_UP, FALSE, Reason.VM_SHUTDOWN_DETECTED, text, warning=False
+        )
         await ctx.delete(claim)
         return DONE
     if claim.spec.fleet_ref is not None:
         raise Failed(Reason.VM_STOPPED, text)
-    tell(ctx, POWERED_ON, FALSE, Reason.VM_STOPPED, f"{text}; it is started again")
+    report_condition(ctx, POWERED_ON, FALSE, Reason.VM_STOPPED, f"{text}; it is started again")
     return machine.proceed(Step.START)
 
 

@@ -16,7 +16,11 @@ from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.machine import Node
 from quarterdeck.operators.machines.providers import ProviderUnknown
 from quarterdeck.operators.machines.references import cluster_key_of
-from quarterdeck.operators.machines.report import report_unsupported, set_condition, tell
+from quarterdeck.operators.machines.report import (
+    report_condition,
+    report_unsupported,
+    set_condition,
+)
 from quarterdeck.operators.machines.sizes import format_bytes
 from quarterdeck.operators.machines.support import unsupported_of_cluster
 from quarterdeck.runtime import Context, RequeueAfter, Waiting
@@ -83,14 +87,14 @@ class Clusters:
         if not online:
             return self._fail(ctx, Reason.UNREACHABLE, "no node of spec.nodes is online")
         text = f"{info.version} answers with {len(online)} of {len(ours)} nodes online"
-        tell(ctx, READY, TRUE, Reason.CONNECTION_SUCCESSFUL, text)
+        report_condition(ctx, READY, TRUE, Reason.CONNECTION_SUCCESSFUL, text)
         if not is_ready(cluster) or connection not in self._announced:
             self._announced.add(connection)
             self._wake_users(cluster.key)
         return RequeueAfter(CHECK_S)
 
     def _fail(self, ctx: Context[HypervisorCluster], reason: Reason, message: str) -> RequeueAfter:
-        tell(ctx, READY, FALSE, reason, message)
+        report_condition(ctx, READY, FALSE, reason, message)
         return RequeueAfter(RETRY_S)
 
     async def protect(self, cluster: HypervisorCluster, ctx: Context[HypervisorCluster]) -> None:

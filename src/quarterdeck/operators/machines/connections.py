@@ -13,8 +13,8 @@ from quarterdeck.apis.hypervisor.references import SecretKeySelector
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.meta.identity import Key
+from quarterdeck.operators.machines.allocations import Allocations
 from quarterdeck.operators.machines.connection import Connection
-from quarterdeck.operators.machines.ledger import Ledger
 from quarterdeck.operators.machines.machine import AccessData
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.ports import ProviderSettings
@@ -59,16 +59,16 @@ class Connections:
         self._metrics = metrics
         self._folder = folder
         self._opened: dict[Key, Opened] = {}
-        self._ledgers: dict[Key, Ledger] = {}
+        self._ledgers: dict[Key, Allocations] = {}
 
     def find(self, key: Key) -> Connection | None:
         """The connection of a cluster, if it is open."""
         opened = self._opened.get(key)
         return opened.connection if opened is not None else None
 
-    def ledger(self, key: Key) -> Ledger:
+    def allocations(self, key: Key) -> Allocations:
         """What has been given out on a cluster."""
-        return self._ledgers.setdefault(key, Ledger())
+        return self._ledgers.setdefault(key, Allocations())
 
     @property
     def all(self) -> dict[Key, Connection]:

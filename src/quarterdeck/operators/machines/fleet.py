@@ -25,8 +25,8 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines import fleet_report
 from quarterdeck.operators.machines.conditions import IMAGE_RESOLVED, Reason
+from quarterdeck.operators.machines.desired_fleet import build_desired_fleet
 from quarterdeck.operators.machines.features import Features
-from quarterdeck.operators.machines.fleet_wish import build_wish
 from quarterdeck.operators.machines.plan.fleet import Member, Plan, hash_name, plan_fleet
 from quarterdeck.operators.machines.plan.health import find_illness, next_change_s
 from quarterdeck.operators.machines.report import report_unsupported, set_condition
@@ -86,11 +86,13 @@ class Fleets:
         resolved = await self._resolve(fleet, ctx)
         claims = list(await ctx.list_owned(MachineClaim))
         members = [self._observe(claim, fleet, ctx.now()) for claim in claims]
-        wish = build_wish(fleet, resolved.revision, now=ctx.now(), flags=self._features.flags)
-        plan = plan_fleet(members, wish)
+        desired = build_desired_fleet(
+            fleet, resolved.revision, now=ctx.now(), flags=self._features.flags
+        )
+        plan = plan_fleet(members, desired)
         await self._carry_out(plan, fleet, resolved, claims, ctx)
         self._remember(fleet, resolved, claims, ctx)
-        fleet_report.report(fleet, plan, wish, ctx)
+        fleet_report.report(fleet, plan, desired, ctx)
         return _next_look(claims, fleet, plan, ctx.now())
 
     async def forget(self, key: Key) -> None:
@@ -175,7 +177,7 @@ class Fleets:
             name = self._new_name(fleet.metadata.name, taken)
             taken.add(name)
             await ctx.apply(build_claim(fleet, resolved, name))
-        fleet_report.tell_changes(plan, ctx)
+        fleet_report.report_changes(plan, ctx)
         failed = sum(each.reason == "Failed" for each in plan.remove)
         if failed:
             ctx.status.set(

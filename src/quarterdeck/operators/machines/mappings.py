@@ -59,16 +59,16 @@ class _Status(msgspec.Struct, frozen=True):
     conditions: tuple[_Condition, ...] = ()
 
 
-class _Glance(msgspec.Struct, frozen=True):
+class _ClaimHead(msgspec.Struct, frozen=True):
     """The little of a claim that its owner looks at: decoded for every event, so kept small."""
 
     status: _Status = _Status()
 
 
-_GLANCE = msgspec.json.Decoder(_Glance)
+_GLANCE = msgspec.json.Decoder(_ClaimHead)
 
 
-def owner_cares(event: Event) -> bool:
+def affects_owner(event: Event) -> bool:
     """Whether a change of a claim concerns its fleet or pool: phase, health, marks, deletion."""
     if event.change is not Change.MODIFIED or event.old is None:
         return True
@@ -76,11 +76,11 @@ def owner_cares(event: Event) -> bool:
     return (
         old.deletion_timestamp != new.deletion_timestamp
         or (old.annotations or {}) != (new.annotations or {})
-        or _glance(event.old.raw) != _glance(event.new.raw)
+        or _read_head(event.old.raw) != _read_head(event.new.raw)
     )
 
 
-def _glance(raw: bytes) -> tuple[str | None, str]:
+def _read_head(raw: bytes) -> tuple[str | None, str]:
     status = _GLANCE.decode(raw).status
     health = next((each.status for each in status.conditions if each.type == HEALTHY), "")
     return status.phase, health

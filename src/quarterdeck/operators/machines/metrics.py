@@ -79,7 +79,7 @@ class MachineMetrics:
         self._breaker.labels(cluster).set(float(is_open))
 
     def set_inventory(self, cluster: str, *, orphans: int, foreign: int) -> None:
-        """What a sweep found."""
+        """What a poll found."""
         self._orphans.labels(cluster).set(float(orphans))
         self._foreign.labels(cluster).set(float(foreign))
 

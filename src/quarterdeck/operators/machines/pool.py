@@ -20,9 +20,9 @@ from quarterdeck.operators.machines.features import Features
 from quarterdeck.operators.machines.machinespec import runner_name
 from quarterdeck.operators.machines.plan.pool import (
     Plan,
+    PoolDemand,
     Removal,
     Runner,
-    Wish,
     count_states,
     find_minimum,
     plan_pool,
@@ -62,8 +62,8 @@ class Pools:
         busy = busy_runners(jobs)
         runners = [observe(claim, busy, ctx.now()) for claim in claims]
         self._note_activity(pool, jobs, ctx)
-        wish, change_s = self._wish(pool, jobs, ctx)
-        plan = plan_pool(runners, wish)
+        desired, change_s = self._wish(pool, jobs, ctx)
+        plan = plan_pool(runners, desired)
         if pool.spec.paused or not self._features.flags.runner_scaling:
             plan = Plan(plan.desired)
         is_cordoned = await self._carry_out(plan, pool, claims, ctx)
@@ -75,12 +75,12 @@ class Pools:
 
     def _wish(
         self, pool: RunnerPool, jobs: Sequence[Job], ctx: Context[RunnerPool]
-    ) -> tuple[Wish, float | None]:
+    ) -> tuple[PoolDemand, float | None]:
         scaling, now = pool.spec.scaling, ctx.now()
         lifecycle = pool.spec.lifecycle or PoolLifecycle()
         minimum, change_s = find_minimum(scaling.scheduled_overrides, scaling.min_replicas, now)
         quiet_s = seconds_since(ctx.status.current.last_activity_time, now)
-        wish = Wish(
+        desired = PoolDemand(
             min_idle=minimum,
             max_runners=scaling.max_replicas,
             queued=sum(job.status == "queued" for job in jobs),
@@ -94,7 +94,7 @@ class Pools:
             failures=pool.status.failures,
             last_failure_s=seconds_since(pool.status.last_failure_time, now),
         )
-        return wish, change_s
+        return desired, change_s
 
     def _note_activity(
         self, pool: RunnerPool, jobs: Sequence[Job], ctx: Context[RunnerPool]

@@ -1,4 +1,4 @@
-"""Puts the operator into a manager: its controllers, what wakes them, and the sweep."""
+"""Puts the operator into a manager: its controllers, what wakes them, and the poll."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,16 +36,17 @@ from quarterdeck.operators.machines.conditions import (
     Reason,
 )
 from quarterdeck.operators.machines.connections import Connections
+from quarterdeck.operators.machines.expected_machines import ExpectedMachines
 from quarterdeck.operators.machines.features import Features
 from quarterdeck.operators.machines.fleet import Fleets
 from quarterdeck.operators.machines.mappings import (
     BY_CLUSTER,
     BY_POOL,
     BY_TEMPLATE,
+    affects_owner,
     claims_of_template,
     clusters_of_secret,
     fleets_of_template,
-    owner_cares,
     pool_values_of,
     templates_of_cluster,
 )
@@ -63,10 +64,9 @@ from quarterdeck.operators.machines.references import (
     cluster_key_of,
     template_key_of,
 )
-from quarterdeck.operators.machines.report import set_condition, tell
-from quarterdeck.operators.machines.roster import Roster
-from quarterdeck.operators.machines.sweep import Sweep
+from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.template import Templates
+from quarterdeck.operators.machines.vm_poller import VmPoller
 from quarterdeck.runtime import (
     Context,
     Controller,
@@ -107,7 +107,7 @@ class Machines:
         self.clock = clock
         self.metrics = metrics if metrics is not None else MachineMetrics()
         self.random = rng if rng is not None else random.Random()
-        self.roster = Roster()
+        self.expected_machines = ExpectedMachines()
         self.features = Features()
         self.connections = Connections(
             providers=Providers(providers), clock=clock, metrics=self.metrics, folder=folder
@@ -149,15 +149,15 @@ def register(
         machines, claims=lambda: manager.informers.list(MachineClaim), wake_users=wake_users
     ):
         manager.add(controller)
-    sweep = _make_sweep(manager, machines)
+    poll = _make_poller(manager, machines)
 
     async def run() -> None:
         try:
-            await sweep.run()
+            await poll.run()
         finally:
             await machines.connections.aclose()
 
-    manager.add_runnable("machines-sweep", run)
+    manager.add_runnable("machines-vm-poller", run)
     return machines
 
 
@@ -167,7 +167,7 @@ def controllers() -> tuple[Controller[Any], ...]:
     return _controllers(machines, claims=list, wake_users=lambda key: None)
 
 
-def _make_sweep(manager: Manager, machines: Machines) -> Sweep:
+def _make_poller(manager: Manager, machines: Machines) -> VmPoller:
     async def find_claim(key: Key) -> tuple[str, int]:
         try:
             claim = decode(MachineClaim, await manager.api.get(build_path(MachineClaim, key)))
@@ -176,9 +176,9 @@ def _make_sweep(manager: Manager, machines: Machines) -> Sweep:
         ref = claim.status.vm_ref
         return claim.uid, ref.vm_id if ref is not None else 0
 
-    return Sweep(
+    return VmPoller(
         machines.connections,
-        machines.roster,
+        machines.expected_machines,
         operator_uid=lambda: machines.operator_uid,
         find_claim=find_claim,
         wake=lambda key: manager.enqueue("machineclaim", key),
@@ -244,11 +244,11 @@ def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineCl
         claims=claims,
         metrics=machines.metrics,
         rng=machines.random,
-        roster=machines.roster,
+        expected_machines=machines.expected_machines,
     )
 
     async def forget(key: Key) -> None:
-        machines.roster.drop(key)
+        machines.expected_machines.drop(key)
 
     def users_of_record(record: ConfigRecord, lookup: Lookup) -> Iterable[Key]:
         """Take over feature flags, and wake claims that wait for a job to end."""
@@ -292,7 +292,7 @@ def fleet_controller(machines: Machines) -> Controller[Fleet]:
     return Controller(
         reconcile=fleets.reconcile,
         for_=Fleet,
-        owns=(Owns(MachineClaim, predicates=(owner_cares,)),),
+        owns=(Owns(MachineClaim, predicates=(affects_owner,)),),
         watches=(Watch(HypervisorMachineTemplate, fleets_of_template),),
         on_deleted=fleets.forget,
         on_error=report_stalled,
@@ -310,7 +310,7 @@ def pool_controller(machines: Machines) -> Controller[RunnerPool]:
     return Controller(
         reconcile=pools.reconcile,
         for_=RunnerPool,
-        owns=(Owns(MachineClaim, predicates=(owner_cares,)), Owns(ConfigRecord)),
+        owns=(Owns(MachineClaim, predicates=(affects_owner,)), Owns(ConfigRecord)),
         ready=None,
         conditions=POOL_TYPES,
         field_manager=FIELD_MANAGER,
@@ -324,7 +324,7 @@ def report_hold(ctx: Context[MachineClaim], error: Exception) -> None:
     if ctx.obj.is_deleting or ctx.status.is_condition_set(READY):
         return
     if isinstance(error, Stalled):
-        tell(ctx, READY, FALSE, Reason(error.reason), error.message)
+        report_condition(ctx, READY, FALSE, Reason(error.reason), error.message)
     elif isinstance(error, Waiting) and ctx.status.current.phase != "Ready":
         set_condition(ctx, READY, FALSE, Reason(error.reason), error.message)
 
@@ -332,7 +332,7 @@ def report_hold(ctx: Context[MachineClaim], error: Exception) -> None:
 def report_stalled(ctx: Context[Fleet], error: Exception) -> None:
     """Say in a condition and an event why nothing happens."""
     if isinstance(error, Stalled):
-        tell(ctx, PROGRESSING, FALSE, Reason(error.reason), error.message)
+        report_condition(ctx, PROGRESSING, FALSE, Reason(error.reason), error.message)
 
 
 def _limiter() -> ItemExponentialRateLimiter:

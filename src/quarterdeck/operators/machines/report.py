@@ -21,7 +21,7 @@ def set_condition(
     )
 
 
-def tell(
+def report_condition(
     ctx: Context[Any],
     type_: str,
     status: Status,
@@ -40,6 +40,6 @@ def report_unsupported(ctx: Context[Any], fields: Sequence[str]) -> None:
     """Name the fields that nothing acts on, or take the condition back."""
     if fields:
         text = f"nothing acts on {', '.join(fields)}: remove the field, or expect no effect"
-        tell(ctx, UNSUPPORTED, TRUE, Reason.FIELDS_IGNORED, text, warning=True)
+        report_condition(ctx, UNSUPPORTED, TRUE, Reason.FIELDS_IGNORED, text, warning=True)
     elif ctx.status.get_transition(UNSUPPORTED)[0] is not None:
         ctx.status.set_condition(UNSUPPORTED, FALSE, Reason.RESOLVED, "every field is acted on")

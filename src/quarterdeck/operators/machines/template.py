@@ -15,7 +15,11 @@ from quarterdeck.operators.machines.errors import HypervisorError
 from quarterdeck.operators.machines.machine import TemplateInfo, TemplateRef
 from quarterdeck.operators.machines.plan.placement import Request, fits, rooms
 from quarterdeck.operators.machines.references import cluster_key_of, resolve, template_key_of
-from quarterdeck.operators.machines.report import report_unsupported, set_condition, tell
+from quarterdeck.operators.machines.report import (
+    report_condition,
+    report_unsupported,
+    set_condition,
+)
 from quarterdeck.operators.machines.sizes import parse_bytes
 from quarterdeck.operators.machines.support import unsupported_of_template
 from quarterdeck.runtime import Context, RequeueAfter, Waiting
@@ -61,7 +65,7 @@ class Templates:
             claims=len(claims),
         )
         text = f"template {info.id} ({info.name}) exists and a machine fits"
-        tell(ctx, TEMPLATE_VALID, TRUE, Reason.VALIDATION_SUCCEEDED, text)
+        report_condition(ctx, TEMPLATE_VALID, TRUE, Reason.VALIDATION_SUCCEEDED, text)
         return RequeueAfter(CHECK_S)
 
     async def protect(
@@ -86,7 +90,7 @@ class Templates:
 
 def _reject(ctx: Context[HypervisorMachineTemplate], reason: Reason, message: str) -> RequeueAfter:
     ctx.status.set(template_available=False, validation_status=INVALID)
-    tell(ctx, TEMPLATE_VALID, FALSE, reason, message)
+    report_condition(ctx, TEMPLATE_VALID, FALSE, reason, message)
     return RequeueAfter(RETRY_S)
 
 

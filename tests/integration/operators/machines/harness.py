@@ -30,12 +30,12 @@ from quarterdeck.operators.machines.claim_deletion import Deletion
 from quarterdeck.operators.machines.conditions import CLAIM_TYPES
 from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.drivers.simulator import Simulator, SimulatorProvider
+from quarterdeck.operators.machines.expected_machines import ExpectedMachines
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 from quarterdeck.operators.machines.providers import Providers
 from quarterdeck.operators.machines.records import ConfigRecord
-from quarterdeck.operators.machines.roster import Roster
-from quarterdeck.operators.machines.sweep import Sweep
+from quarterdeck.operators.machines.vm_poller import VmPoller
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting, get_logger
 
 CLUSTER = Key("default", "lab")
@@ -123,19 +123,19 @@ class Harness:
         self.connections = Connections(
             providers=Providers({"mock": open_provider}), clock=self.clock, metrics=metrics
         )
-        self.roster = Roster()
+        self.expected_machines = ExpectedMachines()
         shared = Shared(
             connections=self.connections,
             operator_uid=lambda: self.operator,
             claims=lambda: list(self.claims.values()),
             metrics=metrics,
             rng=self.random,
-            roster=self.roster,
+            expected_machines=self.expected_machines,
         )
         self._claims, self._deletion = Claims(shared), Deletion(shared)
-        self._sweep = Sweep(
+        self._sweep = VmPoller(
             self.connections,
-            self.roster,
+            self.expected_machines,
             operator_uid=lambda: self.operator,
             find_claim=self._find_claim,
             wake=lambda key: self.wake(key.name),
@@ -259,7 +259,7 @@ class Harness:
         try:
             connection = self.connections.find(CLUSTER)
             assert connection is not None
-            await self._sweep.sweep(CLUSTER, connection)
+            await self._sweep.poll(CLUSTER, connection)
         except HypervisorError:
             pass
 
@@ -291,7 +291,7 @@ class Harness:
             self.writes += 1
             if self.writes in self.crash_after_writes:
                 raise Crash
-            self.roster.drop(key)
+            self.expected_machines.drop(key)
             return
         current = self.claims[name]
         if ctx.status.current != current.status:

@@ -41,7 +41,7 @@ def make(seed: int = 0, settings: SimulatorSettings = SMALL) -> Harness:
 
 
 async def live_and_die(harness: Harness, *, heal_s: float = 600.0) -> None:
-    """A claim from nothing to Ready or Failed, then to gone; then time for the sweep."""
+    """A claim from nothing to Ready or Failed, then to gone; then time for the poll."""
     harness.create("m1")
     done = ("Ready", "Failed")
     await harness.run(heal_s, until=lambda: harness.phases()["m1"] in done)

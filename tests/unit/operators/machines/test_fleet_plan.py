@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.operators.machines.plan.fleet import (
+    DesiredFleet,
     Member,
     Plan,
-    Wish,
     is_available,
     is_outdated,
     order_removal,
@@ -32,11 +32,11 @@ def removed(plan: Plan) -> set[str]:
 
 
 def test_new_fleet_is_made_at_once() -> None:
-    assert plan_fleet([], Wish(3, "a")).create == 3
+    assert plan_fleet([], DesiredFleet(3, "a")).create == 3
 
 
 def test_fleet_at_rest_does_nothing() -> None:
-    plan = plan_fleet(fleet(3), Wish(3, "a"))
+    plan = plan_fleet(fleet(3), DesiredFleet(3, "a"))
     assert (plan.create, plan.remove, plan.check_s) == (0, (), None)
 
 
@@ -47,57 +47,57 @@ def test_scale_down_takes_those_not_ready_first_then_marked_then_oldest() -> Non
         member("marked", age_s=50.0, is_marked=True),
         member("booting", age_s=5.0, ready_s=None),
     ]
-    names = [each.name for each in order_removal(members, Wish(0, "a"))]
+    names = [each.name for each in order_removal(members, DesiredFleet(0, "a"))]
     assert names == ["booting", "marked", "old", "new"]
 
 
 def test_rolling_update_makes_its_surge_first() -> None:
-    plan = plan_fleet(fleet(3), Wish(3, "b", max_surge=1))
+    plan = plan_fleet(fleet(3), DesiredFleet(3, "b", max_surge=1))
     assert (plan.create, plan.remove) == (1, ())
 
 
 def test_rolling_update_removes_one_when_the_surge_is_available() -> None:
     members = [*fleet(3), member("new", "b")]
-    plan = plan_fleet(members, Wish(3, "b", max_surge=1))
+    plan = plan_fleet(members, DesiredFleet(3, "b", max_surge=1))
     assert len(plan.remove) == 1
     assert removed(plan) <= {"m0", "m1", "m2"}
     assert plan.create == 0
 
 
 def test_surge_zero_removes_before_it_makes() -> None:
-    wish = Wish(3, "b", max_surge=0, max_unavailable=1)
-    plan = plan_fleet(fleet(3), wish)
+    desired = DesiredFleet(3, "b", max_surge=0, max_unavailable=1)
+    plan = plan_fleet(fleet(3), desired)
     assert (plan.create, len(plan.remove)) == (0, 1)
     going = [*fleet(2), member("m2", is_deleting=True, ready_s=None)]
-    plan = plan_fleet(going, wish)
+    plan = plan_fleet(going, desired)
     assert (plan.create, plan.remove) == (0, ())
-    plan = plan_fleet(fleet(2), wish)
+    plan = plan_fleet(fleet(2), desired)
     assert (plan.create, plan.remove) == (1, ())
 
 
 def test_recreate_removes_all_and_waits_until_they_are_gone() -> None:
-    wish = Wish(3, "b", strategy="Recreate")
-    assert len(plan_fleet(fleet(3), wish).remove) == 3
+    desired = DesiredFleet(3, "b", strategy="Recreate")
+    assert len(plan_fleet(fleet(3), desired).remove) == 3
     going = [member(f"m{number}", is_deleting=True) for number in range(3)]
-    assert plan_fleet(going, wish).create == 0
-    assert plan_fleet([], wish).create == 3
+    assert plan_fleet(going, desired).create == 0
+    assert plan_fleet([], desired).create == 3
 
 
 def test_on_delete_replaces_nothing_by_itself() -> None:
-    wish = Wish(3, "b", strategy="OnDelete")
-    assert plan_fleet(fleet(3), wish)[:2] == (0, ())
-    assert plan_fleet(fleet(2), wish).create == 1
+    desired = DesiredFleet(3, "b", strategy="OnDelete")
+    assert plan_fleet(fleet(3), desired)[:2] == (0, ())
+    assert plan_fleet(fleet(2), desired).create == 1
 
 
 def test_paused_fleet_keeps_its_number_and_replaces_nothing() -> None:
-    wish = Wish(3, "b", is_paused=True)
-    assert plan_fleet(fleet(3), wish)[:2] == (0, ())
-    assert plan_fleet(fleet(2), wish).create == 1
+    desired = DesiredFleet(3, "b", is_paused=True)
+    assert plan_fleet(fleet(3), desired)[:2] == (0, ())
+    assert plan_fleet(fleet(2), desired).create == 1
 
 
 def test_failed_newcomer_is_removed_and_the_next_one_waits() -> None:
     members = [*fleet(2), member("bad", is_failed=True, ready_s=None, was_ready=False)]
-    plan = plan_fleet(members, Wish(3, "a", failures=3, last_failure_s=2.0))
+    plan = plan_fleet(members, DesiredFleet(3, "a", failures=3, last_failure_s=2.0))
     assert removed(plan) == {"bad"}
     assert plan.create == 0
     assert plan.check_s == pytest.approx(8.0)
@@ -105,28 +105,30 @@ def test_failed_newcomer_is_removed_and_the_next_one_waits() -> None:
 
 def test_too_many_unhealthy_machines_stop_all_repair() -> None:
     broken = [member(f"b{n}", is_failed=True, ready_s=None) for n in range(3)]
-    plan = plan_fleet([*fleet(2), *broken], Wish(5, "a", max_unhealthy=2))
+    plan = plan_fleet([*fleet(2), *broken], DesiredFleet(5, "a", max_unhealthy=2))
     assert not plan.may_remediate
     assert plan.remove == ()
-    plan = plan_fleet([*fleet(3), *broken[:2]], Wish(5, "a", max_unhealthy=2, max_in_flight=1))
+    plan = plan_fleet(
+        [*fleet(3), *broken[:2]], DesiredFleet(5, "a", max_unhealthy=2, max_in_flight=1)
+    )
     assert plan.may_remediate
     assert len(plan.remove) == 1
 
 
 def test_budget_of_zero_stops_updates() -> None:
     members = [*fleet(3), member("new", "b")]
-    plan = plan_fleet(members, Wish(3, "b", max_surge=1, budgets={"Update": 0}))
+    plan = plan_fleet(members, DesiredFleet(3, "b", max_surge=1, budgets={"Update": 0}))
     assert plan.remove == ()
 
 
 def test_machine_kept_for_debugging_is_neither_removed_nor_counted() -> None:
     kept = member("kept", is_failed=True, is_kept=True, ready_s=None)
-    plan = plan_fleet([*fleet(2), kept], Wish(3, "a", max_unhealthy=3))
+    plan = plan_fleet([*fleet(2), kept], DesiredFleet(3, "a", max_unhealthy=3))
     assert (plan.create, plan.remove) == (1, ())
 
 
 def test_far_too_many_machines_freeze_the_fleet() -> None:
-    plan = plan_fleet([*fleet(20)], Wish(3, "a", strategy="OnDelete"))
+    plan = plan_fleet([*fleet(20)], DesiredFleet(3, "a", strategy="OnDelete"))
     assert plan.is_frozen
     assert plan.create == 0
 
@@ -142,11 +144,13 @@ class Rolled(NamedTuple):
 def roll(count: int, surge: int, unavailable: int, seed: int, *, failing: float = 0.0) -> Rolled:
     """Roll a fleet over; machines start and stop at random, some never start."""
     rng = random.Random(seed)
-    wish = Wish(count, "b", max_surge=surge, max_unavailable=unavailable, max_unhealthy=count)
+    desired = DesiredFleet(
+        count, "b", max_surge=surge, max_unavailable=unavailable, max_unhealthy=count
+    )
     members = fleet(count)
     number, lowest, highest = 0, count, count
     for turn in range(40 * (count + 2)):
-        plan = plan_fleet(members, wish)
+        plan = plan_fleet(members, desired)
         gone = removed(plan)
         members = [
             each._replace(is_deleting=each.is_deleting or each.name in gone) for each in members
@@ -154,11 +158,11 @@ def roll(count: int, surge: int, unavailable: int, seed: int, *, failing: float 
         for _ in range(plan.create):
             number += 1
             members.append(Member(f"n{number}", "b", 0.0))
-        lowest = min(lowest, sum(is_available(each, wish) for each in members))
+        lowest = min(lowest, sum(is_available(each, desired) for each in members))
         highest = max(highest, sum(not each.is_broken for each in members))
-        if not any(is_outdated(each, wish) for each in members) and plan.available == count == len(
-            members
-        ):
+        if not any(
+            is_outdated(each, desired) for each in members
+        ) and plan.available == count == len(members):
             return Rolled(turn, lowest, highest)
         moved = []
         for each in members:
@@ -212,7 +216,7 @@ MEMBERS = st.lists(
     unique_by=lambda each: each.name,
 )
 WISHES = st.builds(
-    Wish,
+    DesiredFleet,
     desired=st.integers(0, 12),
     revision=st.sampled_from("ab"),
     strategy=st.sampled_from(["RollingUpdate", "Recreate", "OnDelete"]),
@@ -230,9 +234,11 @@ WISHES = st.builds(
 )
 
 
-@given(members=MEMBERS, wish=WISHES)
-def test_one_plan_breaks_no_limit_from_any_state(members: list[Member], wish: Wish) -> None:
-    plan = plan_fleet(members, wish)
+@given(members=MEMBERS, desired=WISHES)
+def test_one_plan_breaks_no_limit_from_any_state(
+    members: list[Member], desired: DesiredFleet
+) -> None:
+    plan = plan_fleet(members, desired)
     names = [each.name for each in plan.remove]
     assert len(names) == len(set(names))
     by_name = {each.name: each for each in members}
@@ -241,14 +247,14 @@ def test_one_plan_breaks_no_limit_from_any_state(members: list[Member], wish: Wi
         for name in names
     )
     here = sum(not each.is_broken for each in members)
-    assert plan.create == 0 or here + plan.create <= wish.desired + wish.max_surge
-    if wish.strategy == "RollingUpdate":
-        before = sum(is_available(each, wish) for each in members)
+    assert plan.create == 0 or here + plan.create <= desired.desired + desired.max_surge
+    if desired.strategy == "RollingUpdate":
+        before = sum(is_available(each, desired) for each in members)
         taken = sum(
-            is_available(by_name[each.name], wish)
+            is_available(by_name[each.name], desired)
             for each in plan.remove
             if each.reason in ("Update", "Expired")
         )
-        assert taken == 0 or before - taken >= wish.desired - wish.max_unavailable
-    if wish.is_paused:
+        assert taken == 0 or before - taken >= desired.desired - desired.max_unavailable
+    if desired.is_paused:
         assert not any(each.reason in ("Update", "Expired") for each in plan.remove)

@@ -22,7 +22,7 @@ from quarterdeck.operators.machines.plan.claim import (
     plan_deletion,
 )
 from quarterdeck.operators.machines.plan.orphans import GRACE_S, find_orphans
-from quarterdeck.operators.machines.plan.placement import Request, Wish, choose_node, rooms
+from quarterdeck.operators.machines.plan.placement import DesiredFleet, Request, choose_node, rooms
 from quarterdeck.operators.machines.sizes import parse_amount, parse_bytes
 
 GIB = 1024**3
@@ -33,10 +33,10 @@ def node(name: str, free_gib: int = 8, *, is_online: bool = True) -> Node:
     return Node(name, is_online, 8, 8, 16 * GIB, free_gib * GIB, 100 * GIB)
 
 
-def choose(*nodes: Node, **wish: object) -> str:
-    values: dict[str, object] = {"allowed": frozenset(each.name for each in nodes), **wish}
+def choose(*nodes: Node, **desired: object) -> str:
+    values: dict[str, object] = {"allowed": frozenset(each.name for each in nodes), **desired}
     request = Request(1, 4 * GIB, 10 * GIB)
-    return choose_node(rooms(nodes, {}), request, Wish(**values)).node  # type: ignore[arg-type]
+    return choose_node(rooms(nodes, {}), request, DesiredFleet(**values)).node  # type: ignore[arg-type]
 
 
 def test_node_with_fewest_siblings_wins_then_most_memory() -> None:
@@ -59,8 +59,8 @@ def test_memory_may_be_overcommitted() -> None:
 
 def test_reservations_take_room() -> None:
     reserved = {"a": [Request(1, 6 * GIB, GIB)]}
-    wish = Wish(frozenset({"a"}))
-    choice = choose_node(rooms([node("a", 8)], reserved), Request(1, 4 * GIB, GIB), wish)
+    desired = DesiredFleet(frozenset({"a"}))
+    choice = choose_node(rooms([node("a", 8)], reserved), Request(1, 4 * GIB, GIB), desired)
     assert "none of 1 nodes" in choice.problem
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from quarterdeck.apis.hypervisor.pool import ScheduledOverride
 from quarterdeck.operators.machines.plan.pool import (
+    PoolDemand,
     Runner,
-    Wish,
     count_desired,
     find_minimum,
     plan_pool,
@@ -22,42 +22,42 @@ def idle(name: str, seconds: float = 1000.0) -> Runner:
 
 def test_minimum_counts_idle_runners_only() -> None:
     busy = [Runner("b1", "busy"), Runner("b2", "busy")]
-    plan = plan_pool(busy, Wish(min_idle=1, max_runners=10))
+    plan = plan_pool(busy, PoolDemand(min_idle=1, max_runners=10))
     assert (plan.desired, plan.create) == (3, 1)
 
 
 def test_demand_never_exceeds_the_maximum() -> None:
-    plan = plan_pool([], Wish(min_idle=2, max_runners=5, queued=50))
+    plan = plan_pool([], PoolDemand(min_idle=2, max_runners=5, queued=50))
     assert (plan.desired, plan.create) == (5, 5)
 
 
 def test_scale_to_zero_is_honoured() -> None:
-    plan = plan_pool([idle("a")], Wish(min_idle=0, max_runners=5, scale_down_delay_s=10))
+    plan = plan_pool([idle("a")], PoolDemand(min_idle=0, max_runners=5, scale_down_delay_s=10))
     assert [each.name for each in plan.remove] == ["a"]
 
 
 def test_idle_runners_stay_until_the_pool_is_quiet() -> None:
-    wish = Wish(min_idle=0, max_runners=5, scale_down_delay_s=300, quiet_s=10)
-    plan = plan_pool([idle("a")], wish)
+    desired = PoolDemand(min_idle=0, max_runners=5, scale_down_delay_s=300, quiet_s=10)
+    plan = plan_pool([idle("a")], desired)
     assert plan.remove == ()
     assert plan.check_s == pytest.approx(290.0)
 
 
 def test_oldest_idle_runner_goes_first() -> None:
     runners = [idle("new", 400), idle("old", 500), Runner("busy", "busy")]
-    plan = plan_pool(runners, Wish(min_idle=1, max_runners=5))
+    plan = plan_pool(runners, PoolDemand(min_idle=1, max_runners=5))
     assert [each.name for each in plan.remove] == ["old"]
 
 
 def test_only_a_job_that_takes_too_long_ends_a_busy_runner() -> None:
     runners = [Runner("slow", "busy", job_s=3600), Runner("fast", "busy", job_s=10)]
-    plan = plan_pool(runners, Wish(min_idle=0, max_runners=5, job_timeout_s=1800))
+    plan = plan_pool(runners, PoolDemand(min_idle=0, max_runners=5, job_timeout_s=1800))
     assert [(each.name, each.reason) for each in plan.remove] == [("slow", "JobTimeout")]
 
 
 def test_failed_runners_are_replaced_with_growing_pauses() -> None:
-    wish = Wish(min_idle=1, max_runners=5, failures=4, last_failure_s=5.0)
-    plan = plan_pool([Runner("bad", "failed")], wish)
+    desired = PoolDemand(min_idle=1, max_runners=5, failures=4, last_failure_s=5.0)
+    plan = plan_pool([Runner("bad", "failed")], desired)
     assert [each.name for each in plan.remove] == ["bad"]
     assert plan.create == 0
     assert plan.check_s == pytest.approx(15.0)
@@ -77,7 +77,7 @@ RUNNERS = st.lists(
     unique_by=lambda each: each.name,
 )
 WISHES = st.builds(
-    Wish,
+    PoolDemand,
     min_idle=st.integers(0, 5),
     max_runners=st.integers(0, 12),
     queued=st.integers(0, 10),
@@ -93,18 +93,18 @@ WISHES = st.builds(
 )
 
 
-@given(runners=RUNNERS, wish=WISHES)
+@given(runners=RUNNERS, desired=WISHES)
 def test_no_busy_runner_is_ever_removed_and_no_limit_is_broken(
-    runners: list[Runner], wish: Wish
+    runners: list[Runner], desired: PoolDemand
 ) -> None:
-    plan = plan_pool(runners, wish)
+    plan = plan_pool(runners, desired)
     states = {each.name: each.state for each in runners}
     assert all(states[each.name] in ("idle", "failed") for each in plan.remove)
     present = sum(each.state in ("pending", "idle", "busy") for each in runners)
     busy = sum(each.state == "busy" for each in runners)
-    assert plan.create == 0 or present + plan.create <= max(wish.max_runners, busy)
+    assert plan.create == 0 or present + plan.create <= max(desired.max_runners, busy)
     assert plan.desired >= busy
-    assert count_desired(wish, busy) == plan.desired
+    assert count_desired(desired, busy) == plan.desired
     shrunk = [each for each in plan.remove if each.reason in ("ScaleDown", "IdleTimeout")]
     assert present - len(shrunk) >= min(present, plan.desired)
 

@@ -51,7 +51,7 @@ class Member(NamedTuple):
         return self.expires_s is not None and self.expires_s <= 0
 
 
-class Wish(NamedTuple):
+class DesiredFleet(NamedTuple):
     """What the fleet should be."""
 
     desired: int
@@ -98,73 +98,75 @@ class Plan(NamedTuple):
     outdated: int = 0
 
 
-def plan_fleet(members: Sequence[Member], wish: Wish) -> Plan:
+def plan_fleet(members: Sequence[Member], desired: DesiredFleet) -> Plan:
     """Decide what to make and what to remove."""
     live = [each for each in members if not each.is_deleting and not each.is_failed]
-    available = [each for each in live if is_available(each, wish)]
-    outdated = [each for each in live if is_outdated(each, wish)]
+    available = [each for each in live if is_available(each, desired)]
+    outdated = [each for each in live if is_outdated(each, desired)]
     unhealthy = [
         each
         for each in members
         if each.is_broken and not each.is_deleting and not each.is_kept and each.was_ready
     ]
-    may_remediate = len(unhealthy) <= wish.max_unhealthy
-    removals = _remove_broken(members, wish, may_remediate=may_remediate)
+    may_remediate = len(unhealthy) <= desired.max_unhealthy
+    removals = _remove_broken(members, desired, may_remediate=may_remediate)
     gone = {each.name for each in removals}
     rest = [each for each in live if each.name not in gone]
-    removals += _scale_down(rest, wish)
+    removals += _scale_down(rest, desired)
     gone = {each.name for each in removals}
     rest = [each for each in rest if each.name not in gone]
-    removals += _replace_outdated(members, rest, wish)
+    removals += _replace_outdated(members, rest, desired)
     gone = {each.name for each in removals}
     rest = [each for each in rest if each.name not in gone]
-    wanted = _count_missing(members, rest, wish)
-    is_frozen = _is_overshot(members, wish)
-    wait_s = _backoff_left(wish)
+    wanted = _count_missing(members, rest, desired)
+    is_frozen = _is_overshot(members, desired)
+    wait_s = _backoff_left(desired)
     return Plan(
         create=0 if is_frozen or wait_s > 0 else wanted,
         remove=tuple(removals),
-        check_s=_next_look(live, wish, wait_s if wanted else 0.0),
+        check_s=_next_look(live, desired, wait_s if wanted else 0.0),
         is_frozen=is_frozen,
         may_remediate=may_remediate,
         unhealthy=len(unhealthy),
         replicas=len(live),
         ready=sum(each.ready_s is not None for each in live),
         available=len(available),
-        updated=sum(each.revision == wish.revision for each in live),
+        updated=sum(each.revision == desired.revision for each in live),
         outdated=len(outdated),
     )
 
 
-def is_available(member: Member, wish: Wish) -> bool:
+def is_available(member: Member, desired: DesiredFleet) -> bool:
     """Whether a machine counts for the promise to users."""
     return (
         not member.is_deleting
         and not member.is_broken
         and member.ready_s is not None
-        and member.ready_s >= wish.min_ready_s
+        and member.ready_s >= desired.min_ready_s
     )
 
 
-def is_outdated(member: Member, wish: Wish) -> bool:
+def is_outdated(member: Member, desired: DesiredFleet) -> bool:
     """Whether a machine is to be replaced by a new one."""
-    return member.revision != wish.revision or member.is_expired
+    return member.revision != desired.revision or member.is_expired
 
 
 # --- what is removed
 
 
-def _remove_broken(members: Sequence[Member], wish: Wish, *, may_remediate: bool) -> list[Removal]:
+def _remove_broken(
+    members: Sequence[Member], desired: DesiredFleet, *, may_remediate: bool
+) -> list[Removal]:
     """Failed newcomers go at once; machines that once worked go few at a time."""
     found = [
         Removal(each.name, "Failed")
         for each in members
         if each.is_failed and not each.was_ready and not each.is_deleting and not each.is_kept
     ]
-    if not wish.may_repair or not may_remediate:
+    if not desired.may_repair or not may_remediate:
         return found
     under_way = sum(each.is_deleting and each.is_broken for each in members)
-    allowed = _within_budget(members, wish, "Unhealthy", wish.max_in_flight - under_way)
+    allowed = _within_budget(members, desired, "Unhealthy", desired.max_in_flight - under_way)
     broken = [
         each
         for each in members
@@ -176,47 +178,47 @@ def _remove_broken(members: Sequence[Member], wish: Wish, *, may_remediate: bool
     return found + [Removal(each.name, "Unhealthy") for each in broken[: max(0, allowed)]]
 
 
-def _scale_down(live: Sequence[Member], wish: Wish) -> list[Removal]:
+def _scale_down(live: Sequence[Member], desired: DesiredFleet) -> list[Removal]:
     """Remove what is above the number, or above number and surge while machines are replaced."""
     healthy = [each for each in live if not each.is_broken]
-    is_rolling = _is_rolling(healthy, wish)
-    ceiling = wish.desired + (wish.max_surge if is_rolling else 0)
+    is_rolling = _is_rolling(healthy, desired)
+    ceiling = desired.desired + (desired.max_surge if is_rolling else 0)
     excess = len(healthy) - ceiling
     if excess <= 0:
         return []
-    return [Removal(each.name, "ScaleDown") for each in order_removal(healthy, wish)[:excess]]
+    return [Removal(each.name, "ScaleDown") for each in order_removal(healthy, desired)[:excess]]
 
 
-def _is_rolling(live: Iterable[Member], wish: Wish) -> bool:
+def _is_rolling(live: Iterable[Member], desired: DesiredFleet) -> bool:
     return (
-        wish.strategy == "RollingUpdate"
-        and not wish.is_paused
-        and any(is_outdated(each, wish) for each in live)
+        desired.strategy == "RollingUpdate"
+        and not desired.is_paused
+        and any(is_outdated(each, desired) for each in live)
     )
 
 
 def _replace_outdated(
-    members: Sequence[Member], live: Sequence[Member], wish: Wish
+    members: Sequence[Member], live: Sequence[Member], desired: DesiredFleet
 ) -> list[Removal]:
     """Remove outdated machines as far as availability and budgets allow."""
-    outdated = [each for each in live if is_outdated(each, wish)]
-    if wish.is_paused or not outdated or wish.strategy == "OnDelete":
+    outdated = [each for each in live if is_outdated(each, desired)]
+    if desired.is_paused or not outdated or desired.strategy == "OnDelete":
         return []
-    if wish.strategy == "Recreate":
-        return [Removal(each.name, _why(each, wish)) for each in outdated]
-    available = sum(is_available(each, wish) for each in live)
-    spare = available - (wish.desired - wish.max_unavailable)
+    if desired.strategy == "Recreate":
+        return [Removal(each.name, _why(each, desired)) for each in outdated]
+    available = sum(is_available(each, desired) for each in live)
+    spare = available - (desired.desired - desired.max_unavailable)
     found: list[Removal] = []
     taken: dict[str, int] = {}
-    for each in order_removal(outdated, wish):
-        costs = is_available(each, wish)
+    for each in order_removal(outdated, desired):
+        costs = is_available(each, desired)
         if costs and spare <= 0:
             continue
-        reason = _why(each, wish)
+        reason = _why(each, desired)
         used = taken.get(reason, 0)
-        if costs and _within_budget(members, wish, reason, used + 1) <= used:
+        if costs and _within_budget(members, desired, reason, used + 1) <= used:
             continue
-        if not costs and len(live) - len(found) <= wish.desired - wish.max_unavailable:
+        if not costs and len(live) - len(found) <= desired.desired - desired.max_unavailable:
             continue  # a machine on its way up is as good as the one that would replace it
         spare -= costs
         taken[reason] = used + costs
@@ -224,35 +226,37 @@ def _replace_outdated(
     return found
 
 
-def _why(member: Member, wish: Wish) -> Reason:
-    return "Update" if member.revision != wish.revision else "Expired"
+def _why(member: Member, desired: DesiredFleet) -> Reason:
+    return "Update" if member.revision != desired.revision else "Expired"
 
 
-def _within_budget(members: Sequence[Member], wish: Wish, reason: str, wanted: int) -> int:
+def _within_budget(
+    members: Sequence[Member], desired: DesiredFleet, reason: str, wanted: int
+) -> int:
     """How many of `wanted` removals the budget for a reason allows."""
-    budget = wish.budgets.get(reason)
+    budget = desired.budgets.get(reason)
     if budget is None:
         return wanted
-    available = sum(is_available(each, wish) for each in members)
-    missing = max(0, wish.desired - available)
+    available = sum(is_available(each, desired) for each in members)
+    missing = max(0, desired.desired - available)
     if reason == "Unhealthy":  # the unhealthy ones are missing already
         missing = sum(each.is_deleting for each in members)
     return min(wanted, max(0, budget - missing))
 
 
-def order_removal(members: Iterable[Member], wish: Wish) -> list[Member]:
+def order_removal(members: Iterable[Member], desired: DesiredFleet) -> list[Member]:
     """Who goes first: not ready, marked by somebody, outdated, then as the policy says."""
-    newest_first = wish.delete_policy == "Newest"
+    newest_first = desired.delete_policy == "Newest"
 
     def rank(member: Member) -> tuple[bool, bool, bool, bool, float, str]:
         age = member.age_s if newest_first else -member.age_s
-        if wish.delete_policy == "Random":
+        if desired.delete_policy == "Random":
             age = float(hash_name(member.name))
         return (
             not member.is_broken,
             member.ready_s is not None,
             not member.is_marked,
-            not is_outdated(member, wish),
+            not is_outdated(member, desired),
             age,
             member.name,
         )
@@ -271,7 +275,7 @@ def hash_name(name: str) -> int:
 # --- what is made
 
 
-def _count_missing(members: Sequence[Member], live: Sequence[Member], wish: Wish) -> int:
+def _count_missing(members: Sequence[Member], live: Sequence[Member], desired: DesiredFleet) -> int:
     """How many machines to make: up to the number, and with surge for what is outdated."""
     healthy = [each for each in live if not each.is_broken]
     # what is being deleted still takes room, unless it was lost
@@ -280,38 +284,38 @@ def _count_missing(members: Sequence[Member], live: Sequence[Member], wish: Wish
     occupied += sum(  # removals of this very plan take room until they are gone
         not each.is_deleting and not each.is_broken and each.name not in staying for each in members
     )
-    if wish.strategy == "Recreate" and not wish.is_paused:
-        old = [each for each in members if each.revision != wish.revision and not each.is_broken]
+    if desired.strategy == "Recreate" and not desired.is_paused:
+        old = [each for each in members if each.revision != desired.revision and not each.is_broken]
         if old:
             return 0
-    outdated = sum(is_outdated(each, wish) for each in healthy)
-    target = wish.desired
-    if _is_rolling(healthy, wish):
-        target += min(wish.max_surge, outdated)
-    room = wish.desired + wish.max_surge - occupied
+    outdated = sum(is_outdated(each, desired) for each in healthy)
+    target = desired.desired
+    if _is_rolling(healthy, desired):
+        target += min(desired.max_surge, outdated)
+    room = desired.desired + desired.max_surge - occupied
     return max(0, min(target - len(healthy), room))
 
 
-def _is_overshot(members: Sequence[Member], wish: Wish) -> bool:
+def _is_overshot(members: Sequence[Member], desired: DesiredFleet) -> bool:
     """Far more machines than there should ever be: something makes them that we do not see."""
-    safety = max(3, wish.desired // 5)
+    safety = max(3, desired.desired // 5)
     present = sum(not each.is_deleting and not each.is_broken for each in members)
-    return present > wish.desired + wish.max_surge + safety
+    return present > desired.desired + desired.max_surge + safety
 
 
-def _backoff_left(wish: Wish) -> float:
-    if not wish.failures or wish.last_failure_s is None:
+def _backoff_left(desired: DesiredFleet) -> float:
+    if not desired.failures or desired.last_failure_s is None:
         return 0.0
-    delay = BACKOFF_S[min(wish.failures, len(BACKOFF_S)) - 1]
-    return max(0.0, delay - wish.last_failure_s)
+    delay = BACKOFF_S[min(desired.failures, len(BACKOFF_S)) - 1]
+    return max(0.0, delay - desired.last_failure_s)
 
 
-def _next_look(live: Sequence[Member], wish: Wish, wait_s: float) -> float | None:
+def _next_look(live: Sequence[Member], desired: DesiredFleet, wait_s: float) -> float | None:
     """When time alone changes something: backoff, minimum ready time, age."""
     times = [wait_s] if wait_s > 0 else []
     for each in live:
-        if each.ready_s is not None and each.ready_s < wish.min_ready_s:
-            times.append(wish.min_ready_s - each.ready_s)
+        if each.ready_s is not None and each.ready_s < desired.min_ready_s:
+            times.append(desired.min_ready_s - each.ready_s)
         if each.expires_s is not None and each.expires_s > 0:
             times.append(each.expires_s)
     return max(0.05, min(times)) if times else None

@@ -30,7 +30,7 @@ class Choice(NamedTuple):
     problem: str = ""
 
 
-class Wish(NamedTuple):
+class DesiredFleet(NamedTuple):
     """Which nodes are acceptable, and which preferred."""
 
     allowed: frozenset[str]
@@ -55,19 +55,19 @@ def rooms(nodes: Iterable[Node], reserved: Mapping[str, Sequence[Request]]) -> l
     return found
 
 
-def choose_node(candidates: Sequence[Room], request: Request, wish: Wish) -> Choice:
+def choose_node(candidates: Sequence[Room], request: Request, desired: DesiredFleet) -> Choice:
     """The node with the fewest siblings, then the most free memory; ties go by name."""
     usable = [
         room
         for room in candidates
         if room.node.is_online
-        and room.node.name in wish.allowed
-        and wish.pinned in ("", room.node.name)
+        and room.node.name in desired.allowed
+        and desired.pinned in ("", room.node.name)
     ]
     if not usable:
-        names = wish.pinned or ", ".join(sorted(wish.allowed)) or "none"
+        names = desired.pinned or ", ".join(sorted(desired.allowed)) or "none"
         return Choice(problem=f"no node of {names} is online")
-    fitting = [room for room in usable if fits(room, request, wish.memory_adjustment)]
+    fitting = [room for room in usable if fits(room, request, desired.memory_adjustment)]
     if not fitting:
         return Choice(
             problem=(
@@ -79,7 +79,7 @@ def choose_node(candidates: Sequence[Room], request: Request, wish: Wish) -> Cho
     best = min(
         fitting,
         key=lambda room: (
-            wish.siblings.get(room.node.name, 0),
+            desired.siblings.get(room.node.name, 0),
             -room.memory_bytes,
             room.node.name,
         ),

@@ -30,7 +30,7 @@ class Runner(NamedTuple):
     """Failed, and kept for debugging."""
 
 
-class Wish(NamedTuple):
+class PoolDemand(NamedTuple):
     """What the pool should be."""
 
     min_idle: int
@@ -64,23 +64,23 @@ class Plan(NamedTuple):
     check_s: float | None = None
 
 
-def plan_pool(runners: Sequence[Runner], wish: Wish) -> Plan:
+def plan_pool(runners: Sequence[Runner], demand: PoolDemand) -> Plan:
     """Decide how many runners to make, and which ones to remove."""
     counts = count_states(runners)
     busy, present = counts["busy"], counts["pending"] + counts["idle"] + counts["busy"]
-    desired = count_desired(wish, busy)
-    removals = [*_remove_failed(runners), *_remove_overdue(runners, wish)]
+    desired = count_desired(demand, busy)
+    removals = [*_remove_failed(runners), *_remove_overdue(runners, demand)]
     gone = {each.name for each in removals}
     left = [each for each in runners if each.name not in gone]
-    removals += _remove_idle(left, wish, excess=present - desired - _count_gone(runners, gone))
-    wait_s = _backoff_left(wish)
+    removals += _remove_idle(left, demand, excess=present - desired - _count_gone(runners, gone))
+    wait_s = _backoff_left(demand)
     missing = max(0, desired - present)
     return Plan(
         desired,
         create=missing if wait_s <= 0 else 0,
         remove=tuple(removals),
         check_s=_next_look(
-            runners, wish, wait_s=wait_s if missing else 0.0, has_excess=present > desired
+            runners, demand, wait_s=wait_s if missing else 0.0, has_excess=present > desired
         ),
     )
 
@@ -93,12 +93,12 @@ def count_states(runners: Sequence[Runner]) -> dict[str, int]:
     return counts
 
 
-def count_desired(wish: Wish, busy: int) -> int:
+def count_desired(demand: PoolDemand, busy: int) -> int:
     """Idle minimum plus work, at most the maximum, and never below what is busy."""
-    work = busy + wish.queued
-    extra = wish.warm if work else 0
-    extra += wish.surge if wish.queued else 0
-    return max(busy, min(wish.max_runners, wish.min_idle + work + extra))
+    work = busy + demand.queued
+    extra = demand.warm if work else 0
+    extra += demand.surge if demand.queued else 0
+    return max(busy, min(demand.max_runners, demand.min_idle + work + extra))
 
 
 def _remove_failed(runners: Sequence[Runner]) -> list[Removal]:
@@ -109,13 +109,13 @@ def _remove_failed(runners: Sequence[Runner]) -> list[Removal]:
     ]
 
 
-def _remove_overdue(runners: Sequence[Runner], wish: Wish) -> list[Removal]:
+def _remove_overdue(runners: Sequence[Runner], demand: PoolDemand) -> list[Removal]:
     """Idle runners that are too old, and runners whose job takes too long."""
     found = []
     for each in runners:
-        if each.state == "idle" and 0 < wish.max_lifetime_s <= each.age_s:
+        if each.state == "idle" and 0 < demand.max_lifetime_s <= each.age_s:
             found.append(Removal(each.name, "LifetimeExceeded"))
-        elif each.state == "busy" and 0 < wish.job_timeout_s <= each.job_s:
+        elif each.state == "busy" and 0 < demand.job_timeout_s <= each.job_s:
             found.append(Removal(each.name, "JobTimeout"))
     return found
 
@@ -124,11 +124,11 @@ def _count_gone(runners: Sequence[Runner], gone: set[str]) -> int:
     return sum(each.name in gone and each.state in ("idle", "busy") for each in runners)
 
 
-def _remove_idle(runners: Sequence[Runner], wish: Wish, *, excess: int) -> list[Removal]:
+def _remove_idle(runners: Sequence[Runner], demand: PoolDemand, *, excess: int) -> list[Removal]:
     """Idle runners above the number: after a quiet time, or when one is idle for too long."""
     if excess <= 0:
         return []
-    is_quiet = wish.quiet_s >= wish.scale_down_delay_s
+    is_quiet = demand.quiet_s >= demand.scale_down_delay_s
     idle = sorted(
         (each for each in runners if each.state == "idle"),
         key=lambda each: (-each.age_s, each.name),
@@ -137,36 +137,36 @@ def _remove_idle(runners: Sequence[Runner], wish: Wish, *, excess: int) -> list[
     for each in idle:
         if len(found) >= excess:
             break
-        is_tired = 0 < wish.idle_timeout_s <= each.idle_s
+        is_tired = 0 < demand.idle_timeout_s <= each.idle_s
         if is_tired:
             found.append(Removal(each.name, "IdleTimeout"))
-        elif is_quiet and each.idle_s >= wish.scale_down_delay_s:
+        elif is_quiet and each.idle_s >= demand.scale_down_delay_s:
             found.append(Removal(each.name, "ScaleDown"))
     return found
 
 
-def _backoff_left(wish: Wish) -> float:
-    if wish.failures <= 0 or wish.last_failure_s is None:
+def _backoff_left(demand: PoolDemand) -> float:
+    if demand.failures <= 0 or demand.last_failure_s is None:
         return 0.0
-    delay = BACKOFF_S[min(wish.failures, len(BACKOFF_S)) - 1]
-    return max(0.0, delay - wish.last_failure_s)
+    delay = BACKOFF_S[min(demand.failures, len(BACKOFF_S)) - 1]
+    return max(0.0, delay - demand.last_failure_s)
 
 
 def _next_look(
-    runners: Sequence[Runner], wish: Wish, *, wait_s: float, has_excess: bool
+    runners: Sequence[Runner], demand: PoolDemand, *, wait_s: float, has_excess: bool
 ) -> float | None:
     times = [wait_s] if wait_s > 0 else []
     if has_excess:
-        times.append(wish.scale_down_delay_s - wish.quiet_s)
+        times.append(demand.scale_down_delay_s - demand.quiet_s)
     for each in runners:
         if each.state == "idle":
-            if wish.max_lifetime_s:
-                times.append(wish.max_lifetime_s - each.age_s)
+            if demand.max_lifetime_s:
+                times.append(demand.max_lifetime_s - each.age_s)
             if has_excess:
-                times.append(wish.scale_down_delay_s - each.idle_s)
-                times.append(wish.idle_timeout_s - each.idle_s)
-        elif each.state == "busy" and wish.job_timeout_s:
-            times.append(wish.job_timeout_s - each.job_s)
+                times.append(demand.scale_down_delay_s - each.idle_s)
+                times.append(demand.idle_timeout_s - each.idle_s)
+        elif each.state == "busy" and demand.job_timeout_s:
+            times.append(demand.job_timeout_s - each.job_s)
     times = [time for time in times if time > 0]
     return max(0.05, min(times)) if times else None
 

@@ -1,4 +1,4 @@
-"""The sweep: every 30 s one list of VMs per hypervisor shows what changed behind our back.
+"""The poll: every 30 s one list of VMs per hypervisor shows what changed behind our back.
 
 Machines that are not as they were left are reconciled, and no others. VMs of ours whose claim is
 gone are removed after a grace; VMs that are not ours are counted and left alone.
@@ -14,24 +14,24 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.connection import Connection
 from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.errors import HypervisorError
+from quarterdeck.operators.machines.expected_machines import ExpectedMachines
 from quarterdeck.operators.machines.machine import Power, PowerAction
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.plan.orphans import Orphan, find_orphans
 from quarterdeck.operators.machines.references import parse_key
-from quarterdeck.operators.machines.roster import Roster
 from quarterdeck.runtime import Logger
 
 SWEEP_S = 30.0
 PHASES: tuple[str, ...] = get_args(Phase)
 
 
-class Sweep:
+class VmPoller:
     """Looks at every connected hypervisor."""
 
     def __init__(
         self,
         connections: Connections,
-        roster: Roster,
+        expected_machines: ExpectedMachines,
         *,
         operator_uid: Callable[[], str],
         find_claim: Callable[[Key], Awaitable[tuple[str, int]]],
@@ -43,7 +43,7 @@ class Sweep:
     ) -> None:
         """`find_claim` reads the UID of a claim and the id of its VM from the server."""
         self._connections = connections
-        self._roster = roster
+        self._roster = expected_machines
         self._operator_uid = operator_uid
         self._find_claim = find_claim
         self._wake = wake
@@ -54,37 +54,39 @@ class Sweep:
         self._first_seen: dict[Key, Mapping[int, float]] = {}
 
     async def run(self) -> None:
-        """Sweep for ever; a hypervisor that fails is logged and tried again."""
+        """VmPoller for ever; a hypervisor that fails is logged and tried again."""
         while True:
             await self._clock.sleep(SWEEP_S)
             for key, connection in self._connections.all.items():
                 try:
-                    await self.sweep(key, connection)
+                    await self.poll(key, connection)
                 except HypervisorError as error:
                     self._log.warning(
                         "hypervisor cannot be read", cluster=str(key), detail=str(error)
                     )
 
-    async def sweep(self, key: Key, connection: Connection) -> None:
+    async def poll(self, key: Key, connection: Connection) -> None:
         """Look at one hypervisor.
 
         Raises:
             HypervisorError: if it cannot be read.
         """
         view = await connection.view(max_age_s=0.0)
-        operator_uid, roster = self._operator_uid(), self._roster
+        operator_uid, expected_machines = self._operator_uid(), self._roster
         well: set[int] = set()
         phases: Counter[str] = Counter(dict.fromkeys(PHASES, 0))
-        for expected in list(roster.list_cluster(str(key))):
+        for expected in list(expected_machines.list_cluster(str(key))):
             phases[expected.phase] += 1
-            if not roster.is_as_expected(expected, view.vms.get(expected.vmid), operator_uid):
+            if not expected_machines.is_as_expected(
+                expected, view.vms.get(expected.vmid), operator_uid
+            ):
                 self._wake(expected.key)
             elif expected.verdict is not None:
                 well.add(expected.vmid)
         found = find_orphans(
             (vm for vm in view.vms.values() if vm.id not in well),
             operator_uid=operator_uid,
-            has_claim=roster.has_vm,
+            has_claim=expected_machines.has_vm,
             first_seen=self._first_seen.get(key, {}),
             now=self._clock.monotonic(),
         )
@@ -97,10 +99,10 @@ class Sweep:
                 await self._collect(connection, orphan)
 
     async def _collect(self, connection: Connection, orphan: Orphan) -> None:
-        """Stop or remove a VM whose claim is gone; the next sweep does the rest."""
+        """Stop or remove a VM whose claim is gone; the next poll does the rest."""
         vm, owner = orphan
         if await self._find_claim(parse_key(owner.claim)) == (owner.claim_uid, vm.id):
-            return  # the claim exists after all; its reconcile will tell the roster
+            return  # the claim exists after all; its reconcile will tell the expected_machines
         self._log.warning("removing a VM without a claim", vm=vm.id, name=vm.name, node=vm.node)
         if vm.power is Power.RUNNING:
             await connection.call(

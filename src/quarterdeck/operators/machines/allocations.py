@@ -24,7 +24,7 @@ class Entry(NamedTuple):
     read later counts the VM itself."""
 
 
-class Ledger:
+class Allocations:
     """Entries by the UID of the claim."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""What the sweep expects to see: one small entry per machine, kept by the reconciler.
+"""What the poll expects to see: one small entry per machine, kept by the reconciler.
 
-A sweep over ten thousand machines must cost next to nothing, so that it compares what the
+A poll over ten thousand machines must cost next to nothing, so that it compares what the
 hypervisor lists with what it listed before, and looks closer only at what differs.
 """
 
@@ -27,7 +27,7 @@ class Expected(NamedTuple):
     """None while the machine is being made or taken down: nothing is expected of it."""
 
 
-class Roster:
+class ExpectedMachines:
     """Machines by the UID of their claim."""
 
     def __init__(self) -> None:

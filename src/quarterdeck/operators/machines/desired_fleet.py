@@ -5,17 +5,19 @@ from datetime import datetime
 from quarterdeck.apis.hypervisor.fleet import DisruptionBudget, Fleet
 from quarterdeck.operators.machines.features import Flags
 from quarterdeck.operators.machines.plan import cron
-from quarterdeck.operators.machines.plan.fleet import Wish
+from quarterdeck.operators.machines.plan.fleet import DesiredFleet
 from quarterdeck.operators.machines.sizes import parse_amount, parse_seconds, seconds_since
 
 DISRUPTIONS = ("Update", "Expired", "Unhealthy")
 
 
-def build_wish(fleet: Fleet, revision: str, *, now: datetime, flags: Flags) -> Wish:
+def build_desired_fleet(
+    fleet: Fleet, revision: str, *, now: datetime, flags: Flags
+) -> DesiredFleet:
     """What the fleet should be, in numbers."""
     spec, desired = fleet.spec, fleet.spec.replicas
     surge, unavailable = count_rolling(fleet)
-    return Wish(
+    return DesiredFleet(
         desired=desired,
         revision=revision,
         strategy=spec.strategy.type,
