@@ -98,6 +98,30 @@ async def test_a_clone_that_was_cut_off_is_completed_by_the_next_step() -> None:
         assert await read_size(rig.files.at(vmid).disk, may_have_backing=True) == 4 * GIB
 
 
+async def test_an_image_under_overlays_is_not_replaced(tmp_path: Path) -> None:
+    async with open_rig() as rig:
+        other = tmp_path / "other.img"
+        other.write_bytes(b"x" * 4096)
+        vmid = await make(rig)
+        before = (rig.files.images / "empty.qcow2").read_bytes()
+        with pytest.raises(HypervisorError, match="1 machines are overlays"):
+            await rig.images.add("empty", other, Boot())
+        assert (rig.files.images / "empty.qcow2").read_bytes() == before
+        await rig.hypervisor.delete_vm(vmid, owner=owner_of())
+        image = await rig.images.add("empty", other, Boot())
+        assert image.disk_bytes == 4096
+
+
+async def test_what_a_crash_left_behind_is_removed() -> None:
+    async with open_rig() as rig:
+        vms = rig.files.vms
+        for name in (".gone-1-ab", ".new-2-cd", ".new-3-ef"):
+            (vms / name).mkdir()
+        os.utime(vms / ".new-2-cd", (0, 0))
+        await rig.hypervisor.test_connection()
+        assert [path.name for path in vms.iterdir()] == [".new-3-ef"]
+
+
 async def test_a_full_clone_needs_its_image_no_more() -> None:
     async with open_rig() as rig:
         template = await rig.hypervisor.validate_template(rig.template)

@@ -17,10 +17,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 
 RECORD = "vm.json"
 _NEW, _GONE = ".new-", ".gone-"
+_OLD_S = 600.0
 
 
 class Boot(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,8 +101,9 @@ class VmFolder(NamedTuple):
 class Folder:
     """All VMs of one host; every method reads or writes files and is meant for a thread."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self.path = path.absolute()
+        self._clock = clock or SystemClock()
         self.images = self.path / "images"
         self.vms = self.path / "vms"
         self.templates = self.path / "templates"
@@ -110,8 +113,15 @@ class Folder:
         for each in (self.images, self.vms, self.templates):
             each.mkdir(parents=True, exist_ok=True, mode=0o700)
         for each in self.vms.iterdir():
-            if each.name.startswith(_GONE):
+            if each.name.startswith(_GONE) or (each.name.startswith(_NEW) and self._is_old(each)):
                 shutil.rmtree(each, ignore_errors=True)
+
+    def _is_old(self, path: Path) -> bool:
+        """Whether nobody can still be making what is there; an operator beside us might."""
+        try:
+            return self._clock.now().timestamp() - path.stat().st_mtime > _OLD_S
+        except FileNotFoundError:
+            return False
 
     def list_ids(self) -> list[int]:
         """Ids of all VMs."""
@@ -170,6 +180,11 @@ class Folder:
     def update(self, record: VmRecord) -> None:
         """Replace a VM's record."""
         _write(self.at(record.id).record, msgspec.json.encode(record))
+
+    def count_overlays(self, image: str) -> int:
+        """How many VMs need an image to stay what it is."""
+        records = self.read_all()
+        return sum(record.is_linked and record.source.image == image for record in records)
 
     def keep_source(self, number: int, source: Source) -> None:
         """Remember what a template is, for the clones that will name its number."""

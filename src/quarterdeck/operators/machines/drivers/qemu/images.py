@@ -141,12 +141,19 @@ class Images:
         """Copy an image into the folder, with its kernel if it needs one.
 
         Raises:
-            PermanentError: INVALID_SPEC if the name cannot be one.
+            PermanentError: INVALID_SPEC if the name cannot be one, ALREADY_EXISTS if disks of
+                machines are overlays on the image that has it: they would be destroyed.
             ConfigurationError: NOT_A_TEMPLATE if the file is no image.
         """
         if not _NAME.fullmatch(name):
             raise make_error(Code.INVALID_SPEC, f"{name!r} cannot be the name of an image")
         await asyncio.to_thread(self._folder.prepare)
+        if overlays := await asyncio.to_thread(self._folder.count_overlays, name):
+            raise make_error(
+                Code.ALREADY_EXISTS,
+                f"disks of {overlays} machines are overlays on the image {name}, which cannot be "
+                "replaced; choose another name, and roll your fleets to it",
+            )
         images = self._folder.images
         fresh = images / f".{name}.new"
         details = await _read_details(source, ())

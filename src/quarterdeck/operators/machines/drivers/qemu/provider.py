@@ -65,7 +65,7 @@ class QemuProvider:
         self._settings = settings
         self._clock = settings.clock
         self._node = settings.nodes[0] if settings.nodes else socket.gethostname()
-        self._folder = Folder((settings.folder or _DATA) / FOLDER)
+        self._folder = Folder((settings.folder or _DATA) / FOLDER, settings.clock)
         self._images = Images(self._folder)
         self._tpms = Tpms(self._folder)
         self._accelerator: Accelerator | None = None
