@@ -1,8 +1,11 @@
 """ValidatingAdmissionPolicies: what the recorded answers do not show."""
 
 import asyncio
+import json
+from pathlib import Path
 from typing import Any
 
+from quarterdeck.server.options import ServerOptions
 from quarterdeck.storage import StoreKey
 
 Object = dict[str, Any]
@@ -208,3 +211,33 @@ async def test_binding_to_an_unknown_policy_needs_all_rights(serving: Any) -> No
         refused = await api("POST", BINDINGS, bound, **as_user("mallory"))
         assert refused.status == 422
         assert "unable to get policy later" in refused.message
+
+
+async def test_failures_and_annotations_reach_the_audit_log(serving: Any, tmp_path: Path) -> None:
+    audit = tmp_path / "policy.yaml"
+    audit.write_text(
+        "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\n"
+        "rules: [{level: Metadata, verbs: [create]}, {level: None}]\n"
+    )
+    log = tmp_path / "audit.log"
+    noted = policy(
+        "noted",
+        {"expression": "size(object.data) < 2", "message": "too many"},
+        auditAnnotations=[{"key": "keys", "valueExpression": "string(size(object.data))"}],
+    )
+    options = ServerOptions(audit_policy=audit, audit_log=log)
+    async with serving(options=options) as api:
+        await install(api, noted, "Audit")
+        assert (await api("POST", MAPS, config_map("many", a="1", b="2"))).status == 201
+    event = json.loads(log.read_text().splitlines()[-1])
+    assert event["annotations"]["noted/keys"] == "2"
+    [failure] = json.loads(
+        event["annotations"]["validation.policy.admission.k8s.io/validation_failure"]
+    )
+    assert failure == {
+        "message": "too many",
+        "policy": "noted",
+        "binding": "noted",
+        "expressionIndex": 0,
+        "validationActions": ["Audit"],
+    }
