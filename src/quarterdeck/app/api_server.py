@@ -39,6 +39,8 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Keys that encrypt objects on the disk; without it they are stored plain."""
     is_durable: bool = True
     """Whether what is acknowledged survives a crash of the machine; off for tests."""
+    accept_loss: bool = False
+    """Whether to go on without acknowledged writes that are lost or damaged."""
 
 
 async def serve(
@@ -68,6 +70,7 @@ async def serve(
                 pki=settings.pki,
                 is_durable=settings.is_durable,
                 encryption_config=settings.encryption_config,
+                accept_loss=settings.accept_loss,
             )
             server = await embedded.start(plan, stack, clock=clock)
             print_line(f"listening on {server.url}")

@@ -61,6 +61,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Keys that encrypt objects on the disk; without it they are stored plain."""
     is_durable: bool = True
     """Whether what is acknowledged survives a crash of the machine; off for tests."""
+    accept_loss: bool = False
+    """Whether to go on without acknowledged writes that are lost or damaged."""
 
 
 class Embedded:
@@ -211,6 +213,7 @@ def _open(plan: Plan) -> Store:
             derive=decode_object_meta,
             durability="full" if plan.is_durable else "normal",
             cipher=cipher,
+            accept_loss=plan.accept_loss,
         )
     except OpenFailed as error:
         fix = f"; {_OTHER_PLACE}" if type(error) is OpenFailed else ""  # the others name their own

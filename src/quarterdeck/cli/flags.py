@@ -25,6 +25,7 @@ def port_option(flag: str, help: str) -> Option:
 
 Output = Annotated[Form, Option("--output", "-o", help="Output format.")]
 Kubeconfig = Annotated[str, Option("--kubeconfig", metavar="PATH", help="Kubeconfig to use.")]
+DataDir = Annotated[str, Option("--data-dir", metavar="DIR", help="Folder of all data.")]
 Context = Annotated[
     str, Option("--context", metavar="NAME", help="Context of the kubeconfig to use.")
 ]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         RevisionConflict,
         SlowWatcher,
         StorageError,
+        WritesLost,
     )
     from quarterdeck.storage.hub import Watcher
     from quarterdeck.storage.memory import open_memory
@@ -58,6 +59,7 @@ __all__ = [
     "StoreKey",
     "Ticket",
     "Watcher",
+    "WritesLost",
     "open_memory",
     "open_sqlite",
 ]
@@ -77,6 +79,7 @@ _HOMES = {
         "RevisionConflict",
         "SlowWatcher",
         "StorageError",
+        "WritesLost",
     ),
     "hub": ("Watcher",),
     "memory": ("open_memory",),

@@ -13,6 +13,7 @@ StorageError
 └── OpenFailed         the database cannot be used; it was left as it is
     ├── Locked         another process has it open
     ├── Damaged        it is not a database of ours, or a broken one
+    │   └── WritesLost acknowledged writes are gone; the rest can be used if that is accepted
     └── NewerFormat    a newer version of the program wrote it
 ```
 """
@@ -31,6 +32,7 @@ __all__ = [
     "RevisionConflict",
     "SlowWatcher",
     "StorageError",
+    "WritesLost",
 ]
 
 
@@ -102,6 +104,10 @@ class Locked(OpenFailed):
 
 class Damaged(OpenFailed):
     """Raised when a file is not a database of ours, or a broken one."""
+
+
+class WritesLost(Damaged):
+    """Raised when acknowledged writes are gone or damaged, and the other ones can be read."""
 
 
 class NewerFormat(OpenFailed):

@@ -170,14 +170,29 @@ async def test_version_that_is_forgotten_is_an_error_in_the_stream(serving: Any)
             assert await stream.rest() == []
 
 
-async def test_version_of_the_future_waits_silently(serving: Any) -> None:
+async def test_version_of_the_near_future_is_waited_for(serving: Any) -> None:
     async with serving() as api:
         version = int((await api.make("a")).version)
         path = f"{MAPS}?watch=1&resourceVersion={version + 2}"
-        async with api.watch(path) as stream:
-            for name in ("b", "c", "d"):
-                await api.make(name)
-            assert await stream.names(1) == [("ADDED", "d")]
+
+        async def watch() -> list[tuple[str, str]]:
+            async with api.watch(path) as stream:
+                names: list[tuple[str, str]] = await stream.names(1)
+                return names
+
+        watching = asyncio.ensure_future(watch())
+        for name in ("b", "c", "d"):
+            await api.make(name)
+        assert await watching == [("ADDED", "d")]
+
+
+async def test_version_that_never_comes_is_an_error(serving: Any) -> None:
+    options = ServerOptions(future_revision_wait_s=0.05)
+    async with serving(options=options) as api:
+        version = int((await api.make("a")).version)
+        answer = await api("GET", f"{MAPS}?watch=1&resourceVersion={version + 1000}")
+        assert answer.status == 504
+        assert answer.body["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
 
 
 async def test_client_resumes_over_a_restart(serving: Any, data_dir: Path) -> None:

@@ -32,7 +32,8 @@ async def handle(core: Core, call: Call, options: ListOptions) -> responses.Resp
     selection = parse_selection(call, options)
     version = parse_version(options.resource_version)
     wants_state = _wants_state(options, version)
-    if wants_state and version:
+    if version:
+        # A version that never comes, because its writes were lost, must not wait for ever.
         await wait_for_version(core, options.resource_version)
     initial: list[Entry] = []
     after = version or core.store.revision

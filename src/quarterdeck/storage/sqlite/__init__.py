@@ -9,7 +9,11 @@ here. The write-ahead log is copied back by ourselves, between commits, when it 
 A new database is made complete under another name and then renamed, so a file of the right name is
 always one of ours; an existing one is read in full before anything opens it for writing.
 
+Each row has a checksum, and the newest acknowledged revision is also in a file of its own (`mark`):
+what the disk lost or changed is found when the database is opened, and refused (`repair`).
+
 Here is how a database is opened; then read `log` (what is done with it), `file` and `loader`.
+`backup` copies, checks and replaces databases.
 """
 
 from functools import partial
@@ -17,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from quarterdeck.storage.encryption import Cipher
-from quarterdeck.storage.errors import OpenFailed
+from quarterdeck.storage.errors import Damaged, OpenFailed
 from quarterdeck.storage.history import History
 from quarterdeck.storage.lockfile import LockFile
 from quarterdeck.storage.sqlite import file
@@ -25,6 +29,8 @@ from quarterdeck.storage.sqlite.errors import translate_open_errors
 from quarterdeck.storage.sqlite.file import Durability
 from quarterdeck.storage.sqlite.loader import load
 from quarterdeck.storage.sqlite.log import SqliteLog
+from quarterdeck.storage.sqlite.mark import Mark, get_mark_path, read_mark
+from quarterdeck.storage.sqlite.repair import check_complete, drop_lost_writes, find_problems
 from quarterdeck.storage.sqlite.rotation import seal_values
 from quarterdeck.storage.store import Store
 from quarterdeck.storage.types import Derive, defer_facts
@@ -44,6 +50,7 @@ def open_sqlite(
     derive: Derive | None = None,
     retain: int = RETAIN,
     max_bytes: int | None = None,
+    accept_loss: bool = False,
     history_events: int = HISTORY_EVENTS,
     history_bytes: int = HISTORY_BYTES,
     cipher: Cipher | None = None,
@@ -52,11 +59,13 @@ def open_sqlite(
 
     `retain` newest events at least can be watched and read at. With `max_bytes` a file of that size
     counts as a full disk. With a `cipher` values are sealed on the disk, and those that are sealed
-    otherwise, or not at all, are rewritten now.
+    otherwise, or not at all, are rewritten now. `accept_loss` goes on without acknowledged
+    writes that are gone.
 
     Raises:
         Locked: if another process has it open.
         Damaged: if it is not one of ours, or broken. It is left as it is.
+        WritesLost: if acknowledged writes are gone or damaged. It is left as it is.
         NewerFormat: if a newer version wrote it. It is left as it is.
         OpenFailed: if the file system refuses.
     """
@@ -71,17 +80,26 @@ def open_sqlite(
             if not path.exists():
                 file.create(path)
             file.check_header(path)
+            file.upgrade(path)
             loaded = load(path, derive, keep=history_events, cipher=cipher)
+            mark = _read_mark(path, accept_loss=accept_loss)
+            if accept_loss:
+                is_complete = not find_problems(loaded, mark)
+            else:
+                is_complete = check_complete(path, loaded, mark, durability=durability)
+            if not is_complete:
+                loaded = drop_lost_writes(path, loaded, mark)
             connection = file.connect(path, durability, max_bytes=max_bytes)
             if cipher is not None:
                 seal_values(connection, cipher)
+            writer = Mark(get_mark_path(path), loaded.revision)
     except BaseException:
         lock.release()
         raise
     recent = history(floor=loaded.floor)
     recent.extend(loaded.events)
     return Store(
-        SqliteLog(connection, lock, facts=defer_facts(derive), cipher=cipher),
+        SqliteLog(connection, lock, mark=writer, facts=defer_facts(derive), cipher=cipher),
         state=loaded.state,
         history=recent,
         revision=loaded.revision,
@@ -89,3 +107,12 @@ def open_sqlite(
         retain=retain,
         derive=derive,
     )
+
+
+def _read_mark(path: Path, *, accept_loss: bool) -> int | None:
+    try:
+        return read_mark(get_mark_path(path))
+    except Damaged:
+        if accept_loss:
+            return None
+        raise

@@ -24,12 +24,13 @@ def translate_open_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorname.startswith(
-            _ENVIRONMENT
-        ):
+        # Errors of the module itself, such as text that is not UTF-8, have no name.
+        name = getattr(error, "sqlite_errorname", "")
+        if isinstance(error, sqlite3.OperationalError) and name.startswith(_ENVIRONMENT):
             raise OpenFailed(f"{path} cannot be opened: {error}") from error
         raise Damaged(
-            f"{path} is damaged ({error}): restore it from a backup, or move it away"
+            f"{path} is damaged ({error}): restore it from a snapshot"
+            " (quarterdeck server restore), or move it away"
         ) from error
     except OSError as error:
         raise OpenFailed(f"{path} cannot be opened: {error.strerror}") from error
@@ -39,7 +40,7 @@ def translate_error(error: Exception) -> StorageError:
     """Why a write was undone, or a read gave nothing."""
     if isinstance(error, StorageError):
         return error
-    if isinstance(error, sqlite3.Error) and error.sqlite_errorname == "SQLITE_FULL":
+    if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
         failure: StorageError = DiskFull(
             "write failed: no space left on the disk; nothing was stored"
         )

@@ -4,16 +4,19 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from quarterdeck.storage.errors import Damaged, NewerFormat
+from quarterdeck.storage.sqlite.checksum import compute_checksum
+from quarterdeck.storage.sqlite.mark import get_mark_path
 
 Durability = Literal["full", "normal"]
 """`full`: an acknowledged write survives power loss. `normal`: it survives the process only."""
 
 MAGIC: Final = b"SQLite format 3\0"
 APPLICATION: Final = 0x51444B31
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""Format 1 had no checksums; it is upgraded when it is opened."""
 PAGE: Final = 8192
 CHECKPOINT_PAGES: Final = 1000
 """How far the write-ahead log may grow before it is copied back."""
@@ -27,7 +30,8 @@ CREATE TABLE log(
   name      TEXT NOT NULL,
   created   INTEGER NOT NULL,
   replaced  INTEGER NOT NULL,
-  value     BLOB NOT NULL
+  value     BLOB NOT NULL,
+  checksum  INTEGER NOT NULL
 );
 CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('compacted', 1);
@@ -41,6 +45,12 @@ def create(path: Path) -> None:
     if wal.exists() and wal.stat().st_size:
         raise Damaged(
             f"{wal} exists but {path} does not: restore {path} from a backup, or move {wal} away"
+        )
+    mark = get_mark_path(path)
+    if mark.exists():
+        raise Damaged(
+            f"{mark} exists but {path} does not: restore {path} from a backup"
+            f" (quarterdeck server restore), or move {mark} away to start empty"
         )
     draft = path.with_name(f"{path.name}.new")
     for leftover in (draft, *(draft.with_name(draft.name + end) for end in ("-wal", "-journal"))):
@@ -56,9 +66,9 @@ def create(path: Path) -> None:
             f"BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};"
             f"{SCHEMA} COMMIT;"
         )
-    _sync(draft)
+    sync(draft)
     draft.rename(path)
-    _sync(path.parent)
+    sync(path.parent)
 
 
 def check_header(path: Path) -> None:
@@ -74,6 +84,32 @@ def check_header(path: Path) -> None:
         raise NewerFormat(
             f"{path} has format {version}, this version supports {FORMAT}: use a newer version"
         )
+
+
+def upgrade(path: Path) -> None:
+    """Add checksums to a database of format 1, in one transaction."""
+    with path.open("rb") as file:
+        file.seek(60)
+        if int.from_bytes(file.read(4), "big") == FORMAT:
+            return
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)) as connection:
+        connection.create_function("checksum_of", 7, _checksum_columns, deterministic=True)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.execute("PRAGMA user_version").fetchone()[0] < FORMAT:
+            connection.execute("ALTER TABLE log ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
+            connection.execute(
+                "UPDATE log SET checksum = "
+                "checksum_of(revision, resource, namespace, name, created, replaced, value)"
+            )
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def _checksum_columns(*row: Any) -> int:
+    revision, resource, namespace, name, created, replaced, value = row
+    return compute_checksum(revision, (resource, namespace, name), created, replaced, value)
 
 
 def connect(path: Path, durability: Durability, *, max_bytes: int | None) -> sqlite3.Connection:
@@ -95,7 +131,8 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, survive a power failure."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,8 @@
-"""A log read in full: the state it amounts to, and the newest events as history."""
+"""A log read in full and checked: the state it amounts to, and the newest events as history.
+
+Each row has a checksum and names the row it replaced, and the high-water mark names the newest
+row: what is missing or changed is found here, before anything is served.
+"""
 
 import gc
 import sys
@@ -9,11 +13,14 @@ from typing import Final, NamedTuple
 
 from quarterdeck.storage.encryption import MARK, Cipher, build_locked
 from quarterdeck.storage.errors import Damaged
+from quarterdeck.storage.sqlite.checksum import compute_checksum
 from quarterdeck.storage.sqlite.file import connect_read_only
 from quarterdeck.storage.state import State
 from quarterdeck.storage.types import Derive, Entry, StoreEvent, StoreKey, defer_facts
 
-LOAD: Final = "SELECT revision, resource, namespace, name, created, value FROM log ORDER BY 1"
+LOAD: Final = "SELECT * FROM log ORDER BY revision"
+MAX_FINDINGS: Final = 20
+"""How many damaged rows are named; the others are counted."""
 
 
 class Loaded(NamedTuple):
@@ -24,6 +31,8 @@ class Loaded(NamedTuple):
     floor: int
     revision: int
     compacted: int
+    findings: list[str]
+    """What is wrong with rows; empty if all of them are as they were written."""
 
 
 def load(path: Path, derive: Derive | None, *, keep: int, cipher: Cipher | None = None) -> Loaded:
@@ -31,6 +40,7 @@ def load(path: Path, derive: Derive | None, *, keep: int, cipher: Cipher | None 
     facts = defer_facts(derive)
     entries: dict[StoreKey, Entry] = {}
     events: list[StoreEvent] = []
+    findings: list[str] = []
     intern = sys.intern
     with closing(connect_read_only(path)) as connection, _pause_gc():
         compacted, newest = connection.execute(
@@ -40,25 +50,42 @@ def load(path: Path, derive: Derive | None, *, keep: int, cipher: Cipher | None 
             raise Damaged(f"{path} is damaged: the compacted revision is missing")
         revision = max(newest or 0, compacted)
         floor = max(compacted, revision - keep)
-        for number, resource, namespace, name, created, value in connection.execute(LOAD):
+        for row in connection.execute(LOAD):
+            number, resource, namespace, name, created, replaced, value, checksum = row
+            where = (resource, namespace, name)
+            if checksum != compute_checksum(number, where, created, replaced, value):
+                findings.append(f"revision {number} of {_join(where)}: wrong checksum")
+                continue
             key = StoreKey(intern(resource), intern(namespace), name)
             if value.startswith(MARK):
                 if cipher is None:
                     raise build_locked(key, value.split(b":", 5)[4].decode(errors="replace"))
                 value = cipher.decrypt(key, value)
+            before = entries.get(key)
+            if number > compacted and replaced != (before.revision if before else 0):
+                findings.append(f"revision {replaced} of {_join(where)}: missing or out of order")
             if created:
                 after = Entry(key, number, created_revision=created, value=value, _facts=facts)
                 if number > floor:
-                    before = entries.get(key)
                     events.append(StoreEvent(number, key, before=before, after=after))
                 entries[key] = after
             else:
-                before = entries.pop(key, None)
+                entries.pop(key, None)
                 if number > floor:
                     gone = StoreEvent(number, key, before=before, after=None, tombstone=value)
                     events.append(gone)
         state = State.load(entries.values())
-    return Loaded(state, events, floor, revision, compacted)
+    return Loaded(state, events, floor, revision, compacted, findings)
+
+
+def describe_findings(findings: list[str]) -> str:
+    """The first findings in one line, and how many more there are."""
+    more = len(findings) - MAX_FINDINGS
+    return "; ".join(findings[:MAX_FINDINGS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _join(where: tuple[object, ...]) -> str:
+    return "/".join(str(part) for part in where if part)
 
 
 @contextmanager

@@ -5,14 +5,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from quarterdeck.storage.encryption import Cipher
 from quarterdeck.storage.errors import Damaged
 from quarterdeck.storage.lockfile import LockFile
 from quarterdeck.storage.log import Compacting, Done
+from quarterdeck.storage.sqlite.checksum import compute_checksum
 from quarterdeck.storage.sqlite.errors import translate_error
 from quarterdeck.storage.sqlite.file import CHECKPOINT_PAGES, PAGE
+from quarterdeck.storage.sqlite.mark import Mark
 from quarterdeck.storage.types import Entry, StoreEvent, StoreKey
 from quarterdeck.storage.worker import Worker
 
@@ -23,9 +25,9 @@ READ_BYTES: Final = 4 * 1024 * 1024
 VACUUM_PAGES: Final = 256
 """Pages given back to the file system at once."""
 
-INSERT: Final = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
+INSERT: Final = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 READ: Final = """
-SELECT new.*, old.created, old.value FROM log AS new
+SELECT new.*, old.* FROM log AS new
 LEFT JOIN log AS old ON old.revision = new.replaced
 WHERE new.revision > ? ORDER BY new.revision LIMIT ?
 """
@@ -43,12 +45,14 @@ class SqliteLog:
         connection: sqlite3.Connection,
         lock: LockFile,
         *,
+        mark: Mark,
         facts: object,
         cipher: Cipher | None = None,
     ) -> None:
         self._cipher = cipher
         self._connection = connection
         self._lock = lock
+        self._mark = mark
         self._facts = facts
         self._worker = Worker("quarterdeck-storage")
         self._grown = 0
@@ -92,7 +96,8 @@ class SqliteLog:
         rows = [_to_row(event, self._cipher) for event in events]
         with self._transaction() as connection:
             connection.executemany(INSERT, rows)
-        self._grown += 2 + len(rows) // 16 + sum(len(row[-1]) for row in rows) // PAGE
+        self._mark.write(rows[-1][0])
+        self._grown += 2 + len(rows) // 16 + sum(len(row[6]) for row in rows) // PAGE
 
     def _read_page(self, after: int, limit: int) -> list[StoreEvent]:
         events: list[StoreEvent] = []
@@ -138,6 +143,7 @@ class SqliteLog:
         except sqlite3.Error:
             pass  # all of it is in the write-ahead log, the next start reads it there
         self._connection.close()
+        self._mark.close()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -152,33 +158,51 @@ class SqliteLog:
             raise
 
 
-def _to_row(event: StoreEvent, cipher: Cipher | None) -> tuple[int, str, str, str, int, int, bytes]:
-    after, before = event.after, event.before
+Row = tuple[int, str, str, str, int, int, bytes, int]
+"""Revision, resource, namespace, name, created, replaced, value, checksum."""
+
+
+def _to_row(event: StoreEvent, cipher: Cipher | None) -> Row:
+    after, before, key = event.after, event.before, event.key
     created = after.created_revision if after is not None else 0
     value = after.value if after is not None else event.tombstone or b""
     replaced = before.revision if before is not None else 0
-    key = event.key
     if cipher is not None:
         value = cipher.encrypt(key, value)
-    return event.revision, key.resource, key.namespace, key.name, created, replaced, value
+    where = (key.resource, key.namespace, key.name)
+    checksum = compute_checksum(event.revision, where, created, replaced, value)
+    return event.revision, *where, created, replaced, value, checksum
 
 
-def _to_event(
-    row: tuple[int, str, str, str, int, int, bytes, int, bytes],
-    facts: object,
-    cipher: Cipher | None,
-) -> StoreEvent:
-    revision, resource, namespace, name, created, replaced, value, old_created, old_value = row
-    key = StoreKey(sys.intern(resource), sys.intern(namespace), name)
+def _to_event(row: tuple[Any, ...], facts: object, cipher: Cipher | None) -> StoreEvent:
+    new, old = row[:8], row[8:]
+    revision, _, _, _, created, replaced, value, _ = check_row(new)
+    key = StoreKey(sys.intern(new[1]), sys.intern(new[2]), new[3])
     if cipher is not None:
         value = cipher.decrypt(key, value)
-        old_value = old_value if old_value is None else cipher.decrypt(key, old_value)
     before = None
     if replaced:
-        if old_value is None:
+        if old[0] is None:
             raise Damaged(f"revision {replaced}, which {revision} replaced, is missing in the log")
-        before = Entry(key, replaced, created_revision=old_created, value=old_value, _facts=facts)
+        old_value = check_row(old)[6]
+        if cipher is not None:
+            old_value = cipher.decrypt(key, old_value)
+        before = Entry(key, replaced, created_revision=old[4], value=old_value, _facts=facts)
     if not created:
         return StoreEvent(revision, key, before=before, after=None, tombstone=value)
     after = Entry(key, revision, created_revision=created, value=value, _facts=facts)
     return StoreEvent(revision, key, before=before, after=after)
+
+
+def check_row(row: tuple[Any, ...]) -> Row:
+    """A row as it was written.
+
+    Raises:
+        Damaged: if its checksum is another.
+    """
+    revision, resource, namespace, name, created, replaced, value, checksum = row
+    where = (resource, namespace, name)
+    if checksum != compute_checksum(revision, where, created, replaced, value):
+        key = "/".join(str(part) for part in where if part)
+        raise Damaged(f"revision {revision} of {key} is damaged in the log: its checksum is wrong")
+    return row

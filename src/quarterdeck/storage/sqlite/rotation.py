@@ -6,25 +6,31 @@ Revisions stay: the rows change, the objects do not. What stood there before is 
 import sqlite3
 
 from quarterdeck.storage.encryption import Cipher
+from quarterdeck.storage.sqlite.checksum import compute_checksum
 from quarterdeck.storage.types import StoreKey
 
-_ROWS = "SELECT revision, resource, namespace, name, value FROM log WHERE resource = ?"
+_ROWS = "SELECT * FROM log WHERE resource = ?"
+_UPDATE = "UPDATE log SET value = ?, checksum = ? WHERE revision = ?"
 
 
 def seal_values(connection: sqlite3.Connection, cipher: Cipher) -> int:
     """Seal what is not sealed as it should be; returns how many rows changed."""
     changed = []
     for resource in cipher.resources:
-        for revision, name, namespace, own, value in connection.execute(_ROWS, (resource,)):
-            key = StoreKey(name, namespace, own)
+        for row in connection.execute(_ROWS, (resource,)):
+            revision, _, namespace, name, created, replaced, value, _ = row
+            key = StoreKey(resource, namespace, name)
             if not cipher.is_current(key, value):
-                changed.append((cipher.encrypt(key, cipher.decrypt(key, value)), revision))
+                sealed = cipher.encrypt(key, cipher.decrypt(key, value))
+                where = (resource, namespace, name)
+                checksum = compute_checksum(revision, where, created, replaced, sealed)
+                changed.append((sealed, checksum, revision))
     if not changed:
         return 0
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        connection.executemany("UPDATE log SET value = ? WHERE revision = ?", changed)
+        connection.executemany(_UPDATE, changed)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -1,4 +1,4 @@
-"""`quarterdeck server`: the API server alone, on this machine."""
+"""`quarterdeck server`: the API server alone, on this machine, and its database."""
 
 import enum
 from pathlib import Path
@@ -11,8 +11,14 @@ from quarterdeck.cli.loop import run_loop
 from quarterdeck.cli.output import print_line
 from quarterdeck.cli.parameters import Option
 
-COMMANDS = {"compact": "Drop the history of a stopped server and give space back"}
 _DATA_DIR = ".quarterdeck"
+
+COMMANDS = {
+    "snapshot": "Copy the database to a file, also while the server runs",
+    "restore": "Put a snapshot in the place of the database",
+    "verify": "Check that every acknowledged write is in the database",
+    "compact": "Drop the history of a stopped server and give space back",
+}
 
 
 class AuthorizationMode(enum.StrEnum):
@@ -33,6 +39,13 @@ def server(
         Option("--data-dir", metavar="DIR", help=f"Folder of all data (default: {_DATA_DIR})."),
     ] = "",
     in_memory: Annotated[bool, Option("--in-memory", help="Store nothing on disk.")] = False,
+    accept_data_loss: Annotated[
+        bool,
+        Option(
+            "--accept-data-loss",
+            help="Start although acknowledged writes are lost or damaged, without them.",
+        ),
+    ] = False,
     port: Annotated[int, port_option("--port", "HTTPS port, 0 for any free port.")] = 6443,
     http_port: Annotated[
         int | None,
@@ -314,6 +327,7 @@ def server(
         serving_files=ServingFiles(*files) if tls_cert_file else None,
         host=bind_address,
         encryption_config=_parse_path(encryption_provider_config),
+        accept_loss=accept_data_loss,
     )
     run_loop(serve(settings, print_line=print_line, started=started))
 

@@ -1,0 +1,47 @@
+"""Snapshots of the API server's database: made, checked and restored."""
+
+from pathlib import Path
+
+from quarterdeck.app.cluster import DATABASE
+from quarterdeck.app.errors import StartError
+from quarterdeck.storage import StorageError
+from quarterdeck.storage.sqlite import backup
+from quarterdeck.storage.sqlite.backup import Report
+
+__all__ = ["Report", "restore", "snapshot", "verify"]
+
+
+def snapshot(data_dir: Path, target: Path) -> Report:
+    """Copy the database to a new file; the server may run.
+
+    Raises:
+        StartError: if it cannot be copied, or lost writes.
+    """
+    try:
+        return backup.snapshot(data_dir / DATABASE, target)
+    except StorageError as error:
+        raise StartError(str(error)) from error
+
+
+def restore(data_dir: Path, source: Path) -> Report:
+    """Put a snapshot in the place of the database; the server must not run.
+
+    Raises:
+        StartError: if the server runs, or the snapshot is damaged.
+    """
+    try:
+        return backup.restore(source, data_dir / DATABASE)
+    except StorageError as error:
+        raise StartError(str(error)) from error
+
+
+def verify(data_dir: Path, file: Path | None = None) -> Report:
+    """Check the database, or a snapshot; the server may run.
+
+    Raises:
+        StartError: if it cannot be read at all.
+    """
+    try:
+        return backup.verify(file or data_dir / DATABASE)
+    except StorageError as error:
+        raise StartError(str(error)) from error

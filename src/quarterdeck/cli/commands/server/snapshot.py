@@ -1,0 +1,23 @@
+"""`quarterdeck server snapshot`: copy the database to a file."""
+
+from pathlib import Path
+from typing import Annotated
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.flags import DataDir
+from quarterdeck.cli.output import print_line
+from quarterdeck.cli.parameters import Argument
+
+
+def snapshot(
+    file: Annotated[str, Argument(metavar="FILE", help="File to make; it must not exist.")],
+    data_dir: DataDir = ".quarterdeck",
+) -> None:
+    """Copy the database to a file and check the copy; the server may run meanwhile."""
+    from quarterdeck.app import backup
+
+    report = backup.snapshot(Path(data_dir), Path(file))
+    print_line(f"{file} has {report.objects} objects at revision {report.revision}")
+
+
+COMMAND = Command(snapshot)

@@ -1,0 +1,31 @@
+"""`quarterdeck server verify`: check the database or a snapshot."""
+
+from pathlib import Path
+from typing import Annotated
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.exit_codes import FAILED, CommandError
+from quarterdeck.cli.flags import DataDir
+from quarterdeck.cli.output import print_line
+from quarterdeck.cli.parameters import Argument
+
+
+def verify(
+    file: Annotated[
+        str, Argument(metavar="FILE", help="Snapshot to check (default: the database).")
+    ] = "",
+    data_dir: DataDir = ".quarterdeck",
+) -> None:
+    """Check that every acknowledged write is in the database, undamaged; changes nothing.
+
+    Exits with 1 if something is lost or damaged.
+    """
+    from quarterdeck.app import backup
+
+    report = backup.verify(Path(data_dir), Path(file) if file else None)
+    if report.problems:
+        raise CommandError(f"acknowledged writes are lost or damaged: {report.problems}", FAILED)
+    print_line(f"{report.objects} objects at revision {report.revision}, all undamaged")
+
+
+COMMAND = Command(verify)

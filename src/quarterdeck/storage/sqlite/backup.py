@@ -1,0 +1,188 @@
+"""Copies of a database: taken while it is in use, checked, and put in its place."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from quarterdeck.storage.encryption import Cipher
+from quarterdeck.storage.errors import Damaged, OpenFailed, WritesLost
+from quarterdeck.storage.lockfile import LockFile
+from quarterdeck.storage.sqlite import file
+from quarterdeck.storage.sqlite.errors import translate_open_errors
+from quarterdeck.storage.sqlite.loader import load
+from quarterdeck.storage.sqlite.mark import Mark, get_mark_path, read_mark
+from quarterdeck.storage.sqlite.repair import find_problems
+from quarterdeck.storage.types import StoreKey
+
+COPY_PAGES: Final = 256
+"""Pages copied in one step, so that a server that writes meanwhile is not held up."""
+
+
+class Report(NamedTuple):
+    """What a check found in a database."""
+
+    revision: int
+    compacted: int
+    objects: int
+    problems: str
+    """What is wrong, in one line; empty if every acknowledged write is there."""
+
+
+class _Sealed(Cipher):
+    """Leaves encrypted values as they are: checksums are those of the bytes on the disk."""
+
+    def decrypt(self, key: StoreKey, value: bytes) -> bytes:
+        return value
+
+
+def verify(path: Path) -> Report:
+    """Read all of a database and check it; changes nothing, and works while it is in use.
+
+    Raises:
+        Damaged: if it cannot be read at all.
+        OpenFailed: if the file system refuses.
+    """
+    if not path.exists():
+        raise OpenFailed(f"{path} does not exist: nothing to verify")
+    with translate_open_errors(path):
+        file.check_header(path)
+        # Read before the log: a server that runs meanwhile only moves the log further ahead.
+        mark = read_mark(get_mark_path(path))
+        _check_pages(path)
+        loaded = load(path, None, keep=0, cipher=_Sealed({}, []))
+    state = loaded.state.snapshot(loaded.revision)
+    objects = sum(state.count(name) for name in state.resources())
+    return Report(loaded.revision, loaded.compacted, objects, find_problems(loaded, mark))
+
+
+def snapshot(path: Path, target: Path) -> Report:
+    """Copy a database to a new file, also while a server writes to it, and check the copy.
+
+    Raises:
+        WritesLost: if the database lost acknowledged writes; no snapshot is made.
+        OpenFailed: if a file cannot be read or made, or the target exists.
+    """
+    if not path.exists():
+        raise OpenFailed(f"{path} does not exist: nothing to copy")
+    if target.exists():
+        raise OpenFailed(f"{target} exists: choose another name for the snapshot")
+    draft = _make_draft(target)
+    try:
+        with translate_open_errors(path):
+            file.check_header(path)
+            mark = read_mark(get_mark_path(path))
+            _copy(path, draft)
+        report = verify(draft)
+        if mark is not None and mark > report.revision:
+            problem = f"the newest revision is {report.revision}, but {mark} was acknowledged"
+            report = report._replace(problems=report.problems or problem)
+        if report.problems:
+            raise WritesLost(
+                f"{path} is not copied, it lost acknowledged writes: {report.problems}"
+            )
+        with translate_open_errors(target):
+            os.link(draft, target)
+            file.sync(target.parent)
+    finally:
+        _remove(draft)
+    return report
+
+
+def restore(source: Path, path: Path) -> Report:
+    """Put a snapshot in the place of a database that no server uses.
+
+    The database that was there is kept under a name that ends in `.replaced`. Revisions go on
+    above every one that was acknowledged before, so that watches from then have to list again.
+
+    Raises:
+        Locked: if a server uses the database.
+        Damaged: if the snapshot is not one, or is damaged; nothing was changed.
+    """
+    report = verify(source)
+    if report.problems:
+        raise Damaged(f"{source} is not restored, it is damaged: {report.problems}")
+    with translate_open_errors(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = LockFile(path.with_name(f"{path.name}.lock"))
+        try:
+            report = _replace(source, path, report)
+        finally:
+            lock.release()
+    return report
+
+
+def _replace(source: Path, path: Path, report: Report) -> Report:
+    draft = _make_draft(path)
+    try:
+        _copy(source, draft)
+        revision = max(report.revision, _find_newest(path)) + 1
+        with closing(file.connect(draft, "full", max_bytes=None)) as connection:
+            _start_history(connection, revision)
+        for end in ("", "-wal", "-shm"):
+            old = path.with_name(path.name + end)
+            if old.exists():
+                os.replace(old, path.with_name(f"{path.name}.replaced{end}"))
+        os.replace(draft, path)
+        Mark(get_mark_path(path), revision).close()
+        file.sync(path.parent)
+    finally:
+        _remove(draft)
+    return report._replace(revision=revision, compacted=revision)
+
+
+def _start_history(connection: sqlite3.Connection, revision: int) -> None:
+    """Keep the state, forget the history, and continue at a revision."""
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(
+        "DELETE FROM log WHERE created = 0 OR revision IN (SELECT replaced FROM log)"
+    )
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'compacted'", (revision,))
+    connection.execute("COMMIT")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def _find_newest(path: Path) -> int:
+    """The newest revision of the database that is replaced, as far as it can be read."""
+    newest = 0
+    try:
+        newest = read_mark(get_mark_path(path)) or 0
+        if path.exists():
+            newest = max(newest, load(path, None, keep=0, cipher=_Sealed({}, [])).revision)
+    except (Damaged, sqlite3.Error):
+        pass  # it is replaced because it is damaged
+    return newest
+
+
+def _check_pages(path: Path) -> None:
+    with closing(file.connect_read_only(path)) as connection:
+        (result,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if result != "ok":
+        raise Damaged(f"{path} is damaged: {' '.join(str(result).split())}")
+
+
+def _copy(source: Path, draft: Path) -> None:
+    with (
+        closing(file.connect_read_only(source)) as reader,
+        closing(sqlite3.connect(draft, isolation_level=None)) as writer,
+    ):
+        reader.execute("BEGIN")  # one state, whatever is committed meanwhile
+        reader.execute("SELECT count(*) FROM meta").fetchone()
+        reader.backup(writer, pages=COPY_PAGES)
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    file.sync(draft)
+
+
+def _make_draft(path: Path) -> Path:
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    with translate_open_errors(path):
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
+        os.close(os.open(draft, flags, 0o600))
+    return draft
+
+
+def _remove(draft: Path) -> None:
+    for end in ("", "-wal", "-shm", "-journal"):
+        draft.with_name(draft.name + end).unlink(missing_ok=True)

@@ -1,0 +1,83 @@
+"""The high-water mark: the newest acknowledged revision, in a file apart from the database.
+
+SQLite ends a damaged write-ahead log at the first frame with a wrong checksum and says nothing, so
+the database alone cannot tell that acknowledged writes are gone. The mark is written after each
+commit and before its acknowledgement. It outlives the process at once; it is synced every few
+commits, so after a power failure it may be a little behind the log, and never ahead of a log of
+durability `full`.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+from quarterdeck.storage.errors import Damaged
+
+SYNC_COMMITS: Final = 64
+"""Commits between two syncs of the file."""
+_DIGITS: Final = 20
+_SIZE: Final = _DIGITS + 1 + 8 + 1
+
+
+def get_mark_path(database: Path) -> Path:
+    """The file beside a database that holds its mark."""
+    return database.with_name(f"{database.name}.revision")
+
+
+def read_mark(path: Path) -> int | None:
+    """The newest acknowledged revision; None if there is no such file.
+
+    Raises:
+        Damaged: if the file holds something else.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    digits = data[:_DIGITS]
+    if len(data) != _SIZE or not digits.isdigit() or data != encode_mark(int(digits)):
+        raise Damaged(f"{path} is damaged: it does not hold a revision and its checksum")
+    return int(digits)
+
+
+class Mark:
+    """Writes the file; used by the thread of the log alone."""
+
+    def __init__(self, path: Path, revision: int) -> None:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        self._descriptor = os.open(path, flags, 0o600)
+        self._unsynced = 0
+        self.write(revision)
+        os.ftruncate(self._descriptor, _SIZE)
+        self.sync()
+
+    def write(self, revision: int) -> None:
+        """Note that a revision is in the log.
+
+        A failure is not reported: the commit is durable, and the mark is only behind it.
+        """
+        with suppress(OSError):
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            os.write(self._descriptor, encode_mark(revision))
+            self._unsynced += 1
+            if self._unsynced >= SYNC_COMMITS:
+                self.sync()
+
+    def sync(self) -> None:
+        """Make the mark survive a power failure."""
+        os.fsync(self._descriptor)
+        self._unsynced = 0
+
+    def close(self) -> None:
+        """Sync and close the file."""
+        with suppress(OSError):
+            self.sync()
+        os.close(self._descriptor)
+
+
+def encode_mark(revision: int) -> bytes:
+    """What the file holds: a revision and its checksum, in readable digits."""
+    digits = b"%0*d" % (_DIGITS, revision)
+    return b"%s %08x\n" % (digits, crc32(digits))
