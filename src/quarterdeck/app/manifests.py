@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quarterdeck import apis
+from quarterdeck.app import hub_manifests
 from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.meta import crd
@@ -232,19 +233,23 @@ def _disruption_budget(place: Place) -> Document:
 
 
 def components(place: Place = HERE) -> dict[str, dict[str, Document]]:
-    """What needs other people's operators, by component and file name."""
+    """What needs other people's operators or a Redis, by component and file name."""
     return {
         "prometheus": {
             "service_monitor": _service_monitor(place),
             "alert_rules": _alert_rules(place),
         },
         "cert-manager": {"certificate": _certificate(place), "issuer": _issuer(place)},
+        "hub": hub_manifests.build_hub(place.namespace, place.image),
     }
 
 
 def component_patches(place: Place = HERE) -> dict[str, dict[str, Document]]:
     """What components change about the manager, by component and file name."""
-    return {"cert-manager": {"manager_certificate": _mounted_certificate(place)}}
+    return {
+        "cert-manager": {"manager_certificate": _mounted_certificate(place)},
+        "hub": {"manager_storage": hub_manifests.build_manager_patch(place.namespace, NAME)},
+    }
 
 
 def _service_monitor(place: Place) -> Document:

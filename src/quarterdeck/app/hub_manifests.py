@@ -1,0 +1,171 @@
+"""The hub API in a cluster, beside the operators, on the Redis that they write to. Pure.
+
+Both read their addresses from the Secret `quarterdeck-hub`: redis-url, vm-enabled, vm-endpoint.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+Document = Mapping[str, Any]
+
+NAME = "quarterdeck-hub"
+SECRET = "quarterdeck-hub"
+PORT = 8088
+LABELS = {"app.kubernetes.io/name": "quarterdeck", "app.kubernetes.io/component": "hub"}
+ENVIRONMENT = {
+    "REDIS_URL": "redis-url",
+    "VM_ENABLED": "vm-enabled",
+    "VM_ENDPOINT": "vm-endpoint",
+    "OAUTH_TRUSTED_PROXIES": "oauth-trusted-proxies",
+    "HUB_OIDC_ISSUER": "oidc-issuer",
+    "HUB_OIDC_CLIENT_ID": "oidc-client-id",
+}
+"""Environment of the hub, by keys of the Secret; all but the first are optional."""
+STORAGE = ("REDIS_URL", "VM_ENABLED", "VM_ENDPOINT")
+"""What the operators need too."""
+
+
+def build_hub(namespace: str, image: str) -> dict[str, Document]:
+    """Everything of the hub, by file name."""
+    return {
+        "service_account": _object(namespace, "v1", "ServiceAccount"),
+        "role": {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": NAME, "labels": LABELS},
+            "rules": [
+                {
+                    "apiGroups": ["authentication.k8s.io"],
+                    "resources": ["tokenreviews"],
+                    "verbs": ["create"],
+                }
+            ],
+        },
+        "role_binding": {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": NAME, "labels": LABELS},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": NAME,
+            },
+            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
+        },
+        "deployment": _deployment(namespace, image),
+        "service": {
+            **_object(namespace, "v1", "Service"),
+            "spec": {
+                "selector": LABELS,
+                "ports": [{"name": "http", "port": PORT, "protocol": "TCP", "targetPort": "http"}],
+            },
+        },
+        "network_policy": _network_policy(namespace),
+        "disruption_budget": {
+            **_object(namespace, "policy/v1", "PodDisruptionBudget"),
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}},
+        },
+    }
+
+
+def build_manager_patch(namespace: str, manager: str) -> Document:
+    """The operators with the same Redis and history."""
+    container = {"name": "manager", "env": _environment(STORAGE)}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": manager, "namespace": namespace},
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
+
+
+def _deployment(namespace: str, image: str) -> Document:
+    return {
+        **_object(namespace, "apps/v1", "Deployment"),
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": LABELS},
+            "template": {
+                "metadata": {"labels": LABELS},
+                "spec": {
+                    "serviceAccountName": NAME,
+                    "terminationGracePeriodSeconds": 30,
+                    "securityContext": {
+                        "runAsNonRoot": True,
+                        "runAsUser": 65532,
+                        "runAsGroup": 65532,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "containers": [_container(image)],
+                    "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}],
+                },
+            },
+        },
+    }
+
+
+def _container(image: str) -> Document:
+    return {
+        "name": "hub",
+        "image": image,
+        "args": ["hub"],
+        "env": _environment(tuple(ENVIRONMENT)),
+        "ports": [{"name": "http", "containerPort": PORT, "protocol": "TCP"}],
+        "livenessProbe": _probe("/healthz", period=20),
+        "readinessProbe": _probe("/readyz", period=5),
+        "resources": {
+            "requests": {"cpu": "10m", "memory": "64Mi"},
+            "limits": {"cpu": "1", "memory": "256Mi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+
+
+def _environment(names: tuple[str, ...]) -> list[Document]:
+    return [
+        {
+            "name": name,
+            "valueFrom": {
+                "secretKeyRef": {
+                    "name": SECRET,
+                    "key": ENVIRONMENT[name],
+                    **({} if name == "REDIS_URL" else {"optional": True}),
+                }
+            },
+        }
+        for name in names
+    ]
+
+
+def _probe(path: str, *, period: int) -> Document:
+    return {
+        "httpGet": {"path": path, "port": "http"},
+        "initialDelaySeconds": 1,
+        "periodSeconds": period,
+    }
+
+
+def _network_policy(namespace: str) -> Document:
+    """Requests from namespaces that say so, such as that of the OAuth proxy."""
+    labelled = {"namespaceSelector": {"matchLabels": {"quarterdeck-hub": "enabled"}}}
+    return {
+        **_object(namespace, "networking.k8s.io/v1", "NetworkPolicy"),
+        "spec": {
+            "podSelector": {"matchLabels": LABELS},
+            "policyTypes": ["Ingress"],
+            "ingress": [{"from": [labelled], "ports": [{"port": PORT, "protocol": "TCP"}]}],
+        },
+    }
+
+
+def _object(namespace: str, api_version: str, kind: str) -> dict[str, Any]:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": NAME, "namespace": namespace, "labels": LABELS},
+    }
