@@ -18,6 +18,7 @@ from bench.peers.api_targets import SEEDED, Stage, Starter, Target, opened
 from bench.series import Figures, Run, Runs, Series, case, generator_case
 from bench.suite import Case, Contenders, Measure, Missing, Scale, Suite
 from bench.workloads.policies import open_policies
+from bench.workloads.rights import ROLES, open_roles, open_servers
 
 _WATCHERS = 100
 _RATE_HZ = 20
@@ -29,6 +30,7 @@ def cases(scale: Scale) -> Sequence[Case]:
     rounds = scale.pick(1, 3, 5)
     seconds = scale.pick(0.1, 1.0, 2.0)
     requests = scale.pick(100, 1_000, 4_000)
+    servers = scale.pick(5, 200, 200)
     sizes = scale.pick((100, 200), (2_500, 5_000, 10_000), (12_500, 25_000, 50_000, 100_000))
     return [
         Case(name="ready from the start of the process", unit="s", open=lambda _: _starts()),
@@ -39,6 +41,16 @@ def cases(scale: Scale) -> Sequence[Case]:
         *_watch_cases(stage, scale.pick(10, 100, 200), rounds=rounds),
         *(_cost_case(stage, what, count=requests, plain=True) for what in ("GET", "POST")),
         Case(name="a validating admission policy, a write", unit="CPU µs", open=open_policies),
+        Case(
+            name=f"GET decided by {ROLES:,} roles and bindings",
+            unit="CPU µs",
+            open=lambda _: open_roles(ROLES),
+        ),
+        Case(
+            name=f"{servers} servers in one process, started and stopped",
+            unit="s",
+            open=lambda _: open_servers(servers),
+        ),
         *growth_cases(sizes, rounds=rounds),
     ]
 

@@ -10,6 +10,7 @@ from quarterdeck.server.authorization.authorizer import Attributes, check_author
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.metrics import RequestLabels
 from quarterdeck.server.handlers import (
+    binding,
     create,
     delete,
     delete_collection,
@@ -52,7 +53,11 @@ _SCALE_VERBS: dict[str, Handler] = {
     "patch": scale.patch,
     "update": scale.update,
 }
-_CREATED_SUBRESOURCES: dict[str, Handler] = {"eviction": eviction.handle, token.TOKEN: token.handle}
+_CREATED_SUBRESOURCES: dict[str, Handler] = {
+    binding.BINDING: binding.handle,
+    "eviction": eviction.handle,
+    token.TOKEN: token.handle,
+}
 """Subresources that are only ever created."""
 _OBJECT_METHODS = {
     "GET": "get",

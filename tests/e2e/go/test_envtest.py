@@ -24,15 +24,21 @@ def write_programs(folder: Path) -> Path:
     return Path(done.stdout.splitlines()[-1])
 
 
+def find_go() -> str:
+    """The Go toolchain; its absence skips unless it is required."""
+    go = shutil.which("go")
+    if go is not None:
+        return go
+    if "go" in os.environ.get("QUARTERDECK_REQUIRE_TOOLS", "").split(","):
+        pytest.fail("Go is required and not installed")
+    pytest.skip("Go is not installed")
+
+
 @pytest.mark.slow
 @pytest.mark.full
 @pytest.mark.timeout(900)
 def test_a_go_suite_passes_unchanged(tmp_path: Path) -> None:
-    go = shutil.which("go")
-    if go is None:
-        if "go" in os.environ.get("QUARTERDECK_REQUIRE_TOOLS", ""):
-            pytest.fail("Go is required and not installed")
-        pytest.skip("Go is not installed")
+    go = find_go()
     assets = write_programs(tmp_path / "assets")
     work = tmp_path / "suite"
     shutil.copytree(HERE / "envtest", work)
@@ -55,6 +61,46 @@ def test_a_go_suite_passes_unchanged(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+@pytest.mark.slow
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    "package",
+    ["builder", "cache", "client", "controller", "envtest", "manager", "webhook"],
+)
+def test_suites_of_controller_runtime_pass(tmp_path: Path, package: str) -> None:
+    go = find_go()
+    environment = {**os.environ, "GOFLAGS": "-buildvcs=false"}
+    found = subprocess.run(
+        [go, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"],
+        cwd=HERE / "envtest",
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    folder = Path(found.stdout.strip())
+    if found.returncode or not folder.is_dir():
+        pytest.skip(f"controller-runtime cannot be had: {found.stderr[-200:]}")
+    program = tmp_path / "suite.test"
+    built = subprocess.run(
+        [go, "test", "-vet=off", "-c", "-o", str(program), f"./pkg/{package}"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    assets = write_programs(tmp_path / "assets")
+    done = subprocess.run(
+        [str(program), "-ginkgo.no-color"],
+        cwd=folder / "pkg" / package,
+        env={**environment, "KUBEBUILDER_ASSETS": str(assets)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
 
 
 @pytest.mark.parametrize(
