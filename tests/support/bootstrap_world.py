@@ -162,6 +162,7 @@ class BootstrapWorld:
             "spec": {"templateRef": {"name": name}},
         }
         await definitions.apply(self.client.raw, [template, claim])
+        self.clock.shift += timedelta(seconds=2)  # claims are listed once a second at most
         return await self.read_claim(name)
 
     async def read_claim(self, name: str) -> MachineClaim:
