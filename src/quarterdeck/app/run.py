@@ -10,7 +10,7 @@ from quarterdeck.app.embedded import check_port
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.host import Host
 from quarterdeck.app.live_settings import watch_settings
-from quarterdeck.app.parts import Part, choose, list_kinds, service_name_of
+from quarterdeck.app.parts import choose, service_name_of
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client
@@ -23,7 +23,7 @@ from quarterdeck.runtime.endpoints.certificate import CertificateError
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.manager.manager import LeaderElection, Manager
 from quarterdeck.runtime.observability.logging import Logger, get_logger
-from quarterdeck.wire.status import ApiError, NotFound
+from quarterdeck.wire.status import ApiError
 
 
 async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = ()) -> None:
@@ -56,7 +56,7 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
     async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
         with stop.starting():
             client = await stack.enter_async_context(_client(settings, clock))
-            await _check_cluster(client, chosen, log)
+            await _check_cluster(client, log)
             manager = Manager(
                 client,
                 service_name=service_name_of(chosen),
@@ -108,8 +108,8 @@ def _client(settings: Settings, clock: Clock) -> Client:
     return Client(config, clock=clock)
 
 
-async def _check_cluster(client: Client, parts: Sequence[Part], log: Logger) -> None:
-    """Fail now, in one line, if the cluster cannot be used; log kinds that are not installed."""
+async def _check_cluster(client: Client, log: Logger) -> None:
+    """Fail now, in one line, if the cluster cannot be used."""
     server = client.config.server
     try:
         version = str((await client.version()).get("gitVersion", "unknown"))
@@ -122,14 +122,6 @@ async def _check_cluster(client: Client, parts: Sequence[Part], log: Logger) -> 
             f"the API server {server} refused the request: {error.message}; check the credentials"
         ) from error
     log.info("connected", server=server, version=version)
-    for kind in list_kinds(parts):
-        try:
-            await client.raw.resource(kind.gvk())
-        except NotFound:
-            log.warning(
-                "CRD is not installed, waiting for it; run: quarterdeck crds | kubectl apply -f -",
-                kind=kind.KIND.gvr.group_resource,
-            )
 
 
 def _election(settings: Settings, client: Client) -> LeaderElection | None:

@@ -12,13 +12,14 @@ from quarterdeck.apis.core import ConfigMap
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.client import Client, load_config
 from quarterdeck.client.interfaces import PatchType
-from quarterdeck.kit import json
+from quarterdeck.kit import http, json
 from quarterdeck.meta import crd
 from quarterdeck.meta.conditions import FALSE, TRUE, Conditions, find
 from quarterdeck.meta.identity import GVR, Key
 from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct, replace, with_metadata
 from quarterdeck.runtime import (
+    BindAddress,
     Context,
     Controller,
     Finalizer,
@@ -421,6 +422,36 @@ async def test_a_kind_whose_definition_comes_later_is_picked_up() -> None:
             await at.becomes(lambda w: w.status.seen == 5)
             await client.resource(CRDS).delete("widgets.example.com")
             await eventually(lambda: len(manager.informers.ensure(Widget).cache) == 0)
+
+
+async def test_a_missing_definition_is_named_in_log_and_readiness_until_it_appears(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with Cluster() as cluster, Client(load_config(cluster.kubeconfig)) as client:
+        manager = Manager(client, name="early", health=BindAddress())
+        manager.add(Controller(reconcile=count_size, for_=Widget))
+        async with manager.running():
+            [line] = [each for each in caplog.records if "not served" in each.getMessage()]
+            told = line.__dict__["fields"]
+            assert told["kind"] == "widgets.example.com"
+            assert "CRD widgets.example.com (version v1) is not installed" in told["reason"]
+            assert "kubectl apply" in told["reason"]
+            status, body = await _read(manager.health_url + "/readyz")
+            assert status == 500
+            assert told["reason"] in body
+            await client.resource(CRDS).create(crd.build_manifest([Widget]))
+            await eventually(lambda: _served(client))
+            at = World(client)
+            await at.create(size=5)
+            await at.becomes(lambda w: w.status.seen == 5)
+            assert (await _read(manager.health_url + "/readyz"))[0] == 200
+            assert len([r for r in caplog.records if "not served" in r.getMessage()]) == 1
+
+
+async def _read(url: str) -> tuple[int, str]:
+    async with http.Client() as pages:
+        answer = await pages.request("GET", url)
+        return answer.status, (await answer.read()).decode()
 
 
 async def test_two_controllers_need_two_names() -> None:

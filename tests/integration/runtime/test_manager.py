@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.apis.core import ConfigMap
+from quarterdeck.apis.core import ConfigMap, Namespace
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.client import Client, InterceptingApi, load_config
-from quarterdeck.client.intercept import Intercept
+from quarterdeck.client.intercept import Call, Intercept
 from quarterdeck.kit import http, json
 from quarterdeck.meta.objects import ObjectMeta, replace
 from quarterdeck.runtime import (
@@ -33,6 +33,7 @@ from quarterdeck.runtime.controller.rbac import (
 from quarterdeck.testing import faults
 from quarterdeck.testing.clocks import VirtualClock
 from quarterdeck.testing.poll import eventually
+from quarterdeck.wire.status import Forbidden
 
 QUICK = WatchSettings(
     backoff_initial_s=0.01,
@@ -269,3 +270,43 @@ async def test_a_server_that_restarts_empty_is_believed() -> None:
         await eventually(is_forgotten)
         await source(client, "new", "y")
         await copied(client, "new", "y")
+
+
+async def test_a_refused_lease_is_named_in_log_and_readiness(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    allowed: list[bool] = []
+
+    async def refuse(call: Call) -> Any:
+        if allowed:
+            return await call.proceed()
+        raise Forbidden("system:serviceaccount:shop:operator may not create leases")
+
+    async with clients() as [client]:
+        api = InterceptingApi(client.raw, [Intercept("create", refuse, resource="leases")])
+        clock = VirtualClock()
+        manager = Manager(
+            Client.over(api, client.config),
+            election=LeaderElection("mirror", "shop", timing=ENDLESS),
+            health=BindAddress(),
+            clock=clock,
+        )
+        manager.add(mirroring())
+        async with manager.running():
+            await eventually(lambda: any("lease refused" in r.getMessage() for r in caplog.records))
+            status, body = await read(manager.health_url, "/readyz")
+            assert status == 500
+            for text in (b"lease shop/mirror", b"403", b"may not create", b"--lease-namespace"):
+                assert text in body
+            for _ in range(3):
+                await clock.advance(3 * ENDLESS.retry_s)
+            assert len([r for r in caplog.records if "lease refused" in r.getMessage()]) == 1
+            await client.create(Namespace(metadata=ObjectMeta(name="shop")))
+            allowed.append(True)
+
+            async def leads() -> bool:
+                await clock.advance(3 * ENDLESS.retry_s)
+                return manager.is_leader
+
+            await eventually(leads)
+            assert (await read(manager.health_url, "/readyz"))[0] == 200

@@ -11,6 +11,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.informer.informer import ALL_OBJECTS, Informer, ListerWatcher, Scope
 from quarterdeck.runtime.informer.reflector import WatchSettings
+from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.wire.label_selector import Selector
 
 T = TypeVar("T", bound=Object)
@@ -32,6 +33,7 @@ class InformerFactory:
         settings: WatchSettings,
         namespaces: tuple[str, ...] = (),
         field_manager: str = "",
+        log: Logger | None = None,
     ) -> None:
         """`namespaces` limits every namespaced kind that has no scope of its own."""
         self._api = api
@@ -40,6 +42,7 @@ class InformerFactory:
         self._settings = settings
         self._namespaces = namespaces
         self._field_manager = field_manager
+        self._log = log
         self._informers: dict[type[Object], Informer[Any]] = {}
         self._scopes: dict[type[Object], Scope] = {}
         self._tasks: Supervisor | None = None
@@ -72,6 +75,7 @@ class InformerFactory:
                 rng=self._random,
                 settings=self._settings,
                 field_manager=self._field_manager,
+                log=self._log,
             )
             self._start(informer)
         return cast("Informer[T]", informer)

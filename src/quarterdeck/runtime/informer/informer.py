@@ -19,6 +19,7 @@ from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.retention import RetentionPolicy
 from quarterdeck.runtime.cache.snapshot import Metadata
 from quarterdeck.runtime.cache.transform import Transform, keep_all, keep_managed_fields_of
+from quarterdeck.runtime.informer.absence import describe_absence
 from quarterdeck.runtime.informer.failure import StreamBroken, classify_failure
 from quarterdeck.runtime.informer.reflector import (
     FetchPage,
@@ -28,6 +29,7 @@ from quarterdeck.runtime.informer.reflector import (
     Wait,
     WatchSettings,
 )
+from quarterdeck.runtime.observability.logging import Logger, get_logger
 from quarterdeck.wire.label_selector import Selector
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
@@ -86,6 +88,7 @@ class Informer(Generic[T]):
         rng: random.Random,
         settings: WatchSettings = DEFAULT_SETTINGS,
         field_manager: str = "",
+        log: Logger | None = None,
     ) -> None:
         """`field_manager` is whom we write as: its managed fields are kept."""
         self.kind = kind
@@ -101,6 +104,8 @@ class Informer(Generic[T]):
             for namespace in scope.namespaces or ("",)
         }
         self._synced_event = asyncio.Event()
+        self._log = log if log is not None else get_logger("runtime")
+        self._was_absent = False
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -139,6 +144,29 @@ class Informer(Generic[T]):
             if state.health is Health.SYNCED and state.silent_s > 2 * self._settings.silence_s:
                 return f"{where}: no event or bookmark received for {state.silent_s:.0f} s"
         return ""
+
+    def absence_reason(self) -> str:
+        """Which kind the server does not serve, and how to install it; empty if it is served."""
+        return describe_absence(self.kind) if self._is_absent() else ""
+
+    def _is_absent(self) -> bool:
+        return any(each.health is Health.ABSENT for each in self._reflectors.values())
+
+    def _log_absence(self) -> None:
+        """Log once when the kind turns out to be missing, and once when it appears."""
+        resource = self.kind.KIND.gvr.group_resource
+        if self._is_absent() and not self._was_absent:
+            self._was_absent = True
+            self._log.warning(
+                "kind is not served; its controllers start when it appears",
+                kind=resource,
+                reason=describe_absence(self.kind),
+            )
+        elif self._was_absent and all(
+            each.health is Health.SYNCED for each in self._reflectors.values()
+        ):
+            self._was_absent = False
+            self._log.info("kind is served now", kind=resource)
 
     async def _run_reflector(self, namespace: str) -> None:
         reflector = self._reflectors[namespace]
@@ -196,7 +224,7 @@ class Informer(Generic[T]):
                 delta = reflector.on_line(line, clock.monotonic())
                 if delta is not None:
                     cache.apply(delta, namespace)
-                    if not self._synced_event.is_set():
+                    if self._was_absent or not self._synced_event.is_set():
                         self._check_synced()
 
     async def _watch_silence(self, reflector: Reflector, silent: asyncio.Event) -> None:
@@ -211,6 +239,7 @@ class Informer(Generic[T]):
             await self._clock.sleep(min(left_s, self._settings.initial_events_s))
 
     def _check_synced(self) -> None:
+        self._log_absence()
         if all(r.health in (Health.SYNCED, Health.ABSENT) for r in self._reflectors.values()):
             self._synced_event.set()
 

@@ -20,7 +20,17 @@ from quarterdeck.runtime.leaderelection.state import (
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import CreateOptions, GetOptions, UpdateOptions
-from quarterdeck.wire.status import ApiError, NotFound
+from quarterdeck.wire.status import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Unauthorized,
+)
+
+_REFUSALS = (BadRequest, Forbidden, Invalid, NotFound, Unauthorized)
+"""Answers that do not change by trying again."""
 
 
 class ReaderWriter(Reader, Writer, Protocol):
@@ -59,11 +69,16 @@ class LeaderElector:
         self._release_on_exit = release_on_exit
         self._lease: Lease | None = None
         self.slow_paths = 0
+        self._problem = ""
 
     @property
     def is_leader(self) -> bool:
         """Whether we may act now."""
         return self._state.is_leading(self._clock.monotonic())
+
+    def check(self) -> str:
+        """Why no replica can lead, and what to do; empty while we lead or wait for our turn."""
+        return self._problem
 
     async def acquire(self) -> None:
         """Wait until we lead."""
@@ -112,11 +127,33 @@ class LeaderElector:
         asked_at = self._clock.monotonic()
         try:
             async with asyncio.timeout(max(1.0, self._timing.renew_s / 2)):
-                return await self._attempt(asked_at)
+                is_leading = await self._attempt(asked_at)
         except (ApiError, ClientError, OSError, TimeoutError) as error:
             self._lease = None  # our copy may be stale: read the lease before the next write
-            self._log.debug("lease not acquired or renewed; trying again", reason=str(error))
+            self._record_failure(error)
             return False
+        self._problem = ""
+        return is_leading
+
+    def _record_failure(self, error: Exception) -> None:
+        """Log a refusal once: it lasts until somebody changes permissions, names or flags."""
+        if not isinstance(error, _REFUSALS):
+            self._log.debug("lease not acquired or renewed; trying again", reason=str(error))
+            return
+        problem = self._describe_refusal(error)
+        if problem != self._problem:
+            self._log.error(
+                "lease refused; no controller works until it is granted", reason=problem
+            )
+        self._problem = problem
+
+    def _describe_refusal(self, error: ApiError) -> str:
+        namespace, name = self._path.namespace, self._path.name
+        return (
+            f"cannot acquire lease {namespace}/{name}: {error.code} {error.message}; allow get, "
+            f"create and update of leases.coordination.k8s.io in namespace {namespace}, or set "
+            "another namespace with --lease-namespace, or run one replica with --no-leader-elect"
+        )
 
     async def _attempt(self, asked_at: float) -> bool:
         lease = self._lease

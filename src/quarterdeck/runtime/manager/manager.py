@@ -108,6 +108,7 @@ class Manager:
             settings=watch if watch is not None else WatchSettings(),
             namespaces=tuple(namespaces),
             field_manager=field_manager or name,
+            log=self._log,
         )
         self._identity = f"{socket.gethostname()}_{self._random.getrandbits(64):016x}"
         self._events = self._make_recorder(events)
@@ -132,8 +133,11 @@ class Manager:
         self._runnables: list[Runnable] = []
         self._live: dict[str, Check] = {"ping": ping}
         self._ready: dict[str, Check] = {
-            "caches": lambda: summary.describe_stale_caches(self.informers)
+            "caches": lambda: summary.describe_stale_caches(self.informers),
+            "kinds": lambda: summary.describe_missing_kinds(self.informers, self.controllers),
         }
+        if self._election is not None:
+            self._ready["leader-election"] = self._election.check
         self._endpoints = Endpoints(
             health=health,
             metrics=metrics,

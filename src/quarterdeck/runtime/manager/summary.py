@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.controller.runner import Runner
 from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.observability.metrics import Metrics
@@ -12,6 +13,19 @@ def describe_stale_caches(informers: InformerFactory) -> str:
     """The caches that may be out of date, and why; empty if there are none."""
     troubles = [informer.stale_reason() for informer in informers]
     return "; ".join(trouble for trouble in troubles if trouble)
+
+
+def describe_missing_kinds(
+    informers: InformerFactory, controllers: Iterable[Controller[Any]]
+) -> str:
+    """The reconciled kinds that the server does not serve; empty if it serves all.
+
+    Kinds that are only owned, watched or read do not count: an operator may use them where they
+    exist.
+    """
+    kinds = dict.fromkeys(each.for_ for each in controllers)
+    reasons = [informers.ensure(kind).absence_reason() for kind in kinds]
+    return "; ".join(reason for reason in reasons if reason)
 
 
 def update_gauges(
