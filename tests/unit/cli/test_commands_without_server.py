@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.apis.core import ConfigMap
 from quarterdeck.cli.commands.why import format_record
 from quarterdeck.cli.main import run
+from quarterdeck.meta.identity import Key
+from quarterdeck.runtime.reconcile.journal import Cause, Journal, Record, explain
 
 
 def call(capture: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
@@ -100,3 +103,12 @@ def test_a_reconcile_record_has_a_line_for_each_cause_read_and_write() -> None:
         "    wrote    apply Pod a/b -> 3",
         "    next in  5 s",
     ]
+
+
+def test_a_reconcile_after_a_restart_names_the_initial_list() -> None:
+    journal, key = Journal("config", "ConfigMap"), Key("default", "a")
+    cause = Cause(None, ConfigMap, None, None, None, "for")
+    journal.add(Record("1", key, 0.0, (cause,), 0.0, 0.0, (), (), "done", "", None))
+    [told] = explain([journal], "configmap", key)
+    lines = format_record(told["reconciles"][0])
+    assert "    cause    initial list of ConfigMap" in lines

@@ -95,6 +95,8 @@ def format_record(record: dict[str, Any]) -> list[str]:
 def _format_cause(cause: dict[str, Any]) -> str:
     if "kind" not in cause:
         return str(cause["event"])
+    if "object" not in cause:  # the initial list names no object
+        return f"{cause['event']} of {cause['kind']}"
     return (
         f"{cause['kind']} {cause['object']} was {cause['event']} "
         f"({cause['oldVersion']} -> {cause['newVersion']}, mapped by {cause['mappedBy']})"
