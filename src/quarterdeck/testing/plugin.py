@@ -2,14 +2,17 @@
 
 Fixtures: `cluster` (an API server of this test's own), `cluster_faults` (what goes wrong at it),
 `kubeconfig` (a file for it), `namespace` (a fresh one), `client` (a typed client, closed when the
-test ends). Tests may be `async def`; where no other plugin runs coroutines, this one does.
+test ends). A failed test shows the warnings and errors of its operators, with the cause of every
+reconcile that failed. Tests may be `async def`; where no other plugin runs coroutines, this one
+does.
 """
 
 import asyncio
 import functools
 import inspect
 import itertools
-from collections.abc import Iterator
+import logging
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from quarterdeck.testing.server_faults import ServerFaults
 
 _numbers = itertools.count(1)
+_lines = pytest.StashKey[list[str]]()
+_MAX_LINES = 50
 
 
 @pytest.fixture
@@ -97,6 +102,48 @@ def _close_client_after(test: Any) -> Any:
             await test(**arguments)
 
     return closing
+
+
+class _LineCollector(logging.Handler):
+    """Keeps the first warnings and errors of the project's loggers, as text with their fields."""
+
+    def __init__(self, lines: list[str]) -> None:
+        from quarterdeck.runtime.observability.logging import ConsoleFormatter
+
+        super().__init__(logging.WARNING)
+        self.setFormatter(ConsoleFormatter())
+        self._lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one record."""
+        if len(self._lines) < _MAX_LINES:
+            self._lines.append(self.format(record))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Collect what operators log while a test runs: pytest's own report has no fields."""
+    from quarterdeck.runtime.observability.logging import ROOT
+
+    handler = _LineCollector(item.stash.setdefault(_lines, []))
+    logger = logging.getLogger(ROOT)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the collected lines to the report of a test that failed."""
+    report = yield
+    lines = item.stash.get(_lines, [])
+    if report.when == "call" and report.failed and lines:
+        report.sections.append(("Operator warnings and errors", "\n".join(lines)))
+    return report
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
