@@ -1,4 +1,8 @@
-"""`GET /watch`: changes as Server-Sent Events, until the client disconnects."""
+"""`GET /watch`: the current state, then changes, as Server-Sent Events.
+
+The state comes first by default, so that a late subscriber sees what exists; a heartbeat comment
+comes at once, so that an empty list differs from a connection that hangs.
+"""
 
 import asyncio
 import re
@@ -37,7 +41,10 @@ class WatchOptions(NamedTuple):
     selector: Selector | None = None
     after: int | None = None
     """The last resource version it has seen."""
-    with_initial: bool = False
+    with_initial: bool = True
+    """Whether the current state comes first, as ADDED."""
+    with_bookmark: bool = False
+    """Whether a BOOKMARK ends the current state."""
     is_return: bool = False
     """Whether it reconnects, and so cannot have seen a version newer than ours."""
 
@@ -54,12 +61,14 @@ class WatchOptions(NamedTuple):
                 known = ", ".join(_PARAMETERS)
                 raise BadRequest(f"unknown parameter {name!r}; valid parameters: {known}")
         labels = given.get("labelSelector", "")
+        initial = given.get("sendInitialEvents", "").lower()
         return cls(
             namespace=given.get("namespace", ""),
             name=given.get("name", ""),
             selector=_selector(labels) if labels else None,
             after=_version(last_event_id or given.get("resourceVersion")),
-            with_initial=given.get("sendInitialEvents", "").lower() == "true",
+            with_initial=initial != "false",
+            with_bookmark=initial == "true",
             is_return=bool(last_event_id),
         )
 
@@ -150,7 +159,7 @@ class _Listener:
             self._ring.leave(self._wake)
 
     async def _begin(self) -> None:
-        await self._writer.write(_RETRY)
+        await self._writer.write(_RETRY + _HEARTBEAT)
         if self._options.after is not None:
             synced = self._cache.version(self._options.namespace)
             position = self._ring.position_after(self._options.after, synced=synced)
@@ -161,9 +170,13 @@ class _Listener:
                 self._wake.set()
         elif self._options.with_initial:
             await self._write_state()
-            version = self._cache.version(self._options.namespace)
-            bookmark = {"metadata": {"resourceVersion": str(version)}}
-            await self._writer.write(frame("BOOKMARK", bookmark, version))
+            if self._options.with_bookmark:
+                await self._write_bookmark()
+
+    async def _write_bookmark(self) -> None:
+        version = self._cache.version(self._options.namespace)
+        bookmark = {"metadata": {"resourceVersion": str(version)}}
+        await self._writer.write(frame("BOOKMARK", bookmark, version))
 
     async def _write_changes(self) -> None:
         if self._is_heartbeat_due:

@@ -400,6 +400,22 @@ async def test_initial_events_end_with_a_bookmark() -> None:
             assert (await seen(frames, "BOOKMARK"))["id"]
 
 
+async def test_a_late_watch_gets_a_heartbeat_and_the_current_state_first() -> None:
+    async with site(operator=False) as there:
+        await there.ask("POST", APPS, application("a"))
+        async with there.watch("?sendInitialEvents=true") as frames:
+            await seen(frames, "ADDED", "a")  # the cache has it
+        async with there.watch() as frames:
+            assert "comment" in await anext(frames) or "comment" in await anext(frames)
+            await there.ask("POST", APPS, application("b"))
+            first, second = await seen(frames, "ADDED"), await seen(frames, "ADDED")
+            assert first["data"]["object"]["metadata"]["name"] == "a"
+            assert second["data"]["object"]["metadata"]["name"] == "b"
+        async with there.watch("?sendInitialEvents=false") as frames:
+            await there.ask("POST", APPS, application("c"))
+            assert (await seen(frames, "ADDED"))["data"]["object"]["metadata"]["name"] == "c"
+
+
 async def test_filters_of_a_watch() -> None:
     async with site(operator=False) as there, there.watch("?name=b&namespace=default") as frames:
         await there.ask("POST", APPS, application("a"))
