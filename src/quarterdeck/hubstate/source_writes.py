@@ -17,7 +17,7 @@ from quarterdeck.hubstate.writes import (
     SetValue,
     Write,
 )
-from quarterdeck.kit import json
+from quarterdeck.kit import json, rfc3339
 
 PARTS = ("resources", "aggregations", "meta")
 
@@ -37,13 +37,16 @@ def plan_definition(
     name: str,
     *,
     definition: Mapping[str, Any],
+    spec: msgspec.Struct | None = None,
     head: SourceHead,
     before: str,
 ) -> Iterator[Write]:
-    """The compiled source and its indexes; `before` is the resource type it had so far."""
+    """The compiled source, its spec and its indexes; `before` is the resource type it had."""
     identity = keys.source_id(namespace, name)
     key = keys.source(namespace, name)
     yield SetValue(key, json.encode(definition))
+    if spec is not None:
+        yield SetValue(f"{key}:spec", json.encode(spec))
     yield SetFields(f"{key}:meta", msgspec.to_builtins(head))
     yield AddMembers(keys.SOURCES, (identity,))
     yield AddMembers(keys.ENABLED_SOURCES, (identity,))
@@ -51,6 +54,7 @@ def plan_definition(
         yield RemoveMembers(keys.sources_of_type(before), (identity,))
     if head.resource_type_name:
         yield AddMembers(keys.sources_of_type(head.resource_type_name), (identity,))
+    yield build_source_notice("compiled", identity, rfc3339.parse(head.compiled_at), {})
 
 
 def plan_collection(
@@ -78,7 +82,7 @@ def plan_deletion(
 ) -> Iterator[Write]:
     """Delete a source and all it collected; `found` are the keys of its collections."""
     identity, key = keys.source_id(namespace, name), keys.source(namespace, name)
-    yield DeleteKeys((key, f"{key}:meta", *found))
+    yield DeleteKeys((key, f"{key}:meta", f"{key}:spec", *found))
     for index in (keys.SOURCES, keys.ENABLED_SOURCES):
         yield RemoveMembers(index, (identity,))
     if resource_type:

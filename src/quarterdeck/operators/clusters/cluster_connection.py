@@ -10,6 +10,7 @@ from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection, 
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.errors import ClientError
 from quarterdeck.hubstate import cluster_writes, keys
+from quarterdeck.hubstate.cluster_records import build_samples, plan_collected
 from quarterdeck.hubstate.cluster_writes import Stay
 from quarterdeck.hubstate.collect.cluster import ping
 from quarterdeck.hubstate.collect.collected import Wanted
@@ -23,12 +24,7 @@ from quarterdeck.kit.deadline import run_within
 from quarterdeck.meta.conditions import FALSE
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters import plan, report
-from quarterdeck.operators.clusters.cluster_records import (
-    build_samples,
-    build_spec,
-    get_display_name,
-    plan_collected,
-)
+from quarterdeck.operators.clusters.cluster_records import build_spec, get_display_name
 from quarterdeck.operators.clusters.conditions import Reason
 from quarterdeck.operators.clusters.credentials import (
     Limits,

@@ -17,7 +17,7 @@ from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.apis.clusterpulse.metric_source import MetricSource
 from quarterdeck.client.errors import ClientError
 from quarterdeck.engine.target import guess_resource
-from quarterdeck.hubstate import keys, series, source_writes
+from quarterdeck.hubstate import collection_records, keys, series, source_writes
 from quarterdeck.hubstate.collect.source import SourceCollector, SourceResult
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.source_writes import SourceHead
@@ -26,7 +26,7 @@ from quarterdeck.kit.breaker import CircuitOpen
 from quarterdeck.kit.deadline import run_within
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.clusters import plan, report, source_records, source_report
+from quarterdeck.operators.clusters import plan, report, source_report
 from quarterdeck.operators.clusters.conditions import Reason
 from quarterdeck.operators.clusters.failures import describe, find_reason
 from quarterdeck.operators.clusters.hub import Hub, StoreProblem
@@ -167,6 +167,7 @@ class Sources:
             namespace,
             name,
             definition=definition,
+            spec=source.spec,
             head=head,
             before=before.get("resourceTypeName", ""),
         )
@@ -255,7 +256,7 @@ class Sources:
     ) -> Outcome:
         identity = keys.source_id(*source.key)
         interval_s = source.spec.collection.interval_seconds
-        writes = source_records.plan_collection(identity, cluster, result, self._ttl_s(source))
+        writes = collection_records.plan_collection(identity, cluster, result, self._ttl_s(source))
         problem = await self._hub.store(writes)
         if problem is not None:
             known.problem = problem
@@ -276,7 +277,7 @@ class Sources:
 
     async def _fail(self, source: MetricSource, cluster: str, text: str) -> Outcome:
         """A cluster that could not be read: its rows stay, and its meta says why."""
-        write = source_records.plan_failure(
+        write = collection_records.plan_failure(
             keys.source_id(*source.key),
             cluster,
             text,

@@ -1,0 +1,212 @@
+"""Readings of a cluster to and from the batches that collectors send. Pure.
+
+`build_batch` and `read_cluster`/`read_source` are inverse: what the hub stores of a pushed cluster
+is what it would have stored after reading the cluster itself.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from quarterdeck.engine.results import AggregationValue, Resource
+from quarterdeck.hubstate.collect.collected import Collected
+from quarterdeck.hubstate.collect.source import SourceResult
+from quarterdeck.inventory.cluster import ClusterTotals
+from quarterdeck.inventory.push.messages import (
+    ClusterInfo,
+    ClusterMetrics,
+    CustomCollectedResource,
+    CustomResourceBatch,
+    MetricsBatch,
+)
+from quarterdeck.inventory.resources import ResourceLists
+from quarterdeck.kit import json, rfc3339
+from quarterdeck.meta.names import check_path_segment
+
+NAMESPACES, OPERATORS, CLUSTER_OPERATORS = "namespaces", "operators", "cluster_operators"
+_INFO = ("api_url", "version", "platform", "console_url", "channel", "cluster_id")
+_COUNTS = tuple(
+    each for each in ClusterTotals.__struct_fields__ if each in ClusterMetrics.__struct_fields__
+)
+
+
+class BadBatch(ValueError):
+    """Raised when a batch can be read but not be stored: it would never be accepted."""
+
+
+# --- what a collector sends
+
+
+def build_cluster_batch(collected: Collected) -> MetricsBatch:
+    """The part of a batch that is about the cluster itself."""
+    parts = {
+        NAMESPACES: collected.namespaces,
+        OPERATORS: collected.operators,
+        CLUSTER_OPERATORS: collected.cluster_operators,
+    }
+    info = {name: str(collected.info.get(name) or "") for name in _INFO}
+    return MetricsBatch(
+        collected_at=collected.at,
+        cluster_metrics=ClusterMetrics(
+            **{name: getattr(collected.totals, name) for name in _COUNTS},
+            namespace_list=collected.namespaces or (),
+        ),
+        node_metrics=collected.nodes,
+        operators=collected.operators or (),
+        cluster_operators=collected.cluster_operators or (),
+        cluster_info=ClusterInfo(**info, details_json=json.encode(collected.info)),
+        resources_json=json.encode(collected.resources) if collected.resources else b"",
+        parts=tuple(name for name, value in parts.items() if value is not None),
+    )
+
+
+def build_source_batch(identity: str, result: SourceResult) -> CustomResourceBatch:
+    """What one source collected."""
+    plain = {
+        name: float(value)
+        for name, value in result.values.items()
+        if isinstance(value, int | float)
+    }
+    return CustomResourceBatch(
+        source_id=identity,
+        resource_count=len(result.resources),
+        truncated=result.truncated,
+        duration_ms=result.duration_ms,
+        resources=tuple(_build_row(each) for each in result.resources),
+        aggregation_values=plain,
+        aggregations_json=json.encode(result.values),
+        errors=result.errors,
+    )
+
+
+def _build_row(row: Resource) -> CustomCollectedResource:
+    return CustomCollectedResource(
+        id=row.id,
+        namespace=row.namespace,
+        name=row.name,
+        labels=row.labels,
+        values_json=json.encode(row.values),
+    )
+
+
+# --- what the hub receives
+
+
+def merge_chunks(chunks: Sequence[MetricsBatch]) -> MetricsBatch:
+    """One batch from its chunks: lists are joined, rows of one source too."""
+    if len(chunks) == 1:
+        return chunks[0]
+    merged: dict[str, Any] = {}
+    for name in MetricsBatch.__struct_fields__:
+        values = [getattr(each, name) for each in chunks]
+        if isinstance(values[0], tuple):
+            merged[name] = tuple(item for value in values for item in value)
+        else:
+            merged[name] = next((value for value in values if value), values[0])
+    merged["custom_resources"] = tuple(_merge_sources(merged["custom_resources"]))
+    return MetricsBatch(**merged)
+
+
+def _merge_sources(pieces: Iterable[CustomResourceBatch]) -> list[CustomResourceBatch]:
+    rows: dict[str, list[CustomCollectedResource]] = {}
+    heads: dict[str, CustomResourceBatch] = {}
+    for each in pieces:
+        heads.setdefault(each.source_id, each)
+        rows.setdefault(each.source_id, []).extend(each.resources)
+    return [
+        msgspec.structs.replace(head, resources=tuple(rows[identity]))
+        for identity, head in heads.items()
+    ]
+
+
+def read_cluster(batch: MetricsBatch, at: datetime) -> Collected | None:
+    """What a batch says about the cluster itself; None if nothing.
+
+    Raises:
+        BadBatch: if a part is not what it should be.
+    """
+    counts = batch.cluster_metrics
+    if counts is None:
+        return None
+    now = rfc3339.format_time(at)
+    for node in batch.node_metrics:
+        _check_name(node.name)
+    for operator in batch.cluster_operators:
+        _check_name(operator.name)
+    parts = set(batch.parts)
+    totals = ClusterTotals(timestamp=now, **{name: getattr(counts, name) for name in _COUNTS})
+    has_namespaces = NAMESPACES in parts or bool(counts.namespace_list)
+    resources = _decode(batch.resources_json, ResourceLists) if batch.resources_json else None
+    return Collected(
+        at=at,
+        nodes=tuple(msgspec.structs.replace(each, timestamp=now) for each in batch.node_metrics),
+        totals=totals,
+        info=_read_info(batch.cluster_info),
+        namespaces=counts.namespace_list if has_namespaces else None,
+        resources=resources,
+        operators=batch.operators if OPERATORS in parts or batch.operators else None,
+        cluster_operators=(
+            batch.cluster_operators
+            if CLUSTER_OPERATORS in parts or batch.cluster_operators
+            else None
+        ),
+        problems={},
+    )
+
+
+def read_source(batch: CustomResourceBatch, at: datetime) -> SourceResult:
+    """What a batch says about one source.
+
+    Raises:
+        BadBatch: if a row or an aggregation is not what it should be.
+    """
+    rows = [_read_row(each) for each in batch.resources]
+    values: dict[str, AggregationValue] = dict(batch.aggregation_values)
+    if batch.aggregations_json:
+        values = _decode(batch.aggregations_json, dict[str, AggregationValue])
+    return SourceResult(
+        at=at,
+        duration_ms=batch.duration_ms,
+        resource="",
+        resources=rows,
+        values=values,
+        truncated=batch.truncated,
+        errors=batch.errors,
+        count=len(rows),
+        found=frozenset(),
+        converted=frozenset(),
+    )
+
+
+def _read_row(row: CustomCollectedResource) -> Resource:
+    return Resource(
+        id=row.id,
+        namespace=row.namespace,
+        name=row.name,
+        labels=row.labels,
+        values=_decode(row.values_json or b"{}", dict[str, Any]),
+    )
+
+
+def _read_info(info: ClusterInfo | None) -> dict[str, Any]:
+    if info is None:
+        return {}
+    if info.details_json:
+        details: dict[str, Any] = _decode(info.details_json, dict[str, Any])
+        return details
+    return {name: value for name in _INFO if (value := getattr(info, name))}
+
+
+def _decode(data: bytes, type_: Any) -> Any:
+    try:
+        return msgspec.json.decode(data, type=type_)
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+        raise BadBatch(f"a part of the batch is no valid JSON: {error}") from error
+
+
+def _check_name(name: str) -> None:
+    """Names become parts of keys."""
+    if not name or ":" in name or len(name) > 253 or check_path_segment(name):
+        raise BadBatch(f"{name[:80]!r} is not the name of an object")

@@ -1,0 +1,152 @@
+"""From a complete batch to the store: nothing is acknowledged before it is kept.
+
+The history is written first, because writing a sample twice changes nothing. State and mark are
+committed together: a hub that is killed between the two writes stores the batch again when it is
+sent again, and one that is killed after the commit recognises it.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from quarterdeck.hubstate import cluster_records, collection_records, keys, series
+from quarterdeck.hubstate.errors import HistoryUnavailable, HubStateError
+from quarterdeck.hubstate.notices import plan_notice
+from quarterdeck.hubstate.ports import History, Sample, StateStore
+from quarterdeck.hubstate.push import tokens
+from quarterdeck.hubstate.push.batches import BadBatch, read_cluster, read_source
+from quarterdeck.hubstate.writes import SetValue, Write
+from quarterdeck.inventory.push.messages import Ack, MetricsBatch
+from quarterdeck.kit import json
+from quarterdeck.kit.clock import Clock
+from quarterdeck.services.ingester import marks
+from quarterdeck.services.ingester.errors import TokenRefused
+from quarterdeck.services.ingester.marks import Mark
+from quarterdeck.services.ingester.options import IngesterOptions
+
+
+class Ingest:
+    """Stores batches."""
+
+    def __init__(
+        self, state: StateStore, history: History, *, options: IngesterOptions, clock: Clock
+    ) -> None:
+        self._state = state
+        self._history = history
+        self._options = options
+        self._clock = clock
+        self.stored = 0
+        self.duplicates = 0
+        self.refused = 0
+
+    async def ingest(self, cluster: str, token_hash: str, batch: MetricsBatch) -> Ack:
+        """Store a batch of a cluster, unless it is stored already.
+
+        Raises:
+            TokenRefused: if the token has been replaced since the stream began.
+        """
+        try:
+            ack = await self._ingest(cluster, token_hash, batch)
+        except BadBatch as error:
+            self.refused += 1
+            return Ack(batch_id=batch.batch_id, error=str(error), is_permanent=True)
+        except HubStateError as error:
+            return Ack(batch_id=batch.batch_id, error=str(error))
+        return ack
+
+    async def _ingest(self, cluster: str, token_hash: str, batch: MetricsBatch) -> Ack:
+        if batch.cluster_name not in ("", cluster):
+            raise BadBatch(
+                f"the batch is about cluster {batch.cluster_name[:80]!r}; its sender is {cluster!r}"
+            )
+        names = (tokens.get_key(cluster), marks.get_key(cluster))
+        record, stored = await self._state.get_many(names)
+        if not tokens.matches(record, token_hash):
+            raise TokenRefused(cluster)
+        mark = marks.decode_mark(stored)
+        done = Ack(batch_id=batch.batch_id, success=True)
+        if mark.has_stored(batch):
+            self.duplicates += 1
+            return done
+        sources = await self._state.members(keys.ENABLED_SOURCES)
+        plan = _BatchPlan(cluster, batch, mark, sources=sources, now=self._clock.now())
+        plan.read(self._options)
+        nodes = await self._state.members(keys.cluster(cluster, "nodes"))
+        writes = plan.build_writes(nodes, self._options)
+        try:
+            await self._history.write(plan.samples)
+        except HistoryUnavailable as error:
+            await self._state.commit(writes)  # current state is kept; the batch comes again
+            return Ack(batch_id=batch.batch_id, error=str(error))
+        after = mark.advance(batch, plan.at.timestamp(), sources=sources)
+        await self._state.commit([*writes, SetValue(marks.get_key(cluster), json.encode(after))])
+        self.stored += 1
+        return done
+
+
+class _BatchPlan:
+    """What one batch becomes."""
+
+    def __init__(
+        self,
+        cluster: str,
+        batch: MetricsBatch,
+        mark: Mark,
+        *,
+        sources: frozenset[str],
+        now: datetime,
+    ) -> None:
+        self._cluster = cluster
+        self._batch = batch
+        self._mark = mark
+        self._sources = sources
+        self._now = now
+        # a clock that is ahead must not make later readings look old
+        self.at = min(batch.collected_at or now, now)
+        self.samples: list[Sample] = []
+        self._source_writes: list[Write] = []
+
+    def read(self, options: IngesterOptions) -> None:
+        """Decode everything, before anything is written.
+
+        Raises:
+            BadBatch: if a part cannot be stored.
+        """
+        self._collected = read_cluster(self._batch, self.at)
+        if self._collected is not None:
+            self.samples += cluster_records.build_samples(self._cluster, self._collected)
+        ttl_s = options.lifetimes.cached(options.interval_s)
+        for each in self._batch.custom_resources:
+            if each.source_id not in self._sources:
+                continue  # deleted since it was collected
+            is_new = self.at.timestamp() > self._mark.sources_at.get(each.source_id, 0.0)
+            if each.failure:
+                if is_new:
+                    self._source_writes.append(
+                        collection_records.plan_failure(
+                            each.source_id, self._cluster, each.failure, at=self.at, ttl_s=ttl_s
+                        )
+                    )
+                continue
+            result = read_source(each, self.at)
+            self.samples += series.build_aggregation_samples(
+                self._cluster, each.source_id, result.values, self.at
+            )
+            if is_new:
+                self._source_writes += collection_records.plan_collection(
+                    each.source_id, self._cluster, result, ttl_s
+                )
+
+    def build_writes(self, nodes: frozenset[str], options: IngesterOptions) -> list[Write]:
+        """Writes of what is newer than what is stored; buffered batches only add to the history."""
+        writes = list(self._source_writes)
+        if self._collected is None or self.at.timestamp() <= self._mark.cluster_at:
+            return writes
+        writes += cluster_records.plan_collected(
+            self._cluster, self._collected, nodes, options.stay()
+        )
+        writes += self._plan_notice()
+        return writes
+
+    def _plan_notice(self) -> Iterator[Write]:
+        data = {"source": "collector-push"}
+        yield from plan_notice("cluster.reconciled", self._cluster, self._now, data)

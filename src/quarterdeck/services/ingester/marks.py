@@ -1,0 +1,54 @@
+"""How far a cluster's batches are stored: what makes a batch a duplicate, or old news. Pure."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from quarterdeck.hubstate import keys
+from quarterdeck.inventory.push.messages import MetricsBatch
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """The last batch that was stored, committed together with its data."""
+
+    agent_id: str = ""
+    sequence: int = 0
+    batch_id: str = ""
+    cluster_at: float = 0.0
+    """When the newest reading of the cluster was made, in unix seconds."""
+    sources_at: Mapping[str, float] = {}
+    """The same for each source."""
+
+    def has_stored(self, batch: MetricsBatch) -> bool:
+        """Whether this very batch was stored before."""
+        if batch.sequence > 0:
+            return batch.agent_id == self.agent_id and batch.sequence <= self.sequence
+        return bool(batch.batch_id) and batch.batch_id == self.batch_id
+
+    def advance(self, batch: MetricsBatch, at: float, *, sources: frozenset[str]) -> "Mark":
+        """The mark after a batch; `sources` are those that still exist."""
+        moments = {name: moment for name, moment in self.sources_at.items() if name in sources}
+        for each in batch.custom_resources:
+            if each.source_id in sources:
+                moments[each.source_id] = max(at, moments.get(each.source_id, 0.0))
+        newest = max(at, self.cluster_at) if batch.cluster_metrics is not None else self.cluster_at
+        return Mark(
+            agent_id=batch.agent_id,
+            sequence=batch.sequence,
+            batch_id=batch.batch_id,
+            cluster_at=newest,
+            sources_at=moments,
+        )
+
+
+def get_key(cluster: str) -> str:
+    """Where the mark of a cluster is."""
+    return keys.cluster(cluster, "collector:mark")
+
+
+def decode_mark(data: bytes | None) -> Mark:
+    """A stored mark; one that cannot be read counts as none."""
+    try:
+        return msgspec.json.decode(data, type=Mark) if data else Mark()
+    except msgspec.DecodeError:
+        return Mark()

@@ -1,0 +1,48 @@
+"""What the ingester is told."""
+
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.hubstate.cluster_writes import Stay
+from quarterdeck.hubstate.lifetimes import Lifetimes
+
+
+class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """Files of the listener; they are read again when they change."""
+
+    certificate: Path
+    key: Path
+    client_authority: Path | None = None
+    """When given, collectors must show a certificate of this authority."""
+
+
+class IngesterOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits and lifetimes."""
+
+    host: str = "127.0.0.1"
+    port: int = 9443
+    tls: TlsFiles | None = None
+    """None serves plain text."""
+    max_message_bytes: int = 4 * 1024 * 1024
+    """One chunk of a batch."""
+    max_batch_bytes: int = 64 * 1024 * 1024
+    """All chunks of a batch."""
+    max_chunks: int = 1024
+    register_timeout_s: float = 10.0
+    idle_s: float = 90.0
+    """A stream that sends nothing for so long is closed; collectors send heartbeats every 30 s."""
+    keepalive_s: float = 30.0
+    drain_s: float = 5.0
+    interval_s: int = 30
+    scan_interval_s: int = 300
+    lifetimes: Lifetimes = Lifetimes()
+
+    def stay(self) -> Stay:
+        """How long what collectors send is kept."""
+        return Stay(
+            interval_s=self.interval_s,
+            cache_s=self.lifetimes.cached(self.interval_s),
+            scan_s=self.lifetimes.cached(max(self.interval_s, self.scan_interval_s)),
+            retention_s=self.lifetimes.retention_s,
+        )

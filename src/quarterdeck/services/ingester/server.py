@@ -1,0 +1,199 @@
+"""The gRPC listener: one method, raw bytes, TLS whose files are read again when they change."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from quarterdeck.hubstate.errors import HubStateError
+from quarterdeck.hubstate.ports import History, StateStore
+from quarterdeck.inventory.push.messages import METHOD
+from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.runtime.observability.logging import get_logger
+from quarterdeck.services.ingester.configs import Configs
+from quarterdeck.services.ingester.errors import ProtocolError, TokenRefused
+from quarterdeck.services.ingester.ingest import Ingest
+from quarterdeck.services.ingester.options import IngesterOptions
+from quarterdeck.services.ingester.session import Session
+
+if TYPE_CHECKING:
+    import grpc.aio
+
+_log = get_logger("services.ingester")
+_BEARER = "bearer "
+
+
+class ListenFailed(Exception):
+    """Raised when the ingester cannot listen: the port is taken, or a TLS file cannot be used."""
+
+
+class Ingester:
+    """Serves collectors."""
+
+    def __init__(
+        self, state: StateStore, history: History, *, options: IngesterOptions, clock: Clock
+    ) -> None:
+        self._state = state
+        self._options = options
+        self._clock = clock
+        self._ingest = Ingest(state, history, options=options, clock=clock)
+        self._configs = Configs(state, clock=clock)
+        self._sessions: dict[str, Session] = {}
+        self._is_draining = False
+        self.port = 0
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Listen while the block runs; then let streams finish the batch at hand.
+
+        Raises:
+            ListenFailed: if it cannot listen.
+        """
+        server = self._build_server()
+        async with Supervisor("ingester") as tasks:
+            tasks.spawn(self._configs.run(), name="configs")
+            await server.start()
+            if self._options.tls is None:
+                _log.warning(
+                    "collectors are served without TLS: tokens and data can be read on the way",
+                    port=self.port,
+                )
+            try:
+                yield
+            finally:
+                await self._drain(server)
+
+    def statistics(self) -> dict[str, int]:
+        """Streams and batches of this process."""
+        return {
+            "connected": len(self._sessions),
+            "stored": self._ingest.stored,
+            "duplicates": self._ingest.duplicates,
+            "refused": self._ingest.refused,
+        }
+
+    async def _drain(self, server: "grpc.aio.Server") -> None:
+        self._is_draining = True
+        for session in list(self._sessions.values()):
+            session.ending.set()
+        await server.stop(self._options.drain_s)
+
+    def _build_server(self) -> "grpc.aio.Server":
+        import grpc
+        import grpc.aio
+
+        options = self._options
+        address = f"{options.host}:{options.port}"
+        keepalive_ms = int(options.keepalive_s * 1000)
+        credentials = self._build_credentials(address)
+        server = grpc.aio.server(
+            options=[
+                ("grpc.max_receive_message_length", options.max_message_bytes),
+                ("grpc.max_metadata_size", 16 * 1024),
+                ("grpc.keepalive_time_ms", keepalive_ms),
+                ("grpc.keepalive_timeout_ms", 10_000),
+                ("grpc.keepalive_permit_without_calls", 1),
+                ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+                ("grpc.so_reuseport", 0),
+            ]
+        )
+        server.add_generic_rpc_handlers((_build_handler(self._connect),))
+        try:
+            if credentials is None:
+                self.port = server.add_insecure_port(address)
+            else:
+                self.port = server.add_secure_port(address, credentials)
+        except RuntimeError as error:
+            raise ListenFailed(f"cannot listen on {address}: {error}") from error
+        return server
+
+    def _build_credentials(self, address: str) -> Any:
+        if self._options.tls is None:
+            return None
+        from quarterdeck.services.ingester.tls import build_credentials
+
+        try:
+            return build_credentials(self._options.tls)
+        except (OSError, ValueError) as error:
+            raise ListenFailed(f"cannot listen on {address}: {error}") from error
+
+    async def _connect(self, _: Any, context: "grpc.aio.ServicerContext[bytes, bytes]") -> None:
+        """One stream, from its first message to its end."""
+        import grpc
+
+        session = Session(
+            _GrpcStream(context),
+            state=self._state,
+            ingest=self._ingest,
+            configs=self._configs,
+            options=self._options,
+            clock=self._clock,
+        )
+        try:
+            await self._serve(session)
+        except TokenRefused as error:
+            _log.warning("a collector was refused", peer=context.peer())
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+        except ProtocolError as error:
+            _log.warning("a stream was ended", cluster=session.cluster, reason=str(error))
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        except HubStateError as error:
+            _log.warning("the store does not answer", cluster=session.cluster, reason=str(error))
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the hub's store does not answer")
+        if self._is_draining:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the hub stops; connect again")
+
+    async def _serve(self, session: Session) -> None:
+        cluster = await session.register()
+        before = self._sessions.get(cluster)
+        if before is not None:
+            before.ending.set()
+        self._sessions[cluster] = session
+        if self._is_draining:
+            session.ending.set()
+        _log.info("collector connected", cluster=cluster)
+        try:
+            await session.run()
+        finally:
+            if self._sessions.get(cluster) is session:
+                del self._sessions[cluster]
+            _log.info("collector disconnected", cluster=cluster)
+
+
+class _GrpcStream:
+    """A call of grpcio as a stream of bytes."""
+
+    def __init__(self, context: "grpc.aio.ServicerContext[bytes, bytes]") -> None:
+        import grpc.aio
+
+        self._context = context
+        self._end = grpc.aio.EOF
+        self.token = _find_token(context.invocation_metadata() or ())
+
+    async def read(self) -> bytes | None:
+        data = await self._context.read()
+        return None if data is self._end else data
+
+    async def write(self, data: bytes) -> None:
+        await self._context.write(data)
+
+
+def _find_token(metadata: Any) -> str:
+    for key, value in metadata:
+        if key.lower() == "authorization" and str(value).lower().startswith(_BEARER):
+            return str(value)[len(_BEARER) :].strip()
+    return ""
+
+
+def _build_handler(connect: Any) -> Any:
+    import grpc
+
+    method = grpc.stream_stream_rpc_method_handler(connect)
+
+    class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
+        """Finds the one method there is."""
+
+        def service(self, details: Any) -> Any:
+            return method if details.method == METHOD else None
+
+    return Handler()
