@@ -23,6 +23,7 @@ FLAGS = (
     "--dashboard-port",
     "--fleet-port",
     "--runner-webhook-port",
+    "--bootstrap-port",
 )
 PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -22,6 +22,7 @@ FLAGS = (
     "--dashboard-port",
     "--fleet-port",
     "--runner-webhook-port",
+    "--bootstrap-port",
 )
 PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 

@@ -42,6 +42,7 @@ UP_PORTS = [
         "dashboard-port",
         "fleet-port",
         "runner-webhook-port",
+        "bootstrap-port",
     )
     for word in (f"--{name}", "0")
 ]

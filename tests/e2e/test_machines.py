@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import required_tools
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-PORTS = ("--port", "--health-port", "--metrics-port", "--runner-webhook-port")
+PORTS = ("--port", "--health-port", "--metrics-port", "--runner-webhook-port", "--bootstrap-port")
 UP = ("up", "--operators", "machines", *(word for flag in PORTS for word in (flag, "0")))
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]

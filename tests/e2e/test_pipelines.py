@@ -25,6 +25,7 @@ UP_FLAGS = (
     "--dashboard-port",
     "--fleet-port",
     "--runner-webhook-port",
+    "--bootstrap-port",
 )
 ANY_PORTS = tuple(word for flag in UP_FLAGS for word in (flag, "0"))
 RUN = ("run", "--health-port", "0", "--metrics-port", "0", "--operators", "pipelines")

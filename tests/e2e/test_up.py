@@ -29,6 +29,7 @@ FLAGS = (
     "--dashboard-port",
     "--fleet-port",
     "--runner-webhook-port",
+    "--bootstrap-port",
 )
 PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 GROUP = "/apis/cloudnative.elide.dev/v1"

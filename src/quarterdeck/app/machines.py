@@ -10,6 +10,7 @@ import msgspec
 
 from quarterdeck.apis.core.config import Namespace
 from quarterdeck.apis.hypervisor.fleet import Fleet
+from quarterdeck.app import bootstrap
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.host import Host
 from quarterdeck.app.machines_samples import FLEET, NEXT_IMAGE, SAMPLE_FILES, SAMPLES
@@ -51,6 +52,8 @@ async def attach(host: Host) -> None:
     _poll(host)
     if host.is_embedded or NAME in settings.operators:
         await _listen(host, operator.metrics)
+    if host.is_embedded:
+        await bootstrap.attach(host)
     if host.is_embedded and host.folder is not None and not settings.in_memory:
         _keep_simulators(host, simulators, host.folder / _STATE)
     if host.is_embedded and settings.demo:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quarterdeck import apis
-from quarterdeck.app import hub_manifests
+from quarterdeck.app import bootstrap_manifests, hub_manifests
 from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.user_roles import ROLES, manifest
 from quarterdeck.meta import crd
@@ -53,7 +53,13 @@ def everything(place: Place = HERE, parts: Sequence[Part] = PARTS) -> list[Docum
         *permissions(place, parts).values(),
         *(manifest(kind.KIND, role) for kind in kinds for role in ROLES),
         *manager(place).values(),
+        *(bootstrap(place).values() if any(part.name == "machines" for part in parts) else ()),
     ]
+
+
+def bootstrap(place: Place) -> dict[str, Document]:
+    """The bootstrap service of machines, with an identity and rights of its own, by file name."""
+    return {**bootstrap_manifests.permissions(place), **bootstrap_manifests.workload(place)}
 
 
 def namespace(place: Place) -> Document:

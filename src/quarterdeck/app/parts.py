@@ -123,7 +123,7 @@ PARTS: tuple[Part, ...] = (
         "keeps fleets of virtual machines on hypervisors",
         "quarterdeck.apis.hypervisor.v1alpha1",
         "quarterdeck.app.machines",
-        ports=("runner_webhook_port",),
+        ports=("runner_webhook_port", "bootstrap_port"),
         service_name="hyperfleet-operator",
     ),
 )

@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "run": "Run the operators against a cluster",
     "server": "Run the API server alone",
     "fleet": "Run the fleet server alone",
+    "bootstrap": "Run the bootstrap service of machines alone",
     "hub": "Run the hub API alone",
     "clusters": "Connect clusters to the hub, and show all of them",
     "pipelines": "Check pipelines in files, import pipelines of a fleet server",

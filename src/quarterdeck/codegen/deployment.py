@@ -21,6 +21,7 @@ def files() -> Iterator[File]:
     yield from _render_folder("config/rbac", permissions, more=people)
     around = {"namespace": manifests.namespace(place), **manifests.manager(place)}
     yield from _render_folder("config/manager", around)
+    yield from _render_folder("config/bootstrap", manifests.bootstrap(place))
     yield from _render_samples()
     patches = manifests.component_patches(place)
     for name, component in manifests.components(place).items():
@@ -30,7 +31,7 @@ def files() -> Iterator[File]:
         {
             "apiVersion": _KUSTOMIZE,
             "kind": "Kustomization",
-            "resources": ["../crd", "../rbac", "../manager"],
+            "resources": ["../crd", "../rbac", "../manager", "../bootstrap"],
             "images": [{"name": "quarterdeck", "newName": "quarterdeck", "newTag": "latest"}],
         },
     )

@@ -24,7 +24,14 @@ from quarterdeck.testing.programs import require
 pytestmark = pytest.mark.slow  # a whole machine boots, in emulation
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = ("port", "http-port", "health-port", "metrics-port", "runner-webhook-port")
+FLAGS = (
+    "port",
+    "http-port",
+    "health-port",
+    "metrics-port",
+    "runner-webhook-port",
+    "bootstrap-port",
+)
 PORTS = tuple(word for flag in FLAGS for word in (f"--{flag}", "0"))
 IMAGE = Path(__file__).parents[3] / ".tools/vm/machine.qcow2"
 TRIES = 150

@@ -21,6 +21,7 @@ FREE: dict[str, Any] = dict.fromkeys(
     (
         *("port", "http_port", "dashboard_port", "fleet_port", "health_port", "metrics_port"),
         "runner_webhook_port",
+        "bootstrap_port",
     ),
     0,
 )

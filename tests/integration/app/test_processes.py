@@ -37,6 +37,7 @@ FREE: dict[str, Any] = {
         "dashboard_port",
         "fleet_port",
         "runner_webhook_port",
+        "bootstrap_port",
     )
 }
 

@@ -223,6 +223,8 @@ def test_doctor(
             "0",
             "--runner-webhook-port",
             "0",
+            "--bootstrap-port",
+            "0",
         ]
     )
     table = capsys.readouterr().out

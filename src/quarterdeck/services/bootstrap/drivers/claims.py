@@ -24,7 +24,7 @@ from quarterdeck.services.bootstrap.ports import (
 )
 from quarterdeck.services.bootstrap.refusal import Refused, Why
 from quarterdeck.services.bootstrap.token_record import Claim
-from quarterdeck.wire.status import NotFound
+from quarterdeck.wire.status import Forbidden, NotFound
 
 MANAGER = "hyperfleet-bootstrap"
 _INDEX_S = 1.0
@@ -80,7 +80,7 @@ class KubeClaims:
                 pcrs=await self._read_pcr_policy(policy.pcr_policy_ref, namespace),
                 selection=tuple(policy.pcr_selection) or DEFAULT_PCRS,
             )
-        except (NotFound, ValueError) as error:
+        except (NotFound, Forbidden, ValueError) as error:
             text = f"the TPM policy of {claim.namespace}/{claim.name} cannot be read: {error}"
             raise Refused(Why.UNTRUSTED_TPM, text) from error
 

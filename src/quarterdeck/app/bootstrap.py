@@ -1,0 +1,168 @@
+"""The bootstrap service of this process: what it is made of, `quarterdeck bootstrap`, and `up`.
+
+`cryptography` costs more start-up time than the API server, so `up` loads the service when
+everything else is ready.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from quarterdeck.app import bootstrap_manifests, definitions
+from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
+from quarterdeck.app.errors import StartError
+from quarterdeck.app.host import Endpoint, Host
+from quarterdeck.app.manifests import HERE, NAMESPACE
+from quarterdeck.app.signals import StopSignal
+from quarterdeck.client.client import Client
+from quarterdeck.client.config.cluster import Impersonation
+from quarterdeck.client.config.locate import load_config
+from quarterdeck.client.errors import ClientError
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.runtime import get_logger
+from quarterdeck.wire.status import ApiError
+
+FLAG = "--bootstrap-port"
+_AFTER_S = 1.0
+"""How long after the start `up` loads the service."""
+
+
+class Place(NamedTuple):
+    """Where the service listens, and by which names machines reach it."""
+
+    host: str
+    port: int
+    flag: str
+    names: tuple[str, ...] = ()
+
+
+async def open_bootstrap(
+    client: Client,
+    place: Place,
+    stack: contextlib.AsyncExitStack,
+    *,
+    namespace: str = NAMESPACE,
+    clock: Clock,
+) -> http.Listener:
+    """Open the authority and listen; it is closed with the stack.
+
+    Raises:
+        StartError: if the port or the API server cannot be used.
+    """
+    from quarterdeck.runtime.endpoints.authorization import MetricsAuthorizer
+    from quarterdeck.services.bootstrap.drivers.authority import SecretAuthority
+    from quarterdeck.services.bootstrap.drivers.claims import KubeClaims
+    from quarterdeck.services.bootstrap.drivers.tokens import SecretTokens
+    from quarterdeck.services.bootstrap.issuer import Issuer
+    from quarterdeck.services.bootstrap.service import LIMITS, BootstrapService, Stores
+    from quarterdeck.services.bootstrap.serving import ServingTls
+
+    issuer = Issuer(SecretAuthority(client, namespace), clock=clock)
+    tls = ServingTls(issuer, _list_names(place, namespace), clock=clock)
+    try:
+        await tls.refresh()
+    except (ApiError, ClientError) as error:
+        raise StartError(
+            f"cannot open the authority of machines in namespace {namespace}: {error}; check that"
+            " the namespace exists and that the service may write Secrets in it"
+        ) from error
+    stores = Stores(KubeClaims(client, clock=clock), SecretTokens(client, namespace), issuer)
+    authorizer = MetricsAuthorizer(client.raw, clock, random.Random())
+    service = BootstrapService(stores, authorizer, clock=clock)
+    server = http.Server(service.handle, limits=LIMITS, clock=clock)
+    listener = await listen(server, place.port, place.flag, tls=tls.context, host=place.host)
+    stack.push_async_callback(server.drain, DRAIN_S)
+    tasks = await stack.enter_async_context(Supervisor("bootstrap"))
+    tasks.spawn(service.run(), name="bootstrap-tokens")
+    tasks.spawn(tls.run(), name="bootstrap-tls")
+    return listener
+
+
+class BootstrapSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of `quarterdeck bootstrap`."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+    """Of tokens and authority; empty for the namespace of the pod, or the usual one."""
+    host: str = HOST
+    port: int = 8445
+    names: tuple[str, ...] = ()
+
+
+async def serve_bootstrap(
+    settings: BootstrapSettings, *, print_line: Callable[[str], None]
+) -> None:
+    """Serve until a signal asks to stop.
+
+    Raises:
+        StartError: if the port or the API server cannot be used.
+        Interrupted: if a signal came before it was ready.
+    """
+    clock = SystemClock()
+    check_port(settings.port, "--port", host=settings.host)
+    async with StopSignal() as stop, contextlib.AsyncExitStack() as stack:
+        with stop.starting():
+            try:
+                config = load_config(settings.kubeconfig or None, context=settings.context)
+            except ClientError as error:
+                raise StartError(str(error)) from error
+            client = await stack.enter_async_context(Client(config, clock=clock))
+            place = Place(settings.host, settings.port, "--port", settings.names)
+            listener = await open_bootstrap(
+                client, place, stack, namespace=settings.namespace or NAMESPACE, clock=clock
+            )
+        print_line(f"listening on {listener.url}")
+        await stop.wait()
+
+
+async def attach(host: Host) -> None:
+    """Run the service in `up`, with the rights it has in a cluster."""
+    port = host.settings.bootstrap_port
+    await definitions.apply(host.admin.raw, [*bootstrap_manifests.permissions(HERE).values()])
+    account = f"system:serviceaccount:{NAMESPACE}:{bootstrap_manifests.NAME}"
+    groups = (f"system:serviceaccounts:{NAMESPACE}", "system:serviceaccounts")
+    client = host.admin.impersonating(
+        Impersonation(user=account, groups=(*groups, "system:authenticated"))
+    )
+    host.stack.push_async_callback(client.aclose)
+    if port:
+        url = f"https://{HOST}:{port}"
+        host.endpoints.append(Endpoint("bootstrap", url, "attestation of machines"))
+
+    async def run() -> None:
+        await host.clock.sleep(_AFTER_S)
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                listener = await open_bootstrap(
+                    client, Place(HOST, port, FLAG), stack, clock=host.clock
+                )
+            except StartError as error:
+                get_logger("bootstrap").error("bootstrap service cannot start", detail=str(error))
+                return
+            if not port and host.print_line is not None:
+                host.print_line(f"bootstrap service on {listener.url}")
+            await asyncio.Event().wait()  # until the manager stops
+
+    host.manager.add_runnable("bootstrap", run)
+
+
+def _list_names(place: Place, namespace: str) -> Sequence[str]:
+    """By what machines and pods may reach the service."""
+    service = f"{bootstrap_manifests.NAME}.{namespace}"
+    return (
+        *place.names,
+        "localhost",
+        "127.0.0.1",
+        "::1",
+        "10.0.2.2",  # this machine, as VMs with user networking of QEMU see it
+        service,
+        f"{service}.svc",
+        f"{service}.svc.cluster.local",
+    )

@@ -1,0 +1,58 @@
+"""`quarterdeck bootstrap`: the bootstrap service alone."""
+
+from typing import Annotated
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.flags import port_option
+from quarterdeck.cli.loop import run_loop
+from quarterdeck.cli.output import print_line
+from quarterdeck.cli.parameters import Option
+
+
+def bootstrap(
+    kubeconfig: Annotated[
+        str, Option("--kubeconfig", metavar="FILE", help="Kubeconfig of the cluster.")
+    ] = "",
+    context: Annotated[
+        str, Option("--context", metavar="NAME", help="Context in the kubeconfig.")
+    ] = "",
+    namespace: Annotated[
+        str,
+        Option(
+            "--namespace",
+            metavar="NAME",
+            help="Namespace of join tokens and of the certificate authority.",
+        ),
+    ] = "quarterdeck-system",
+    host: Annotated[
+        str, Option("--host", metavar="ADDRESS", help="Address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[int, port_option("--port", "Port to listen on, 0 for any free port.")] = 8445,
+    name: Annotated[
+        str,
+        Option(
+            "--name",
+            metavar="NAMES",
+            help="Host names and addresses by which machines reach the service, with commas.",
+        ),
+    ] = "",
+) -> None:
+    """Attest machines and give them short-lived certificates.
+
+    Certificate authority and join tokens are Secrets in --namespace, shared by all replicas.
+    """
+    from quarterdeck.app.bootstrap import BootstrapSettings, serve_bootstrap
+
+    names = tuple(each.strip() for each in name.split(",") if each.strip())
+    settings = BootstrapSettings(
+        kubeconfig=kubeconfig,
+        context=context,
+        namespace=namespace,
+        host=host,
+        port=port,
+        names=names,
+    )
+    run_loop(serve_bootstrap(settings, print_line=print_line))
+
+
+COMMAND = Command(bootstrap)
