@@ -3,6 +3,7 @@ namespaces, and follows changes of definitions.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ from quarterdeck.storage import Entry, RevisionConflict, StoreEvent, StoreKey
 BUILTIN = "built-in"
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 NAMESPACES = "namespaces"
+_FIRST_ADDRESS = "10.96.0.1"
+"""The first address for services, which Kubernetes keeps for itself."""
 
 
 async def bootstrap(core: Core) -> None:
@@ -41,6 +44,8 @@ async def bootstrap(core: Core) -> None:
     DefinitionFinalizer(core.store, registry, lambda: core.build_context("", "")).start()
     EstablishingController(core.store, registry, core.clock.now, track=_build_tracker(core)).start()
     await _create_namespaces(core)
+    if core.options.has_kubernetes_service:
+        await _create_kubernetes_service(core)
     if core.options.has_roles:
         await default_roles.reconcile(core)
 
@@ -134,3 +139,36 @@ def _build_namespace(core: Core, name: str) -> Callable[[int], bytes]:
         "status": {"phase": "Active"},
     }
     return build_encoder(value)
+
+
+async def _create_kubernetes_service(core: Core) -> None:
+    """Create the Service that clients inside of a cluster reach the API by."""
+    key = StoreKey("services", "default", "kubernetes")
+    if core.store.get(key) is not None:
+        return
+    port = {"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}
+    value: dict[str, Any] = {
+        "kind": "Service",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": key.name,
+            "namespace": key.namespace,
+            "uid": generate_uid(core.random),
+            "resourceVersion": "",
+            "creationTimestamp": format_time(core.clock.now()),
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "ports": [port],
+            "clusterIP": _FIRST_ADDRESS,
+            "clusterIPs": [_FIRST_ADDRESS],
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "internalTrafficPolicy": "Cluster",
+        },
+        "status": {"loadBalancer": {}},
+    }
+    with contextlib.suppress(RevisionConflict):
+        await core.store.put(key, build_encoder(value), expected=0)

@@ -77,6 +77,9 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     simulated_nodes: int = 1
     """How many nodes there are for simulated pods, at least."""
 
+    has_kubernetes_service: bool = False
+    """Whether there is a Service `kubernetes` in the namespace `default`, as in a cluster."""
+
     certificate_authority: str = ""
     """The PEM certificate clients should trust; every namespace has it as `kube-root-ca.crt`."""
 

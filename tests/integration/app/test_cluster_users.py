@@ -6,6 +6,7 @@ from quarterdeck.apis.core import ConfigMap
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.objects import ObjectMeta, replace
+from quarterdeck.server.options import ServerOptions
 from quarterdeck.testing import BackgroundCluster
 from quarterdeck.wire.status import Conflict, Forbidden
 
@@ -70,3 +71,14 @@ async def test_fork_begins_with_all_objects_and_goes_its_own_way() -> None:
             async with second.fork() as third:
                 assert (await third.client.get(ConfigMap, "kept", "default")).data["value"] == "2"
         assert (await first.client.get(ConfigMap, "kept", "default")).data["value"] == "1"
+
+
+async def test_service_of_the_api_is_there_where_it_is_asked_for() -> None:
+    async with Cluster(options=ServerOptions(has_kubernetes_service=True)) as cluster:
+        services = cluster.client.resource(GVR("", "v1", "services"))
+        found = await services.get("kubernetes", namespace="default")
+        assert found["spec"]["clusterIP"] == "10.96.0.1"
+        port = {"port": 80}
+        other = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"ports": [port]}}
+        made = await services.create(other)
+        assert made["spec"]["clusterIP"] != "10.96.0.1"

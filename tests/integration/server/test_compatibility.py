@@ -36,15 +36,14 @@ SIMULATED = """## Simulated
   later; as in Kubernetes that is a second write, and the answer shows the first.
 """
 STORED = """## Stored, without effect yet
-Validated and kept like any other object, but nothing acts on them: API services, certificate
-signing requests, flow schemas. MutatingAdmissionPolicies are not served, as in
+Validated and kept like any other object, but nothing acts on them: API services and flow schemas.
+Certificate signing requests are checked, approved and denied by those who may; nothing signs them.
+MutatingAdmissionPolicies are not served, as in
 Kubernetes 1.32 without its feature gate.
 """
 REFUSED = """## Refused
-- Identities without all rights: 403. There are no finer rights yet, so whoever is not in the group
-  `system:masters` (every service account, with a token that is otherwise good) reads health,
-  version, discovery and OpenAPI, asks about itself, and gets 403 for everything else. Bad, expired
-  and orphaned tokens: 401.
+- Node authorization: kubelets are users like others, with the roles they are given.
+- Client certificates of an unknown authority end the TLS handshake; Kubernetes answers with a 401.
 - Protobuf answers: requests in protobuf are read, answers are JSON (or YAML).
 - Strategic merge patches of custom resources: 415, as in Kubernetes.
 """

@@ -84,8 +84,8 @@ TAIL = """
 ## Refused
 No container runs behind this API: {refused}
 end with a plain sentence that says so.
-Service accounts get tokens (`kubectl create token`) that authenticate; what they may do is said in
-[Compatibility](compatibility.md).
+Service accounts get tokens (`kubectl create token`) that authenticate; roles and bindings say what
+they may do. See [Compatibility](compatibility.md).
 """
 
 

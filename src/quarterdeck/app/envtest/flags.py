@@ -3,6 +3,33 @@
 from collections.abc import Sequence
 
 _BOOLEANS = ("true", "false")
+HONOURED = (
+    "anonymous-auth",
+    "api-audiences",
+    "authorization-mode",
+    "bind-address",
+    "cert-dir",
+    "client-ca-file",
+    "disable-admission-plugins",
+    "enable-admission-plugins",
+    "etcd-servers",
+    "requestheader-allowed-names",
+    "requestheader-client-ca-file",
+    "secure-port",
+    "service-account-issuer",
+    "service-account-key-file",
+    "service-account-signing-key-file",
+    "tls-cert-file",
+    "tls-private-key-file",
+    "token-auth-file",
+)
+ACCEPTED = (
+    "allow-privileged",
+    "feature-gates",
+    "runtime-config",
+    "service-cluster-ip-range",
+)
+"""Flags without effect that are no reason for a warning."""
 
 
 def parse_flags(arguments: Sequence[str]) -> dict[str, list[str]]:

@@ -7,41 +7,13 @@ gates, caches of the real server) is accepted, so that a suite starts unchanged.
 from pathlib import Path
 
 from quarterdeck.app.api_server import ServeSettings
-from quarterdeck.app.envtest.flags import get_flag, is_set, list_values
+from quarterdeck.app.envtest.flags import ACCEPTED, HONOURED, get_flag, is_set, list_values
 from quarterdeck.app.errors import SettingError
 from quarterdeck.app.identities import Identities
 from quarterdeck.app.serving_certificate import ServingFiles
 from quarterdeck.server.options import ServerOptions
 
 Flags = dict[str, list[str]]
-
-HONOURED = (
-    "anonymous-auth",
-    "api-audiences",
-    "authorization-mode",
-    "bind-address",
-    "cert-dir",
-    "client-ca-file",
-    "disable-admission-plugins",
-    "enable-admission-plugins",
-    "etcd-servers",
-    "requestheader-allowed-names",
-    "requestheader-client-ca-file",
-    "secure-port",
-    "service-account-issuer",
-    "service-account-key-file",
-    "service-account-signing-key-file",
-    "tls-cert-file",
-    "tls-private-key-file",
-    "token-auth-file",
-)
-ACCEPTED = (
-    "allow-privileged",
-    "feature-gates",
-    "runtime-config",
-    "service-cluster-ip-range",
-)
-"""Flags without effect that are no reason for a warning."""
 
 
 def build_settings(flags: Flags, *, data_dir: Path | None, pki: Path) -> ServeSettings:
@@ -78,6 +50,7 @@ def _build_options(flags: Flags) -> ServerOptions:
     issuers = flags.get("service-account-issuer") or ["https://kubernetes.default.svc"]
     return ServerOptions(
         lifecycle=False,
+        has_kubernetes_service=True,
         has_roles="AlwaysAllow" not in modes,
         has_anonymous=is_set(flags, "anonymous-auth", default=True),
         signing_key=_get_path(flags, "service-account-signing-key-file"),

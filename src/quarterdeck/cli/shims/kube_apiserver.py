@@ -37,7 +37,7 @@ def _print_line(text: str) -> None:
 
 
 def _build_help() -> str:
-    from quarterdeck.app.envtest.settings import HONOURED
+    from quarterdeck.app.envtest.flags import HONOURED
 
     return _HELP + "\n".join(f"      --{name}" for name in HONOURED)
 
