@@ -1,11 +1,16 @@
 """Secrets that cannot be printed by accident, and text with secrets taken out."""
 
+import base64
 import functools
+import json
 import re
 from typing import Any, Generic, NoReturn, TypeVar
+from urllib.parse import quote, quote_plus
 
 Value = TypeVar("Value")
 MASK = "***"
+MIN_SECRET = 4
+"""Shorter secrets are not searched for in text."""
 
 _PATTERNS = (
     r"(?i)(\b(?:basic|bearer)\s+)[A-Za-z0-9._~+/=:-]+",
@@ -51,6 +56,47 @@ def redact(text: str) -> str:
     for pattern in _compile_patterns():
         text = pattern.sub(_mask, text)
     return text
+
+
+class Masker:
+    """Takes known secrets out of text from outside, in the forms in which a peer may repeat them.
+
+    Patterns find credentials by what stands before them; a peer that repeats a bare password is
+    caught only by knowing it.
+    """
+
+    __slots__ = ("_forms",)
+
+    def __init__(self, *secrets: Secret[str]) -> None:
+        forms = {form for each in secrets for form in _list_forms(each.reveal())}
+        self._forms = Secret(sorted(forms, key=len, reverse=True))
+
+    def mask(self, text: str) -> str:
+        """The text without the known secrets, and without what looks like one."""
+        for form in self._forms.reveal():
+            text = text.replace(form, MASK)
+        return redact(text)
+
+    def is_clean(self, text: str) -> bool:
+        """Whether a text repeats none of the known secrets."""
+        return not any(form in text for form in self._forms.reveal())
+
+
+def _list_forms(secret: str) -> list[str]:
+    """A secret as it is, in base64, in hexadecimal, quoted for URLs and for JSON."""
+    if len(secret) < MIN_SECRET:
+        return []
+    encoded = base64.b64encode(secret.encode())
+    forms = [
+        secret,
+        encoded.decode().rstrip("="),
+        encoded.translate(bytes.maketrans(b"+/", b"-_")).decode().rstrip("="),
+        quote(secret, safe=""),
+        quote_plus(secret),
+        json.dumps(secret)[1:-1],
+        secret.encode().hex(),
+    ]
+    return [form for form in forms if len(form) >= MIN_SECRET]
 
 
 @functools.cache

@@ -59,7 +59,9 @@ def test_a_page_with_status_200_is_a_failure() -> None:
         pytest.param("Thu, 01 Jan 2026 00:00:30 GMT", 30.0, id="a date"),
         pytest.param("Wed, 31 Dec 2025 00:00:00 GMT", 0.0, id="a date that is over"),
         pytest.param("soon", None, id="nonsense"),
-        pytest.param("99999999999", 86400.0, id="bounded"),
+        pytest.param("99999999999", 3600.0, id="bounded"),
+        pytest.param("9" * 5000, 3600.0, id="more digits than Python reads"),
+        pytest.param("Thu, 01 Jan 2099 00:00:30 GMT", 3600.0, id="a date far away"),
     ],
 )
 def test_retry_after_is_read(field: str, seconds: float | None) -> None:

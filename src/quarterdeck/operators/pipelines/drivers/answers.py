@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from quarterdeck.kit import http, json
-from quarterdeck.kit.redaction import redact
+from quarterdeck.kit.redaction import Masker
 from quarterdeck.operators.pipelines.ports import CallFailed, Message, Remote
 from quarterdeck.telemetry.fleet import codes
 from quarterdeck.telemetry.fleet.codes import Code
@@ -19,11 +19,20 @@ from quarterdeck.telemetry.fleet.codes import Code
 OWNER = "quarterdeck-owner"
 """Member of a pipeline's metadata: the UID of the object it was written for."""
 MAX_MESSAGE = 1024
+MAX_READ = 64 * 1024
+"""Characters of a message that are searched for secrets; the rest is not shown."""
+MAX_RETRY_S = 3600.0
+"""The longest pause that a server can ask for."""
+MAX_ID = 256
+MAX_DIGITS = 20
+_NO_SECRETS = Masker()
 _RETRY_INFO = "google.rpc.RetryInfo"
 
 
-def read_answer(status: int, headers: http.Headers, body: bytes, *, now: datetime) -> Message:
-    """The message of an answer.
+def read_answer(
+    status: int, headers: http.Headers, body: bytes, *, now: datetime, masker: Masker = _NO_SECRETS
+) -> Message:
+    """The message of an answer; texts of errors are shown without the secrets of the masker.
 
     Raises:
         CallFailed: for every other answer; an HTML page is never taken for `not_found`.
@@ -38,10 +47,12 @@ def read_answer(status: int, headers: http.Headers, body: bytes, *, now: datetim
             "the answer is not Connect JSON, so this is not a fleet server; "
             "check the URL and proxies",
         )
-    raise _failure(status, headers, body, now)
+    raise _failure(status, headers, body, now=now, masker=masker)
 
 
-def _failure(status: int, headers: http.Headers, body: bytes, now: datetime) -> CallFailed:
+def _failure(
+    status: int, headers: http.Headers, body: bytes, *, now: datetime, masker: Masker
+) -> CallFailed:
     document = _decode(body) if _is_json(headers) else None
     if not isinstance(document, Mapping) or "code" not in document:
         code = codes.infer(status)
@@ -52,38 +63,94 @@ def _failure(status: int, headers: http.Headers, body: bytes, now: datetime) -> 
     after_s = _retry_after(headers, now)
     if after_s is None:
         after_s = _retry_info(document.get("details"))
-    text = redact(str(document.get("message") or "no message"))[:MAX_MESSAGE]
+    text = masker.mask(str(document.get("message") or "no message")[:MAX_READ])[:MAX_MESSAGE]
     return CallFailed(codes.parse(document.get("code"), status), text, retry_after_s=after_s)
 
 
-def read_pipeline(message: Message) -> Remote:
-    """A pipeline from a message; members we do not know are ignored."""
+def read_pipeline(message: object, *, has_id: bool = True) -> Remote:
+    """A pipeline from a message; members we do not know are ignored.
+
+    Raises:
+        CallFailed: if a member has another type, or the id is missing where there must be one.
+    """
+    if not isinstance(message, Mapping):
+        raise _wrong_shape("a pipeline is not an object")
     source, metadata = _mapping(message.get("source")), _mapping(message.get("metadata"))
     return Remote(
-        id=str(message.get("id") or ""),
-        name=str(message.get("name") or ""),
-        contents=str(message.get("contents") or ""),
-        matchers=tuple(str(each) for each in message.get("matchers") or ()),
+        id=read_id(message) if has_id else _text(message, "id"),
+        name=_text(message, "name"),
+        contents=_text(message, "contents"),
+        matchers=tuple(_texts(message, "matchers")),
         enabled=message.get("enabled") is not False,
         config_type=_config_type(message.get("configType")),
         source_type=str(source.get("type") or ""),
         source_namespace=str(source.get("namespace") or ""),
         owner=str(metadata.get(OWNER) or ""),
-        created_at=str(message.get("createdAt") or ""),
-        updated_at=str(message.get("updatedAt") or ""),
+        created_at=_text(message, "createdAt"),
+        updated_at=_text(message, "updatedAt"),
     )
+
+
+def read_id(message: Message) -> str:
+    """The id of a pipeline.
+
+    Raises:
+        CallFailed: if there is none: nothing is known to be on the server then.
+    """
+    identity = _text(message, "id")
+    if not identity or len(identity) > MAX_ID:
+        raise _wrong_shape(f"its id has {len(identity)} characters, expected 1 to {MAX_ID}")
+    return identity
+
+
+def read_list(message: Message, name: str) -> list[Message]:
+    """The objects of a list; proto JSON leaves out an empty one.
+
+    Raises:
+        CallFailed: if it is something else.
+    """
+    entries = message.get(name)
+    if entries is None:
+        return []
+    if not isinstance(entries, list) or not all(isinstance(each, Mapping) for each in entries):
+        raise _wrong_shape(f"{name} is not a list of objects")
+    return entries
 
 
 def newest_revisions(message: Message) -> dict[str, str]:
     """The newest revision of each pipeline, by the pipeline's id."""
     newest: dict[str, tuple[str, int, str]] = {}
-    for entry in message.get("pipelineRevisions") or ():
-        identity = str(_mapping(entry.get("snapshot")).get("id") or "")
-        revision = str(entry.get("revisionId") or "")
+    for entry in read_list(message, "pipelineRevisions"):
+        identity = _text(_mapping(entry.get("snapshot")), "id")
+        revision = _text(entry, "revisionId")[:MAX_ID]
         number = int(revision) if revision.isdecimal() else 0
-        rank = (str(entry.get("createdAt") or ""), number, revision)
+        rank = (_text(entry, "createdAt"), number, revision)
         newest[identity] = max(rank, newest.get(identity, rank))
     return {identity: rank[2] for identity, rank in newest.items() if identity}
+
+
+def _text(message: Message, name: str) -> str:
+    value = message.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _wrong_shape(f"{name} is a {type(value).__name__}, expected a string")
+    return value
+
+
+def _texts(message: Message, name: str) -> list[str]:
+    values = message.get(name)
+    if values is None:
+        return []
+    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+        raise _wrong_shape(f"{name} is not a list of strings")
+    return values
+
+
+def _wrong_shape(problem: str) -> CallFailed:
+    return CallFailed(
+        Code.INTERNAL, f"the answer is not that of a fleet server: {problem}; check the URL"
+    )
 
 
 def _config_type(value: object) -> str:
@@ -113,12 +180,13 @@ def _retry_after(headers: http.Headers, now: datetime) -> float | None:
     if not text:
         return None
     if text.isdecimal():
-        return float(min(int(text), 86400))
+        return min(float(text[:MAX_DIGITS]), MAX_RETRY_S)
     from email.utils import parsedate_to_datetime  # seldom needed, and slow to load
 
     try:
-        return max(0.0, (parsedate_to_datetime(text) - now).total_seconds())
-    except (ValueError, TypeError):
+        wait_s = (parsedate_to_datetime(text) - now).total_seconds()
+        return min(max(0.0, wait_s), MAX_RETRY_S)
+    except (ValueError, TypeError, OverflowError):
         return None
 
 
@@ -128,13 +196,14 @@ def _retry_info(details: object) -> float | None:
         entry = _mapping(detail)
         if not str(entry.get("type") or "").endswith(_RETRY_INFO):
             continue
-        text = str(entry.get("value") or "")
+        text = str(entry.get("value") or "")[:MAX_ID]
         try:
             data = base64.b64decode(text + "=" * (-len(text) % 4))
         except (binascii.Error, ValueError):
             continue
         duration = _varints(data[2:]) if data[:1] == b"\x0a" else {}
-        return duration.get(1, 0) + duration.get(2, 0) / 1e9
+        seconds = min(duration.get(1, 0), int(MAX_RETRY_S))
+        return min(seconds + min(duration.get(2, 0), 10**9) / 1e9, MAX_RETRY_S)
     return None
 
 

@@ -11,10 +11,12 @@ from typing import Any
 from quarterdeck import __version__
 from quarterdeck.kit import http, json
 from quarterdeck.kit.clock import Clock
-from quarterdeck.kit.redaction import Secret, redact
+from quarterdeck.kit.redaction import Masker, Secret
 from quarterdeck.operators.pipelines.drivers.answers import (
     newest_revisions,
     read_answer,
+    read_id,
+    read_list,
     read_pipeline,
 )
 from quarterdeck.operators.pipelines.drivers.limiter import Limiter
@@ -27,7 +29,8 @@ from quarterdeck.telemetry.fleet.messages import SERVICES
 
 PIPELINES = "pipeline.v1.PipelineService"
 COLLECTORS = "collector.v1.CollectorService"
-MAX_ANSWER = 64 * 1024 * 1024
+MAX_ANSWER = 8 * 1024 * 1024
+"""The memory of the operator is bounded, so are answers."""
 DEFAULT_PAUSE_S = 10.0
 """How long everybody stays away after a 429 that names no time."""
 REFUSAL_S = 240.0
@@ -58,6 +61,7 @@ class ConnectClient:
         self._timeout_s = timeout_s
         self._metrics = metrics or FleetMetrics()
         pair = f"{username}:{password.reveal()}".encode()
+        self._masker = Masker(password, Secret(pair.decode()))
         self._authorization = Secret(f"Basic {base64.b64encode(pair).decode()}")
         self._refusals: dict[str, tuple[CallFailed, float]] = {}
 
@@ -105,9 +109,26 @@ class ConnectClient:
         except (http.ReadTimeout, http.ConnectTimeout, TimeoutError) as error:
             text = f"no answer within {self._timeout_s:g} s"
             raise CallFailed(Code.DEADLINE_EXCEEDED, text) from error
+        except http.BodyTooLarge as error:
+            text = f"the answer is larger than {MAX_ANSWER // 1024**2} MiB, which is refused"
+            raise CallFailed(Code.INTERNAL, text) from error
         except (http.HttpError, OSError, ValueError) as error:
-            raise CallFailed(Code.UNAVAILABLE, redact(str(error))) from error
-        return read_answer(response.status, response.headers, data, now=self._clock.now())
+            raise CallFailed(Code.UNAVAILABLE, self._masker.mask(str(error))) from error
+        return read_answer(
+            response.status,
+            response.headers,
+            data,
+            now=self._clock.now(),
+            masker=self._masker,
+        )
+
+    def _read_pipeline(self, message: object, *, has_id: bool = True) -> Remote:
+        """A pipeline whose short members, which are shown in status, repeat no secret."""
+        remote = read_pipeline(message, has_id=has_id)
+        shown = (remote.id, remote.name, remote.source_namespace, remote.source_type)
+        if not all(map(self._masker.is_clean, (*shown, remote.created_at, remote.updated_at))):
+            raise CallFailed(Code.INTERNAL, "the answer repeats the credentials it was sent")
+        return remote
 
     def _heed(self, error: CallFailed, scope: str) -> None:
         """A server that has had enough is left alone by everybody; so is one that refuses us."""
@@ -138,21 +159,24 @@ class ConnectClient:
 
     async def create(self, message: Message, *, validate_only: bool = False) -> Remote:
         """CreatePipeline."""
-        return read_pipeline(
-            await self.call("CreatePipeline", _with_switch(message, validate_only=validate_only))
+        answer = await self.call(
+            "CreatePipeline", _with_switch(message, validate_only=validate_only)
         )
+        return self._read_pipeline(answer, has_id=not validate_only)
 
     async def update(self, message: Message, *, validate_only: bool = False) -> Remote:
         """UpdatePipeline: what the message leaves out is cleared."""
-        return read_pipeline(
-            await self.call("UpdatePipeline", _with_switch(message, validate_only=validate_only))
+        answer = await self.call(
+            "UpdatePipeline", _with_switch(message, validate_only=validate_only)
         )
+        return self._read_pipeline(answer, has_id=not validate_only)
 
     async def upsert(self, message: Message, *, validate_only: bool = False) -> Remote:
         """UpsertPipeline: by name, silently taking over what is there."""
-        return read_pipeline(
-            await self.call("UpsertPipeline", _with_switch(message, validate_only=validate_only))
+        answer = await self.call(
+            "UpsertPipeline", _with_switch(message, validate_only=validate_only)
         )
+        return self._read_pipeline(answer, has_id=not validate_only)
 
     async def delete(self, identity: str) -> None:
         """DeletePipeline."""
@@ -160,13 +184,13 @@ class ConnectClient:
 
     async def get(self, identity: str) -> Remote:
         """GetPipeline."""
-        return read_pipeline(await self.call("GetPipeline", {"id": identity}))
+        return self._read_pipeline(await self.call("GetPipeline", {"id": identity}))
 
     async def find(self, name: str) -> Remote | None:
         """The pipeline of a name: GetPipelineID, then GetPipeline."""
         try:
             found = await self.call("GetPipelineID", {"name": name})
-            return await self.get(str(found.get("id") or ""))
+            return await self.get(read_id(found))
         except CallFailed as error:
             if error.code is Code.NOT_FOUND:
                 return None
@@ -175,11 +199,14 @@ class ConnectClient:
     async def list(self) -> Sequence[Remote]:
         """ListPipelines: every one, with contents."""
         answer = await self.call("ListPipelines", {})
-        return [read_pipeline(each) for each in answer.get("pipelines") or ()]
+        return [self._read_pipeline(each) for each in read_list(answer, "pipelines")]
 
     async def revisions(self) -> Mapping[str, str]:
         """ListPipelinesRevisions: the newest revision of each pipeline, by the pipeline's id."""
-        return newest_revisions(await self.call("ListPipelinesRevisions", {}))
+        found = newest_revisions(await self.call("ListPipelinesRevisions", {}))
+        if not all(map(self._masker.is_clean, found.values())):
+            raise CallFailed(Code.INTERNAL, "the answer repeats the credentials it was sent")
+        return found
 
     async def sync(
         self,
