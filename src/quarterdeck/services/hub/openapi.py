@@ -17,6 +17,8 @@ _TEXTS = {
     502: "The history does not answer.",
     503: "The store or the API server does not answer.",
 }
+REQUIRED = "x-required"
+"""Marks a parameter that an endpoint asks for in words of its own."""
 _REF = "#/components/schemas/{name}"
 
 
@@ -74,15 +76,12 @@ def _operation(route: Route, result: Any, components: dict[str, Any]) -> dict[st
         for name in route.names
     ]
     declared = components.get(route.parameters.__name__, {})
-    for name, schema in declared.get("properties", {}).items():
-        parameters.append(
-            {
-                "name": name,
-                "in": "query",
-                "required": name in declared.get("required", ()),
-                "schema": schema,
-            }
-        )
+    for name, declaration in declared.get("properties", {}).items():
+        schema = dict(declaration)
+        is_required = schema.pop(REQUIRED, False) or name in declared.get("required", ())
+        if is_required:
+            schema.pop("default", None)
+        parameters.append({"name": name, "in": "query", "required": is_required, "schema": schema})
     answer = (
         {"text/event-stream": {"schema": {"type": "string"}}}
         if route.is_stream

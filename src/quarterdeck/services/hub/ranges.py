@@ -1,6 +1,7 @@
 """Time ranges of history queries: read, bounded. Pure."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -25,6 +26,11 @@ class RangeParameters(msgspec.Struct, frozen=True, kw_only=True):
     start: str = ""
     end: str = ""
     agg: Reduction = "avg"
+
+
+def known_metrics(names: Iterable[str]) -> msgspec.Meta:
+    """The description of a metric that must be one of some names."""
+    return msgspec.Meta(extra_json_schema={"enum": sorted(names), "x-required": True})
 
 
 class TimeRange(msgspec.Struct, frozen=True):

@@ -80,19 +80,35 @@ class Router:
             NotFound: if no route has the path.
             WrongMethod: if none of them has the method.
         """
+        found = self._find_all(path)
+        for each in found:
+            if method == each.route.method or (method == "HEAD" and each.route.method == "GET"):
+                return each
+        raise WrongMethod(_list_methods(found))
+
+    def list_methods(self, path: str) -> list[str]:
+        """The methods of a path.
+
+        Raises:
+            NotFound: if no route has the path.
+        """
+        return _list_methods(self._find_all(path))
+
+    def _find_all(self, path: str) -> list[Match]:
         parts = path.strip("/").split("/")
         found = [
-            (_count_names(wanted), route, values)
+            (_count_names(wanted), Match(route, values))
             for wanted, route in self._by_length.get(len(parts), ())
             if (values := _match(wanted, parts)) is not None
         ]
         if not found:
             raise NotFound("there is no such path; see /api/v1/openapi.json")
-        for _, route, values in sorted(found, key=lambda each: each[0]):
-            if method == route.method or (method == "HEAD" and route.method == "GET"):
-                return Match(route, values)
-        methods = {route.method for _, route, _ in found}
-        raise WrongMethod(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+        return [match for _, match in sorted(found, key=lambda each: each[0])]
+
+
+def _list_methods(found: Sequence[Match]) -> list[str]:
+    methods = {each.route.method for each in found}
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 
 
 def _match(wanted: Sequence[str], parts: Sequence[str]) -> dict[str, str] | None:

@@ -167,22 +167,31 @@ def history_routes(history_: HistoryEndpoints) -> list[Route]:
         )
 
     tail = "metrics/history"
-    plain = RangeParameters
     return [
-        route(f"{one}/{tail}", history_.cluster, "A metric of a cluster", plain),
-        route(f"{one}/nodes/{{node}}/{tail}", history_.node, "A metric of a node", plain),
-        route(f"{one}/operators/{tail}", history_.operators, "A state of every operator", plain),
+        route(f"{one}/{tail}", history_.cluster, "A metric of a cluster", history.ClusterRange),
+        route(
+            f"{one}/nodes/{{node}}/{tail}",
+            history_.node,
+            "A metric of a node",
+            history.NodeRange,
+        ),
+        route(
+            f"{one}/operators/{tail}",
+            history_.operators,
+            "A state of every operator",
+            history.StateRange,
+        ),
         route(
             f"{one}/custom-resources/{{source}}/{tail}",
             history_.custom,
             "An aggregation of a MetricSource, by namespace%2Fname or by type",
-            plain,
+            history.AggregationRange,
         ),
         route(
             f"{API}/{tail}",
             history_.fleet,
             "A metric of every cluster that may be seen",
-            history.FleetParameters,
+            history.FleetRange,
         ),
     ]
 

@@ -122,8 +122,6 @@ class HubServer:
 
     async def handle(self, request: Request) -> Answer:
         """Answer one request."""
-        if request.method == "OPTIONS":
-            return Response(204, [*SECURITY, *self._cors(request), ("Allow", "GET, HEAD, POST")])
         answer = await self._answer(request)
         answer.headers = [*answer.headers, *SECURITY, *self._cors(request)]
         return answer
@@ -132,6 +130,9 @@ class HubServer:
         viewer: Viewer | None = None
         try:
             await request.read(MAX_BODY)
+            if request.method == "OPTIONS":
+                allowed = self.router.list_methods(request.path)
+                return Response(204, [("Allow", ", ".join(allowed))])
             match = self.router.find(request.method, request.path)
             viewer = await self._authenticate(request, match.route)
             if match.route.is_stream:

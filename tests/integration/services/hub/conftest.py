@@ -267,7 +267,8 @@ def _operator(name: str, reach: tuple[str, ...]) -> OperatorFacts:
 
 
 @contextlib.asynccontextmanager
-async def _world() -> AsyncIterator[World]:
+async def open_world() -> AsyncIterator[World]:
+    """The hub, for as long as a test needs it."""
     clock = VirtualClock(start=NOW)
     async with contextlib.AsyncExitStack() as stack:
         state = open_embedded(None, clock=clock)
@@ -285,4 +286,4 @@ async def _world() -> AsyncIterator[World]:
 @pytest.fixture
 def world() -> Callable[[], contextlib.AbstractAsyncContextManager[World]]:
     """Opens the hub inside the test's own task."""
-    return _world
+    return open_world

@@ -42,7 +42,10 @@ class TypesParameters(Paging, frozen=True, kw_only=True):
 class CountsParameters(Paging, frozen=True, kw_only=True):
     """Which types on which clusters."""
 
-    type: tuple[str, ...] = ()
+    type: Annotated[
+        tuple[str, ...],
+        msgspec.Meta(extra_json_schema={"minItems": 1, "x-required": True}),
+    ] = ()
     clusters: tuple[str, ...] = ()
     include_aggregations: bool = False
 
@@ -157,7 +160,7 @@ class CustomEndpoints:
     async def counts(self, call: Call) -> Page:
         """How many objects of some types clusters have."""
         wanted = call.parameters(CountsParameters)
-        if not any(wanted.type):
+        if not wanted.type:
             raise BadRequest("at least one type parameter is required")
         visible = await self._visible_clusters(call.viewer)
         found = []

@@ -5,7 +5,7 @@ they may not see is refused.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -19,7 +19,7 @@ from quarterdeck.services.hub.call import Call
 from quarterdeck.services.hub.catalog import Catalog
 from quarterdeck.services.hub.endpoints.clusters import require_cluster
 from quarterdeck.services.hub.errors import AccessDenied, BackendFailed, BadRequest, NotFound
-from quarterdeck.services.hub.ranges import RangeParameters, read_range
+from quarterdeck.services.hub.ranges import RangeParameters, known_metrics, read_range
 from quarterdeck.services.hub.reading import HubReader
 
 CLUSTER_METRICS = {
@@ -36,9 +36,34 @@ CLUSTER_METRICS = {
 }
 """Metrics of a cluster, and the types that they count."""
 _DENIED = "access denied"
+_ANY_METRIC: dict[str, Any] = {"minLength": 1, "x-required": True}
 
 
-class FleetParameters(RangeParameters, frozen=True, kw_only=True):
+class ClusterRange(RangeParameters, frozen=True, kw_only=True):
+    """A metric of clusters."""
+
+    metric: Annotated[str, known_metrics(CLUSTER_METRICS)] = ""
+
+
+class NodeRange(RangeParameters, frozen=True, kw_only=True):
+    """A metric of nodes."""
+
+    metric: Annotated[str, known_metrics(series.NODE)] = ""
+
+
+class StateRange(RangeParameters, frozen=True, kw_only=True):
+    """A state of operators."""
+
+    metric: Annotated[str, known_metrics(series.STATES)] = ""
+
+
+class AggregationRange(RangeParameters, frozen=True, kw_only=True):
+    """The name of an aggregation."""
+
+    metric: Annotated[str, msgspec.Meta(extra_json_schema=_ANY_METRIC)] = ""
+
+
+class FleetRange(ClusterRange, frozen=True, kw_only=True):
     """Which clusters; all that may be seen if left out."""
 
     cluster: tuple[str, ...] = ()
@@ -129,7 +154,7 @@ class HistoryEndpoints:
 
     async def fleet(self, call: Call) -> HistoryAnswer:
         """One metric of every cluster whose metrics may be seen."""
-        wanted = call.parameters(FleetParameters)
+        wanted = call.parameters(FleetRange)
         metric = _choose(wanted.metric, CLUSTER_METRICS)
         names = await self._reader.cluster_names()
         labels = await self._reader.labels(names)
