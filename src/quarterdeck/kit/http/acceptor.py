@@ -1,7 +1,8 @@
 """Accepting connections: sockets, a bound on their number, and TLS handshakes under control.
 
 The loop's own server accepts without limit, and counts a TLS connection only after its handshake.
-Here a connection is accepted when there is room for it, and the rest waits in the kernel.
+Here a connection is accepted when there is room for it, and the rest waits in the kernel. Room is
+made: idle connections and handshakes that do not proceed give way to newcomers.
 """
 
 import asyncio
@@ -10,8 +11,10 @@ import os
 import socket
 import ssl
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from quarterdeck.kit.http.state import ServerState
 
@@ -19,6 +22,13 @@ _BACKLOG = 1024
 _PORT_TRIES = 20
 _PAUSE_S = 0.1
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+class _Opening(NamedTuple):
+    """Where a connection comes from, and when it came."""
+
+    host: str
+    since: float
 
 
 class Acceptor:
@@ -36,13 +46,15 @@ class Acceptor:
         self._state = state
         self._protocol = protocol
         self._tls = tls
-        self._opening: set[asyncio.Task[None]] = set()
+        self._opening: dict[asyncio.Task[None], _Opening] = {}
+        """Connections that are not open yet, the oldest first."""
+        self._given_up: set[asyncio.Task[None]] = set()
         loop = asyncio.get_running_loop()
         self._loops = [loop.create_task(self._accept(each), name="http-accept") for each in sockets]
 
     async def close(self) -> None:
         """Stop accepting and give up unfinished handshakes."""
-        tasks = {*self._loops, *self._opening}
+        tasks = {*self._loops, *self._opening, *self._given_up}
         for task in tasks:
             task.cancel()
         if tasks:
@@ -55,7 +67,7 @@ class Acceptor:
         while True:
             await self._wait_for_room()
             try:
-                connected, _ = await loop.sock_accept(listening)
+                connected, address = await loop.sock_accept(listening)
             except OSError as error:
                 if listening.fileno() < 0:
                     return
@@ -64,8 +76,9 @@ class Acceptor:
                     await asyncio.sleep(_PAUSE_S)
                 continue
             task = loop.create_task(self._open(connected), name="http-open")
-            self._opening.add(task)
-            task.add_done_callback(self._opening.discard)
+            host = str(address[0]) if isinstance(address, tuple) else ""
+            self._opening[task] = _Opening(host, loop.time())
+            task.add_done_callback(self._forget)
 
     async def _wait_for_room(self) -> None:
         """Wait until one more connection fits, closing the longest idle one if need be."""
@@ -75,11 +88,35 @@ class Acceptor:
             if len(self._state.connections) + opening < limits.connections:
                 if opening < limits.handshakes:
                     return
-                await asyncio.wait(self._opening, return_when=asyncio.FIRST_COMPLETED)
+                await self._end_handshake()
             elif self._evict_idle():
                 await asyncio.sleep(0)
             else:
                 await asyncio.sleep(min(_PAUSE_S, limits.tick_s))
+
+    async def _end_handshake(self) -> None:
+        """Wait until a handshake ends, or give one up that had its fair time.
+
+        It is the oldest one of the address that has most of them: a peer that opens connections
+        and says nothing displaces its own, and nobody waits for it longer than that time.
+        """
+        shares = Counter(each.host for each in self._opening.values())
+        host = max(shares, key=shares.__getitem__)
+        task, oldest = next(pair for pair in self._opening.items() if pair[1].host == host)
+        age_s = asyncio.get_running_loop().time() - oldest.since
+        left_s = self._state.limits.handshake_share_s - age_s
+        if left_s > 0:
+            first = asyncio.FIRST_COMPLETED
+            await asyncio.wait(list(self._opening), timeout=left_s, return_when=first)
+            return
+        task.cancel()
+        del self._opening[task]
+        self._given_up.add(task)
+        self._state.handshake_failures_total += 1
+
+    def _forget(self, task: "asyncio.Task[None]") -> None:
+        self._opening.pop(task, None)
+        self._given_up.discard(task)
 
     def _evict_idle(self) -> bool:
         idle = [

@@ -13,7 +13,8 @@ class Limits:
     connections: int = 10_000
     """Open connections. At the limit the longest idle one is closed for a newcomer."""
     handshakes: int = 128
-    """TLS handshakes under way; more wait in the kernel's backlog."""
+    """TLS handshakes under way. At the limit the oldest one of the address that has most of them is
+    given up for a newcomer, once it has had `handshake_share_s`."""
     target_bytes: int = 16 * KIB
     """The request target (path and query): 414 beyond."""
     header_bytes: int = 64 * KIB
@@ -31,6 +32,8 @@ class Limits:
     pipeline: int = 16
     """Requests parsed ahead while one is being answered."""
     handshake_timeout_s: float = 10.0
+    handshake_share_s: float = 0.25
+    """How long a handshake is left alone while newcomers wait for room."""
     header_timeout_s: float = 15.0
     """From the first byte (or the connection) to the end of the header."""
     body_timeout_s: float = 20.0
