@@ -28,6 +28,8 @@ DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 NAMESPACES = "namespaces"
 _FIRST_ADDRESS = "10.96.0.1"
 """The first address for services, which Kubernetes keeps for itself."""
+SYSTEM_NAMESPACES = IMMORTAL_NAMESPACES | {"kube-node-lease"}
+"""Namespaces that a server creates when it starts."""
 
 
 async def bootstrap(core: Core) -> None:
@@ -114,7 +116,7 @@ def _get_served_state(entry: Entry) -> tuple[object, ...]:
 
 
 async def _create_namespaces(core: Core) -> None:
-    for name in sorted(IMMORTAL_NAMESPACES):
+    for name in sorted(SYSTEM_NAMESPACES):
         key = StoreKey(NAMESPACES, "", name)
         if core.store.get(key) is None:
             try:

@@ -84,3 +84,71 @@ async def test_answers_end_their_line_and_are_indented_for_people() -> None:
         assert read.startswith(b'{\n  "kind"')
         _, plain = await ask(cluster, "GET", f"{MAPS}/m?pretty=false", User_Agent="curl/8.5.0")
         assert b"\n" not in plain.rstrip(b"\n")
+
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "busybox"}]} | spec,
+    }
+
+
+async def test_replaced_pod_keeps_what_admission_computed() -> None:
+    async with Cluster() as cluster:
+        _, made = await ask(cluster, "POST", PODS, pod())
+        sent = kit_json.decode(made)
+        for name in ("tolerations", "priority", "preemptionPolicy"):
+            del sent["spec"][name]
+        sent["metadata"]["labels"] = {"changed": "yes"}
+        del sent["metadata"]["resourceVersion"]
+        status, answer = await ask(cluster, "PUT", f"{PODS}/p", sent)
+        assert status == 200, answer
+        spec = kit_json.decode(answer)["spec"]
+        assert (spec["priority"], spec["preemptionPolicy"]) == (0, "PreemptLowerPriority")
+        assert len(spec["tolerations"]) == 2
+
+
+async def test_ephemeral_containers_are_put_alone() -> None:
+    async with Cluster() as cluster:
+        await ask(cluster, "POST", PODS, pod())
+        added = {"name": "debug", "image": "busybox"}
+        body = {"metadata": {"name": "p"}, "spec": {"ephemeralContainers": [added]}}
+        path = f"{PODS}/p/ephemeralcontainers"
+        status, answer = await ask(cluster, "PUT", path, body)
+        assert status == 200, answer
+        spec = kit_json.decode(answer)["spec"]
+        assert [each["name"] for each in spec["containers"]] == ["c"]
+        assert [each["name"] for each in spec["ephemeralContainers"]] == ["debug"]
+        body["spec"] = {"ephemeralContainers": []}
+        status, answer = await ask(cluster, "PUT", path, body)
+        assert (status, b"may not be removed" in answer) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("version", "query", "expected"),
+    [
+        pytest.param("1", "", 500, id="a version"),
+        pytest.param("1", "?dryRun=All", 201, id="a version in a dry run"),
+        pytest.param("0", "", 201, id="zero"),
+        pytest.param("abc", "", 201, id="no version"),
+    ],
+)
+async def test_resource_version_of_a_new_object(version: str, query: str, expected: int) -> None:
+    async with Cluster() as cluster:
+        body = {"metadata": {"name": "m", "resourceVersion": version}}
+        assert (await ask(cluster, "POST", MAPS + query, body))[0] == expected
+
+
+async def test_resource_version_of_an_invalid_object_is_not_looked_at() -> None:
+    async with Cluster() as cluster:
+        body = {"metadata": {"name": "Not Valid", "resourceVersion": "1"}}
+        assert (await ask(cluster, "POST", MAPS, body))[0] == 422
+
+
+async def test_node_lease_namespace_may_be_deleted() -> None:
+    async with Cluster() as cluster:
+        assert (await ask(cluster, "DELETE", "/api/v1/namespaces/kube-node-lease"))[0] == 200
+        assert (await ask(cluster, "DELETE", "/api/v1/namespaces/kube-public"))[0] == 403

@@ -37,6 +37,16 @@ def is_creation(attributes: AdmissionAttributes, resource: str) -> bool:
     )
 
 
+def is_update(attributes: AdmissionAttributes, resource: str) -> bool:
+    """Whether a write changes an object of a built-in resource, not through a subresource."""
+    return (
+        attributes.verb == "update"
+        and not attributes.subresource
+        and attributes.resource.gvr.group_resource == resource
+        and attributes.value is not None
+    )
+
+
 def build_refusal(attributes: AdmissionAttributes, why: str) -> Forbidden:
     """Build a 403 for the object that was to be written."""
     gvr = attributes.resource.gvr

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.meta.field import FieldError, forbidden
+from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.kinds import pod_defaults, pod_table
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
 from quarterdeck.server.kinds.pod_diff import diff_specs
@@ -12,6 +13,7 @@ from quarterdeck.server.kinds.pod_warnings import find_pod_warnings
 from quarterdeck.server.kinds.strategy import Rules, get_text
 from quarterdeck.server.registry.resource import Context, Object
 
+EPHEMERAL_CONTAINERS = "ephemeralcontainers"
 _FORBIDDEN_UPDATE_MESSAGE = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions"
@@ -27,11 +29,30 @@ def _prepare_create(pod: Object, context: Context) -> None:
     }
 
 
+def _prepare_update(pod: Object, old: Object, context: Context) -> None:
+    """Through `ephemeralcontainers`, only these are replaced; a body may hold nothing else."""
+    if context.subresource != EPHEMERAL_CONTAINERS:
+        return
+    added = get_items(pod, "spec", "ephemeralContainers")
+    spec = {**get_mapping(old, "spec")}
+    spec.pop("ephemeralContainers", None)
+    if added:
+        spec["ephemeralContainers"] = added
+    pod["spec"] = copy_value(spec)
+    for name in ("labels", "annotations", "finalizers", "ownerReferences"):
+        if name in old["metadata"]:
+            pod["metadata"][name] = copy_value(old["metadata"][name])
+        else:
+            pod["metadata"].pop(name, None)
+
+
 def _validate(pod: Object, context: Context) -> Iterator[FieldError]:
     yield from validate_spec(get_mapping(pod, "spec"), "spec")
 
 
 def _validate_update(pod: Object, old: Object, context: Context) -> Iterator[FieldError]:
+    if context.subresource == EPHEMERAL_CONTAINERS:
+        yield from _validate_ephemeral_update(pod, old)
     if context.subresource:
         return
     spec, before = get_mapping(pod, "spec"), get_mapping(old, "spec")
@@ -48,6 +69,17 @@ def _validate_update(pod: Object, old: Object, context: Context) -> Iterator[Fie
     allowed = _with_allowed_changes(spec, before)
     if allowed != spec:
         yield forbidden("spec", f"{_FORBIDDEN_UPDATE_MESSAGE}\n{diff_specs(before, spec)}")
+
+
+def _validate_ephemeral_update(pod: Object, old: Object) -> Iterator[FieldError]:
+    """Ephemeral containers are only ever added."""
+    present = {each.get("name"): each for each in get_items(pod, "spec", "ephemeralContainers")}
+    for each in get_items(old, "spec", "ephemeralContainers"):
+        name = each.get("name")
+        if present.get(name) != each:
+            verb = "changed" if name in present else "removed"
+            text = f'existing ephemeral containers "{name}" may not be {verb}\n'
+            yield forbidden("spec.ephemeralContainers", text)
 
 
 def _is_superset_of_tolerations(new: Sequence[Any], old: Sequence[Any]) -> bool:
@@ -115,6 +147,7 @@ def _get_field_values(pod: Object) -> Mapping[str, str]:
 POD = Rules(
     default=pod_defaults.default_pod,
     prepare_create=_prepare_create,
+    prepare_update=_prepare_update,
     validate=_validate,
     validate_change=_validate_update,
     warn=find_pod_warnings,

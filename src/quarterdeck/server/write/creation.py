@@ -35,9 +35,7 @@ async def create(
     """
     strategy, metadata = call.resource.strategy, value["metadata"]
     check_namespace(call, metadata)
-    if metadata.get("resourceVersion") and not write_options.is_dry_run:
-        # storage finds it, which a dry run never reaches
-        raise ApiError("resourceVersion should not be set on objects to be created", code=500)
+    has_version = track and _is_resource_version(metadata.get("resourceVersion"))
     context = core.build_context(call.user.name, call.path.namespace)
     strategy.default(value)
     if track:
@@ -51,11 +49,16 @@ async def create(
         metadata = value["metadata"]
     _fill_metadata(core, strategy, metadata, context)
     strategy.prepare_create(value, context)
-    return await _store_new(core, call, attributes, context=context)
+    return await _store_new(core, call, attributes, context=context, has_version=has_version)
 
 
 async def _store_new(
-    core: Core, call: Call, attributes: AdmissionAttributes, *, context: Context
+    core: Core,
+    call: Call,
+    attributes: AdmissionAttributes,
+    *,
+    context: Context,
+    has_version: bool,
 ) -> WriteResult:
     value = attributes.value or {}
     metadata = value["metadata"]
@@ -75,6 +78,8 @@ async def _store_new(
             if core.store.get_pending(key) is None:
                 return WriteResult(value, None, created=True)
             continue
+        if has_version:
+            raise ApiError("resourceVersion should not be set on objects to be created", code=500)
         stored = await core.conversions.convert_to_stored(call.resource, value)
         try:
             encode = build_encoder(value, call.resource, stored=stored)
@@ -86,6 +91,11 @@ async def _store_new(
         return build_result(call, value, entry, created=True)
     gvr = call.resource.gvr
     raise AlreadyExists.of(gvr.resource, metadata["name"], group=gvr.group)
+
+
+def _is_resource_version(text: str | None) -> bool:
+    """Whether a text names a version; what cannot be parsed names none, and zero means any."""
+    return bool(text and text.isascii() and text.isdigit() and text.strip("0"))
 
 
 def _validate_new(core: Core, call: Call, value: Object, context: Context) -> None:

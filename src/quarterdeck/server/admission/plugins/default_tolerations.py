@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from quarterdeck.server.admission.attributes import AdmissionAttributes, is_creation
+from quarterdeck.server.admission.attributes import AdmissionAttributes, is_creation, is_update
 from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.kinds.fields import get_items
 
@@ -15,7 +15,7 @@ class DefaultTolerations(MutatingPlugin):
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Add what is not tolerated yet."""
-        if not is_creation(attributes, "pods"):
+        if not is_creation(attributes, "pods") and not is_update(attributes, "pods"):
             return
         spec = (attributes.value or {}).setdefault("spec", {})
         tolerations = get_items(spec, "tolerations")

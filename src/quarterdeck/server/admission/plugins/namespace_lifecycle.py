@@ -7,7 +7,8 @@ from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.storage import Store, StoreKey
 from quarterdeck.wire.status import Cause, Details, Forbidden, NotFound
 
-IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
+IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
+"""Namespaces that may not be deleted."""
 
 
 class NamespaceLifecycle:

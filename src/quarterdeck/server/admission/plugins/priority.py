@@ -1,6 +1,11 @@
 """Priority: the priority of a pod comes from its PriorityClass."""
 
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal, is_creation
+from quarterdeck.server.admission.attributes import (
+    AdmissionAttributes,
+    build_refusal,
+    is_creation,
+    is_update,
+)
 from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.admission.plugins.lookup import get_object, list_objects
 from quarterdeck.server.registry.resource import Object
@@ -28,6 +33,9 @@ class Priority(MutatingPlugin):
         Raises:
             Forbidden: for an unknown class, or a number that is not the class's.
         """
+        if is_update(attributes, "pods"):
+            _keep_priority(attributes)
+            return
         if not is_creation(attributes, "pods"):
             self._check_default(attributes)
             return
@@ -85,3 +93,12 @@ class Priority(MutatingPlugin):
                 spec["priorityClassName"] = each["metadata"]["name"]
                 return each.get("value") or 0, each.get("preemptionPolicy") or _PREEMPT
         return 0, _PREEMPT
+
+
+def _keep_priority(attributes: AdmissionAttributes) -> None:
+    """Restore what a replaced pod left out; a client seldom sends what was computed for it."""
+    spec = (attributes.value or {}).setdefault("spec", {})
+    before = (attributes.old or {}).get("spec") or {}
+    for name in ("priority", "preemptionPolicy"):
+        if spec.get(name) is None and before.get(name) is not None:
+            spec[name] = before[name]
