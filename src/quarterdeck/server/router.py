@@ -24,7 +24,7 @@ from quarterdeck.server.handlers import (
     watch,
 )
 from quarterdeck.server.handlers import list as list_handler
-from quarterdeck.server.kinds.reviews import REVIEW_KINDS
+from quarterdeck.server.kinds.reviews import BINDINGS, REVIEW_KINDS
 from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.registry.resource import SCALE, STATUS, Resource
 from quarterdeck.server.request import negotiation
@@ -204,11 +204,18 @@ def _find_handler(resource: Resource, path: paths.ResourcePath, verb: str) -> Ha
     if verb != "create":
         return _VERBS[verb]
     if not path.subresource:
-        is_review = resource.kind in REVIEW_KINDS and not resource.is_custom
-        return review.handle if is_review else create.handle
+        return _find_create_handler(resource)
     if path.subresource in _CREATED_SUBRESOURCES:
         return _CREATED_SUBRESOURCES[path.subresource]
     raise NotFound.resource()
+
+
+def _find_create_handler(resource: Resource) -> Handler:
+    if resource.is_custom:
+        return create.handle
+    if resource.gvr.group_resource == BINDINGS:
+        return binding.handle
+    return review.handle if resource.kind in REVIEW_KINDS else create.handle
 
 
 def _build_not_served(path: paths.ResourcePath) -> NotFound:

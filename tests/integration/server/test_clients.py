@@ -152,3 +152,61 @@ async def test_node_lease_namespace_may_be_deleted() -> None:
     async with Cluster() as cluster:
         assert (await ask(cluster, "DELETE", "/api/v1/namespaces/kube-node-lease"))[0] == 200
         assert (await ask(cluster, "DELETE", "/api/v1/namespaces/kube-public"))[0] == 403
+
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+APPLY = "application/apply-patch+yaml"
+
+
+def deployment() -> dict[str, Any]:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": pod()["spec"]}
+    return {
+        "metadata": {"name": "web"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+async def test_scale_is_applied() -> None:
+    async with Cluster() as cluster:
+        await ask(cluster, "POST", DEPLOYMENTS, deployment())
+        scale = {
+            "apiVersion": "autoscaling/v1",
+            "kind": "Scale",
+            "metadata": {"name": "web"},
+            "spec": {"replicas": 3},
+        }
+        path = f"{DEPLOYMENTS}/web/scale?fieldManager=m"
+        status, answer = await ask(cluster, "PATCH", path, scale, Content_Type=APPLY)
+        assert status == 409, answer
+        path += "&force=true"
+        status, answer = await ask(cluster, "PATCH", path, scale, Content_Type=APPLY)
+        assert status == 200, answer
+        assert kit_json.decode(answer)["spec"] == {"replicas": 3}
+        _, answer = await ask(cluster, "GET", f"{DEPLOYMENTS}/web")
+        found = kit_json.decode(answer)
+        assert found["spec"]["replicas"] == 3
+        owned = [each for each in found["metadata"]["managedFields"] if each["manager"] == "m"]
+        assert [(each["operation"], each["subresource"], each["fieldsV1"]) for each in owned] == [
+            ("Apply", "scale", {"f:spec": {"f:replicas": {}}})
+        ]
+
+
+@pytest.mark.parametrize("path", [f"{PODS}/p/binding", PODS.replace("pods", "bindings")])
+async def test_pod_is_bound_to_a_node(path: str) -> None:
+    async with Cluster() as cluster:
+        await ask(cluster, "POST", PODS, pod(schedulerName="mine"))
+        body = {
+            "metadata": {"name": "p", "annotations": {"by": "mine"}},
+            "target": {"kind": "Node", "name": "n1"},
+        }
+        status, answer = await ask(cluster, "POST", path, body)
+        assert (status, kit_json.decode(answer)["status"]) == (201, "Success"), answer
+        found = kit_json.decode((await ask(cluster, "GET", f"{PODS}/p"))[1])
+        assert found["spec"]["nodeName"] == "n1"
+        assert found["metadata"]["annotations"] == {"by": "mine"}
+        assert ("PodScheduled", "True") in [
+            (each["type"], each["status"]) for each in found["status"]["conditions"]
+        ]
+        status, answer = await ask(cluster, "POST", path, body)
+        assert (status, b"already assigned to node" in answer) == (409, True)

@@ -19,9 +19,7 @@ from quarterdeck.wire.status import BadRequest, Invalid
 
 async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> responses.Response:
     """Apply a configuration; 201 if that makes the object."""
-    if not options.field_manager:
-        problem = required("fieldManager", "is required for apply patch")
-        raise Invalid.of("PatchOptions", "", [problem], group="meta.k8s.io")
+    check_field_manager(options)
     write_options = parse_write_options(
         call, options, "PatchOptions", subresource=call.path.subresource
     )
@@ -46,11 +44,22 @@ async def handle(core: Core, call: Call, body: bytes, options: PatchOptions) -> 
     return create.build_response(core, call, written)
 
 
-def read_config(call: Call, body: bytes) -> Object:
-    """Read an applied configuration: JSON mostly, YAML by its media type.
+def check_field_manager(options: PatchOptions) -> None:
+    """Refuse an apply whose owner is not named.
 
     Raises:
-        BadRequest: if it is neither, or of another kind or name.
+        Invalid: naming the option.
+    """
+    if not options.field_manager:
+        problem = required("fieldManager", "is required for apply patch")
+        raise Invalid.of("PatchOptions", "", [problem], group="meta.k8s.io")
+
+
+def read_document(body: bytes) -> Object:
+    """Read an applied configuration as JSON or YAML.
+
+    Raises:
+        BadRequest: if it is neither, or not an object.
     """
     try:
         config = kit_json.decode(body)
@@ -58,6 +67,16 @@ def read_config(call: Call, body: bytes) -> Object:
         config = decoder.decode_yaml(body)
     if not isinstance(config, dict):
         raise BadRequest("error decoding YAML: an applied configuration must be an object")
+    return config
+
+
+def read_config(call: Call, body: bytes) -> Object:
+    """Read an applied configuration: JSON mostly, YAML by its media type.
+
+    Raises:
+        BadRequest: if it is neither, or of another kind or name.
+    """
+    config = read_document(body)
     gvk = call.resource.gvk
     if config.get("kind") != gvk.kind:
         raise BadRequest(

@@ -25,6 +25,7 @@ from quarterdeck.wire.status import Conflict, Invalid
 
 BINDING = "binding"
 KIND = GVK("", "v1", "Binding")
+_PODS = GVR("", "v1", "pods")
 _ATTEMPTS = 64
 
 
@@ -36,6 +37,8 @@ async def handle(core: Core, call: Call) -> responses.Response:
     asked = msgspec.structs.replace(call, resource=_build_resource())
     body = await decoder.read_body(call, core.options.max_body_bytes)
     value = decoder.decode_object(asked, body, KIND, validation)
+    if not call.path.name:
+        call = _name_pod(core, call, value["metadata"].get("name") or "")
     check_name(call, value["metadata"])
     check_namespace(call, value["metadata"])
     if errors := _validate(value):
@@ -43,6 +46,13 @@ async def handle(core: Core, call: Call) -> responses.Response:
     await _assign(core, call, value, is_dry_run=write_options.is_dry_run)
     document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return responses.build_document(core, call, kit_json.encode({**document, "code": 201}), 201)
+
+
+def _name_pod(core: Core, call: Call, name: str) -> Call:
+    """The call about the pod that a Binding names, where it was posted to `bindings`."""
+    pods = core.registry.get(_PODS)
+    assert pods is not None  # a built-in resource
+    return msgspec.structs.replace(call, path=call.path._replace(name=name), resource=pods)
 
 
 async def _assign(core: Core, call: Call, binding: Object, *, is_dry_run: bool) -> None:

@@ -17,6 +17,7 @@ from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.request.object_key import check_name
 from quarterdeck.server.response import responses
 from quarterdeck.server.response.forms import build_partial
+from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_write_options
 from quarterdeck.wire.media import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions, UpdateOptions
@@ -56,8 +57,10 @@ async def patch(core: Core, call: Call) -> responses.Response:
     """PATCH of a scale."""
     options = PatchOptions.parse(call.request.query)
     media = decoder.get_content_type(call)
-    if media not in patching.list_media_types(call) or media == APPLY_PATCH:
+    if media not in patching.list_media_types(call):
         raise decoder.build_unsupported(*patching.list_media_types(call))
+    if media == APPLY_PATCH:
+        return await _apply(core, call, options)
     write_options = parse_write_options(call, options, "PatchOptions", subresource=SCALE)
     body = await decoder.read_body(call, core.options.max_body_bytes)
     if media == STRATEGIC_MERGE_PATCH:
@@ -66,6 +69,37 @@ async def patch(core: Core, call: Call) -> responses.Response:
     written = await write.update(
         core, call, lambda old: _apply_scale(call, old, apply(to_scale(call, old))), write_options
     )
+    return _answer(core, call, to_scale(call, written.value))
+
+
+async def _apply(core: Core, call: Call, options: PatchOptions) -> responses.Response:
+    """Server-side apply of a Scale: its manager owns the replica number of the object."""
+    from quarterdeck.server.handlers import apply
+
+    apply.check_field_manager(options)
+    write_options = parse_write_options(call, options, "PatchOptions", subresource=SCALE)
+    scale = apply.read_document(await decoder.read_body(call, core.options.max_body_bytes))
+    if (scale.get("apiVersion"), scale.get("kind")) != (SCALE_KIND.api_version, SCALE_KIND.kind):
+        found = f"{scale.get('apiVersion') or ''}, Kind={scale.get('kind') or ''}"
+        raise BadRequest(f"invalid object type: {found}")
+
+    def merge(live: Object) -> Object:
+        wanted = _apply_scale(call, live, scale)
+        config: Object = {
+            "apiVersion": call.resource.api_version,
+            "kind": call.resource.kind,
+            "metadata": {"name": call.path.name},
+        }
+        if (scale.get("spec") or {}).get("replicas") is not None:
+            call.resource.strategy.write_scale(config, scale["spec"]["replicas"])
+        merged = field_managers.apply_configuration(
+            core, call, config, live, manager=write_options.manager, force=bool(options.force)
+        )
+        for name in ("resourceVersion", "uid"):
+            merged["metadata"][name] = wanted["metadata"][name]
+        return merged
+
+    written = await write.update(core, call, merge, write_options, track=False)
     return _answer(core, call, to_scale(call, written.value))
 
 

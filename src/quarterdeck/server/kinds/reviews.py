@@ -1,4 +1,4 @@
-"""Resources of reviews: access, subject and token reviews, which are answered and never stored."""
+"""Resources that are answered and never stored: access, subject and token reviews, and bindings."""
 
 from collections.abc import Iterator
 
@@ -18,12 +18,17 @@ REVIEW_KINDS = frozenset(
     }
 )
 """The kinds that `server.handlers.review` answers."""
+BINDINGS = "bindings"
+"""The resource that `server.handlers.binding` answers."""
 
 
 def build_review_resources() -> Iterator[Resource]:
-    """Build every kind of review; all they have is a shape and the verb `create`."""
+    """Build every kind of review, and bindings; all they have is a shape and the verb `create`."""
     for declared in builtins.list_resources():
-        if declared.kind.kind in REVIEW_KINDS and builtins.is_builtin(declared.kind):
+        is_binding = declared.gvr.group_resource == BINDINGS
+        if is_binding or (
+            declared.kind.kind in REVIEW_KINDS and builtins.is_builtin(declared.kind)
+        ):
             yield Resource(
                 gvr=declared.gvr,
                 kind=declared.kind.kind,

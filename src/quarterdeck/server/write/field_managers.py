@@ -73,12 +73,14 @@ def track_fields(
     keeper = core.field_managers.get(core, call.resource, subresource)
     # Kubernetes notes no time for what was written through `scale`
     now = "" if subresource == SCALE else format_time(core.clock.now())
-    tracked = keeper.update(old, value, manager=manager, now=now)
-    if not now:
-        for entry in tracked["metadata"].get("managedFields") or ():
-            if not entry.get("time"):
-                entry.pop("time", None)
-    return tracked
+    return _drop_empty_times(keeper.update(old, value, manager=manager, now=now))
+
+
+def _drop_empty_times(value: Object) -> Object:
+    for entry in value["metadata"].get("managedFields") or ():
+        if not entry.get("time"):
+            entry.pop("time", None)
+    return value
 
 
 def apply_configuration(
@@ -93,9 +95,10 @@ def apply_configuration(
     from quarterdeck.wire.apply import ItemError
 
     keeper = core.field_managers.get(core, call.resource, call.path.subresource)
-    now = format_time(core.clock.now())
+    now = "" if call.path.subresource == SCALE else format_time(core.clock.now())
     try:
-        return keeper.apply(live, config, manager=manager, force=force, now=now)
+        applied = keeper.apply(live, config, manager=manager, force=force, now=now)
+        return _drop_empty_times(applied)
     except ItemError as error:
         # what is stored has lists whose items cannot be told apart; Kubernetes fails there too
         raise InternalError(f"failed to create typed live object: {error}") from error
