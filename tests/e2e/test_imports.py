@@ -130,6 +130,10 @@ def test_up_loads_few_packages_of_others(everything: set[str]) -> None:
     assert foreign(everything) - SMALL - in_definitions == set()
 
 
+def test_up_loads_the_hub_api_with_its_first_request(everything: set[str]) -> None:
+    assert under(everything, "quarterdeck.services.hub") == []
+
+
 def test_up_loads_no_command_line_test_kit_or_generator(everything: set[str]) -> None:
     assert under(everything, "quarterdeck.testing", "quarterdeck.codegen") == []
     commands = under(everything, "quarterdeck.cli")

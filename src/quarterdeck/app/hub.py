@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from quarterdeck.services.hub.service import HubServer
 
 _ALL_INTERFACES = "0.0.0.0"
+_ALGORITHMS = ("RS256", "ES256")
+"""Signatures of ID tokens that issuers use; never one with a shared secret."""
 
 
 async def serve_hub_in_up(
@@ -167,7 +169,11 @@ def _build_id_tokens(settings: Settings, clock: Clock) -> "list[TokenVerifier]":
             f"(HUB_OIDC_CA_FILE): {error}"
         ) from error
     issuer = Issuer(
-        Expectation(issuer=settings.hub_oidc_issuer, audiences=(settings.hub_oidc_client_id,)),
+        Expectation(
+            issuer=settings.hub_oidc_issuer,
+            audiences=(settings.hub_oidc_client_id,),
+            algorithms=_ALGORITHMS,
+        ),
         clock=clock,
         tls=tls,
     )
