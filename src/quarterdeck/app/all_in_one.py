@@ -19,11 +19,12 @@ from quarterdeck.app.activity import ActivityPrinter
 from quarterdeck.app.bind_address import metrics_page, parse_bind
 from quarterdeck.app.cluster_factory import build_admin_config
 from quarterdeck.app.console import Console, Started, find_program
-from quarterdeck.app.embedded import Embedded, Plan, check_port
+from quarterdeck.app.embedded import Embedded, Plan
 from quarterdeck.app.host import Endpoint, Host
 from quarterdeck.app.identities import Identities
 from quarterdeck.app.operator_roles import OPERATORS, grant_roles, grant_simulators
 from quarterdeck.app.parts import Part, choose, list_kinds, service_name_of
+from quarterdeck.app.ports import ListenPort, check_ports
 from quarterdeck.app.resolution import list_fields
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
@@ -144,14 +145,17 @@ def _check_ports(
     metrics: BindAddress | None,
 ) -> None:
     """Fail before anything is created."""
-    check_port(settings.port, "--port")
-    for field in list_fields():
-        if any(field.name in part.ports for part in parts):
-            check_port(getattr(settings, field.name) or 0, field.flag)
+    ports = [ListenPort(settings.port, "--port")]
+    ports += [
+        ListenPort(getattr(settings, field.name) or 0, field.flag)
+        for field in list_fields()
+        if any(field.name in part.ports for part in parts)
+    ]
     if health is not None:
-        check_port(health.port, "--health-port", host=health.host)
+        ports.append(ListenPort(health.port, "--health-port", health.host))
     if metrics is not None:
-        check_port(metrics.port, "--metrics-port", host=metrics.host)
+        ports.append(ListenPort(metrics.port, "--metrics-port", metrics.host))
+    check_ports(ports)
 
 
 def _print_started(

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import msgspec
 
 from quarterdeck.app.bind_address import metrics_page, parse_bind
-from quarterdeck.app.embedded import check_port
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.host import Host
 from quarterdeck.app.live_settings import watch_settings
 from quarterdeck.app.parts import choose, service_name_of
+from quarterdeck.app.ports import ListenPort, check_ports
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client
@@ -137,9 +137,11 @@ def _election(settings: Settings, client: Client) -> LeaderElection | None:
 def _check_ports(
     settings: Settings, health: BindAddress | None, metrics: BindAddress | None
 ) -> None:
+    ports = []
     if settings.http_port is not None:
-        check_port(settings.http_port, "--http-port")
+        ports.append(ListenPort(settings.http_port, "--http-port"))
     if health is not None:
-        check_port(health.port, "--health-port", host=health.host)
+        ports.append(ListenPort(health.port, "--health-port", health.host))
     if metrics is not None:
-        check_port(metrics.port, "--metrics-port", host=metrics.host)
+        ports.append(ListenPort(metrics.port, "--metrics-port", metrics.host))
+    check_ports(ports)

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
+from quarterdeck.runtime.controller.declaration import check_handler, check_kinds
 from quarterdeck.runtime.queue.rate_limiter import RateLimiter
 from quarterdeck.runtime.reconcile.context import Context
 from quarterdeck.runtime.reconcile.finalizer import Finalizer
@@ -80,6 +81,11 @@ class Controller(Generic[T]):
     """Namespaces take turns in the queue."""
 
     def __post_init__(self) -> None:
+        check_kinds("Controller(for_=...)", [self.for_])
+        check_kinds(f"controller {self.label}", self.kinds)
+        check_handler(f"controller {self.label}: reconcile", self.reconcile)
+        for step in self.finalizers:
+            check_handler(f"controller {self.label}: finalizer {step.name}", step.run)
         if self.workers < 1:
             raise ValueError(
                 f"controller {self.label}: workers must be at least 1, got {self.workers}"

@@ -9,7 +9,7 @@ Conflicted, TimedOut, Failed
                  run again after the delay of the rate limiter
 """
 
-from typing import ClassVar, assert_never
+from typing import ClassVar
 
 import msgspec
 
@@ -134,8 +134,10 @@ def classify_result(result: Result | None) -> Outcome:
             return Requeued(seconds, priority)
         case WaitFor():
             return AwaitingObject(result)
-        case _:
-            assert_never(result)
+    raise TypeError(
+        f"reconcile returned {result!r}: return None, Done(), RequeueAfter(seconds) or "
+        "WaitFor(kind, key)"
+    )
 
 
 def classify_error(error: Exception, *, is_timeout: bool = False) -> Outcome:

@@ -1,0 +1,39 @@
+"""Clashes of ports are named together, before anything starts."""
+
+import socket
+
+import pytest
+
+from quarterdeck.app.errors import StartError
+from quarterdeck.app.ports import ListenPort, check_ports
+
+
+def test_every_clash_is_named_in_one_line() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as one,
+        socket.create_server(("127.0.0.1", 0)) as two,
+    ):
+        first, second = one.getsockname()[1], two.getsockname()[1]
+        with pytest.raises(StartError) as caught:
+            check_ports([ListenPort(first, "--port"), ListenPort(second, "--health-port")])
+    text = str(caught.value)
+    assert f"cannot bind port {first} (--port)" in text
+    assert f"cannot bind port {second} (--health-port)" in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("hosts", "is_clash"),
+    [
+        pytest.param(("127.0.0.1", "127.0.0.1"), True, id="same address"),
+        pytest.param(("0.0.0.0", "127.0.0.1"), True, id="all interfaces"),
+        pytest.param(("127.0.0.1", "127.0.0.2"), False, id="two addresses"),
+    ],
+)
+def test_one_port_for_two_flags_clashes(hosts: tuple[str, str], is_clash: bool) -> None:
+    one, two = (ListenPort(8081, flag, host) for flag, host in zip("ab", hosts, strict=True))
+    assert two.clashes_with(one) is is_clash
+
+
+def test_any_free_port_never_clashes() -> None:
+    check_ports([ListenPort(0, "--port"), ListenPort(0, "--health-port")])
