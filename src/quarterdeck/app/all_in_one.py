@@ -5,7 +5,6 @@ Read it from top to bottom: what is constructed, and in which order.
 
 import contextlib
 import gc
-import os
 import secrets
 import sys
 from collections.abc import Sequence
@@ -33,6 +32,7 @@ from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.gc_tuning import tune_gc
+from quarterdeck.kit.private_file import write_private_file
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.endpoints.server import BindAddress
@@ -134,7 +134,7 @@ async def _start_server(
         stack,
         clock=clock,
     )
-    _write_private(server.folder / TOKEN_FILE, admin_token)
+    write_private_file(server.folder / TOKEN_FILE, admin_token.encode())
     return server
 
 
@@ -206,11 +206,3 @@ async def _print_activity(
     tasks = await stack.enter_async_context(Supervisor("activity"))
     tasks.spawn(printer.run(), name="activity-printer")
     server.api.core.store.subscribe(printer.on_writes)
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whatever its permissions were before."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        os.fchmod(descriptor, 0o600)
-        file.write(text)

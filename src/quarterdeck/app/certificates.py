@@ -5,7 +5,6 @@ only when something has to be made, because it costs more start-up time than the
 """
 
 import base64
-import os
 import ssl
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from quarterdeck.app.errors import StartError
 from quarterdeck.kit.certificate import (
     Certificate,
     CertificateRequest,
@@ -21,6 +21,7 @@ from quarterdeck.kit.certificate import (
     issue_certificate,
     load_certificate,
 )
+from quarterdeck.kit.private_file import write_private_file
 from quarterdeck.server.authentication.certificate import CertificateError, parse_validity
 
 _NAMES = ("authority", "server", "administrator")
@@ -84,12 +85,22 @@ class Certificates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ensure(folder: Path, now: datetime) -> Certificates:
-    """The certificates in a folder, made now if they are not all there."""
+    """The certificates in a folder, made now if there are none.
+
+    Raises:
+        StartError: if a part of the authority is missing; a new one would be trusted by nobody.
+    """
     found = Certificates(folder=folder)
-    files = [path for name in _NAMES for path in (found.certificate(name), found.key(name))]
-    if not all(path.is_file() for path in files):
+    if not any(found.certificate(name).is_file() for name in _NAMES):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make(found, now)
+    for path in (found.certificate("authority"), found.key("authority")):
+        if not path.is_file():
+            raise StartError(
+                f"{path} is missing, but certificates of that authority exist: restore it from a "
+                f"backup, or move {folder} away to make a new authority, which no kubeconfig "
+                "written before trusts"
+            )
     renew(found, now)
     if not found.signing_key.is_file():
         make_key(found.signing_key)
@@ -97,12 +108,13 @@ def ensure(folder: Path, now: datetime) -> Certificates:
 
 
 def renew(target: Certificates, now: datetime) -> list[str]:
-    """Renew what has less than a third of its life left; returns the names.
+    """Issue what is missing or has less than a third of its life left; returns the names.
 
     The authority stays, so that clients who trust it need no change. Files that are no
     certificates are left alone: whoever loads them says so.
     """
-    due = [name for name in _REQUESTS if _is_due(target.certificate(name), now)]
+    due = [name for name in _REQUESTS if _is_missing(target, name)]
+    due += [name for name in _REQUESTS if name not in due and _is_due(target, name, now)]
     if due:
         authority = load_certificate(
             target.certificate("authority").read_bytes(), target.key("authority").read_bytes()
@@ -112,7 +124,12 @@ def renew(target: Certificates, now: datetime) -> list[str]:
     return due
 
 
-def _is_due(path: Path, now: datetime) -> bool:
+def _is_missing(target: Certificates, name: str) -> bool:
+    return not (target.certificate(name).is_file() and target.key(name).is_file())
+
+
+def _is_due(target: Certificates, name: str, now: datetime) -> bool:
+    path = target.certificate(name)
     try:
         der = ssl.PEM_cert_to_DER_cert(path.read_text(encoding="ascii"))
         begins, ends = parse_validity(der)
@@ -142,8 +159,4 @@ def _store(target: Certificates, name: str, issued: Certificate) -> None:
 
 def _write(path: Path, data: bytes, mode: int) -> None:
     """Write whole or not at all: half a key would be taken for one at the next start."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    unfinished.replace(path)
+    write_private_file(path, data, mode=mode)

@@ -104,6 +104,7 @@ async def start(
     folder = _folder(plan, stack)
     authority, pem = _certificates(plan.pki or folder / "pki", clock)
     certificate = _load_certificate(plan, authority, client_authorities, clock=clock)
+    check_signing_key(plan.options.signing_key or authority.signing_key)
     tasks = await stack.enter_async_context(Supervisor("server"))
     api = _build_server(
         store,
@@ -265,6 +266,26 @@ def _load_certificate(
         raise StartError(
             f"cannot load {names}: {reason}; expected certificates and a private key in PEM"
         ) from error
+
+
+def check_signing_key(path: Path) -> None:
+    """See that a file holds a private key, without the library that reads it.
+
+    Raises:
+        StartError: otherwise; every request with a token would fail later.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise StartError(
+            f"cannot read the key of service account tokens {path}: {error.strerror or error}"
+        ) from error
+    if b"-----BEGIN " not in text or b"PRIVATE KEY-----" not in text or b"-----END " not in text:
+        found = "it is empty" if not text.strip() else "it holds no private key in PEM"
+        raise StartError(
+            f"cannot use the key of service account tokens {path}: {found}; restore it, or move it "
+            "away to make a new one, which makes tokens issued before invalid"
+        )
 
 
 def _bad_certificates(folder: Path, error: Exception) -> StartError:

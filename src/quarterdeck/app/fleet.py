@@ -1,7 +1,6 @@
 """The fleet server of this process: its store, its token, and `quarterdeck fleet`."""
 
 import contextlib
-import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from quarterdeck.app.errors import StartError
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.private_file import write_private_file
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.fleet.auth import Tokens
@@ -71,9 +71,7 @@ def ensure_token(path: Path) -> Secret[str]:
             path.chmod(0o600)
             return Secret(text)
     text = secrets.token_urlsafe(32)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(f"{text}\n")
+    write_private_file(path, f"{text}\n".encode())
     return Secret(text)
 
 

@@ -1,10 +1,10 @@
 """Kubeconfig files: private, written whole or not at all."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
+from quarterdeck.kit.private_file import write_private_file
 
 _NAME = "quarterdeck"
 
@@ -45,8 +45,4 @@ def build_document(server: str, *, cluster: dict[str, Any], user: dict[str, Any]
 def write(path: Path, document: dict[str, Any]) -> None:
     """Write a file only its owner can read; JSON is YAML, and needs no library."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(kit_json.encode(document))
-    unfinished.replace(path)
+    write_private_file(path, kit_json.encode(document))

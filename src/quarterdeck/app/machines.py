@@ -1,6 +1,5 @@
 """Attaches the machines operator; in `up` with simulated hypervisors that outlive the process."""
 
-import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from quarterdeck.app.errors import StartError
 from quarterdeck.app.host import Host
 from quarterdeck.app.machines_samples import FLEET, NEXT_IMAGE, SAMPLE_FILES, SAMPLES
 from quarterdeck.kit import json
+from quarterdeck.kit.private_file import write_private_file
 from quarterdeck.meta.conditions import find
 from quarterdeck.operators import machines
 from quarterdeck.operators.machines import simulation
@@ -137,9 +137,7 @@ def _keep_simulators(host: Host, simulators: Simulators, path: Path) -> None:
             return
         saved = changes
         documents = {key: dump(world).decode() for key, world in simulators.worlds.items()}
-        fresh = path.with_suffix(".new")
-        fresh.write_bytes(json.encode(documents))
-        os.replace(fresh, path)
+        write_private_file(path, json.encode(documents))
 
     async def run() -> None:
         try:

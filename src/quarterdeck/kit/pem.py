@@ -39,6 +39,6 @@ def _find_on_disk(content: bytes) -> Iterator[str]:
 
     with tempfile.TemporaryDirectory(prefix="quarterdeck-") as folder:
         path = os.path.join(folder, "tls.pem")
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
         yield path

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from quarterdeck.app import certificates
 from quarterdeck.app.errors import StartError
+from quarterdeck.kit.private_file import write_private_file
 
 PROGRAMS = {"kube-apiserver": "kube_apiserver", "etcd": "etcd", "kubectl": "kubectl"}
 """Programs, with their modules in `quarterdeck.cli.shims`."""
@@ -47,7 +48,4 @@ def _write_program(path: Path, module: str, folder: Path) -> None:
         f"#!/bin/sh\nQUARTERDECK_ENVTEST={shlex.quote(str(folder))}\n"
         f'export QUARTERDECK_ENVTEST\nexec {command} "$@"\n'
     )
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_text(text)
-    unfinished.chmod(0o755)
-    unfinished.replace(path)
+    write_private_file(path, text.encode(), mode=0o755)

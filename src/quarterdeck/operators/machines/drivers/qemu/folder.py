@@ -217,7 +217,8 @@ class Folder:
 def _write(path: Path, data: bytes) -> None:
     """Write a file as a whole, or not at all."""
     fresh = path.with_suffix(".new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()
