@@ -117,9 +117,15 @@ def report(app: Application, assessment: Assessment, ctx: Context[Application]) 
         Reason.UPDATING if updating else Reason.AVAILABLE,
         assessment.progress,
     )
+    _record_change(assessment, ctx)
+
+
+def _record_change(assessment: Assessment, ctx: Context[Application]) -> None:
+    """Record an event for the first reconcile, and when the Ready reason changed."""
     before, after = ctx.status.get_transition(READY)
-    is_news = after is not None and (before is None or before.reason != after.reason)
-    if is_news and assessment.phase != "Pending":
+    is_first = before is None
+    is_news = before is not None and after is not None and before.reason != after.reason
+    if is_first or (is_news and assessment.phase != "Pending"):
         ctx.event(assessment.reason, assessment.message, warning=assessment.phase == "Failed")
 
 

@@ -43,7 +43,7 @@ def assess_deployment(
     """The state of an application that runs continuously."""
     wanted = app.spec.replicas
     if deployment is None:
-        counted = _counted(wanted, ready=0, updated=0)
+        counted = _counted(wanted, replicas=0, ready=0, updated=0)
         return _waiting(app, 0, 0, counted=counted, progress="the Deployment does not exist yet")
     status = deployment.status
     is_current = status.observed_generation >= deployment.metadata.generation
@@ -62,7 +62,7 @@ def assess_deployment(
         )
     problem = _find_deployment_problem(deployment.status.conditions) or find_pod_problem(pods)
     progress = f"{updated} of {wanted} replicas updated, {ready} ready"
-    counted = _counted(wanted, ready=ready, updated=updated)
+    counted = _counted(wanted, replicas=replicas, ready=ready, updated=updated)
     if problem is not None:
         return Assessment(
             replicas=replicas,
@@ -77,13 +77,16 @@ def assess_deployment(
     return _waiting(app, replicas, ready, counted=counted, progress=progress)
 
 
-def _counted(wanted: int, *, ready: int, updated: int) -> str:
-    """What is missing: ready replicas, or replicas of the current spec."""
+def _counted(wanted: int, *, replicas: int, ready: int, updated: int) -> str:
+    """What is missing: ready replicas, replicas of the current spec, or the end of old ones."""
     if ready < wanted:
         return f"{ready} of {wanted} replicas are ready"
     if updated < wanted:
         return f"{updated} of {wanted} replicas run the current spec, {ready} are ready"
-    return f"{_all_ready(wanted)}, old replicas are still terminating"
+    if replicas > wanted:
+        old = replicas - wanted
+        return f"waiting for {old} old replica{'s' if old > 1 else ''} to terminate"
+    return "waiting for the Deployment to observe the current spec"
 
 
 def _waiting(
@@ -96,7 +99,7 @@ def _waiting(
         ready=ready,
         phase="Running" if was_running else "Pending",
         is_ready=False,
-        reason=Reason.REPLICAS_NOT_READY,
+        reason=Reason.REPLICAS_NOT_READY if ready < app.spec.replicas else Reason.UPDATING,
         message=counted,
         is_progressing=True,
         progress=progress,

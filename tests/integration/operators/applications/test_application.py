@@ -96,6 +96,26 @@ async def test_an_application_becomes_running_and_owns_its_children() -> None:
             assert (owner.uid, owner.controller) == (app.metadata.uid, True)
 
 
+async def test_the_first_reconcile_leaves_an_event() -> None:
+    async with operating(lifecycle=False) as client:  # nothing starts: it stays Pending
+        await client.create(application())
+        event = await until_any(client)
+        assert (event.involved_object.name, event.reason) == ("web", "ReplicasNotReady")
+        assert event.message == "0 of 2 replicas are ready"
+
+
+async def until_any(client: Client) -> CoreEvent:
+    """The first event of the namespace."""
+    async with (
+        asyncio.timeout(60),
+        client.watch(CoreEvent, "default", ListOptions(watch=True)) as events,
+    ):
+        async for event in events:
+            assert isinstance(event.object, CoreEvent)
+            return event.object
+    raise AssertionError("the watch ended")
+
+
 async def test_drift_is_repaired() -> None:
     async with operating() as client:
         await client.create(application(config={"A": "1"}))

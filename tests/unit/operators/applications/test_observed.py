@@ -91,7 +91,7 @@ def test_anything_less_is_pending_and_progressing(found: Deployment | None) -> N
         False,
         True,
     )
-    assert assessment.reason is Reason.REPLICAS_NOT_READY
+    assert assessment.reason in (Reason.REPLICAS_NOT_READY, Reason.UPDATING)
 
 
 def test_an_update_of_what_ran_before_keeps_running() -> None:
@@ -250,26 +250,37 @@ def test_a_run_that_does_not_exist_yet_is_pending() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "message"),
+    ("status", "reason", "message"),
     [
         pytest.param(
             {"replicas": 4, "updatedReplicas": 1, "readyReplicas": 3},
+            Reason.UPDATING,
             "1 of 3 replicas run the current spec, 3 are ready",
             id="rolling",
         ),
         pytest.param(
             {"replicas": 4, "updatedReplicas": 3, "readyReplicas": 4},
-            "all 3 replicas are ready, old replicas are still terminating",
+            Reason.UPDATING,
+            "waiting for 1 old replica to terminate",
             id="old ones end",
         ),
         pytest.param(
+            {"observedGeneration": 0, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 3},
+            Reason.UPDATING,
+            "waiting for the Deployment to observe the current spec",
+            id="not observed",
+        ),
+        pytest.param(
             {"replicas": 3, "updatedReplicas": 3, "readyReplicas": 1},
+            Reason.REPLICAS_NOT_READY,
             "1 of 3 replicas are ready",
             id="starting",
         ),
     ],
 )
-def test_what_is_missing_is_said(status: dict[str, int], message: str) -> None:
+def test_reason_and_message_name_what_is_missing(
+    status: dict[str, int], reason: Reason, message: str
+) -> None:
     assessment = assess_deployment(application(), deployment(**status), [])
     assert not assessment.is_ready
-    assert assessment.message == message
+    assert (assessment.reason, assessment.message) == (reason, message)
