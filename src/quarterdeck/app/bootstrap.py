@@ -7,11 +7,12 @@ everything else is ready.
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from quarterdeck.apis.core.config import ConfigMap
 from quarterdeck.app import bootstrap_manifests, definitions
 from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.errors import StartError
@@ -25,10 +26,13 @@ from quarterdeck.client.errors import ClientError
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.operators.machines.drivers.bootstrap import CONFIG_MAP, BootstrapClient
 from quarterdeck.runtime import get_logger
 from quarterdeck.wire.status import ApiError
 
 FLAG = "--bootstrap-port"
+_IN_VM = "https://10.0.2.2:{port}"
+"""This machine, as VMs with user networking of QEMU see it."""
 _AFTER_S = 1.0
 """How long after the start `up` loads the service."""
 
@@ -40,6 +44,10 @@ class Place(NamedTuple):
     port: int
     flag: str
     names: tuple[str, ...] = ()
+    url: str = ""
+    """Where the operator finds it; where it listens if empty."""
+    machine_url: str = ""
+    """Where machines find it; the same if empty."""
 
 
 async def open_bootstrap(
@@ -78,10 +86,25 @@ async def open_bootstrap(
     server = http.Server(service.handle, limits=LIMITS, clock=clock)
     listener = await listen(server, place.port, place.flag, tls=tls.context, host=place.host)
     stack.push_async_callback(server.drain, DRAIN_S)
+    url = place.url or listener.url
+    machine_url = (place.machine_url or url).replace("{port}", str(listener.port))
+    data = {"ca.crt": await issuer.read_bundle(), "url": url, "machineURL": machine_url}
+    await _publish(client, namespace, data)
     tasks = await stack.enter_async_context(Supervisor("bootstrap"))
     tasks.spawn(service.run(), name="bootstrap-tokens")
     tasks.spawn(tls.run(), name="bootstrap-tls")
     return listener
+
+
+async def _publish(client: Client, namespace: str, data: Mapping[str, str]) -> None:
+    """Say where the service is and whom to trust; nothing of it is secret."""
+    metadata = {"name": CONFIG_MAP, "namespace": namespace}
+    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+    maps = client.resource(ConfigMap.KIND.gvr)
+    try:
+        await maps.apply(document, manager=bootstrap_manifests.NAME, force=True)
+    except (ApiError, ClientError) as error:
+        raise StartError(f"cannot write ConfigMap {namespace}/{CONFIG_MAP}: {error}") from error
 
 
 class BootstrapSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +117,8 @@ class BootstrapSettings(msgspec.Struct, frozen=True, kw_only=True):
     host: str = HOST
     port: int = 8445
     names: tuple[str, ...] = ()
+    url: str = ""
+    machine_url: str = ""
 
 
 async def serve_bootstrap(
@@ -114,7 +139,14 @@ async def serve_bootstrap(
             except ClientError as error:
                 raise StartError(str(error)) from error
             client = await stack.enter_async_context(Client(config, clock=clock))
-            place = Place(settings.host, settings.port, "--port", settings.names)
+            place = Place(
+                settings.host,
+                settings.port,
+                "--port",
+                settings.names,
+                settings.url,
+                settings.machine_url,
+            )
             listener = await open_bootstrap(
                 client, place, stack, namespace=settings.namespace or NAMESPACE, clock=clock
             )
@@ -141,7 +173,7 @@ async def attach(host: Host) -> None:
         async with contextlib.AsyncExitStack() as stack:
             try:
                 listener = await open_bootstrap(
-                    client, Place(HOST, port, FLAG), stack, clock=host.clock
+                    client, Place(HOST, port, FLAG, machine_url=_IN_VM), stack, clock=host.clock
                 )
             except StartError as error:
                 get_logger("bootstrap").error("bootstrap service cannot start", detail=str(error))
@@ -151,6 +183,18 @@ async def attach(host: Host) -> None:
             await asyncio.Event().wait()  # until the manager stops
 
     host.manager.add_runnable("bootstrap", run)
+
+
+def build_inviter(client: Client, namespace: str = NAMESPACE) -> BootstrapClient:
+    """The service as the operator reaches it: with the credential it has for the API server."""
+    config = client.config
+
+    def read_token() -> str:
+        if config.token_file is not None:
+            return config.token_file.read_text(encoding="ascii").strip()
+        return config.token.reveal() if config.token is not None else ""
+
+    return BootstrapClient(client, namespace, read_token=read_token)
 
 
 def _list_names(place: Place, namespace: str) -> Sequence[str]:

@@ -30,7 +30,10 @@ def permissions(place: "Place") -> dict[str, Document]:
         "bootstrap_role_binding": _bind_cluster(place, NAME, NAME),
         "bootstrap_secrets_role": {
             **_object(place, f"{_RBAC}/v1", "Role", NAME),
-            "rules": [_rule("", "secrets", "create", "delete", "get", "list", "patch")],
+            "rules": [
+                _rule("", "configmaps", "create", "patch"),
+                _rule("", "secrets", "create", "delete", "get", "list", "patch"),
+            ],
         },
         "bootstrap_secrets_role_binding": {
             **_object(place, f"{_RBAC}/v1", "RoleBinding", NAME),
@@ -90,7 +93,10 @@ def _deployment(place: "Place") -> Document:
     container = {
         "name": "bootstrap",
         "image": place.image,
-        "args": ["bootstrap", "--host", "0.0.0.0", "--namespace", "$(POD_NAMESPACE)"],
+        "args": [
+            *("bootstrap", "--host", "0.0.0.0", "--namespace", "$(POD_NAMESPACE)"),
+            *("--url", f"https://{NAME}.{place.namespace}.svc:{PORT}"),
+        ],
         "env": [
             {
                 "name": "POD_NAMESPACE",

@@ -48,6 +48,7 @@ async def attach(host: Host) -> None:
         namespaces=namespaces,
         folder=host.folder,
     )
+    operator.inviter = bootstrap.build_inviter(host.client)
     host.manager.add(simulation.controller(simulators))
     _poll(host)
     if host.is_embedded or NAME in settings.operators:

@@ -36,6 +36,22 @@ def bootstrap(
             help="Host names and addresses by which machines reach the service, with commas.",
         ),
     ] = "",
+    url: Annotated[
+        str,
+        Option(
+            "--url",
+            metavar="URL",
+            help="Where the operator reaches the service; where it listens if left out.",
+        ),
+    ] = "",
+    machine_url: Annotated[
+        str,
+        Option(
+            "--machine-url",
+            metavar="URL",
+            help="Where machines reach the service; the same as --url if left out.",
+        ),
+    ] = "",
 ) -> None:
     """Attest machines and give them short-lived certificates.
 
@@ -51,6 +67,8 @@ def bootstrap(
         host=host,
         port=port,
         names=names,
+        url=url,
+        machine_url=machine_url,
     )
     run_loop(serve_bootstrap(settings, print_line=print_line))
 

@@ -17,7 +17,8 @@ from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import replace
-from quarterdeck.operators.machines import claim_steps, claim_watching
+from quarterdeck.operators.machines import claim_attestation, claim_steps, claim_watching
+from quarterdeck.operators.machines.claim_attestation import disown_reports
 from quarterdeck.operators.machines.claim_booting import await_boot, needs_service
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
 from quarterdeck.operators.machines.claim_placing import place
@@ -39,6 +40,7 @@ from quarterdeck.operators.machines.errors import (
     ResourceError,
 )
 from quarterdeck.operators.machines.expected_machines import ExpectedMachines
+from quarterdeck.operators.machines.invitation import Inviter
 from quarterdeck.operators.machines.machine_context import Machine
 from quarterdeck.operators.machines.machinespec import request_of
 from quarterdeck.operators.machines.metrics import MachineMetrics
@@ -75,6 +77,8 @@ class Shared(NamedTuple):
     metrics: MachineMetrics
     rng: random.Random
     expected_machines: ExpectedMachines
+    inviter: Callable[[], Inviter | None] = lambda: None
+    """The bootstrap service, if there is one."""
 
 
 class Claims:
@@ -92,6 +96,7 @@ class Claims:
             self._shared.expected_machines.put(replace(claim, status=ctx.status.current))
 
     async def _reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
+        disown_reports(claim, ctx)
         report_unsupported(ctx, unsupported_of_claim(claim))
         if _is_paused(claim, ctx):
             return None
@@ -136,9 +141,14 @@ class Claims:
             case Step.START:
                 return await claim_steps.start(machine, recipe)
             case _:
-                result = await await_boot(machine, recipe.template)
+                result = await self._await_boot(machine, recipe)
                 self._count_ready(machine)
                 return result
+
+    async def _await_boot(self, machine: Machine, recipe: Recipe) -> Result:
+        if machine.ref.adopted or not needs_service(recipe.template):
+            return await await_boot(machine, recipe.template)
+        return await claim_attestation.await_attestation(machine, recipe)
 
     # --- what a claim needs
 
@@ -163,7 +173,7 @@ class Claims:
         machine = Machine(
             claim, ctx, connection=connection, operator_uid=self._shared.operator_uid()
         )
-        return machine, Recipe(template, cluster, allocations)
+        return machine, Recipe(template, cluster, allocations, self._shared.inviter())
 
     async def _template(
         self, claim: MachineClaim, ctx: Context[MachineClaim], step: Step
@@ -273,7 +283,8 @@ def _wait_s(claim: MachineClaim, ctx: Context[MachineClaim]) -> float:
 
 def _waits_for_service(step: Step, recipe: Recipe) -> bool:
     """A machine that waits for the bootstrap service stays; nobody could report its progress."""
-    return step is Step.AWAIT_BOOT and needs_service(recipe.template)
+    is_served = recipe.inviter is not None and recipe.template.spec.attestation is not None
+    return step is Step.AWAIT_BOOT and needs_service(recipe.template) and not is_served
 
 
 def _timed_out(overdue: Overdue) -> Failed:

@@ -32,14 +32,7 @@ def needs_service(template: HypervisorMachineTemplate) -> bool:
 
 
 async def await_boot(machine: Machine, template: HypervisorMachineTemplate) -> Result:
-    """Ready when the VM runs and its address is seen; attestation needs the bootstrap service."""
-    if needs_service(template) and not machine.ref.adopted:
-        text = "the template asks for a bootstrap that needs the bootstrap service"
-        report_condition(
-            machine.ctx, BOOTSTRAPPED, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text, warning=True
-        )
-        set_condition(machine.ctx, READY, FALSE, Reason.BOOTSTRAP_SERVICE_MISSING, text)
-        return DONE
+    """Ready when the VM runs and its address is seen."""
     view = await machine.connection.view(max_age_s=BOOT_POLL_S)
     vm = view.vms.get(machine.ref.vm_id)
     verdict = judge_vm(vm, machine.owner)

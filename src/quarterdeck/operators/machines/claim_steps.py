@@ -1,7 +1,10 @@
 """The steps from an intent to a machine that is ready; each is one call and safe to repeat."""
 
+from typing import Any, NamedTuple
+
 from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.kit import duration
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.allocations import Allocations
@@ -16,6 +19,7 @@ from quarterdeck.operators.machines.conditions import (
     Reason,
 )
 from quarterdeck.operators.machines.errors import Code, HypervisorError, PermanentError
+from quarterdeck.operators.machines.invitation import Inviter, ServiceMissing, build_document
 from quarterdeck.operators.machines.machine import PowerAction, TaskRef
 from quarterdeck.operators.machines.machine_context import SOON, Machine, is_failed, is_running
 from quarterdeck.operators.machines.machinespec import spec_of
@@ -26,23 +30,20 @@ from quarterdeck.operators.machines.plan.claim import (
 )
 from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.template import identity_of, is_linked, read_template
-from quarterdeck.runtime import RequeueAfter, Result
+from quarterdeck.runtime import RequeueAfter, Result, Waiting
 
 _LOCK_S = 1.0
+_SERVICE_S = 5.0
+_TOKEN_S = 3600.0
 
 
-class Recipe:
+class Recipe(NamedTuple):
     """What a machine is made by."""
 
-    def __init__(
-        self,
-        template: HypervisorMachineTemplate,
-        cluster: HypervisorCluster,
-        allocations: Allocations,
-    ) -> None:
-        self.template = template
-        self.cluster = cluster
-        self.allocations = allocations
+    template: HypervisorMachineTemplate
+    cluster: HypervisorCluster
+    allocations: Allocations
+    inviter: Inviter | None = None
 
 
 async def clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
@@ -200,7 +201,8 @@ def _without_vm(machine: Machine, recipe: Recipe, error: HypervisorError) -> Req
 async def seed(machine: Machine, recipe: Recipe) -> RequeueAfter:
     """Attach the documents that the machine reads at its first start."""
     try:
-        data = build_seed(machine.claim, recipe.template, recipe.cluster)
+        more = await _invite(machine, recipe)
+        data = build_seed(machine.claim, recipe.template, recipe.cluster, more=more)
     except BadCloudInit as error:
         raise Failed(Reason.TEMPLATE_INVALID, str(error)) from error
     ref, owner = machine.ref, machine.owner
@@ -214,6 +216,23 @@ async def seed(machine: Machine, recipe: Recipe) -> RequeueAfter:
         return _without_vm(machine, recipe, error)
     set_condition(machine.ctx, PROVISIONING, TRUE, Reason.STARTING, f"VM {ref.vm_id}")
     return machine.proceed(Step.START)
+
+
+async def _invite(machine: Machine, recipe: Recipe) -> dict[str, Any]:
+    """Tell the machine where to prove itself; without a service it boots and waits."""
+    attestation = recipe.template.spec.attestation
+    if attestation is None or recipe.inviter is None:
+        return {}
+    config = attestation.config
+    lifetime_s = duration.parse(config.join_token_ttl) / 1e9 if config is not None else _TOKEN_S
+    try:
+        invitation = await recipe.inviter.invite(
+            machine.claim, needs_token=attestation.method == "join-token", lifetime_s=lifetime_s
+        )
+    except ServiceMissing as error:
+        text = str(error)
+        raise Waiting(Reason.BOOTSTRAP_SERVICE_MISSING, text, after_s=_SERVICE_S) from error
+    return build_document(machine.claim, recipe.template, invitation)
 
 
 async def start(machine: Machine, recipe: Recipe) -> Result:

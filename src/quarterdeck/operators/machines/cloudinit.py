@@ -28,13 +28,21 @@ class BadCloudInit(ValueError):
 def needs_seed(template: HypervisorMachineTemplate, claim: MachineClaim) -> bool:
     """Whether there is anything to tell the machine."""
     network = network_of(claim, template)
-    return template.spec.cloud_init is not None or network.mode != "dhcp"
+    return (
+        template.spec.cloud_init is not None
+        or template.spec.attestation is not None
+        or network.mode != "dhcp"
+    )
 
 
 def build_seed(
-    claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
+    claim: MachineClaim,
+    template: HypervisorMachineTemplate,
+    cluster: HypervisorCluster,
+    *,
+    more: Mapping[str, Any] = {},
 ) -> CloudInit:
-    """The three documents.
+    """The three documents; `more` is what the bootstrap adds to the first.
 
     Raises:
         BadCloudInit: if a text of the template cannot be used.
@@ -50,7 +58,7 @@ def build_seed(
         own["system_info"] = {"default_user": {"name": given.user}}
     meta |= {"instance-id": claim.metadata.uid, "local-hostname": known["Hostname"]}
     return CloudInit(
-        HEADER + yaml.dump(merge(own, user)),
+        HEADER + yaml.dump(merge(merge(own, more), user)),
         yaml.dump(meta),
         _substitute(given.network_data, known) or _network_data(claim, template, cluster),
     )

@@ -12,6 +12,8 @@ TEMPLATE_RESOLVED = "TemplateResolved"
 PROVISIONING = "Provisioning"
 VM_CREATED = "VMCreated"
 POWERED_ON = "PoweredOn"
+ATTESTED = "Attested"
+JOINED = "Joined"
 BOOTSTRAPPED = "Bootstrapped"
 HEALTHY = "Healthy"
 DRAINED = "Drained"
@@ -33,6 +35,8 @@ CLAIM_TYPES = (
     PROVISIONING,
     VM_CREATED,
     POWERED_ON,
+    ATTESTED,
+    JOINED,
     BOOTSTRAPPED,
     HEALTHY,
     DRAINED,
@@ -94,6 +98,11 @@ class Reason(enum.StrEnum):
     CIRCUIT_OPEN = "CircuitOpen"
     BOOTING = "Booting"
     BOOTSTRAP_SERVICE_MISSING = "BootstrapServiceMissing"
+    AWAITING_ATTESTATION = "AwaitingAttestation"
+    ATTESTED = "AttestationSucceeded"
+    AWAITING_AGENT = "AwaitingAgent"
+    JOINED = "AgentReady"
+    BOOTSTRAP_FAILED = "BootstrapFailed"
     BOOTSTRAP_TIMEOUT = "BootstrapTimeout"
     PROVISION_TIMEOUT = "ProvisionTimeout"
     PROVISION_FAILED = "ProvisionFailed"

@@ -39,6 +39,7 @@ from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.expected_machines import ExpectedMachines
 from quarterdeck.operators.machines.features import Features
 from quarterdeck.operators.machines.fleet import Fleets
+from quarterdeck.operators.machines.invitation import Inviter
 from quarterdeck.operators.machines.mappings import (
     BY_CLUSTER,
     BY_POOL,
@@ -109,6 +110,8 @@ class Machines:
         self.random = rng if rng is not None else random.Random()
         self.expected_machines = ExpectedMachines()
         self.features = Features()
+        self.inviter: Inviter | None = None
+        """The bootstrap service; without one, machines that must prove themselves wait."""
         self.connections = Connections(
             providers=Providers(providers), clock=clock, metrics=self.metrics, folder=folder
         )
@@ -245,6 +248,7 @@ def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineCl
         metrics=machines.metrics,
         rng=machines.random,
         expected_machines=machines.expected_machines,
+        inviter=lambda: machines.inviter,
     )
 
     async def forget(key: Key) -> None:

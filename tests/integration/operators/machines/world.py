@@ -30,6 +30,7 @@ from quarterdeck.operators.machines.drivers.simulator import (
     Simulators,
     SimulatorSettings,
 )
+from quarterdeck.operators.machines.invitation import Inviter
 from quarterdeck.runtime import Manager
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.registry.object_meta import decode_object_meta
@@ -61,18 +62,24 @@ class World:
 
     @contextlib.asynccontextmanager
     async def operator(
-        self, *, uid: str = OPERATOR, api: Any = None, providers: Mapping[str, Any] | None = None
+        self,
+        *,
+        uid: str = OPERATOR,
+        api: Any = None,
+        providers: Mapping[str, Any] | None = None,
+        inviter: Inviter | None = None,
     ) -> AsyncIterator[Manager]:
         """The operator at work."""
         manager = Manager(
             api or self.client, name="test", clock=self.clock, rng=random.Random(1), grace_s=0.1
         )
-        machines.register(
+        operator = machines.register(
             manager,
             operator_uid=uid,
             providers={"mock": self.simulators.open, **(providers or {})},
             rng=random.Random(2),
         )
+        operator.inviter = inviter
         self.manager = manager
         async with manager.running():
             yield manager

@@ -1,0 +1,90 @@
+"""From a VM that runs to a machine that has proved itself, by what the bootstrap service wrote.
+
+The service writes `status.attestation` and `status.bootstrapInfo`; conditions are the operator's.
+"""
+
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.operators.machines.claim_booting import BOOT_POLL_S, await_boot
+from quarterdeck.operators.machines.claim_failures import Failed
+from quarterdeck.operators.machines.claim_steps import Recipe
+from quarterdeck.operators.machines.cloudinit import build_seed
+from quarterdeck.operators.machines.conditions import (
+    ATTESTED,
+    BOOTSTRAPPED,
+    JOINED,
+    READY,
+    Reason,
+)
+from quarterdeck.operators.machines.machine_context import Machine
+from quarterdeck.operators.machines.report import report_condition, set_condition
+from quarterdeck.runtime import DONE, Context, RequeueAfter, Result
+
+_JOINED = ("Ready", "Busy", "Idle", "JobCompleted")
+
+
+def disown_reports(claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
+    """Leave fields of the service out of what we apply: a stale copy must not overwrite them."""
+    if claim.status.attestation is not None or claim.status.bootstrap_info:
+        ctx.status.set(attestation=None, bootstrap_info="")
+
+
+async def await_attestation(machine: Machine, recipe: Recipe) -> Result:
+    """Attested, then joined, then ready as any machine.
+
+    Raises:
+        Failed: if the agent says that it cannot go on.
+    """
+    if recipe.inviter is None or recipe.template.spec.attestation is None:
+        return _report_missing(machine)
+    attestation, info = machine.claim.status.attestation, machine.claim.status.bootstrap_info
+    phase, _, detail = info.partition(": ")
+    if phase == "Failed":
+        raise Failed(Reason.BOOTSTRAP_FAILED, f"the agent reports: {detail or 'no detail'}")
+    if attestation is None:
+        text = "the machine has not proved itself to the bootstrap service yet"
+        return _hold(machine, ATTESTED, Reason.AWAITING_ATTESTATION, text)
+    if _is_new(machine):
+        await _remove_token(machine, recipe)
+        text = f"by {attestation.method}, as {attestation.spiffe_id}"
+        report_condition(machine.ctx, ATTESTED, TRUE, Reason.ATTESTED, text)
+    if phase not in _JOINED:
+        text = "the machine is attested; its agent has not reported ready yet"
+        return _hold(machine, JOINED, Reason.AWAITING_AGENT, text)
+    report_condition(machine.ctx, JOINED, TRUE, Reason.JOINED, f"the agent reports {phase}")
+    result = await await_boot(machine, recipe.template)
+    if machine.ctx.status.current.phase == "Ready":
+        text = "attested, and the agent is ready"
+        set_condition(machine.ctx, BOOTSTRAPPED, TRUE, Reason.MACHINE_READY, text)
+    return result
+
+
+def _is_new(machine: Machine) -> bool:
+    before = machine.ctx.status.get_transition(ATTESTED)[0]
+    return before is None or before.status != TRUE
+
+
+async def _remove_token(machine: Machine, recipe: Recipe) -> None:
+    """Replace the seed by one without the token; it is spent, but need not lie around."""
+    data = build_seed(machine.claim, recipe.template, recipe.cluster)
+    ref, owner = machine.ref, machine.owner
+    await machine.call(
+        "inject_cloud_init",
+        lambda each: each.inject_cloud_init(ref.vm_id, data, owner=owner),
+        node=ref.node,
+    )
+
+
+def _hold(machine: Machine, condition: str, reason: Reason, text: str) -> RequeueAfter:
+    set_condition(machine.ctx, condition, FALSE, reason, text)
+    set_condition(machine.ctx, BOOTSTRAPPED, FALSE, reason, text)
+    set_condition(machine.ctx, READY, FALSE, reason, text)
+    return RequeueAfter(BOOT_POLL_S)
+
+
+def _report_missing(machine: Machine) -> Result:
+    text = "the template asks for a bootstrap that needs the bootstrap service"
+    reason = Reason.BOOTSTRAP_SERVICE_MISSING
+    report_condition(machine.ctx, BOOTSTRAPPED, FALSE, reason, text, warning=True)
+    set_condition(machine.ctx, READY, FALSE, reason, text)
+    return DONE

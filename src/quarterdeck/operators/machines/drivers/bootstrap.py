@@ -1,0 +1,80 @@
+"""The bootstrap service over HTTPS; where it is, it says itself in a ConfigMap."""
+
+import ssl
+from collections.abc import Callable
+
+from quarterdeck.apis.core.config import ConfigMap
+from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.client import ClientError
+from quarterdeck.client.client import Client
+from quarterdeck.kit import http, json
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.operators.machines.invitation import Invitation, ServiceMissing
+from quarterdeck.wire.status import ApiError
+
+CONFIG_MAP = "quarterdeck-bootstrap"
+_TIMEOUT_S = 10.0
+_CREATED = 201
+_MIN_LIFETIME_S = 60.0
+_MAX_LIFETIME_S = 86400.0
+
+
+class BootstrapClient:
+    """Implements `Inviter`; `read_token` gives the operator's own credential."""
+
+    def __init__(self, client: Client, namespace: str, *, read_token: Callable[[], str]) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._read_token = read_token
+
+    async def invite(
+        self, claim: MachineClaim, *, needs_token: bool, lifetime_s: float
+    ) -> Invitation:
+        """An invitation; an earlier token of the claim is void from now on.
+
+        Raises:
+            ServiceMissing: if there is no service.
+        """
+        try:
+            found = await self._client.get(ConfigMap, CONFIG_MAP, self._namespace)
+            bundle, url = found.data["ca.crt"], found.data["url"]
+        except (ApiError, ClientError, KeyError) as error:
+            raise ServiceMissing(
+                f"ConfigMap {self._namespace}/{CONFIG_MAP} cannot be read ({error}); start"
+                " quarterdeck bootstrap"
+            ) from error
+        machine_url = found.data.get("machineURL", url)
+        if not needs_token:
+            return Invitation(machine_url, bundle)
+        token = await self._issue(claim, url, bundle, lifetime_s=lifetime_s)
+        return Invitation(machine_url, bundle, token)
+
+    async def _issue(
+        self, claim: MachineClaim, url: str, bundle: str, *, lifetime_s: float
+    ) -> Secret[str]:
+        meta = claim.metadata
+        body = {
+            "claim": {"namespace": meta.namespace, "name": meta.name, "uid": meta.uid},
+            "ttlSeconds": int(min(max(lifetime_s, _MIN_LIFETIME_S), _MAX_LIFETIME_S)),
+            "rotate": True,
+        }
+        headers = [("Authorization", f"Bearer {self._read_token()}")]
+        tls = ssl.create_default_context(cadata=bundle)
+        client = http.Client(tls=tls)
+        try:
+            answer = await client.request(
+                "POST",
+                f"{url}/v1/join-tokens",
+                headers=headers,
+                body=json.encode(body),
+                timeout_s=_TIMEOUT_S,
+            )
+            async with answer:
+                text = await answer.read(65536)
+        except http.HttpError as error:
+            raise ServiceMissing(f"the bootstrap service at {url} does not answer") from error
+        finally:
+            await client.aclose()
+        if answer.status != _CREATED:
+            raise ServiceMissing(f"the bootstrap service at {url} answers {answer.status}")
+        return Secret(json.decode(text)["token"])
