@@ -35,7 +35,7 @@ from quarterdeck.storage.memory import open_memory
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _HOST = "localhost"
 _CRDS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-_IDLE_S = 60.0
+_IDLE_S = 20.0
 _BARE = ServerOptions(lifecycle=False, has_roles=False)
 
 
