@@ -22,6 +22,7 @@ from quarterdeck.hubstate.writes import (
 from quarterdeck.inventory import cluster_operators, nodes, operators
 from quarterdeck.inventory.cluster import ClusterTotals
 from quarterdeck.inventory.cluster_operators import ClusterOperatorFacts
+from quarterdeck.inventory.health import Verdict
 from quarterdeck.inventory.nodes import NodeFacts
 from quarterdeck.inventory.operators import OperatorFacts
 from quarterdeck.inventory.resources import ResourceLists
@@ -73,6 +74,21 @@ def plan_status(name: str, *, health: str, message: str, at: datetime) -> Iterat
     yield AddMembers(keys.CLUSTERS, (name,))
     yield SetValue(keys.cluster(name, "status"), json.encode(status))
     yield SetFields(keys.cluster(name, "meta"), {"last_update": now})
+
+
+def plan_conditions(name: str, verdict: Verdict, stay: Stay) -> Iterator[Write]:
+    """What was judged about the cluster, condition by condition; alerts come from them."""
+    found = [
+        {
+            "type": type_,
+            "status": each.status,
+            "reason": each.reason,
+            "message": each.message,
+            "health": each.health,
+        }
+        for type_, each in verdict.findings
+    ]
+    yield SetValue(keys.cluster(name, "conditions"), json.encode(found), stay.cache_s)
 
 
 def plan_info(name: str, info: Mapping[str, Any], stay: Stay) -> Iterator[Write]:

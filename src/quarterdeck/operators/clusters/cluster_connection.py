@@ -234,6 +234,7 @@ class Clusters:
         writes += cluster_writes.plan_status(
             name, health=verdict.health, message=verdict.message, at=now
         )
+        writes += cluster_writes.plan_conditions(name, verdict, stay)
         data = {"health": str(verdict.health), "display_name": get_display_name(connection)}
         writes += plan_notice("cluster.reconciled", name, now, data)
         problem = await hub.store(writes)

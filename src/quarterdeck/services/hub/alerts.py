@@ -40,6 +40,7 @@ def find_alerts(
     cluster: str,
     *,
     status: Any,
+    conditions: Sequence[Row],
     nodes: Sequence[Row],
     cluster_operators: Sequence[Row],
     info: Any,
@@ -47,7 +48,7 @@ def find_alerts(
 ) -> list[Alert]:
     """Everything that is wrong, worst first."""
     found = [
-        *_cluster_alerts(cluster, status),
+        *_cluster_alerts(cluster, status, conditions),
         *(alert for node in nodes for alert in _node_alerts(cluster, node)),
         *(alert for row in cluster_operators for alert in _operator_alerts(cluster, row)),
         *_version_alerts(cluster, info),
@@ -56,21 +57,28 @@ def find_alerts(
     return sorted(found, key=lambda each: (_ORDER.index(each.severity), each.source, each.object))
 
 
-def _cluster_alerts(cluster: str, status: Any) -> Iterator[Alert]:
-    health = status.get("health") if isinstance(status, dict) else None
-    severity = _HEALTH.get(health) if isinstance(health, str) else None
-    if severity is not None:
-        yield Alert(
-            name="ClusterHealth",
-            severity=severity,
-            cluster=cluster,
-            source="cluster",
-            object=cluster,
-            condition="Healthy",
-            reason=str(health).capitalize(),
-            message=_text(status.get("message")),
-            since=_text(status.get("last_check")),
-        )
+def _cluster_alerts(cluster: str, status: Any, conditions: Sequence[Row]) -> Iterator[Alert]:
+    """One alert for each condition that is not True; the health alone if there are none."""
+    since = _text(status.get("last_check")) if isinstance(status, dict) else ""
+    for each in conditions:
+        severity = _HEALTH.get(_text(each.get("health")))
+        if severity is not None and each.get("status") != "True":
+            stamped = {**each, "last_transition_time": since}
+            yield _condition_alert(
+                stamped, cluster=cluster, source="cluster", object_=cluster, how=severity
+            )
+    if not conditions and isinstance(status, dict):
+        severity = _HEALTH.get(_text(status.get("health")))
+        if severity is not None:
+            told = {
+                "type": "Health",
+                "reason": _text(status.get("health")).capitalize(),
+                "message": status.get("message"),
+                "last_transition_time": since,
+            }
+            yield _condition_alert(
+                told, cluster=cluster, source="cluster", object_=cluster, how=severity
+            )
 
 
 def _node_alerts(cluster: str, node: Row) -> Iterator[Alert]:

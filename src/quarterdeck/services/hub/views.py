@@ -60,6 +60,28 @@ def is_restricted(access: ClusterAccess) -> bool:
     return not all(access.filter_of(type_).is_open for type_ in ("nodes", "namespaces", "pods"))
 
 
+def keep_conditions(rows: Iterable[Row], access: ClusterAccess) -> list[Row]:
+    """Conditions whose messages name nothing that may not be seen."""
+    return [
+        row
+        for row in rows
+        if (type_ := _CONDITION_TYPES.get(_text(row.get("type")), "")) == ""
+        or access.filter_of(type_).is_open
+    ]
+
+
+def hide_message(status: Row, access: ClusterAccess) -> Row:
+    """The status of a cluster; its message may name nodes and operators that are hidden."""
+    is_open = all(access.filter_of(type_).is_open for type_ in _CONDITION_TYPES.values())
+    if is_open or status.get("health") == "healthy":
+        return status
+    return {**status, "message": HIDDEN_MESSAGE}
+
+
+_CONDITION_TYPES = {"NodesReady": "nodes", "OperatorsHealthy": "operators"}
+HIDDEN_MESSAGE = "Details are hidden by access policies"
+
+
 def recount_metrics(
     metrics: Row,
     access: ClusterAccess,

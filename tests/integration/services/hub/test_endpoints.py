@@ -6,8 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.integration.services.hub.conftest import NOW, World
+from tests.integration.services.hub.conftest import NOW, STAY, World
 
+from quarterdeck.hubstate import cluster_writes
+from quarterdeck.inventory.health import Finding, Health, Verdict
+from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.services.hub.audit import audit_key
 
 Make = Callable[[], AbstractAsyncContextManager[World]]
@@ -286,3 +289,37 @@ async def test_health_needs_no_login(world: Make) -> None:
         assert (await w.ask("api:/auth/logout", "alice", method="POST")).status == 200
         cleared = await w.ask("api:/auth/cache/clear", "alice", method="POST")
         assert cleared.body["user"] == "alice"
+
+
+async def test_alerts_of_a_cluster_come_from_its_conditions(world: Make) -> None:
+    async with world() as w:
+        finding = Finding(FALSE, "NodesNotReady", "not ready: dev-1-2", Health.DEGRADED)
+        good = Finding(TRUE, "Fine", "", Health.HEALTHY)
+        verdict = Verdict(
+            health=Health.DEGRADED,
+            message="not ready: dev-1-2",
+            reachable=good,
+            nodes_ready=finding,
+            operators_healthy=good,
+            data_fresh=good,
+        )
+        writes = [
+            *cluster_writes.plan_conditions("dev-1", verdict, STAY),
+            *cluster_writes.plan_status(
+                "dev-1", health="degraded", message=verdict.message, at=w.clock.now()
+            ),
+        ]
+        await w.state.commit(writes)
+        found = await w.get("/clusters/dev-1/alerts", "root")
+        assert [(each["name"], each["severity"]) for each in found] == [
+            ("NodeReady", "critical"),
+            ("ClusterNodesReady", "warning"),
+        ]
+        hidden = listed("nodes", names={"denied": ["dev-1-2"]})
+        await w.policy("p", rules=[rule("*", resources=[hidden])])
+        for path in ("/clusters/dev-1/alerts", "/clusters/dev-1", "/clusters"):
+            text = str(await w.get(path, "alice"))
+            assert "dev-1-2" not in text
+        status = (await w.get("/clusters/dev-1", "alice"))["status"]
+        assert status["health"] == "degraded"
+        assert "hidden" in status["message"]

@@ -46,13 +46,20 @@ class ClusterDetail(ClusterItem, frozen=True, kw_only=True):
     resource_collection: CollectionState | msgspec.UnsetType = msgspec.UNSET
 
 
+class Totals(msgspec.Struct, frozen=True):
+    """What depends on what a viewer may see."""
+
+    metrics: msgspec.Raw
+    status: msgspec.Raw
+    operators: int
+
+
 class _Remembered(msgspec.Struct, frozen=True):
     """Totals for the viewers of one rule, and what they were computed from."""
 
     rule: RuleProgram
     version: tuple[bytes | None, bytes | None]
-    metrics: msgspec.Raw
-    operators: int
+    totals: Totals
 
 
 class ClusterEndpoints:
@@ -98,40 +105,46 @@ class ClusterEndpoints:
         )
 
     async def _item(self, stored: StoredCluster, access: ClusterAccess) -> ClusterItem:
-        metrics, operators = await self._totals(stored, access)
+        totals = await self._totals(stored, access)
         return ClusterItem(
             name=stored.name,
             accessible=True,
             spec=_raw(stored.parts["spec"]),
             info=_raw(stored.parts["info"]),
-            metrics=metrics if access.view_metrics else NULL,
-            status=_raw(stored.parts["status"], UNKNOWN_STATUS),
-            operator_count=operators,
+            metrics=totals.metrics if access.view_metrics else NULL,
+            status=totals.status,
+            operator_count=totals.operators,
         )
 
-    async def _totals(
-        self, stored: StoredCluster, access: ClusterAccess
-    ) -> tuple[msgspec.Raw, int]:
-        """Metrics and number of operators; for restricted viewers from what they may see.
+    async def _totals(self, stored: StoredCluster, access: ClusterAccess) -> Totals:
+        """Metrics, status and number of operators; for restricted viewers what they may see.
 
         What was computed for a rule is remembered until the cluster is collected again.
         """
         is_restricted = views.is_restricted(access)
         is_plain = access.filter_of("operators").is_open and not is_restricted
         if access.rule is None or is_plain:
-            return _raw(stored.parts["metrics"]), _operator_total(stored)
+            status = _raw(stored.parts["status"], UNKNOWN_STATUS)
+            return Totals(_raw(stored.parts["metrics"]), status, _operator_total(stored))
         key = (stored.name, id(access.rule))
         # both carry the time of the collection
         version = (stored.parts["status"], stored.parts["metrics"])
         known = self._remembered.get(key)
         if known is None or known.version != version or known.rule is not access.rule:
-            metrics = _raw(stored.parts["metrics"])
-            if is_restricted:
-                metrics = await self._recount(stored, access)
-            operators = await self._reader.rows(stored.name, "operators")
-            count = len(views.keep_operators(operators, access.filter_of("operators")))
-            known = self._remember(key, _Remembered(access.rule, version, metrics, count))
-        return known.metrics, known.operators
+            totals = await self._compute(stored, access)
+            known = self._remember(key, _Remembered(access.rule, version, totals))
+        return known.totals
+
+    async def _compute(self, stored: StoredCluster, access: ClusterAccess) -> Totals:
+        metrics = _raw(stored.parts["metrics"])
+        if views.is_restricted(access):
+            metrics = await self._recount(stored, access)
+        operators = await self._reader.rows(stored.name, "operators")
+        count = len(views.keep_operators(operators, access.filter_of("operators")))
+        found = stored.read("status")
+        if not isinstance(found, dict):
+            return Totals(metrics, UNKNOWN_STATUS, count)
+        return Totals(metrics, msgspec.Raw(json.encode(views.hide_message(found, access))), count)
 
     def _remember(self, key: tuple[str, int], value: _Remembered) -> _Remembered:
         self._remembered[key] = value

@@ -134,7 +134,8 @@ class ContentEndpoints:
         name = call.values["name"]
         found = find_alerts(
             name,
-            status=await self._reader.part(name, "status"),
+            status=views.hide_message(await self._reader.part(name, "status") or {}, access),
+            conditions=views.keep_conditions(await self._reader.rows(name, "conditions"), access),
             nodes=views.keep_nodes(await self._reader.nodes(name), access.filter_of("nodes")),
             cluster_operators=views.keep_operators(
                 await self._reader.rows(name, "cluster_operators"), access.filter_of("operators")
