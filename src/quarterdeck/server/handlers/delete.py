@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import invalid, not_supported
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
@@ -34,6 +35,11 @@ async def handle(core: Core, call: Call) -> responses.Response:
         details["uid"] = removed.value["metadata"].get("uid", "")
         shown = {name: text for name, text in details.items() if text}
         return responses.build_success(call, {"details": shown})
+    metadata = removed.value["metadata"]
+    if removed.deleted and call.resource.gvr.group_resource == "pods":
+        # a pod that ends at once was still asked to end, with no time left
+        metadata.setdefault("deletionTimestamp", format_time(core.clock.now()))
+        metadata.setdefault("deletionGracePeriodSeconds", 0)
     return responses.build_object(core, call, removed.value)
 
 
