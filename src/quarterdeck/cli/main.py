@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "fleet": "Run the fleet server alone",
     "bootstrap": "Run the bootstrap service of machines alone",
     "hub": "Run the hub API alone",
+    "collector": "Read the cluster it runs on, and push to a hub",
     "clusters": "Connect clusters to the hub, and show all of them",
     "pipelines": "Check pipelines in files, import pipelines of a fleet server",
     "metrics": "Try MetricSources of files",

@@ -1,0 +1,75 @@
+"""One cycle as messages that are small enough to send. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from quarterdeck.inventory.push import codec
+from quarterdeck.inventory.push.messages import (
+    ConnectRequest,
+    CustomCollectedResource,
+    CustomResourceBatch,
+    MetricsBatch,
+)
+
+MAX_BYTES = 1024 * 1024
+"""What a chunk may have, about; the hub takes four times as much."""
+_ROW_BYTES = 64
+_NODES = 100
+
+
+def encode_chunks(batch: MetricsBatch, *, max_bytes: int = MAX_BYTES) -> list[bytes]:
+    """A batch as encoded requests, each with its place among them."""
+    pieces = list(_split(batch, max_bytes))
+    head = {
+        "cluster_name": batch.cluster_name,
+        "batch_id": batch.batch_id,
+        "collected_at": batch.collected_at,
+        "sequence": batch.sequence,
+        "agent_id": batch.agent_id,
+        "chunk_count": len(pieces),
+    }
+    return [
+        codec.encode_request(
+            ConnectRequest(metrics=msgspec.structs.replace(piece, **head, chunk_index=index))
+        )
+        for index, piece in enumerate(pieces)
+    ]
+
+
+def _split(batch: MetricsBatch, max_bytes: int) -> Iterator[MetricsBatch]:
+    """Nodes by the hundred, rows of sources by their size, all else in the first piece."""
+    yield msgspec.structs.replace(
+        batch, node_metrics=batch.node_metrics[:_NODES], custom_resources=()
+    )
+    for start in range(_NODES, len(batch.node_metrics), _NODES):
+        yield MetricsBatch(node_metrics=batch.node_metrics[start : start + _NODES])
+    for source in batch.custom_resources:
+        for rows in _group(source.resources, max_bytes):
+            yield MetricsBatch(
+                custom_resources=(msgspec.structs.replace(source, resources=tuple(rows)),)
+            )
+
+
+def _group(
+    rows: Sequence[CustomCollectedResource], max_bytes: int
+) -> Iterator[list[CustomCollectedResource]]:
+    group: list[CustomCollectedResource] = []
+    size = 0
+    for row in rows:
+        size += _estimate(row)
+        if group and size > max_bytes:
+            yield group
+            group, size = [], _estimate(row)
+        group.append(row)
+    yield group
+
+
+def _estimate(row: CustomCollectedResource) -> int:
+    labels = sum(len(key) + len(value) + 8 for key, value in row.labels.items())
+    return _ROW_BYTES + len(row.values_json) + 2 * len(row.id) + labels
+
+
+def describe_source_failure(identity: str, text: str) -> CustomResourceBatch:
+    """That a source could not be collected."""
+    return CustomResourceBatch(source_id=identity, failure=text)

@@ -1,0 +1,138 @@
+"""The stream to the hub: registers, sends batches in order, takes configuration and acks."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from quarterdeck.agents.collector.settings import CollectorSettings
+from quarterdeck.inventory.push.codec import decode_response, encode_request
+from quarterdeck.inventory.push.messages import (
+    METHOD,
+    Ack,
+    ConfigUpdate,
+    ConnectRequest,
+    HealthReport,
+    RegisterRequest,
+)
+from quarterdeck.kit.protowire import ProtobufError
+
+_MAX_RECEIVED = 64 * 1024 * 1024
+"""The whole set of MetricSources is one message."""
+
+
+class Disconnected(Exception):
+    """Raised when the hub cannot be reached, or ends the stream; says why."""
+
+
+class Uplink:
+    """One stream. `receive` must run while batches are sent."""
+
+    def __init__(self, call: Any, *, on_config: Callable[[ConfigUpdate], None]) -> None:
+        self._call = call
+        self._on_config = on_config
+        self._acks: asyncio.Queue[Ack] = asyncio.Queue(maxsize=16)
+        self._writing = asyncio.Lock()
+        self.accepted = asyncio.Event()
+        """Set when the hub has answered for the first time: the token is good."""
+
+    async def register(self, request: RegisterRequest) -> None:
+        """Say who we are."""
+        await self._write([encode_request(ConnectRequest(register=request))])
+
+    async def push(self, chunks: Sequence[bytes]) -> Ack:
+        """Send a batch and wait for its ack."""
+        await self._write(chunks)
+        return await self._acks.get()
+
+    async def beat(self, report: HealthReport) -> None:
+        """Send a heartbeat."""
+        await self._write([encode_request(ConnectRequest(health=report))])
+
+    async def receive(self) -> None:
+        """Take what the hub sends until the stream ends.
+
+        Raises:
+            Disconnected: always, sooner or later.
+        """
+        import grpc.aio
+
+        while True:
+            try:
+                data = await self._call.read()
+                if data is grpc.aio.EOF:
+                    raise Disconnected(await self._describe_end())
+                response = decode_response(data)
+            except grpc.aio.AioRpcError as error:
+                raise Disconnected(f"{error.code().name}: {error.details()}") from error
+            except ProtobufError as error:
+                raise Disconnected(f"the hub's answer cannot be read: {error}") from error
+            self.accepted.set()
+            if response.config is not None:
+                self._on_config(response.config)
+            elif response.ack is not None:
+                await self._acks.put(response.ack)
+
+    async def _describe_end(self) -> str:
+        code, details = await self._call.code(), await self._call.details()
+        return f"{code.name}: {details or 'the hub ended the stream'}"
+
+    async def _write(self, messages: Sequence[bytes]) -> None:
+        import grpc.aio
+
+        async with self._writing:
+            for each in messages:
+                try:
+                    await self._call.write(each)
+                except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+                    raise Disconnected(await self._describe_end()) from error
+
+
+@contextlib.asynccontextmanager
+async def dial(
+    settings: CollectorSettings, *, on_config: Callable[[ConfigUpdate], None]
+) -> AsyncIterator[Uplink]:
+    """Open a stream to the hub; nothing is sent yet.
+
+    Raises:
+        Disconnected: if a TLS file cannot be read.
+    """
+    import grpc.aio
+
+    options: list[tuple[str, int | str]] = [
+        ("grpc.keepalive_time_ms", 30_000),
+        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.max_receive_message_length", _MAX_RECEIVED),
+        ("grpc.enable_retries", 0),
+    ]
+    if settings.tls and settings.tls_server_name:
+        options.append(("grpc.ssl_target_name_override", settings.tls_server_name))
+    address = settings.ingester_address
+    if settings.tls:
+        credentials = await asyncio.to_thread(_load_credentials, settings)
+        channel = grpc.aio.secure_channel(address, credentials, options=options)
+    else:
+        channel = grpc.aio.insecure_channel(address, options=options)
+    async with channel:
+        metadata = (("authorization", f"Bearer {settings.token.reveal()}"),)
+        call = channel.stream_stream(METHOD)(metadata=metadata)
+        try:
+            yield Uplink(call, on_config=on_config)
+        finally:
+            call.cancel()
+
+
+def _load_credentials(settings: CollectorSettings) -> Any:
+    import grpc
+
+    def read(path: str) -> bytes | None:
+        return Path(path).read_bytes() if path else None
+
+    try:
+        return grpc.ssl_channel_credentials(
+            read(settings.tls_authority), read(settings.tls_key), read(settings.tls_certificate)
+        )
+    except OSError as error:
+        raise Disconnected(f"cannot read a TLS file: {error}") from error
