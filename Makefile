@@ -28,6 +28,10 @@ venv: $(STAMP) ## Make the virtual environment
 run: $(STAMP) ## Start the control plane: API server, operators, everything on loopback
 	@$(BIN)/quarterdeck up $(ARGS)
 
+.PHONY: run-cluster
+run-cluster: $(STAMP) ## Run the operators here against the cluster of KUBECONFIG, without a lease
+	@$(BIN)/quarterdeck run --no-leader-elect $(ARGS)
+
 ##@ Test
 
 .PHONY: test
@@ -130,8 +134,8 @@ deploy: $(STAMP) ## Deploy the operators to the cluster of KUBECONFIG (IMG=)
 	@$(BIN)/quarterdeck manifests --image $(IMG) | $(BIN)/quarterdeck apply -f -
 
 .PHONY: undeploy
-undeploy: $(STAMP) ## Remove the operators from the cluster of KUBECONFIG
-	@$(BIN)/quarterdeck manifests | $(BIN)/quarterdeck delete -f - --ignore-not-found
+undeploy: $(STAMP) ## Remove the operators from the cluster of KUBECONFIG; CRDS=delete removes CRDs and all their objects too
+	@$(BIN)/quarterdeck manifests $(if $(filter delete,$(CRDS)),,--without-crds) | $(BIN)/quarterdeck delete -f - --ignore-not-found
 
 .PHONY: tools
 tools: $(STAMP) ## Build kubectl and an S3 server where Go is present; apt-get servers for tests

@@ -87,7 +87,10 @@ def run(arguments: list[str]) -> int:
     if not rest or rest[0] in _HELP:
         print(usage(here))
         return 0 if rest else 2
-    print(f"{here.prog}: unknown command {rest[0]!r}; see {here.prog} --help", file=sys.stderr)
+    from quarterdeck.kit.similar import suggest
+
+    hint = suggest(rest[0], here.group) or f"; see {here.prog} --help"
+    print(f"{here.prog}: unknown command {rest[0]!r}{hint}", file=sys.stderr)
     return 2
 
 

@@ -9,6 +9,7 @@ from quarterdeck.client import requests
 from quarterdeck.client.errors import BadAnswer
 from quarterdeck.client.interfaces import ApiResource
 from quarterdeck.client.transport import Transport
+from quarterdeck.kit.similar import suggest
 from quarterdeck.meta.identity import GVK, GVR, GroupVersion
 from quarterdeck.wire.path import build_prefix
 from quarterdeck.wire.status import ApiError, NotFound
@@ -77,7 +78,8 @@ class Discovery:
         if wanted not in self._names:
             await self._load_all()
         if wanted not in self._names:
-            raise NotFound(f'the server doesn\'t have a resource type "{name}"')
+            hint = suggest(wanted, self._names)
+            raise NotFound(f'the server doesn\'t have a resource type "{name}"{hint}')
         return self._names[wanted]
 
     async def _load_all(self) -> None:

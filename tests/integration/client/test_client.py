@@ -110,6 +110,10 @@ async def test_untyped_objects_have_the_same_verbs() -> None:
         assert what.gvk == GVK("", "v1", "ConfigMap")
         await found.delete("u", "default")
         with pytest.raises(NotFound, match="doesn't have a resource type"):
+            await client.resource_named("zzzzzz")
+        with pytest.raises(NotFound, match=r'"deploymnts"; did you mean "deployments"\?'):
+            await client.resource_named("deploymnts")
+        with pytest.raises(NotFound, match="doesn't have a resource type"):
             await client.resource_named("nonsense")
 
 

@@ -16,6 +16,10 @@ def manifests(
         str, Option("--namespace", "-n", metavar="NAME", help="Namespace of the operators.")
     ] = "",
     operators: Operators = "",
+    without_crds: Annotated[
+        bool,
+        Option("--without-crds", help="Leave out the CRDs: deleting a CRD deletes its objects."),
+    ] = False,
     samples: Annotated[bool, Option("--samples", help="Print sample objects instead.")] = False,
     output: Output = Form.YAML,
 ) -> None:
@@ -34,6 +38,8 @@ def manifests(
             raise CommandError(f"invalid --namespace {namespace!r}: {problems[0]}", REFUSED)
         place = Place(namespace or NAMESPACE, image or IMAGE)
         found = [dict(each) for each in everything(place, parts)]
+        if without_crds:
+            found = [each for each in found if each["kind"] != "CustomResourceDefinition"]
     if output in (Form.NAME, Form.TABLE):
         print("\n".join(f"{each['kind']}/{each['metadata']['name']}" for each in found))
     else:

@@ -1,0 +1,61 @@
+"""What the command line says about mistyped commands, and what make targets do."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.cli.main import run
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["gte"], "unknown command 'gte'; did you mean \"get\"?", id="command"),
+        pytest.param(
+            ["pipelines", "lnt"],
+            "quarterdeck pipelines: unknown command 'lnt'; did you mean \"lint\"?",
+            id="group",
+        ),
+        pytest.param(["zzzzzz"], "see quarterdeck --help", id="nothing similar"),
+    ],
+)
+def test_a_mistyped_command_is_answered_in_one_line(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert told.count("\n") == 1
+
+
+def test_manifests_without_crds_keep_the_objects_of_users(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["manifests", "--without-crds", "-o", "name"]) == 0
+    kinds = {line.partition("/")[0] for line in capsys.readouterr().out.splitlines()}
+    assert "Deployment" in kinds
+    assert "CustomResourceDefinition" not in kinds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keeps"),
+    [
+        pytest.param(["undeploy"], True, id="by default"),
+        pytest.param(["undeploy", "CRDS=delete"], False, id="told"),
+    ],
+)
+def test_undeploy_keeps_crds_unless_told(arguments: list[str], keeps: bool) -> None:
+    done = subprocess.run(
+        ["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert ("--without-crds" in done.stdout) is keeps
+
+
+def test_run_cluster_runs_the_operators() -> None:
+    done = subprocess.run(
+        ["make", "-n", "run-cluster"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "quarterdeck run" in done.stdout
