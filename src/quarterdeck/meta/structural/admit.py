@@ -7,10 +7,11 @@ clean object builds no path at all.
 
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from quarterdeck.kit import json
 from quarterdeck.meta.schema import Node
 from quarterdeck.meta.structural.json_copy import copy_value
 
@@ -19,6 +20,8 @@ Factory = Callable[[], Any]
 
 _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 META = frozenset({"apiVersion", "kind", "metadata"})
+MAX_DEFAULT_BYTES: Final = 4 * 1024 * 1024
+"""Of the defaults that are filled into one object, as JSON."""
 
 
 class Task(enum.Flag):
@@ -28,16 +31,55 @@ class Task(enum.Flag):
     DEFAULT = enum.auto()
 
 
+class DefaultsTooLarge(ValueError):
+    """Raised when the defaults of one object are larger than an object may be."""
+
+
+class _Budget:
+    """How many bytes of defaults one walk may still fill in.
+
+    A few kilobytes of empty items can ask for as many copies of a large default.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_DEFAULT_BYTES
+
+    def spend(self, size: int) -> None:
+        self.left -= size
+        if self.left < 0:
+            raise DefaultsTooLarge(
+                f"the defaults of the object are larger than {MAX_DEFAULT_BYTES} bytes"
+            )
+
+
+class _Job(NamedTuple):
+    """What a walk does, and what it may spend."""
+
+    task: Task
+    budget: _Budget
+
+
 def compile_walk(node: Node, task: Task, *, is_root: bool) -> Walk:
-    """The walk of a whole object."""
-    return _compile(node, task, is_root=is_root, keeps=False) or _do_nothing
+    """The walk of a whole object; it raises `DefaultsTooLarge` if it would fill in too much."""
+    budget = _Budget()
+    walk = _compile(node, _Job(task, budget), is_root=is_root, keeps=False) or _do_nothing
+    if Task.DEFAULT not in task:
+        return walk
+
+    def walk_within_budget(value: Any) -> list[str] | None:
+        budget.left = MAX_DEFAULT_BYTES
+        return walk(value)
+
+    return walk_within_budget
 
 
 def _do_nothing(value: Any) -> list[str] | None:
     return None
 
 
-def _compile(node: Node, task: Task, *, is_root: bool = False, keeps: bool) -> Walk | None:
+def _compile(node: Node, job: _Job, *, is_root: bool = False, keeps: bool) -> Walk | None:
     """The walk below one node, or None if there is nothing to do there.
 
     `keeps`: an outer node preserves unknown fields of the lists it holds.
@@ -46,13 +88,13 @@ def _compile(node: Node, task: Task, *, is_root: bool = False, keeps: bool) -> W
     if node.type in _SCALARS or node.int_or_string:
         return None
     if node.items is not None:
-        return _compile_list(node.items, task, keeps=keeps)
-    return _compile_object(node, task, is_root=is_root, keeps=keeps)
+        return _compile_list(node.items, job, keeps=keeps)
+    return _compile_object(node, job, is_root=is_root, keeps=keeps)
 
 
-def _compile_list(items: Node, task: Task, *, keeps: bool) -> Walk | None:
-    walk = _compile(items, task, keeps=keeps)
-    null = _compile_null_factory(items) if Task.DEFAULT in task else None
+def _compile_list(items: Node, job: _Job, *, keeps: bool) -> Walk | None:
+    walk = _compile(items, job, keeps=keeps)
+    null = _compile_null_factory(items, job) if Task.DEFAULT in job.task else None
     if walk is None and null is None:
         return None
     return _ListWalk(walk or _do_nothing, null).run
@@ -125,8 +167,8 @@ class _Members(msgspec.Struct, frozen=True, eq=False):
         return dropped
 
 
-def _compile_object(node: Node, task: Task, *, is_root: bool, keeps: bool) -> Walk | None:
-    members = _compile_members(node, task, is_root=is_root, keeps=keeps)
+def _compile_object(node: Node, job: _Job, *, is_root: bool, keeps: bool) -> Walk | None:
+    members = _compile_members(node, job, is_root=is_root, keeps=keeps)
     if members.is_idle():
         return None
     walk_of, other, defaults = members.walks.get, members.other, members.defaults
@@ -153,31 +195,33 @@ def _compile_object(node: Node, task: Task, *, is_root: bool, keeps: bool) -> Wa
     return walk_object
 
 
-def _compile_members(node: Node, task: Task, *, is_root: bool, keeps: bool) -> _Members:
+def _compile_members(node: Node, job: _Job, *, is_root: bool, keeps: bool) -> _Members:
     is_resource = is_root or node.embedded_resource
-    prunes, fills = Task.PRUNE in task, Task.DEFAULT in task
+    prunes, fills = Task.PRUNE in job.task, Task.DEFAULT in job.task
     walks: dict[str, Walk | None] = {
-        key: None if is_resource and key in META else _compile(child, task, keeps=False)
+        key: None if is_resource and key in META else _compile(child, job, keeps=False)
         for key, child in node.properties.items()
     }
     if is_resource:
         walks |= dict.fromkeys(META)
     closed = prunes and not keeps and node.additional is None
-    null = _compile_null_factory(node.additional) if isinstance(node.additional, Node) else None
+    null = (
+        _compile_null_factory(node.additional, job) if isinstance(node.additional, Node) else None
+    )
     return _Members(
         known=frozenset(walks) if closed else None,
         walks=walks,
-        other=_UNKNOWN if closed else _compile_additional(node, task),
-        defaults=_compile_defaults(node) if fills else (),
+        other=_UNKNOWN if closed else _compile_additional(node, job),
+        defaults=_compile_defaults(node, job) if fills else (),
         refuses_null=_compile_null_rule(node) if fills else None,
         other_null=null if fills else None,
     )
 
 
-def _compile_additional(node: Node, task: Task) -> Walk | None:
+def _compile_additional(node: Node, job: _Job) -> Walk | None:
     if isinstance(node.additional, Node):
-        return _compile(node.additional, task, keeps=False)
-    if isinstance(node.additional, bool) and Task.PRUNE in task:
+        return _compile(node.additional, job, keeps=False)
+    if isinstance(node.additional, bool) and Task.PRUNE in job.task:
         return _clear_objects
     return None
 
@@ -198,25 +242,38 @@ def _clear_objects(value: Any) -> list[str] | None:
     return None
 
 
-def _compile_defaults(node: Node) -> tuple[tuple[str, Factory], ...]:
+def _compile_defaults(node: Node, job: _Job) -> tuple[tuple[str, Factory], ...]:
     return tuple(
-        (key, _build_factory(_fill_default(child)))
+        (key, _build_factory(_fill_default(child, job), job.budget))
         for key, child in node.properties.items()
         if child.has_default and child.default is not None
     )
 
 
-def _build_factory(default: Any) -> Factory:
-    if isinstance(default, dict | list):
-        return lambda: copy_value(default)
-    return lambda: default
+def _build_factory(default: Any, budget: _Budget) -> Factory:
+    size = len(json.encode(default)) + 1
+    spend = budget.spend
+    if not isinstance(default, dict | list):
+
+        def give() -> Any:
+            spend(size)
+            return default
+
+        return give
+
+    def copy() -> Any:
+        spend(size)
+        return copy_value(default)
+
+    return copy
 
 
-def _fill_default(child: Node) -> Any:
+def _fill_default(child: Node, job: _Job) -> Any:
     """The default of a node, itself filled in with the defaults below it."""
     default = copy_value(child.default)
-    walk = _compile(child, Task.DEFAULT, keeps=False)
+    walk = _compile(child, _Job(Task.DEFAULT, job.budget), keeps=False)
     if walk is not None:
+        job.budget.left = MAX_DEFAULT_BYTES
         walk(default)
     return default
 
@@ -230,8 +287,8 @@ def _compile_null_rule(node: Node) -> Callable[[str], bool] | None:
     return declared.__contains__ if declared else None
 
 
-def _compile_null_factory(node: Node) -> Factory | None:
+def _compile_null_factory(node: Node, job: _Job) -> Factory | None:
     """What takes the place of a null item or map member; None to leave it."""
     if node.nullable or not node.has_default or node.default is None:
         return None
-    return _build_factory(_fill_default(node))
+    return _build_factory(_fill_default(node, job), job.budget)

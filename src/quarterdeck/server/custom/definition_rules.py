@@ -15,6 +15,7 @@ from quarterdeck.meta.field import (
 )
 from quarterdeck.meta.structural import check_structure
 from quarterdeck.server.custom import accepted_names, schema_depth, version_rules
+from quarterdeck.server.custom.default_size import validate_default_size
 from quarterdeck.server.custom.schema_rules import validate_expressions
 from quarterdeck.server.registry.client_config import validate_client
 from quarterdeck.server.registry.resource import Object
@@ -24,21 +25,23 @@ Document = Mapping[str, Any]
 
 def validate_definition(definition: Object) -> list[FieldError]:
     """Find what is wrong with a new definition."""
-    return [
+    errors = [
         *_validate_spec(definition),
         *_validate_status(definition),
         *_validate_approval(definition),
     ]
+    return errors or list(validate_default_size(definition["spec"]["versions"]))
 
 
 def validate_definition_update(definition: Object, old: Object) -> list[FieldError]:
     """Find what is wrong with a changed definition."""
-    return [
+    errors = [
         *_validate_spec(definition),
         *_validate_immutable(definition["spec"], old),
         *_validate_status(definition),
         *(_validate_approval(definition) if _is_approval_changed(definition, old) else ()),
     ]
+    return errors or list(validate_default_size(definition["spec"]["versions"]))
 
 
 def _validate_spec(definition: Object) -> Iterator[FieldError]:

@@ -9,6 +9,7 @@ import msgspec
 from quarterdeck.meta import names
 from quarterdeck.meta.field import FieldError, invalid
 from quarterdeck.meta.structural import CompiledSchema
+from quarterdeck.meta.structural.admit import DefaultsTooLarge
 from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.custom import embedded_metadata
 from quarterdeck.server.custom.expressions import Expressions, explain_skipped
@@ -25,7 +26,7 @@ from quarterdeck.server.registry.resource import (
     Object,
     Scale,
 )
-from quarterdeck.wire.status import BadRequest, MethodNotAllowed
+from quarterdeck.wire.status import BadRequest, MethodNotAllowed, RequestEntityTooLarge
 
 _TERMINATING = "create not allowed while custom resource definition is terminating"
 
@@ -94,8 +95,15 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return NormalizedObject(value, tuple(sorted(unknown)) if unknown else ())
 
     def default(self, value: Object) -> None:
-        """Fill in the schema's defaults."""
-        self.schema.default(value)
+        """Fill in the schema's defaults.
+
+        Raises:
+            RequestEntityTooLarge: if they are larger than an object may be.
+        """
+        try:
+            self.schema.default(value)
+        except DefaultsTooLarge as error:
+            raise RequestEntityTooLarge(f"Request entity too large: {error}") from error
 
     def to_stored(self, value: Object) -> Object:
         """The object in the storage version."""
@@ -113,7 +121,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             else:
                 value = {**value, "apiVersion": self.api_version}
         if not self.stored_as_served:
-            self.schema.default(value)
+            self.default(value)
         return value
 
     # writes --------------------------------------------------------------------------------------

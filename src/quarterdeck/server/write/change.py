@@ -15,6 +15,7 @@ from quarterdeck.server.write.result import (
     Change,
     WriteOptions,
     WriteResult,
+    bound_size,
     build_attributes,
     build_conflict,
     build_result,
@@ -164,7 +165,8 @@ async def _store_changed(
         return WriteResult(value, None)
     converted = await core.conversions.convert_to_stored(call.resource, value)
     encode = build_encoder(value, call.resource, stored=converted)
-    stored = await core.store.put(entry.key, encode, expected=entry.revision)
+    bounded = bound_size(encode, core.options.max_object_bytes)
+    stored = await core.store.put(entry.key, bounded, expected=entry.revision)
     await wait_for_completion(core, call, stored)
     return build_result(call, value, stored)
 

@@ -13,6 +13,7 @@ from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.result import (
     WriteOptions,
     WriteResult,
+    bound_size,
     build_attributes,
     build_result,
     validate_finalizers_of,
@@ -83,7 +84,8 @@ async def _store_new(
         stored = await core.conversions.convert_to_stored(call.resource, value)
         try:
             encode = build_encoder(value, call.resource, stored=stored)
-            ticket = core.store.put(key, encode, expected=0)
+            bounded = bound_size(encode, core.options.max_object_bytes)
+            ticket = core.store.put(key, bounded, expected=0)
         except RevisionConflict:
             continue
         entry = await ticket

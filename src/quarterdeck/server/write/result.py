@@ -11,7 +11,8 @@ from quarterdeck.server.registry.metadata_validation import validate_finalizers
 from quarterdeck.server.registry.resource import Context, Object
 from quarterdeck.server.request.call import Call
 from quarterdeck.storage import Entry
-from quarterdeck.wire.status import Conflict, NotFound
+from quarterdeck.storage.types import Encode
+from quarterdeck.wire.status import Conflict, NotFound, RequestEntityTooLarge
 
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -77,6 +78,23 @@ def build_result(
     """Build what a stored entry means for the answer."""
     body = entry.value if entry and call.resource.strategy.stored_as_served else None
     return WriteResult(value, body, created=created)
+
+
+def bound_size(encode: Encode, limit: int) -> Encode:
+    """The same encoder, which refuses an object that grew over the limit on its way.
+
+    Bodies are bounded when they are read; defaults, merges, webhooks and conversions add to them.
+    """
+
+    def encode_bounded(revision: int) -> bytes:
+        data = encode(revision)
+        if len(data) > limit:
+            raise RequestEntityTooLarge(
+                f"Request entity too large: the object has {len(data)} bytes, limit is {limit}"
+            )
+        return data
+
+    return encode_bounded
 
 
 def build_attributes(
