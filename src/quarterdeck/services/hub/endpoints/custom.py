@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from quarterdeck.engine.results import AggregationValue, Resource
-from quarterdeck.engine.values import to_text
 from quarterdeck.hubstate.readers import StoredCollection, read_collection
 from quarterdeck.inventory.access.filters import Item
 from quarterdeck.inventory.access.viewer import CustomAccess, Viewer
@@ -17,6 +16,7 @@ from quarterdeck.services.hub.endpoints.clusters import require_cluster
 from quarterdeck.services.hub.errors import AccessDenied, BadRequest, NotFound
 from quarterdeck.services.hub.paging import MAX_SIZE, PageNumber, Paging, slice_page
 from quarterdeck.services.hub.reading import HubReader
+from quarterdeck.services.hub.sorting import sort_rows
 
 NOTE = "Some resources are hidden by access policies"
 
@@ -275,29 +275,3 @@ def _build(wanted: CustomParameters, cluster: str, type_: str, seen: Seen) -> Cu
     if wanted.include_aggregations and seen.aggregations is not None:
         answer = msgspec.structs.replace(answer, aggregations=seen.aggregations)
     return answer
-
-
-def sort_rows(rows: Sequence[Resource], field: str, *, is_descending: bool) -> list[Resource]:
-    """Rows by a value: numbers before texts, what is absent last, then by id."""
-
-    def key(row: Resource) -> tuple[int, float, str]:
-        value = _value(row, field)
-        if isinstance(value, bool | int | float):
-            return (0, float(value), "")
-        return (1, 0.0, to_text(value))
-
-    present = [row for row in rows if _value(row, field) is not None]
-    absent = [row for row in rows if _value(row, field) is None]
-    by_id = sorted(present, key=lambda row: row.id)
-    ordered = sorted(by_id, key=key, reverse=is_descending)
-    return [*ordered, *sorted(absent, key=lambda row: row.id)]
-
-
-def _value(row: Resource, field: str) -> Any:
-    match field:
-        case "_name" | "name" if field not in row.values:
-            return row.name
-        case "_namespace" | "namespace" if field not in row.values:
-            return row.namespace or None
-        case _:
-            return row.values.get(field)
