@@ -125,6 +125,10 @@ class Client:
         found = await self._api.resource(gvk)
         return self.resource(found.gvr), found
 
+    async def resources_in_category(self, category: str) -> list[ApiResource]:
+        """What a server lists under a category such as `all`."""
+        return await self._direct.discovery.in_category(category)
+
     async def resource_named(self, name: str) -> tuple[ResourceClient, ApiResource]:
         """The verbs on dictionaries for what a person types: `pods`, `deploy`, `apps`."""
         found = await self._direct.discovery.named(name)

@@ -26,6 +26,7 @@ class _Resource(msgspec.Struct, frozen=True, rename="camel"):
     version: str = ""
     singular_name: str = ""
     short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
 
 
 class _ResourceList(msgspec.Struct, frozen=True):
@@ -82,6 +83,11 @@ class Discovery:
             raise NotFound(f'the server doesn\'t have a resource type "{name}"{hint}')
         return self._names[wanted]
 
+    async def in_category(self, category: str) -> list[ApiResource]:
+        """The resources of a category such as `all`, each once; empty if there is none."""
+        await self._load_all()
+        return [each for each in self._found.values() if category in each.categories]
+
     async def _load_all(self) -> None:
         versions = [GroupVersion("", "v1")]
         groups = await self._read("/apis", _GroupList)
@@ -124,6 +130,7 @@ class Discovery:
             gvk=GVK(group, version, entry.kind),
             namespaced=entry.namespaced,
             subresources=subresources,
+            categories=entry.categories,
         )
         self._found[found.gvk] = found
         for name in (

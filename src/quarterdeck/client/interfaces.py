@@ -65,6 +65,8 @@ class ApiResource(NamedTuple):
     namespaced: bool
     subresources: frozenset[str] = frozenset()
     """`status`, `scale`, …"""
+    categories: tuple[str, ...] = ()
+    """Names of groups of kinds, such as `all`."""
 
 
 class Exchange(NamedTuple):

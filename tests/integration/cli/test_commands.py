@@ -68,6 +68,41 @@ def test_objects_come_and_go(shell: Shell, files: str) -> None:
     assert shell("delete", "-f", files, "--ignore-not-found") == "configmap/two deleted\n"
 
 
+def test_get_has_the_output_formats_of_kubectl(shell: Shell, files: str) -> None:
+    shell("apply", "-f", files)
+    assert shell("get", "cm", "one", "-o", "jsonpath={.data.a}") == "1\n"
+    names = shell("get", "cm", "-l", "app=a", "-o", 'jsonpath={.items[*].metadata.name}{"\\t"}end')
+    assert names == "one\tend\n"
+    rows = shell("get", "cm", "-o", "custom-columns=N:.metadata.name,A:.data.a").splitlines()
+    assert rows[0].split() == ["N", "A"]
+    assert ["one", "1"] in [row.split() for row in rows]
+    assert ["two", "<none>"] in [row.split() for row in rows]
+    assert shell("get", "namespaces", "-o", "wide").startswith("NAME")
+    assert "did you mean" in shell("get", "cm", "-o", "jsonpth=x", code=2)
+    assert "jsonpath=TEMPLATE" in shell("get", "cm", "-o", "jsonpath", code=2)
+    assert "range" in shell("get", "cm", "-o", "jsonpath={range .items}", code=2)
+    assert "HEAD:PATH" in shell("get", "cm", "-o", "custom-columns=NAME", code=2)
+
+
+def test_get_follows_changes(shell: Shell, files: str) -> None:
+    shell("apply", "-f", files)
+    told = shell("get", "cm", "one", "-w", "--count", "1")
+    assert told.startswith("ADDED     ConfigMap default/one")
+    assert "--watch of several kinds" in shell("get", "cm,ns", "-w", code=2)
+    assert "use json" in shell("get", "cm", "-w", "-o", "jsonpath={.x}", code=2)
+
+
+def test_get_all_shows_what_the_category_holds(shell: Shell, tmp_path: Path) -> None:
+    assert shell("get", "all", "-n", "kube-public") == "No resources found.\n"
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
+    (tmp_path / "s.json").write_text(json.dumps({**service, "spec": {"ports": [{"port": 80}]}}))
+    shell("apply", "-f", str(tmp_path), "-n", "kube-public")
+    told = shell("get", "all", "-n", "kube-public")
+    assert "web" in told
+    assert "No " not in told
+    assert shell("get", "all", "-n", "kube-public", "-o", "name") == "services/web\n"
+
+
 def test_manifests_come_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     given = io.TextIOWrapper(io.BytesIO(WIDGETS.encode()))
     monkeypatch.setattr("sys.stdin", given)

@@ -3,20 +3,20 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
+from quarterdeck.cli.commands.watch import watch
 from quarterdeck.cli.connection import connect, get_transport, with_progress
 from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError
 from quarterdeck.cli.flags import (
     AllNamespaces,
     Context,
-    Form,
     Kubeconfig,
     LabelSelector,
     Namespace,
     OneName,
-    Output,
     split_names,
     split_target,
 )
+from quarterdeck.cli.output_format import OutputFormat
 from quarterdeck.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
@@ -30,50 +30,98 @@ TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1,application/json"
 
 async def get(
     kind: Annotated[
-        str, Argument(metavar="KIND", help="Kind, plural or short name; several: pods,deploy.")
+        str,
+        Argument(
+            metavar="KIND", help="Kind, plural, short name or category; several: pods,deploy."
+        ),
     ],
     name: OneName = "",
-    output: Output = Form.TABLE,
-    wide: Annotated[bool, Option("--wide", help="Show all columns.")] = False,
+    output: Annotated[
+        str,
+        Option(
+            "--output",
+            "-o",
+            metavar="FORMAT",
+            help="table, wide, yaml, json, name, jsonpath=TEMPLATE or custom-columns=HEAD:PATH,...",
+        ),
+    ] = "table",
+    wide: Annotated[bool, Option("--wide", help="Show all columns, as -o wide.")] = False,
+    follow: Annotated[
+        bool, Option("--watch", "-w", help="Show the objects, then every change, until Ctrl-C.")
+    ] = False,
+    count: Annotated[
+        int, Option("--count", metavar="N", help="With --watch: stop after N lines; 0 for none.")
+    ] = 0,
     namespace: Namespace = "",
     all_namespaces: AllNamespaces = False,
     labels: LabelSelector = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> None:
-    """Show objects of one kind or of several."""
+    """Show objects of one kind, of several, or of a category such as `all`."""
     from quarterdeck.wire.query import ListOptions
 
+    form = OutputFormat.parse(output)
     kind, name = split_target(kind, name)
     kinds = split_names(kind) or [kind]
-    if name and len(kinds) > 1:
-        raise CommandError(f"cannot get {name!r} of several kinds ({kind}): give one", REFUSED)
+    if (name or follow) and len(kinds) > 1:
+        what = repr(name) if name else "--watch"
+        raise CommandError(f"cannot get {what} of several kinds ({kind}): give one", REFUSED)
+    if follow:
+        await watch(
+            kind,
+            name,
+            form.get_watch_form(),
+            count,
+            namespace,
+            all_namespaces,
+            labels,
+            kubeconfig,
+            context,
+        )
+        return
     options = ListOptions(label_selector=labels)
     async with connect(kubeconfig, context) as client:
-        paths = []
-        for each in kinds:
-            found = await with_progress(
-                find(client, each), f"reading the list of resources of {client.config.server}"
-            )
-            paths.append(build_path(client, found, name, namespace, all_namespaces=all_namespaces))
-        if output is Form.TABLE:
-            print("\n\n".join([await _table(client, each, options, wide=wide) for each in paths]))
+        resources = await with_progress(
+            _find_all(client, kinds), f"reading the list of resources of {client.config.server}"
+        )
+        paths = [
+            build_path(client, each, name, namespace, all_namespaces=all_namespaces)
+            for each in resources
+        ]
+        if form.is_table:
+            tables = [
+                await _table(client, each, options, wide=wide or form.is_wide) for each in paths
+            ]
+            print(_join_tables(tables, is_category=len(paths) > len(kinds)))
         else:
             listed = [(path, await _objects(client, path, options)) for path in paths]
-            print(_format(listed, output))
+            print(form.render(listed, is_single=bool(name)))
 
 
 COMMAND = Command(get)
 
 
-def _format(listed: "list[tuple[ResourcePath, list[dict[str, Any]]]]", output: Form) -> str:
-    from quarterdeck.cli.output import documents, reference
+async def _find_all(client: "Client", kinds: "list[str]") -> "list[ApiResource]":
+    """The resources of kinds and categories; a category counts only where no kind has the name."""
+    from quarterdeck.wire.status import NotFound
 
-    if output is Form.NAME:
-        return "\n".join(
-            reference(item, path.resource, path.group) for path, items in listed for item in items
-        )
-    return documents([item for _, items in listed for item in items], output)
+    found: list[ApiResource] = []
+    for each in kinds:
+        try:
+            found.append(await find(client, each))
+        except NotFound:
+            category = await client.resources_in_category(each)
+            if not category:
+                raise
+            found += category
+    return found
+
+
+def _join_tables(tables: "list[str]", *, is_category: bool) -> str:
+    """Tables with an empty line between; of a category only those with rows."""
+    shown = [each for each in tables if not (is_category and each.startswith("No "))]
+    return "\n\n".join(shown) if shown else "No resources found."
 
 
 async def find(client: "Client", kind: str) -> "ApiResource":
