@@ -84,10 +84,11 @@ async def test_operator_never_overwrites_what_the_service_wrote() -> None:
         assert claim.status.attestation is not None
         assert claim.status.attestation.cert_serial == "2"
         assert claim.status.bootstrap_info == "Busy"
+        document = await world.client.resource(MachineClaim.KIND.gvr).get("m1", "default")
         owners = [
-            each.manager
-            for each in claim.metadata.managed_fields
-            if "f:attestation" in str(each.fields_v1)
+            each["manager"]
+            for each in document["metadata"]["managedFields"]
+            if "f:attestation" in each["fieldsV1"].get("f:status", {})
         ]
         assert owners
         assert "hyperfleet-controller" not in owners
