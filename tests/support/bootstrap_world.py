@@ -27,8 +27,9 @@ from quarterdeck.runtime.endpoints.authorization import MetricsAuthorizer
 from quarterdeck.services.bootstrap.drivers.authority import SecretAuthority
 from quarterdeck.services.bootstrap.drivers.claims import KubeClaims
 from quarterdeck.services.bootstrap.drivers.tokens import SecretTokens
-from quarterdeck.services.bootstrap.issuer import Issuer
+from quarterdeck.services.bootstrap.issuer import LIFETIME, Issuer
 from quarterdeck.services.bootstrap.limiter import Limits
+from quarterdeck.services.bootstrap.machine_calls import HEARTBEAT_S
 from quarterdeck.services.bootstrap.service import LIMITS, BootstrapService, Stores
 from quarterdeck.services.bootstrap.serving import ServingTls
 from quarterdeck.wire.path import ResourcePath
@@ -126,14 +127,23 @@ class BootstrapWorld:
         self.operator_token = ""
         self.stranger_token = ""
 
-    async def start_replica(self, limits: Limits | None = GENEROUS) -> Replica:
+    async def start_replica(
+        self,
+        limits: Limits | None = GENEROUS,
+        *,
+        lifetime: timedelta = LIFETIME,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> Replica:
         """Another service on the same objects."""
-        issuer = Issuer(SecretAuthority(self.client, NAMESPACE), clock=self.clock)
+        store = SecretAuthority(self.client, NAMESPACE)
+        issuer = Issuer(store, clock=self.clock, lifetime=lifetime)
         stores = Stores(
             KubeClaims(self.client, clock=self.clock), SecretTokens(self.client, NAMESPACE), issuer
         )
         authorizer = MetricsAuthorizer(self.client.raw, self.clock, random.Random(1))
-        service = BootstrapService(stores, authorizer, clock=self.clock, limits=limits)
+        service = BootstrapService(
+            stores, authorizer, clock=self.clock, limits=limits, heartbeat_s=heartbeat_s
+        )
         tls = ServingTls(issuer, ("127.0.0.1",), clock=self.clock)
         await tls.refresh()
         server = http.Server(service.handle, limits=LIMITS)

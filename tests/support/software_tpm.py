@@ -29,7 +29,8 @@ class SoftwareTpm:
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
-        self._environment = os.environ | {"TPM2TOOLS_TCTI": f"swtpm:host=127.0.0.1,port={port}"}
+        self.tcti = f"swtpm:host=127.0.0.1,port={port}"
+        self._environment = os.environ | {"TPM2TOOLS_TCTI": self.tcti}
         self._session = folder / "session.ctx"
 
     def run(self, *command: str) -> None:

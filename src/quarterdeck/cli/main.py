@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "server": "Run the API server alone",
     "fleet": "Run the fleet server alone",
     "bootstrap": "Run the bootstrap service of machines alone",
+    "machine-agent": "Prove a machine to the bootstrap service, from inside it",
     "hub": "Run the hub API alone",
     "collector": "Read the cluster it runs on, and push to a hub",
     "clusters": "Connect clusters to the hub, and show all of them",

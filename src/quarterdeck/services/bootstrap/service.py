@@ -77,8 +77,10 @@ class BootstrapService:
         clock: Clock,
         limits: Limits | None = None,
         metrics: BootstrapMetrics | None = None,
+        heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
         self._clock = clock
+        self._heartbeat_s = heartbeat_s
         self._authorizer = authorizer
         self._issuer = stores.issuer
         self.metrics = metrics or BootstrapMetrics()
@@ -183,7 +185,7 @@ class BootstrapService:
     async def _heartbeat(self, request: http.Request, caller: Caller) -> http.Response:
         await _read(request, HeartbeatRequest)
         directive = await self._machines.beat(request.peer)
-        return _respond(200, {"directive": directive, "intervalSeconds": HEARTBEAT_S})
+        return _respond(200, {"directive": directive, "intervalSeconds": self._heartbeat_s})
 
     async def _bundle(self, request: http.Request, caller: Caller) -> http.Response:
         pem = await self._issuer.read_bundle()

@@ -1,0 +1,64 @@
+"""The agent as a program: `python agent.pyz --config FILE`."""
+
+import argparse
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from quarterdeck.agents.machine.agent import Agent, Surroundings
+from quarterdeck.agents.machine.identity import Identity
+from quarterdeck.agents.machine.programs import ProgramError
+from quarterdeck.agents.machine.settings import SettingsError, load_settings
+
+CONFIG = "/etc/hyperfleet/agent.json"
+STATE = "/run/hyperfleet"
+POWER_OFF = "systemctl poweroff || poweroff -f"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the agent; the exit code."""
+    parser = argparse.ArgumentParser(prog="machine-agent", description=__doc__)
+    parser.add_argument("--config", default=CONFIG, help="file that the seed has written")
+    parser.add_argument("--state-dir", default=STATE, help="folder of key and certificate")
+    parser.add_argument("--tcti", default="", help="how tpm2-tools reach the TPM")
+    parser.add_argument("--power-off", default=POWER_OFF, help="command that ends the machine")
+    chosen = parser.parse_args(arguments)
+    return run_agent(chosen.config, chosen.state_dir, tcti=chosen.tcti, power_off=chosen.power_off)
+
+
+def run_agent(config: str, state_dir: str, *, tcti: str, power_off: str) -> int:
+    """Run until a signal or a directive; 0, 1 for a bad file, 5 for a refused machine."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    around = Surroundings(
+        wait=stop.wait,
+        now=lambda: datetime.now(UTC),
+        log=_log,
+        power_off=lambda: _power_off(power_off),
+        settings_file=Path(config),
+        tcti=tcti,
+    )
+    try:
+        settings = load_settings(Path(config))
+        return Agent(settings, Identity(Path(state_dir)), around).run()
+    except (SettingsError, ProgramError, OSError) as error:
+        _log(str(error))
+        return 1
+
+
+def _power_off(command: str) -> None:
+    subprocess.run(["/bin/sh", "-c", command], check=False)
+
+
+def _log(text: str) -> None:
+    sys.stderr.write(f"machine-agent: {text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

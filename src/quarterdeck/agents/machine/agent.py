@@ -1,0 +1,149 @@
+"""The loop: prove the machine, report it ready, then renew, beat and obey until told to stop."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from quarterdeck.agents.machine.identity import Identity
+from quarterdeck.agents.machine.service import Denied, Service, Unreachable
+from quarterdeck.agents.machine.settings import Settings, remove_token
+from quarterdeck.agents.machine.tpm import Tpm
+
+FIRST_RETRY_S = 1.0
+LAST_RETRY_S = 60.0
+HEARTBEAT_S = 15.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What the agent has of its machine."""
+
+    wait: Callable[[float], bool]
+    """Wait so many seconds; true if the agent should stop."""
+    now: Callable[[], datetime]
+    log: Callable[[str], None]
+    power_off: Callable[[], None]
+    settings_file: Path
+    tcti: str = ""
+
+
+class Agent:
+    """One machine's agent."""
+
+    def __init__(self, settings: Settings, identity: Identity, around: Surroundings) -> None:
+        self._settings = settings
+        self._identity = identity
+        self._around = around
+        self._service = Service(settings.url, settings.trust_bundle)
+
+    def run(self) -> int:
+        """Work until told to stop; the exit code: 0, or 5 if the machine was refused."""
+        try:
+            if not self._is_attested() and not self._attest_patiently():
+                return 0
+            self._report("Ready")
+            return self._serve()
+        except Denied as error:
+            self._around.log(f"refused by the bootstrap service: {error}")
+            return 5
+
+    def _is_attested(self) -> bool:
+        times = self._identity.read_times()
+        return times is not None and self._around.now() < times[1]
+
+    def _attest_patiently(self) -> bool:
+        """Try until it works; the same key again, so that a lost answer is repeated."""
+        delay_s = FIRST_RETRY_S
+        while True:
+            try:
+                self._attest()
+                return True
+            except Unreachable as error:
+                self._around.log(f"will try again in {delay_s:.0f} s: {error}")
+            if self._around.wait(delay_s):
+                return False
+            delay_s = min(LAST_RETRY_S, delay_s * 2)
+
+    def _attest(self) -> None:
+        csr = self._identity.ensure_request()
+        if self._settings.method == "tpm":
+            credentials = self._attest_by_tpm(csr)
+        else:
+            body = {"token": self._settings.token, "csr": csr}
+            credentials = self._service.call("POST", "/v1/attest/join-token", body)
+        self._identity.store(credentials)
+        if self._settings.token:
+            remove_token(self._around.settings_file)
+        self._around.log(f"attested as {credentials['spiffeId']}")
+
+    def _attest_by_tpm(self, csr: str) -> dict[str, Any]:
+        device = self._settings.tpm_device
+        tpm = Tpm(self._around.tcti or (f"device:{device}" if device else ""))
+        try:
+            request = tpm.describe(self._settings.claim_uid, csr)
+            challenge = self._service.call("POST", "/v1/attest/tpm/challenge", request)
+            answer = tpm.answer(challenge, csr)
+            return self._service.call("POST", "/v1/attest/tpm/verify", answer)
+        finally:
+            tpm.close()
+
+    def _serve(self) -> int:
+        interval_s, is_draining = HEARTBEAT_S, False
+        while True:
+            try:
+                self._renew_if_due()
+                answer = self._call("POST", "/v1/heartbeat", {"uptime": _read_uptime()})
+                interval_s = float(answer.get("intervalSeconds", HEARTBEAT_S))
+                match answer.get("directive"):
+                    case "shutdown":
+                        return self._shut_down()
+                    case "drain" if not is_draining:
+                        is_draining = True
+                        self._around.log("told to drain: no new work is taken")
+                        self._report("Idle")
+            except Unreachable as error:
+                self._around.log(f"heartbeat failed: {error}")
+                if not self._is_attested():
+                    self._around.log("the certificate has expired")
+                    return self._shut_down()
+            if self._around.wait(interval_s):
+                return 0
+
+    def _renew_if_due(self) -> None:
+        times = self._identity.read_times()
+        if times is None or self._around.now() < times[0]:
+            return
+        try:
+            credentials = self._call(
+                "POST", "/v1/credentials/renew", {"csr": self._identity.start_renewal()}
+            )
+        except Denied as error:
+            self._around.log(f"the certificate is not renewed: {error}")
+            return  # the next heartbeat says what to do
+        self._identity.store(credentials)
+        self._around.log("certificate renewed")
+
+    def _report(self, phase: str) -> None:
+        try:
+            self._call("POST", "/v1/status", {"phase": phase})
+            self._around.log(f"reported {phase}")
+        except Unreachable as error:
+            self._around.log(f"report failed: {error}")
+
+    def _shut_down(self) -> int:
+        self._around.log("shutting down")
+        self._around.power_off()
+        return 0
+
+    def _call(self, method: str, path: str, body: object) -> dict[str, Any]:
+        identity = self._identity
+        return self._service.call(method, path, body, chain=identity.chain, key=identity.key)
+
+
+def _read_uptime() -> float:
+    try:
+        return float(Path("/proc/uptime").read_text().split()[0])
+    except (OSError, ValueError):
+        return 0.0

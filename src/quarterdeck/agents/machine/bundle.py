@@ -1,0 +1,23 @@
+"""The agent as one file that any Python runs: a zipapp of this package alone."""
+
+import shutil
+import tempfile
+import zipapp
+from pathlib import Path
+
+_MAIN = "quarterdeck.agents.machine.__main__:main"
+
+
+def write_zipapp(target: Path) -> None:
+    """Write the file; nothing else of the project is in it."""
+    package = Path(__file__).parent
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "quarterdeck", "agents", "machine")
+        place.mkdir(parents=True)
+        for parent in (place.parent, place.parent.parent):
+            (parent / "__init__.py").touch()
+        for source in package.glob("*.py"):
+            shutil.copy(source, place)
+        code = f"import sys\nfrom {_MAIN.replace(':', ' import ')}\nsys.exit(main())\n"
+        Path(folder, "__main__.py").write_text(code)
+        zipapp.create_archive(folder, target, interpreter="/usr/bin/env python3", compressed=True)

@@ -1,0 +1,81 @@
+"""What the seed tells the agent: where to prove the machine, how, and whom to trust."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+METHODS = ("join-token", "tpm")
+
+
+class SettingsError(Exception):
+    """Raised when the file cannot be used; says which member and why, never a secret."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The file that the operator puts into the seed."""
+
+    url: str
+    trust_bundle: str
+    method: str
+    claim_uid: str
+    token: str = ""
+    tpm_device: str = ""
+
+    def __repr__(self) -> str:
+        return f"Settings(url={self.url!r}, method={self.method!r}, claim_uid={self.claim_uid!r})"
+
+
+def load_settings(path: Path) -> Settings:
+    """Read the file.
+
+    Raises:
+        SettingsError: if a member is missing or invalid.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"cannot read {path}: {error}") from error
+    if not isinstance(document, dict):
+        raise SettingsError(f"{path}: expected an object")
+    method = _read(document, "method", path)
+    if method not in METHODS:
+        text = f"{path}: method {method!r} is unknown; choose one of {', '.join(METHODS)}"
+        raise SettingsError(text)
+    url = _read(document, "url", path)
+    if not url.startswith("https://"):
+        raise SettingsError(f"{path}: url {url!r} does not start with https://")
+    claim = document.get("claim")
+    return Settings(
+        url=url.rstrip("/"),
+        trust_bundle=_read(document, "trustBundle", path),
+        method=method,
+        claim_uid=str(claim.get("uid", "")) if isinstance(claim, dict) else "",
+        token=str(document.get("token", "")),
+        tpm_device=str(document.get("tpmDevice", "")),
+    )
+
+
+def remove_token(path: Path) -> None:
+    """Overwrite the file by one without the token, once it is spent."""
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if document.pop("token", None) is None:
+        return
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.write(b" " * size)
+        file.flush()
+        os.fsync(file.fileno())
+        file.seek(0)
+        file.write(json.dumps(document).encode())
+        file.truncate()
+        os.fsync(file.fileno())
+
+
+def _read(document: dict[str, Any], name: str, path: Path) -> str:
+    value = document.get(name)
+    if not isinstance(value, str) or not value:
+        raise SettingsError(f"{path}: {name} is missing")
+    return value

@@ -1,0 +1,43 @@
+"""`quarterdeck machine-agent`: the agent of a machine, or the file that runs it."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.output import print_line
+from quarterdeck.cli.parameters import Option
+
+
+def machine_agent(
+    config: Annotated[
+        str, Option("--config", metavar="FILE", help="File that the seed has written.")
+    ] = "/etc/hyperfleet/agent.json",
+    state_dir: Annotated[
+        str,
+        Option("--state-dir", metavar="DIR", help="Folder of key and certificate, in memory."),
+    ] = "/run/hyperfleet",
+    tcti: Annotated[
+        str, Option("--tcti", metavar="TCTI", help="How tpm2-tools reach the TPM.")
+    ] = "",
+    power_off: Annotated[
+        str, Option("--power-off", metavar="COMMAND", help="Command that ends the machine.")
+    ] = "systemctl poweroff || poweroff -f",
+    write: Annotated[
+        str,
+        Option("--write", metavar="FILE", help="Write the agent as one file (zipapp), and end."),
+    ] = "",
+) -> None:
+    """Prove this machine to the bootstrap service, renew its certificate, obey directives."""
+    if write:
+        from quarterdeck.agents.machine.bundle import write_zipapp
+
+        write_zipapp(Path(write))
+        print_line(f"wrote {write}")
+        return
+    from quarterdeck.agents.machine.__main__ import run_agent
+
+    sys.exit(run_agent(config, state_dir, tcti=tcti, power_off=power_off))
+
+
+COMMAND = Command(machine_agent)
