@@ -102,6 +102,10 @@ async def up(
                 print_line=console.print_line,
                 part_settings=part_settings,
                 local=build_admin_config("local", server),
+                serving_files=(
+                    server.authority.certificate("server"),
+                    server.authority.key("server"),
+                ),
             )
             host.endpoints.append(Endpoint("api", server.url, "Kubernetes API"))
             for part in chosen:

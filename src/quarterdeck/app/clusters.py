@@ -10,6 +10,7 @@ from quarterdeck.app import cluster_samples
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.host import Host
 from quarterdeck.app.hub_storage import open_history, open_state
+from quarterdeck.app.ingester import add_ingester
 from quarterdeck.hubstate.lifetimes import Lifetimes
 from quarterdeck.inventory.health import Thresholds
 from quarterdeck.inventory.resources import Limits
@@ -32,13 +33,14 @@ async def attach(host: Host) -> None:
     host.stack.push_async_callback(state.aclose)
     history = open_history(settings, folder, clock=host.clock)
     host.stack.push_async_callback(history.aclose)
-    clusters.register(
+    hub = clusters.register(
         host.manager,
         state=state,
         history=history,
         options=build_options(settings),
         namespaces=tuple(filter(None, host.settings.namespace.split(","))),
     )
+    add_ingester(host, settings, hub, state=state, history=history)
     if host.is_embedded:
         from quarterdeck.app.hub import serve_hub_in_up
         from quarterdeck.app.local_cluster import add_local

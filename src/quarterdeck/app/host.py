@@ -43,6 +43,7 @@ class Host:
         print_line: Callable[[str], None] | None = None,
         part_settings: Sequence[msgspec.Struct] = (),
         local: ClusterConfig | None = None,
+        serving_files: tuple[Path, Path] | None = None,
     ) -> None:
         self.settings = settings
         self.client = client
@@ -61,6 +62,8 @@ class Host:
         """Prints a line on the console of `up`; None in `run`."""
         self.local = local
         """How an administrator reaches the embedded API server over a socket; None in `run`."""
+        self.serving_files = serving_files
+        """Certificate and key that the embedded API server shows; None in `run`."""
         self._part_settings = part_settings
         self.endpoints: list[Endpoint] = []
 

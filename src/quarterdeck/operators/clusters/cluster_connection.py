@@ -6,7 +6,7 @@ planned. What was known before stays known, with its age.
 
 import msgspec
 
-from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection, CollectorStatus
+from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.errors import ClientError
 from quarterdeck.hubstate import cluster_writes, keys
@@ -16,6 +16,9 @@ from quarterdeck.hubstate.collect.cluster import ping
 from quarterdeck.hubstate.collect.collected import Wanted
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.notices import plan_notice
+from quarterdeck.hubstate.push.leases import find_lease
+from quarterdeck.hubstate.push.leases import get_key as get_lease_key
+from quarterdeck.hubstate.push.readings import read_pushed
 from quarterdeck.hubstate.writes import ProlongKeys, Write
 from quarterdeck.inventory.health import Observation, Verdict, judge
 from quarterdeck.kit import rfc3339
@@ -23,7 +26,7 @@ from quarterdeck.kit.breaker import CircuitOpen, State
 from quarterdeck.kit.deadline import run_within
 from quarterdeck.meta.conditions import FALSE
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.clusters import plan, report
+from quarterdeck.operators.clusters import collector, plan, report
 from quarterdeck.operators.clusters.cluster_records import build_spec, get_display_name
 from quarterdeck.operators.clusters.conditions import Reason
 from quarterdeck.operators.clusters.credentials import (
@@ -42,6 +45,7 @@ from quarterdeck.wire.status import ApiError
 
 BY_NAME = "cluster-name"
 """Index of ClusterConnections by name: names of clusters are unique in the store."""
+PUSH = "push"
 _SLOW_S = 5.0
 _RETRY_DELETION_S = 10.0
 
@@ -119,6 +123,8 @@ class Clusters:
         self, connection: ClusterConnection, seen: Seen, ctx: ClusterContext
     ) -> Exception | None:
         """Read the cluster; returns why it could not be read."""
+        if await self._find_pushed(connection, seen):
+            return None
         try:
             access = await self._connect(connection, seen, ctx)
         except CredentialsUnavailable as error:
@@ -138,6 +144,25 @@ class Clusters:
             return failure
         seen.failure, seen.failure_reason = "", Reason.CONNECTED
         return None
+
+    async def _find_pushed(self, connection: ClusterConnection, seen: Seen) -> bool:
+        """Take what the collector has pushed; False if the hub must read the cluster itself."""
+        seen.lease, seen.is_pushed = None, False
+        if connection.spec.collection_mode != PUSH:
+            return False
+        self._hub.push_wanted.set()
+        name = connection.metadata.name
+        try:
+            await collector.keep_token(self._hub.state, connection)
+            seen.lease = await find_lease(self._hub.state, name)
+            pushed = await read_pushed(self._hub.state, name) if seen.lease else None
+        except HubStateError:
+            return False  # pulling does not need the store
+        if pushed is None:
+            return False
+        seen.collected, seen.nodes, seen.is_pushed = pushed, None, True
+        seen.failure, seen.failure_reason = "", Reason.CONNECTED
+        return True
 
     def _note_failure(self, seen: Seen, error: Exception, limit_s: float = 0.0) -> Exception:
         seen.failure, seen.failure_reason = (
@@ -227,7 +252,7 @@ class Clusters:
         stay = self._stay(connection)
         if failed:
             writes += await self._plan_longer(seen, name, stay, now.timestamp())
-        elif seen.collected is not None:
+        elif seen.collected is not None and not seen.is_pushed:
             if seen.nodes is None:
                 seen.nodes = await self._read_nodes(name)
             writes += plan_collected(name, seen.collected, seen.nodes, stay)
@@ -238,7 +263,7 @@ class Clusters:
         data = {"health": str(verdict.health), "display_name": get_display_name(connection)}
         writes += plan_notice("cluster.reconciled", name, now, data)
         problem = await hub.store(writes)
-        if not failed and seen.collected is not None:
+        if not failed and seen.collected is not None and not seen.is_pushed:
             if problem is None:
                 seen.stored_at = now.timestamp()
                 seen.nodes = frozenset(each.name for each in seen.collected.nodes)
@@ -261,7 +286,8 @@ class Clusters:
             found = await self._hub.state.keys(f"cluster:{name}:")
         except HubStateError:
             return []
-        return [ProlongKeys(tuple(found), stay.cache_s)]
+        lease = get_lease_key(name)  # whether a collector is connected is never prolonged
+        return [ProlongKeys(tuple(key for key in found if key != lease), stay.cache_s)]
 
     def _say(
         self,
@@ -278,8 +304,8 @@ class Clusters:
         self._hub.metrics.judged(connection.metadata.name, verdict.health, breaker)
         report.set_cluster_status(verdict, seen.collected, ctx, failed=bool(seen.failure))
         report.set_stored(problem, ctx)
-        if connection.spec.collection_mode == "push":
-            ctx.status.set(collector_status=CollectorStatus(connected=False))
+        if connection.spec.collection_mode == PUSH:
+            ctx.status.set(collector_status=collector.describe(seen.lease))
         if seen.collected is not None and (problems := seen.collected.problems):
             ctx.log.debug("parts of a cluster could not be read", detail=str(dict(problems)))
 

@@ -1,5 +1,6 @@
 """What the reconcilers share: the store, the history, the clients, and what was last seen."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -8,6 +9,7 @@ from quarterdeck.hubstate.collect.collected import Collected
 from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
 from quarterdeck.hubstate.history_writer import HistoryWriter
 from quarterdeck.hubstate.ports import Sample, StateStore
+from quarterdeck.hubstate.push.leases import CollectorLease
 from quarterdeck.hubstate.writes import Write
 from quarterdeck.kit.clock import Clock
 from quarterdeck.operators.clusters.conditions import Reason
@@ -32,6 +34,10 @@ class Seen(msgspec.Struct):
     """Why the last visit failed; empty if it did not."""
     failure_reason: Reason = Reason.CONNECTED
     read_secret_version: str = ""
+    lease: CollectorLease | None = None
+    """The collector that is connected, in push mode."""
+    is_pushed: bool = False
+    """Whether the last reading came from the collector."""
 
 
 class StoreProblem(msgspec.Struct, frozen=True):
@@ -60,6 +66,8 @@ class Hub:
         self.options = options
         self.metrics = metrics
         self.clock = clock
+        self.push_wanted = asyncio.Event()
+        """Set when the first ClusterConnection in push mode is met."""
         self.seen: dict[str, Seen] = {}
         """By uid of the ClusterConnection."""
 

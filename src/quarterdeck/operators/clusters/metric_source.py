@@ -179,7 +179,9 @@ class Sources:
         return {
             each.metadata.name: each
             for each in connections
-            if each.status.phase == "Connected" and not each.is_deleting
+            if each.status.phase == "Connected"
+            and not each.is_deleting
+            and not _is_pushed(each)  # its collector has the sources
         }
 
     async def _drop_gone(
@@ -300,3 +302,8 @@ class Sources:
         interval_s = float(source.spec.collection.interval_seconds)
         due = [each.due_at - now for each in known.outcomes.values()]
         return min(interval_s, max(_SLACK_S, min(due, default=interval_s)))
+
+
+def _is_pushed(connection: ClusterConnection) -> bool:
+    status = connection.status.collector_status
+    return connection.spec.collection_mode == "push" and status is not None and status.connected

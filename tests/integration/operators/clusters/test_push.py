@@ -1,0 +1,93 @@
+"""Push mode: the hub reads the cluster itself while no collector is connected."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import msgspec
+from tests.integration.operators.clusters.conftest import World
+
+from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection
+from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.push import leases, tokens
+from quarterdeck.hubstate.push.leases import CollectorLease
+from quarterdeck.inventory.nodes import NodeFacts
+from quarterdeck.inventory.push.messages import ClusterMetrics, MetricsBatch
+from quarterdeck.kit import rfc3339
+from quarterdeck.operators.clusters.collector import TOKEN_HASH
+from quarterdeck.services.ingester.ingest import Ingest
+from quarterdeck.services.ingester.options import IngesterOptions
+
+Make = Callable[[], AbstractAsyncContextManager[World]]
+
+
+async def push(w: World) -> None:
+    """What a connected collector leaves in the store."""
+    token = (await tokens.issue_token(w.state, "east", at=w.clock.now())).reveal()
+    ingest = Ingest(w.state, w.history, options=IngesterOptions(), clock=w.clock)
+    batch = MetricsBatch(
+        batch_id="b",
+        collected_at=w.clock.now(),
+        cluster_metrics=ClusterMetrics(nodes=7),
+        node_metrics=tuple(
+            NodeFacts(name=f"pushed-{n}", timestamp="", status="Ready") for n in range(7)
+        ),
+    )
+    assert (await ingest.ingest("east", tokens.hash_token("east", token), batch)).success
+    now = rfc3339.format_time(w.clock.now())
+    lease = CollectorLease(session="s", version="9.9", connected_at=now, last_heartbeat=now)
+    await w.state.commit([leases.plan_renewal("east", lease)])
+
+
+async def test_the_hub_pulls_unless_a_collector_is_connected(world: Make) -> None:
+    async with world() as w:
+        spoke = await w.spoke()
+        await w.secret()
+        await w.connect(collectionMode="push", ingesterAddress="hub:9443")
+        async with w.operator():
+
+            async def is_pulled() -> bool:
+                status = (await w.get()).status
+                connected = status.collector_status and status.collector_status.connected
+                return status.phase == "Connected" and not connected
+
+            await w.until(is_pulled)
+            await push(w)
+
+            async def is_pushed() -> ClusterConnection | None:
+                found = await w.get()
+                status = found.status.collector_status
+                return found if status is not None and status.connected else None
+
+            found = await w.until(is_pushed)
+            assert found.status.nodes == 7
+            assert found.status.collector_status.version == "9.9"
+            assert found.status.phase == "Connected"
+            pulled = len(spoke.requests)
+            assert await w.state.members(keys.cluster("east", "nodes")) == {
+                f"pushed-{n}" for n in range(7)
+            }
+            await w.until(is_pulled)  # the lease ends by itself
+            assert len(spoke.requests) > pulled
+            assert "pushed-0" not in await w.state.members(keys.cluster("east", "nodes"))
+
+
+async def test_the_hash_on_a_connection_becomes_the_token_of_its_cluster(world: Make) -> None:
+    async with world() as w:
+        await w.spoke()
+        await w.secret()
+        await w.connect(collectionMode="push", ingesterAddress="hub:9443")
+        hashed = tokens.hash_token("east", "qdc_printed")
+        gvr = ClusterConnection.KIND.gvr
+        await w.client.resource(gvr).patch(
+            "east", {"metadata": {"annotations": {TOKEN_HASH: hashed}}}, namespace="default"
+        )
+        async with w.operator():
+
+            async def is_accepted() -> bool:
+                return await tokens.check_token(w.state, "east", "qdc_printed")
+
+            await w.until(is_accepted)
+            assert not await tokens.check_token(w.state, "east", "qdc_other")
+            stored = await w.state.get(tokens.get_key("east"))
+            assert stored is not None
+            assert msgspec.json.decode(stored)["hash"] == hashed
