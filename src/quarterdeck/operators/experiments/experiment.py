@@ -47,6 +47,11 @@ class Experiments:
             run.fail(failure)
         except NotFound as error:
             _note_missing(run, error)
+        except Conflict:
+            raise
+        except ApiError as error:
+            if not _fail_if_late(run, error):
+                raise
         if run.is_finished and experiment.status.phase not in FINISHED:
             run.wake_in(_AT_ONCE_S)  # nothing is deleted before the outcome is stored
         elif run.is_finished:
@@ -134,12 +139,25 @@ def _note_missing(run: Run, error: NotFound) -> None:
     run.condition(DEPENDENCIES_INSTALLED, FALSE, Reason.API_MISSING, message)
     run.note(Reason.API_MISSING, message)
     run.wake_in(_MISSING_API_S)
+    _fail_if_late(run, error)
+
+
+def _fail_if_late(run: Run, error: ApiError) -> bool:
+    """End the experiment if the time of its phase is over; else the pass may be repeated.
+
+    Without this a request that is refused for ever would be repeated until the time to live ends.
+    """
     try:
         if run.phase == "Provisioning":
             provisioning.check_timeout(run)
         deployment.check_timeout(run)
+        if run.phase == "Ready":
+            running.check_submission(run)
     except ExperimentFailed as failure:
-        run.fail(failure)
+        message = f"{failure.message}; the last error: {error.message}"
+        run.fail(ExperimentFailed(failure.reason, message, condition=failure.condition))
+        return True
+    return False
 
 
 def needs_finalizer(experiment: Experiment) -> bool:

@@ -32,6 +32,21 @@ async def submit(run: Run) -> None:
         run.enter("Running", Reason.RUNNING, "the workflow runs")
 
 
+def check_submission(run: Run) -> None:
+    """Fail when the workflow could not be submitted for as long as Applications may take.
+
+    Raises:
+        ExperimentFailed: naming the limit.
+    """
+    limit = run.spec.timeouts.applications
+    if run.left_s(run.status.phase_started_at, limit) <= 0:
+        raise ExperimentFailed(
+            Reason.WORKFLOW_ERROR,
+            f"the workflow could not be submitted within {limit}",
+            condition=WORKFLOW_SUCCEEDED,
+        )
+
+
 async def follow(run: Run) -> None:
     """Read the workflow's state, and end or repeat the experiment when it is over.
 

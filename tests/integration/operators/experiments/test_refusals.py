@@ -1,0 +1,104 @@
+"""What an API server refuses is tried again, and ends in a failure that says why."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from tests.integration.operators.experiments.world import (
+    NAMESPACES,
+    SETTINGS,
+    World,
+    experiment,
+    target,
+)
+
+from quarterdeck.apis.experiments.v1alpha1 import KINDS
+from quarterdeck.app import definitions
+from quarterdeck.app.cluster import Cluster
+from quarterdeck.app.cluster_factory import EmbeddedClusters
+from quarterdeck.client import Client, ClusterConfig
+from quarterdeck.kit.clock import SystemClock
+from quarterdeck.operators.experiments.foreign import FOREIGN
+from quarterdeck.runtime import WatchSettings
+from quarterdeck.server.options import ServerOptions
+from quarterdeck.testing import ServerFaults, server_faults
+from quarterdeck.testing.server_faults import ANY_VERB, ServerRule
+
+VICTIM = "victim"
+QUICK = WatchSettings(
+    backoff_initial_s=0.02, backoff_cap_s=0.1, short_stream_s=0.0, absent_cap_s=0.2
+)
+ALWAYS = None
+
+
+@contextlib.asynccontextmanager
+async def refusing(
+    *rules: ServerRule, given: Mapping[str, Any] | None = None
+) -> AsyncIterator[tuple[World, ServerFaults]]:
+    """A hub whose API server refuses requests of the operator, and of nobody else."""
+    faults = ServerFaults(*rules, agent=VICTIM)
+    async with (
+        Cluster(options=ServerOptions(simulate_workloads=True), faults=faults) as cluster,
+        EmbeddedClusters(clock=SystemClock()) as clusters,
+    ):
+        await definitions.install(cluster.client.raw, [*KINDS, *FOREIGN])
+        world = World(cluster.client, clusters, SETTINGS)
+        await world.apply(
+            *(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+                for name in NAMESPACES
+            )
+        )
+        await world.template("smoke")
+        await world.component("web")
+        if given is not None:
+            await world.create(given)
+        config = ClusterConfig(server=cluster.url, user_agent=VICTIM, timeout_s=5.0)
+        async with (
+            world.simulators(),
+            Client(config) as client,
+            world.operator(client=client, watch=QUICK, events="off"),
+        ):
+            yield world, faults
+
+
+async def test_a_request_that_fails_once_is_repeated() -> None:
+    refused = server_faults.answer("patch", 403, resource="gkeclusters", times=1)
+    async with refusing(refused) as (world, _):
+        await world.create(experiment("twice", target("app", "gke", "web")))
+        done = await world.cleaned("twice")
+        assert (done.status.phase, done.status.targets[0].attempt) == ("Complete", 0), done.status
+        assert refused.injected == 1
+
+
+async def test_a_cluster_that_may_never_be_requested_fails_the_experiment() -> None:
+    refused = server_faults.answer("patch", 403, resource="gkeclusters", times=ALWAYS)
+    async with refusing(refused) as (world, _):
+        await world.create(
+            experiment("never", target("app", "gke", "web"), timeouts={"provisioning": "1s"})
+        )
+        done = await world.cleaned("never", within_s=60)
+        assert (done.status.phase, done.status.reason) == ("Failed", "ClusterTimeout")
+        assert "injected failure 403" in done.status.message
+        assert await world.leftovers() == []
+        await world.delete("never")
+
+
+async def test_a_workflow_that_may_never_be_submitted_fails_the_experiment() -> None:
+    refused = server_faults.answer("patch", 403, resource="workflows", times=ALWAYS)
+    async with refusing(refused) as (world, faults):
+        await world.create(experiment("mute", timeouts={"applications": "1s"}))
+        await world.phase("mute", "Failed", within_s=60)
+        faults.clear()
+        done = await world.cleaned("mute", within_s=60)
+        assert done.status.reason == "WorkflowError"
+        assert "injected failure 403" in done.status.message
+
+
+async def test_components_that_cannot_be_read_are_not_missing() -> None:
+    """They are refused for longer than a missing component is waited for."""
+    refused = server_faults.answer(ANY_VERB, 403, resource="components", times=30)
+    blind = experiment("blind", target("app", "hub", "web"))
+    async with refusing(refused, given=blind) as (world, _):
+        done = await world.cleaned("blind", within_s=60)
+        assert (done.status.phase, refused.left) == ("Complete", 0), done.status
