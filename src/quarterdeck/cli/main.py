@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "hypervisor": "Control simulated hypervisors: failures, timing, outside changes",
     "experiments": "Plan, run, follow, repeat and compare experiments",
     "get": "Show objects",
+    "describe": "Show everything about objects, with their events",
     "watch": "Show objects and their changes",
     "events": "Show events",
     "apply": "Create or update objects from manifests",
