@@ -53,6 +53,7 @@ def controllers() -> Sequence[Controller[Any]]:
 
 
 async def _serve(host: Host, port: int) -> None:
+    from quarterdeck.kit.http.local_user import OwnerGuard
     from quarterdeck.services.applications import Facade
 
     facade = Facade(
@@ -64,7 +65,7 @@ async def _serve(host: Host, port: int) -> None:
         is_leader=lambda: host.manager.is_leader,
     )
     await host.serve(
-        facade.handle,
+        OwnerGuard(facade.handle).handle,
         port=port,
         flag="--http-port",
         name="applications",

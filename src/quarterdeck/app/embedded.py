@@ -26,6 +26,7 @@ from quarterdeck.app.kubeconfig import write_certificate
 from quarterdeck.app.serving_certificate import ServingCertificate, ServingFiles
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.http.local_user import OwnerGuard
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.options import ServerOptions
@@ -120,7 +121,7 @@ async def start(
     await api.start()
     tasks.spawn(api.run(), name="api-server")
     tasks.spawn(certificate.run(), name="serving-certificate")
-    server = http.Server(api.handle, clock=clock)
+    server = http.Server(OwnerGuard(api.handle).handle, clock=clock)
     stack.push_async_callback(_shut_down, api, server)
     embedded = Embedded(api, server, folder, authority=authority, certificate=certificate)
     listener = await listen(server, plan.port, "--port", tls=certificate.context, host=plan.host)

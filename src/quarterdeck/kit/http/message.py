@@ -17,13 +17,22 @@ if TYPE_CHECKING:
 class Peer:
     """Who is at the other end of a connection."""
 
-    __slots__ = ("address", "certificate", "secure")
+    __slots__ = ("address", "certificate", "is_admitted", "local_address", "secure")
 
     def __init__(
-        self, address: str, *, certificate: bytes | None = None, secure: bool = False
+        self,
+        address: str,
+        *,
+        certificate: bytes | None = None,
+        secure: bool = False,
+        local_address: str = "",
     ) -> None:
         self.address = address
         """`host:port`, or the name of a Unix socket."""
+        self.local_address = local_address
+        """The address of our own end of the connection, in the same form."""
+        self.is_admitted: bool | None = None
+        """What `OwnerGuard` found out about the connection; None before it looked."""
         self.certificate = certificate
         """The client's certificate in DER, verified by TLS; None without one."""
         self.secure = secure

@@ -16,6 +16,7 @@ def get_peer(transport: asyncio.BaseTransport) -> Peer:
         format_address(transport.get_extra_info("peername")),
         certificate=certificate,
         secure=secure is not None,
+        local_address=format_address(transport.get_extra_info("sockname")),
     )
 
 
