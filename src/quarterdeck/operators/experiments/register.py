@@ -96,7 +96,7 @@ def register(
     )
     labelled = (*request_kinds(means.adapters), *OTHERS)
     for kind in labelled:
-        manager.set_scope(kind, Scope(labels=naming.SELECTOR))
+        manager.set_scope(kind, Scope(labels=naming.SELECTOR, is_optional=True))
     for kind in HEADS:
         manager.set_scope(kind, Scope(labels=naming.SELECTOR, form=Form.METADATA))
     manager.set_scope(
@@ -104,7 +104,7 @@ def register(
     )
     manager.set_scope(CapiSecretHead, Scope(fields=f"type={CAPI_SECRET_TYPE}", form=Form.METADATA))
     for kind in (WorkflowTemplate, ClusterWorkflowTemplate):
-        manager.set_scope(kind, Scope(form=Form.FULL))
+        manager.set_scope(kind, Scope(form=Form.FULL, is_optional=True))
     manager.add(experiment_controller(means, workers=workers))
     manager.add(component_controller())
     lookup, clock = manager.informers, manager.clock

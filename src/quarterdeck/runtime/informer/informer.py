@@ -52,6 +52,8 @@ class Scope(NamedTuple):
     """Keep all of `metadata.managedFields`, not only the fields that we applied."""
     transform: Callable[[bytes], bytes] | None = None
     """Shrinks what is kept of an object further, given its JSON; metadata must survive."""
+    is_optional: bool = False
+    """Whether another system installs the kind: its absence is normal, and no warning."""
 
 
 ALL_OBJECTS = Scope()
@@ -157,7 +159,8 @@ class Informer(Generic[T]):
         resource = self.kind.KIND.gvr.group_resource
         if self._is_absent() and not self._was_absent:
             self._was_absent = True
-            self._log.warning(
+            report = self._log.debug if self.scope.is_optional else self._log.warning
+            report(
                 "kind is not served; its controllers start when it appears",
                 kind=resource,
                 reason=describe_absence(self.kind),
