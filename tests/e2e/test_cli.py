@@ -21,6 +21,7 @@ FLAGS = (
     "--health-port",
     "--metrics-port",
     "--dashboard-port",
+    "--ingester-port",
     "--fleet-port",
     "--runner-webhook-port",
     "--bootstrap-port",

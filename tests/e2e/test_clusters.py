@@ -17,7 +17,10 @@ from quarterdeck.testing import programs
 pytestmark = pytest.mark.slow
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = ("--port", "--http-port", "--health-port", "--metrics-port", "--dashboard-port")
+FLAGS = (
+    *("--port", "--http-port", "--health-port", "--metrics-port", "--dashboard-port"),
+    "--ingester-port",
+)
 PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 KINDS = "clusterconnections,registryconnections,metricsources"
 

@@ -40,6 +40,7 @@ UP_PORTS = [
         "health-port",
         "metrics-port",
         "dashboard-port",
+        "ingester-port",
         "fleet-port",
         "runner-webhook-port",
         "bootstrap-port",

@@ -23,6 +23,7 @@ UP_FLAGS = (
     "--health-port",
     "--metrics-port",
     "--dashboard-port",
+    "--ingester-port",
     "--fleet-port",
     "--runner-webhook-port",
     "--bootstrap-port",

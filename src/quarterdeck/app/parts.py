@@ -107,7 +107,7 @@ PARTS: tuple[Part, ...] = (
         "watches clusters and image registries",
         "quarterdeck.apis.clusterpulse.v1alpha1",
         "quarterdeck.app.clusters",
-        ports=("dashboard_port",),
+        ports=("dashboard_port", "ingester_port"),
         settings="quarterdeck.app.clusters_settings",
     ),
     Part(

@@ -22,6 +22,7 @@ FREE: dict[str, Any] = dict.fromkeys(
         *("port", "http_port", "dashboard_port", "fleet_port", "health_port", "metrics_port"),
         "runner_webhook_port",
         "bootstrap_port",
+        "ingester_port",
     ),
     0,
 )

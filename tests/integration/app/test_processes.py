@@ -35,6 +35,7 @@ FREE: dict[str, Any] = {
         "metrics_port",
         "health_port",
         "dashboard_port",
+        "ingester_port",
         "fleet_port",
         "runner_webhook_port",
         "bootstrap_port",

@@ -254,6 +254,8 @@ def test_doctor(
             "0",
             "--dashboard-port",
             "0",
+            "--ingester-port",
+            "0",
             "--fleet-port",
             "0",
             "--runner-webhook-port",

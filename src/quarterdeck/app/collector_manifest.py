@@ -1,0 +1,71 @@
+"""`quarterdeck clusters join`: a token for a collector, and the manifest that runs it.
+
+The hub gets the token's hash as an annotation of the ClusterConnection; the token itself is only
+in the printed manifest.
+"""
+
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection, MetricSource
+from quarterdeck.client.client import Client
+from quarterdeck.engine.target import Target, guess_resource
+from quarterdeck.hubstate.push.tokens import PREFIX, hash_token
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.meta.identity import GVR
+from quarterdeck.operators.clusters.collector import TOKEN_HASH
+from quarterdeck.operators.clusters.collector_objects import CollectorPlan, build_objects
+
+
+class Joining(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user asked for."""
+
+    name: str
+    namespace: str
+    image: str
+    ingester_address: str = ""
+    """Empty means the one of the ClusterConnection."""
+    authority: str = ""
+    server_name: str = ""
+
+
+async def join(hub: Client, wanted: Joining) -> list[dict[str, Any]]:
+    """Issue a token, let the hub know its hash, and build the objects of the collector.
+
+    A token that was issued before is refused as soon as the hub has seen the new one.
+
+    Raises:
+        ApiError, ClientError: if the hub refuses, or there is no such ClusterConnection.
+    """
+    connection = await hub.get(ClusterConnection, wanted.name, wanted.namespace)
+    token = PREFIX + secrets.token_urlsafe(32)
+    address = wanted.ingester_address or connection.spec.ingester_address
+    sources = await hub.list(MetricSource)
+    patch = {
+        "metadata": {"annotations": {TOKEN_HASH: hash_token(wanted.name, token)}},
+        "spec": {"collectionMode": "push", "ingesterAddress": address},
+    }
+    await hub.resource(ClusterConnection.KIND.gvr).patch(
+        wanted.name, patch, namespace=wanted.namespace
+    )
+    return build_objects(
+        CollectorPlan(
+            cluster=wanted.name,
+            image=wanted.image,
+            ingester_address=address,
+            token=Secret(token),
+            authority=wanted.authority,
+            server_name=wanted.server_name,
+            sources=tuple(find_resources(sources)),
+        )
+    )
+
+
+def find_resources(sources: Iterable[MetricSource]) -> Iterable[GVR]:
+    """What MetricSources read."""
+    for each in sources:
+        target = Target.from_spec(each.spec.source)
+        yield GVR(target.group, target.version, target.resource or guess_resource(target.kind))

@@ -1,0 +1,71 @@
+"""`quarterdeck clusters join`: print the manifest of a collector for a cluster."""
+
+from pathlib import Path
+from typing import Annotated
+
+from quarterdeck.cli.command import Command
+from quarterdeck.cli.connection import connect
+from quarterdeck.cli.exit_codes import REFUSED, CommandError
+from quarterdeck.cli.flags import Context, Kubeconfig
+from quarterdeck.cli.parameters import Argument, Option
+
+
+async def join(
+    name: Annotated[str, Argument(metavar="NAME", help="Name of the ClusterConnection.")],
+    image: Annotated[
+        str, Option("--image", metavar="IMAGE", help="Image of the collector (COLLECTOR_IMAGE).")
+    ] = "",
+    ingester_address: Annotated[
+        str,
+        Option(
+            "--ingester-address",
+            metavar="HOST:PORT",
+            help="The hub as the cluster sees it (default: spec.ingesterAddress).",
+        ),
+    ] = "",
+    ca_file: Annotated[
+        str, Option("--ca-file", metavar="PATH", help="Authority of the ingester's certificate.")
+    ] = "",
+    server_name: Annotated[
+        str, Option("--server-name", metavar="NAME", help="Name in the ingester's certificate.")
+    ] = "",
+    namespace: Annotated[
+        str, Option("--namespace", "-n", metavar="NAME", help="Namespace on the hub.")
+    ] = "default",
+    kubeconfig: Kubeconfig = "",
+    context: Context = "",
+) -> None:
+    """Issue a token and print what runs a collector: pipe it to `kubectl apply -f -` there.
+
+    The token that was issued before stops working. The connection is set to push mode.
+    """
+    import os
+
+    from quarterdeck.app.collector_manifest import Joining
+    from quarterdeck.app.collector_manifest import join as join_cluster
+    from quarterdeck.kit import yaml
+
+    image = image or os.environ.get("COLLECTOR_IMAGE", "")
+    if not image:
+        raise CommandError("name the collector's image by --image or COLLECTOR_IMAGE", REFUSED)
+    wanted = Joining(
+        name=name,
+        namespace=namespace,
+        image=image,
+        ingester_address=ingester_address,
+        authority=_read_authority(ca_file),
+        server_name=server_name,
+    )
+    async with connect(kubeconfig, context) as hub:
+        documents = await join_cluster(hub, wanted)
+    print(yaml.dump_all(documents), end="")
+
+
+COMMAND = Command(join)
+
+
+def _read_authority(path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="ascii") if path else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"cannot read --ca-file {path}: {error}", REFUSED) from error

@@ -1,0 +1,168 @@
+"""What a collector needs on its cluster: namespace, account, role, token and Deployment. Pure."""
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from quarterdeck.hubstate.collect.permissions import build_rules
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.meta.identity import GVR
+
+NAMESPACE = "clusterpulse-system"
+NAME = "clusterpulse-collector"
+TOKEN_SECRET = "clusterpulse-collector-token"
+AUTHORITY = "ingester-ca"
+AUTHORITY_KEY = "service-ca.crt"
+LABELS = {
+    "app.kubernetes.io/name": NAME,
+    "app.kubernetes.io/component": "collector",
+    "app.kubernetes.io/part-of": "clusterpulse",
+}
+_RBAC = "rbac.authorization.k8s.io"
+_BUFFER, _TRUST = "/var/lib/quarterdeck-collector", "/etc/ingester-ca"
+Document = dict[str, Any]
+
+
+class CollectorPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is different from cluster to cluster."""
+
+    cluster: str
+    image: str
+    ingester_address: str
+    token: Secret[str]
+    authority: str = ""
+    """PEM of whom the collector trusts; empty means the system's store."""
+    server_name: str = ""
+    tls: bool = True
+    sources: tuple[GVR, ...] = ()
+    """What MetricSources read."""
+
+
+def build_objects(plan: CollectorPlan) -> list[Document]:
+    """Everything, in the order it is applied."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": NAMESPACE, "labels": LABELS},
+        },
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(NAME)},
+        build_role(plan.sources),
+        _build_binding(),
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": _metadata(TOKEN_SECRET),
+            "type": "Opaque",
+            "data": {"token": base64.b64encode(plan.token.reveal().encode()).decode()},
+        },
+        *_build_authority(plan),
+        _build_deployment(plan),
+    ]
+
+
+def build_role(sources: Iterable[GVR]) -> Document:
+    """Read what is collected, and nothing else."""
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": NAME, "labels": LABELS},
+        "rules": build_rules(sources),
+    }
+
+
+def _build_binding() -> Document:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": NAME, "labels": LABELS},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": NAME},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}],
+    }
+
+
+def _build_authority(plan: CollectorPlan) -> list[Document]:
+    if not plan.tls or not plan.authority:
+        return []
+    data = {AUTHORITY_KEY: plan.authority}
+    metadata = _metadata(AUTHORITY)
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}]
+
+
+def _build_deployment(plan: CollectorPlan) -> Document:
+    checksum = hashlib.sha256(plan.token.reveal().encode()).hexdigest()[:16]
+    template = {
+        "metadata": {"labels": LABELS, "annotations": {"clusterpulse.io/token-checksum": checksum}},
+        "spec": {
+            "serviceAccountName": NAME,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 65532,
+                "fsGroup": 65532,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [_build_container(plan)],
+            "volumes": _build_volumes(plan),
+        },
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": _metadata(NAME),
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": {"app.kubernetes.io/name": NAME}},
+            "template": template,
+        },
+    }
+
+
+def _build_container(plan: CollectorPlan) -> Document:
+    values = {
+        "CLUSTER_NAME": plan.cluster,
+        "INGESTER_ADDRESS": plan.ingester_address,
+        "INGESTER_TLS_ENABLED": "true" if plan.tls else "false",
+        "BUFFER_DIR": _BUFFER,
+    }
+    if plan.tls and plan.authority:
+        values["INGESTER_TLS_CA"] = f"{_TRUST}/{AUTHORITY_KEY}"
+    if plan.tls and plan.server_name:
+        values["INGESTER_TLS_SERVER_NAME"] = plan.server_name
+    secret = {"secretKeyRef": {"name": TOKEN_SECRET, "key": "token"}}
+    mounts = [{"name": "buffer", "mountPath": _BUFFER}]
+    if plan.tls and plan.authority:
+        mounts.append({"name": "ingester-ca", "mountPath": _TRUST})
+    return {
+        "name": "collector",
+        "image": plan.image,
+        "args": ["collector"],
+        "env": [
+            *({"name": name, "value": value} for name, value in values.items()),
+            {"name": "COLLECTOR_TOKEN", "valueFrom": secret},
+        ],
+        "resources": {
+            "requests": {"cpu": "50m", "memory": "128Mi"},
+            "limits": {"cpu": "200m", "memory": "512Mi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": mounts,
+    }
+
+
+def _build_volumes(plan: CollectorPlan) -> list[Document]:
+    volumes: list[Document] = [{"name": "buffer", "emptyDir": {"sizeLimit": "128Mi"}}]
+    if plan.tls and plan.authority:
+        volumes.append({"name": "ingester-ca", "configMap": {"name": AUTHORITY}})
+    return volumes
+
+
+def _metadata(name: str) -> Document:
+    return {"name": name, "namespace": NAMESPACE, "labels": LABELS}
