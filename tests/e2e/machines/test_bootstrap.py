@@ -13,6 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from quarterdeck.testing import programs
+
+PAGE = Path(__file__).parents[3] / "docs" / "tutorial" / "a-vm-that-proves-itself.md"
 FLAGS = (
     *("port", "http-port", "health-port", "metrics-port", "dashboard-port", "fleet-port"),
     *("runner-webhook-port", "bootstrap-port"),
@@ -61,3 +66,52 @@ def test_service_of_up_and_a_second_replica_share_the_authority(tmp_path: Path) 
                 assert get(f"{each}/v1/trust-bundle", trusted) == (200, bundle)
                 status, body = get(f"{each}/v1/join-tokens", trusted, method="POST", data=b"{}")
                 assert (status, body["code"]) == (401, "unauthenticated")
+
+
+def read_blocks() -> tuple[str, str]:
+    """The manifests and the commands of the tutorial."""
+    blocks = PAGE.read_text().split("```")[1::2]
+    manifests = next(each for each in blocks if each.startswith("yaml\n")).removeprefix("yaml")
+    commands = next(each for each in blocks if "TOKEN=" in each)
+    return manifests, commands
+
+
+@pytest.mark.slow  # the agent beats every 15 seconds
+def test_tutorial_ends_with_a_machine_that_is_ready_and_then_off(tmp_path: Path) -> None:
+    for tool in ("kubectl", "curl", "openssl"):
+        programs.require(tool)
+    manifests, commands = read_blocks()
+    folder = tmp_path / ".quarterdeck"
+    environment = os.environ | {
+        "KUBECONFIG": str(folder / "kubeconfig"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+
+    def kubectl(*words: str, text: str = "") -> str:
+        command = ["kubectl", *words]
+        done = subprocess.run(
+            command, input=text, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    with running(r"bootstrap service on (\S+)", *UP, "--data-dir", str(folder)):
+        kubectl("apply", "-f", "-", text=manifests)
+        kubectl("wait", "mc/proof", "--for=jsonpath={.status.phase}=Bootstrapping", "--timeout=60s")
+        machine = subprocess.Popen(
+            ["bash", "-ec", commands],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        try:
+            kubectl("wait", "mc/proof", "--for=condition=Ready", "--timeout=60s")
+            assert "token" not in json.loads((tmp_path / "agent.json").read_text())
+            kubectl("delete", "mc", "proof", "--wait=false")
+            output, _ = machine.communicate()
+        finally:
+            machine.kill()
+            machine.wait()
+        assert "the machine is off" in output

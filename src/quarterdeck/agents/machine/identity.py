@@ -13,6 +13,7 @@ class Identity:
     """Key, certificate request and certificate; `openssl` makes the first two."""
 
     def __init__(self, folder: Path) -> None:
+        folder = folder.resolve()  # programs run inside it
         self.folder = folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.key = folder / "key.pem"
@@ -52,9 +53,12 @@ class Identity:
         return self.folder / "next-key.pem"
 
     def _make_key(self, path: Path) -> None:
-        path.touch(mode=0o600)
+        """Complete or not there at all: an agent that was killed starts again."""
+        fresh = path.with_suffix(".new")
+        fresh.touch(mode=0o600)
         parameters = ("-name", "prime256v1", "-genkey", "-noout")
-        run("openssl", "ecparam", *parameters, "-out", str(path), folder=self.folder)
+        run("openssl", "ecparam", *parameters, "-out", str(fresh), folder=self.folder)
+        os.replace(fresh, path)
 
     def _request(self, key: Path) -> str:
         made = run(
