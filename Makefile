@@ -112,7 +112,11 @@ build: $(STAMP) ## Build wheel and sdist into dist/
 .PHONY: docker-build
 docker-build: ## Build the container image (IMG=)
 	@docker info >/dev/null 2>&1 || { echo "docker-build: no container engine is running; start one and try again" >&2; exit 2; }
-	docker build -t $(IMG) .
+	docker build $(if $(BASE),--build-arg BASE=$(BASE)) -t $(IMG) .
+
+.PHONY: release-check
+release-check: ## Refuse to release an image on a base without a digest (BASE=)
+	@BASE='$(BASE)' tools/release_check.sh
 
 .PHONY: docker-push
 docker-push: ## Push the container image (IMG=)

@@ -1,0 +1,41 @@
+"""Images are released on a base that cannot change."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def check(base: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", str(ROOT / "tools/release_check.sh")],
+        env={"PATH": os.environ["PATH"], "BASE": base},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "base",
+    ["", "python:3.13-slim", "python@sha256:abc", "@sha256:" + "a" * 64, "a b@sha256:" + "a" * 64],
+)
+def test_base_without_a_digest_is_refused(base: str) -> None:
+    done = check(base)
+    assert done.returncode == 1
+    assert "expected NAME@sha256:DIGEST" in done.stderr
+
+
+def test_base_with_a_digest_is_accepted() -> None:
+    assert check("registry.example.com/python:3.13@sha256:" + "0a" * 32).returncode == 0
+
+
+def test_every_stage_is_built_on_the_argument() -> None:
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    stages = [line for line in lines if line.startswith("FROM ")]
+    assert stages
+    assert [line for line in stages if not re.match(r"FROM \$\{BASE\}( AS \w+)?$", line)] == []
