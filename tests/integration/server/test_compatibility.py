@@ -17,7 +17,7 @@ from quarterdeck.server.registry.resource import Resource
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "reference" / "compatibility.md"
-SERVED_PARTS = router.OBJECT_SUBRESOURCES | {"scale", "eviction", "token"}
+SERVED_PARTS = router.OBJECT_SUBRESOURCES | {"binding", "scale", "eviction", "token"}
 DEFINITIONS = "customresourcedefinitions"
 
 INTRODUCTION = """# Compatibility with Kubernetes
