@@ -74,8 +74,11 @@ _COLLECTION_METHODS = {
 }
 
 
-def find_resource(core: Core, path: paths.ResourcePath) -> Resource | None:
-    """Find the resource a path names; None if the whole group version is not served.
+def find_resource(core: Core, path: paths.ResourcePath, verb: str) -> Resource | None:
+    """Find the resource a path names; None if nothing is served under the path.
+
+    That is so if the group version is not served, and, as in Kubernetes, if a custom resource is
+    asked for with a namespace that its scope does not have, or without the one it needs.
 
     Raises:
         NotFound: if the group version is served and has no such resource there.
@@ -85,8 +88,12 @@ def find_resource(core: Core, path: paths.ResourcePath) -> Resource | None:
         if core.registry.serves_version(path.group, path.version):
             raise NotFound.resource()
         return None
-    if bool(path.namespace) and not resource.namespaced:
-        raise NotFound.resource()
+    misplaced = resource.namespaced != bool(path.namespace)
+    if misplaced and (path.namespace or path.name or resource.is_custom):
+        if not resource.is_custom:
+            raise NotFound.resource()
+        if path.namespace or verb not in ("list", "watch"):
+            return None
     return resource
 
 
@@ -144,7 +151,7 @@ def resolve(core: Core, request: http.Request, user: User) -> Route | None:
     if not verb:
         raise MethodNotAllowed
     check_authorized(core.authorizer, user, _build_attributes(verb, path, options))
-    resource = find_resource(core, path)
+    resource = find_resource(core, path, verb)
     return None if resource is None else Route(resource, path, verb, options)
 
 

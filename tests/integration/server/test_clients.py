@@ -210,3 +210,53 @@ async def test_pod_is_bound_to_a_node(path: str) -> None:
         ]
         status, answer = await ask(cluster, "POST", path, body)
         assert (status, b"already assigned to node" in answer) == (409, True)
+
+
+async def test_patch_to_a_wrong_type_is_unprocessable() -> None:
+    async with Cluster() as cluster:
+        await ask(cluster, "POST", MAPS, {"metadata": {"name": "m"}})
+        for media in ("application/merge-patch+json", "application/strategic-merge-patch+json"):
+            status, answer = await ask(
+                cluster, "PATCH", f"{MAPS}/m", {"data": {"a": 1}}, Content_Type=media
+            )
+            message = kit_json.decode(answer)["message"]
+            assert (status, message.startswith(' "" is invalid: patch: Invalid value: ')) == (
+                422,
+                True,
+            ), message
+        assert '"map[data:map[a:1]]"' in message
+
+
+async def test_applied_object_of_another_kind_is_named() -> None:
+    async with Cluster() as cluster:
+        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "m"}}
+        path = f"{MAPS}/m?fieldManager=m"
+        status, answer = await ask(cluster, "PATCH", path, body, Content_Type=APPLY)
+        assert (status, kit_json.decode(answer)["message"]) == (
+            400,
+            "invalid object type: /v1, Kind=Secret",
+        )
+
+
+async def test_too_large_config_map_names_the_whole_object() -> None:
+    async with Cluster() as cluster:
+        body = {"metadata": {"name": "m"}, "data": {"a": "x" * (1024 * 1024 + 1)}}
+        status, answer = await ask(cluster, "POST", MAPS, body)
+        causes = kit_json.decode(answer)["details"]["causes"]
+        assert (status, [each["field"] for each in causes]) == (422, ["[]"])
+
+
+async def test_deleted_namespace_has_no_grace_period() -> None:
+    async with Cluster() as cluster:
+        await ask(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "gone"}})
+        _, answer = await ask(cluster, "DELETE", "/api/v1/namespaces/gone")
+        metadata = kit_json.decode(answer)["metadata"]
+        assert metadata["deletionTimestamp"]
+        assert "deletionGracePeriodSeconds" not in metadata
+
+
+async def test_paths_of_the_wrong_scope_are_not_found() -> None:
+    async with Cluster() as cluster:
+        for path in ("/api/v1/namespaces/default/nodes", "/api/v1/pods/p"):
+            status, answer = await ask(cluster, "GET", path)
+            assert (status, kit_json.decode(answer)["reason"]) == (404, "NotFound")

@@ -22,6 +22,7 @@ from quarterdeck.server.registry.resource import (
     Resource,
     Subresource,
 )
+from quarterdeck.server.registry.version_rank import rank_version
 
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """In the order discovery has them for custom resources."""
@@ -92,7 +93,7 @@ def _build_resource(
         converter=converter,
         stored_api_version=f"{group}/{storage}",
         storage_version_hash=hash_storage_version(GVK(group, storage, kind)),
-        deprecation=_get_deprecation(version, GVK(group, name, kind)),
+        deprecation=_get_deprecation(spec["versions"], version, GVK(group, name, kind)),
     )
 
 
@@ -137,7 +138,11 @@ def _build_strategy(
             for field in version.get("selectableFields") or ()
         },
         expressions=compile_expressions(node),
-        stored_as_served=f"{group}/{name}" == stored and _is_stored_as_served(definition, schema),
+        stored_as_served=f"{group}/{name}" == stored and _is_stored_as_served(definition),
+        stored_schemas={
+            f"{group}/{each['name']}": schema if each is version else _compile_version(each)
+            for each in spec["versions"]
+        },
         converter=converter,
         is_terminating=bool(definition["metadata"].get("deletionTimestamp")),
     )
@@ -148,21 +153,14 @@ def _compile_status_schema(node: Node) -> CompiledSchema | None:
     return compile_schema(status, is_root=False) if status is not None else None
 
 
-def _is_stored_as_served(definition: Object, schema: CompiledSchema) -> bool:
-    """Whether stored bytes need no look: one version ever, and no defaults that came later."""
-    only_one = len(definition["status"].get("storedVersions") or ()) == 1
-    never_changed = definition["metadata"].get("generation", 1) == 1
-    return only_one and (never_changed or not has_defaults(schema.node))
+def _compile_version(version: Mapping[str, Any]) -> CompiledSchema:
+    return compile_schema(_build_node(version))
 
 
-def has_defaults(node: Node) -> bool:
-    """Whether a schema declares a default anywhere."""
-    return (
-        node.has_default
-        or any(has_defaults(child) for child in node.properties.values())
-        or (isinstance(node.additional, Node) and has_defaults(node.additional))
-        or (node.items is not None and has_defaults(node.items))
-    )
+def _is_stored_as_served(definition: Object) -> bool:
+    """Whether stored bytes need no look: one version ever, and a schema that never changed."""
+    only_one = len(definition["spec"]["versions"]) == 1
+    return only_one and definition["metadata"].get("generation", 1) == 1
 
 
 def _build_subresources(version: Mapping[str, Any], gvk: GVK) -> dict[str, Subresource]:
@@ -175,7 +173,21 @@ def _build_subresources(version: Mapping[str, Any], gvk: GVK) -> dict[str, Subre
     return found
 
 
-def _get_deprecation(version: Mapping[str, Any], gvk: GVK) -> str:
+def _get_deprecation(
+    versions: Sequence[Mapping[str, Any]], version: Mapping[str, Any], gvk: GVK
+) -> str:
+    """The warning of a deprecated version; it names the newest newer one that is not."""
     if not version.get("deprecated"):
         return ""
-    return version.get("deprecationWarning") or f"{gvk.api_version} {gvk.kind} is deprecated"
+    if text := version.get("deprecationWarning"):
+        return str(text)
+    own = rank_version(gvk.version)
+    newer = [
+        each["name"]
+        for each in versions
+        if each.get("served") and not each.get("deprecated") and rank_version(each["name"]) > own
+    ]
+    text = f"{gvk.api_version} {gvk.kind} is deprecated"
+    if not newer:
+        return text
+    return f"{text}; use {gvk.group}/{max(newer, key=rank_version)} {gvk.kind}"

@@ -47,6 +47,8 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     selectable_paths: Mapping[str, str]
     expressions: Expressions | None
     stored_as_served: bool
+    stored_schemas: Mapping[str, CompiledSchema] = {}
+    """The schemas of all versions, by apiVersion; objects may be stored in any of them."""
     converter: Converter | None
     """Converts by a webhook; none where only the version changes."""
     is_terminating: bool
@@ -100,10 +102,7 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         Raises:
             RequestEntityTooLarge: if they are larger than an object may be.
         """
-        try:
-            self.schema.default(value)
-        except DefaultsTooLarge as error:
-            raise RequestEntityTooLarge(f"Request entity too large: {error}") from error
+        _fill_defaults(self.schema, value)
 
     def to_stored(self, value: Object) -> Object:
         """The object in the storage version."""
@@ -114,14 +113,21 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return {**value, "apiVersion": self.stored_api_version}
 
     def to_served(self, value: Object) -> Object:
-        """The object in this version, with defaults that came after it was stored."""
+        """The object in this version, from what is stored.
+
+        The schema of the version it is stored in prunes and defaults it first, since the schema
+        may have changed since. The schema of this version adds nothing, as in Kubernetes.
+        """
+        if not self.stored_as_served:
+            stored = self.stored_schemas.get(value.get("apiVersion") or "")
+            if stored is not None:
+                stored.prune(value)
+                _fill_defaults(stored, value)
         if value.get("apiVersion") != self.api_version:
             if self.converter is not None:
                 value = self.converter.convert(value, self.api_version)
             else:
                 value = {**value, "apiVersion": self.api_version}
-        if not self.stored_as_served:
-            self.default(value)
         return value
 
     # writes --------------------------------------------------------------------------------------
@@ -277,6 +283,13 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Set the number of wanted replicas."""
         if self.scale is not None:
             self.scale.write(value, replicas)
+
+
+def _fill_defaults(schema: CompiledSchema, value: Object) -> None:
+    try:
+        schema.default(value)
+    except DefaultsTooLarge as error:
+        raise RequestEntityTooLarge(f"Request entity too large: {error}") from error
 
 
 def _format_field(value: Any, path: str) -> str:

@@ -79,10 +79,8 @@ def read_config(call: Call, body: bytes) -> Object:
     config = read_document(body)
     gvk = call.resource.gvk
     if config.get("kind") != gvk.kind:
-        raise BadRequest(
-            f"the kind in the data ({config.get('kind') or ''}) does not match the expected kind"
-            f" ({gvk.kind})"
-        )
+        group, _, version = str(config.get("apiVersion") or "").rpartition("/")
+        raise BadRequest(f"invalid object type: {group}/{version}, Kind={config.get('kind') or ''}")
     decoder.check_metadata(config, gvk)
     check_name(call, config["metadata"])
     return config

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
+from quarterdeck.meta.field import invalid
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import create
@@ -49,7 +50,9 @@ async def handle(core: Core, call: Call) -> responses.Response:
     patch = read_patch(core, call, body, media)
 
     def change(old: Object) -> Object:
-        return shape_patched(call, patch(copy_object(old)), validation)
+        patched = patch(copy_object(old))
+        shown = format_patch(body) if media == STRATEGIC_MERGE_PATCH else ""
+        return shape_patched(call, patched, validation, shown=shown)
 
     return create.build_response(core, call, await write.update(core, call, change, write_options))
 
@@ -67,8 +70,28 @@ def copy_object(value: Object) -> Object:
     return copied
 
 
-def shape_patched(call: Call, value: Any, validation: str) -> Object:
-    """A patched object in the shape of its kind.
+def format_patch(body: bytes) -> str:
+    """A strategic merge patch as Go prints a map, which is how errors show it."""
+    return _format_value(kit_json.decode(body))
+
+
+def _format_value(value: Any) -> str:
+    match value:
+        case dict():
+            members = (f"{name}:{_format_value(value[name])}" for name in sorted(value))
+            return f"map[{' '.join(members)}]"
+        case list():
+            return f"[{' '.join(map(_format_value, value))}]"
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case _:
+            return str(value)
+
+
+def shape_patched(call: Call, value: Any, validation: str, *, shown: str = "") -> Object:
+    """A patched object in the shape of its kind; `shown` stands for it in errors.
 
     Raises:
         BadRequest, Invalid: if the patch made something else of it.
@@ -77,7 +100,14 @@ def shape_patched(call: Call, value: Any, validation: str) -> Object:
     if not isinstance(value, dict):
         raise build_rejection()
     decoder.check_type(call, value, gvk, body=b"")
-    shaped = decoder.shape_object(call, value, gvk, field_validation=validation)
+    text = shown or kit_json.encode(value).decode()
+    try:
+        shaped = decoder.shape_object(call, value, gvk, field_validation=validation)
+    except BadRequest as error:
+        if call.resource.is_custom:
+            raise
+        problem = invalid("patch", text, error.message)
+        raise Invalid.of("", "", [problem]) from error
     check_name(call, shaped["metadata"])
     check_namespace(call, shaped["metadata"])
     return shaped

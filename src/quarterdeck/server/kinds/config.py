@@ -32,7 +32,7 @@ def _validate_config_map(value: Object, context: Context) -> Iterator[FieldError
             yield invalid(f"binaryData[{key}]", key, problem)
         size += len(binary[key]) * 3 // 4
     if size > _SIZE_LIMIT:
-        yield too_long("", "", _SIZE_LIMIT)
+        yield too_long("[]", "", _SIZE_LIMIT)
 
 
 def _validate_frozen(value: Object, old: Object, members: Sequence[str]) -> Iterator[FieldError]:

@@ -7,7 +7,6 @@ until the registry changes.
 
 import base64
 import hashlib
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,10 +14,10 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.identity import GVK
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Resource, Subresource
+from quarterdeck.server.registry.version_rank import rank_version
 from quarterdeck.server.request.negotiation import Discovery
 
 Document = dict[str, Any]
-_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _GROUPS = (
     "",
     "apiregistration.k8s.io",
@@ -49,7 +48,6 @@ _STORED_AS = {
     ),
 }
 """Kinds that Kubernetes stores as another one."""
-_STAGES = {"alpha": 0, "beta": 1, None: 2}
 
 
 class DiscoveryDocuments:
@@ -252,12 +250,3 @@ def hash_storage(gvk: GVK) -> str:
     gvk = _STORED_AS.get(gvk, gvk)
     digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
-
-
-def rank_version(version: str) -> tuple[int, int, int, str]:
-    """Sorts versions: stable before beta before alpha, then by number; others by name, last."""
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        return (-1, 0, 0, version)
-    major, stage, minor = match.groups()
-    return (_STAGES[stage], int(major), int(minor or 0), "")

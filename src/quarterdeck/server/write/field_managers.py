@@ -7,6 +7,7 @@ schema is another resource).
 from typing import TYPE_CHECKING
 
 from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.meta.structural.json_copy import copy_value
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry.resource import SCALE, Object, Resource
 from quarterdeck.server.request.call import Call
@@ -45,12 +46,13 @@ def _build_manager(core: Core, resource: Resource, subresource: str) -> "FieldMa
     }
 
     def convert(value: Object, api_version: str) -> Object | None:
-        if api_version == resource.api_version:
+        source = relatives.get(value.get("apiVersion") or "", resource)
+        if api_version == source.api_version:
             return value
         other = relatives.get(api_version)
-        return (
-            None if other is None else other.strategy.to_served(resource.strategy.to_stored(value))
-        )
+        if other is None:
+            return None
+        return other.strategy.to_served(source.strategy.to_stored(copy_value(value)))
 
     return FieldManager(
         resource.node,

@@ -7,6 +7,7 @@ from quarterdeck.meta.field import FieldError
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
+from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.metadata_validation import validate_finalizers
 from quarterdeck.server.registry.resource import Context, Object
 from quarterdeck.server.request.call import Call
@@ -76,8 +77,15 @@ def build_result(
     call: Call, value: Object, entry: Entry | None, *, created: bool = False
 ) -> WriteResult:
     """Build what a stored entry means for the answer."""
-    body = entry.value if entry and call.resource.strategy.stored_as_served else None
-    return WriteResult(value, body, created=created)
+    resource = call.resource
+    if entry is None:
+        return WriteResult(value, None, created=created)
+    if resource.strategy.stored_as_served:
+        return WriteResult(value, entry.value, created=created)
+    if resource.is_custom and resource.converter is None:
+        # the schema of the stored version has the last word, as it has for every later read
+        value = decode_stored(resource, entry.value)
+    return WriteResult(value, None, created=created)
 
 
 def bound_size(encode: Encode, limit: int) -> Encode:

@@ -8,6 +8,7 @@ import pytest
 from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.nonresource import discovery
 from quarterdeck.server.registry.registry import Registry
+from quarterdeck.server.registry.version_rank import rank_version
 from quarterdeck.server.request.negotiation import Discovery
 
 DOCUMENTS = json.loads(
@@ -64,5 +65,5 @@ def test_documents_follow_the_registry() -> None:
 
 def test_versions_are_ordered_as_kubernetes_orders_them() -> None:
     mixed = ["foo1", "v1alpha2", "v10", "v2", "v1beta1", "v11alpha1", "foo10", "v3beta1"]
-    ordered = sorted(mixed, key=discovery.rank_version, reverse=True)
+    ordered = sorted(mixed, key=rank_version, reverse=True)
     assert ordered[:6] == ["v10", "v2", "v3beta1", "v1beta1", "v11alpha1", "v1alpha2"]
