@@ -100,7 +100,7 @@ def apply(document: Any, operations: Iterable[Operation]) -> Any:
     for index, operation in enumerate(operations):
         try:
             if operation.op is Op.COPY:
-                copied += len(msgspec.json.encode(_get(root, operation.source)))
+                copied += len(msgspec.json.encode(_get_or_null(root, operation.source)))
                 _check_copies(copied)
             root = _apply_one(root, operation)
         except JsonPatchError as error:
@@ -133,7 +133,7 @@ def _apply_one(root: Any, operation: Operation) -> Any:
         case Op.MOVE:
             return _add(root, operation.path, _take(root, operation.source))
         case Op.COPY:
-            return _add(root, operation.path, _copy(_get(root, operation.source)))
+            return _add(root, operation.path, _copy(_get_or_null(root, operation.source)))
         case Op.TEST:
             _test(root, operation.path, value)
             return root
@@ -141,7 +141,7 @@ def _apply_one(root: Any, operation: Operation) -> Any:
 
 def _add(root: Any, path: str, value: Any) -> Any:
     if path == "":
-        return value
+        raise JsonPatchError("the whole document cannot be added")
     parent, token = _find_parent(root, path)
     if isinstance(parent, dict):
         parent[token] = value
@@ -156,8 +156,7 @@ def _replace(root: Any, path: str, value: Any) -> Any:
         return value
     parent, token = _find_parent(root, path)
     if isinstance(parent, dict):
-        _require(parent, token)
-        parent[token] = value
+        parent[token] = value  # Kubernetes adds a missing member
     else:
         parent[_index(token, len(parent) - 1)] = value
     return root
@@ -172,12 +171,7 @@ def _take(root: Any, path: str) -> Any:
 
 
 def _test(root: Any, path: str, expected: Any) -> None:
-    try:
-        actual = _get(root, path)
-    except JsonPatchError:
-        if expected is None:
-            return
-        raise
+    actual = _get(root, path)
     if not is_equal(actual, expected):
         raise JsonPatchError("test failed: the value is different")
 
@@ -189,6 +183,16 @@ def _get(root: Any, path: str) -> Any:
     if isinstance(parent, dict):
         _require(parent, token)
         return parent[token]
+    return parent[_index(token, len(parent) - 1)]
+
+
+def _get_or_null(root: Any, path: str) -> Any:
+    """What a copy reads: a missing member of an object is null, as in Kubernetes."""
+    if path == "":
+        return root
+    parent, token = _find_parent(root, path)
+    if isinstance(parent, dict):
+        return parent.get(token)
     return parent[_index(token, len(parent) - 1)]
 
 

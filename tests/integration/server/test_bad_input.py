@@ -58,11 +58,11 @@ async def test_bad_body_is_a_bad_request(serving: Any, body: bytes, text: str) -
         pytest.param(
             b'[{"op":"replace","path":"","value":1}]', JSON_PATCH, 422, id="not an object"
         ),
-        pytest.param(b'[{"op":"remove","path":"/metadata"}]', JSON_PATCH, 200, id="no metadata"),
-        pytest.param(b'{"metadata":null}', MERGE, 200, id="null metadata"),
+        pytest.param(b'[{"op":"remove","path":"/metadata"}]', JSON_PATCH, 400, id="no metadata"),
+        pytest.param(b'{"metadata":null}', MERGE, 400, id="null metadata"),
         pytest.param(b'{"metadata":{"name":"b"}}', MERGE, 400, id="another name"),
         pytest.param(b'{"kind":"Secret"}', MERGE, 400, id="another kind"),
-        pytest.param(b'{"data":5}', MERGE, 400, id="wrong type"),
+        pytest.param(b'{"data":5}', MERGE, 422, id="wrong type"),
         pytest.param(b"a: [", APPLY, 400, id="apply of broken YAML"),
         pytest.param(b"- a", APPLY, 400, id="apply of a list"),
         pytest.param(b"kind: ConfigMap", APPLY, 400, id="apply without version"),

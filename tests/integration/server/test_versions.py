@@ -136,3 +136,20 @@ async def test_collection_without_its_namespace_is_no_page(method: str) -> None:
         status, answer, _ = await ask(cluster, method, "/apis/example.com/v1/gadgets", gadget("v1"))
         assert (status, answer) == (404, b"404 page not found\n")
         assert (await ask(cluster, "GET", "/apis/example.com/v1/gadgets"))[0] == 200
+
+
+async def test_scale_of_an_object_without_replicas_is_patched() -> None:
+    scaled = version("v1", storage=True, replicas=NUMBER)
+    scaled["subresources"] = {
+        "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    }
+    async with Cluster() as cluster:
+        await ask(cluster, "POST", DEFINITIONS, definition(scaled))
+        await ask(cluster, "POST", gadgets("v1"), gadget("v1"))
+        path = f"{gadgets('v1')}/g/scale"
+        status, answer, _ = await ask(cluster, "PATCH", path, {"spec": {"replicas": 2}}, MERGE)
+        assert (status, answer["spec"]) == (200, {"replicas": 2})
+        sent = {"metadata": {"name": "g"}, "spec": {"replicas": None}}
+        sent["metadata"]["resourceVersion"] = answer["metadata"]["resourceVersion"]
+        status, answer, _ = await ask(cluster, "PUT", path, sent)
+        assert (status, answer["spec"]) == (200, {})

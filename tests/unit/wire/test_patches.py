@@ -81,7 +81,7 @@ def test_json_patch_follows_rfc_6902() -> None:
         "b": {"x": 1},
     }
     assert patched({"a": 1}, {"op": "replace", "path": "", "value": 2}) == 2
-    assert patched({}, {"op": "test", "path": "/a", "value": None}) == {}
+    assert patched({"a": None}, {"op": "test", "path": "/a", "value": None}) == {"a": None}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,8 @@ def test_json_patch_follows_rfc_6902() -> None:
         pytest.param({"op": "test", "path": "/a", "value": 2}, id="a test that fails"),
         pytest.param({"op": "test", "path": "/a", "value": True}, id="one is not true"),
         pytest.param({"op": "remove", "path": "/b"}, id="remove what is not there"),
-        pytest.param({"op": "replace", "path": "/b", "value": 1}, id="replace what is not there"),
+        pytest.param({"op": "add", "path": "", "value": {}}, id="add the whole document"),
+        pytest.param({"op": "test", "path": "/b", "value": None}, id="absent is not null"),
         pytest.param({"op": "add", "path": "/b/c", "value": 1}, id="no parent"),
         pytest.param({"op": "add", "path": "/l/9", "value": 1}, id="index out of range"),
         pytest.param({"op": "remove", "path": "/l/-1"}, id="negative index"),
@@ -119,13 +120,17 @@ def test_what_is_no_patch_is_malformed(document: Any) -> None:
 @pytest.mark.parametrize(
     ("document", "operation", "expected"),
     [
-        pytest.param({"a": 1}, {"op": "add", "path": "", "value": [1]}, [1], id="add the root"),
+        pytest.param(
+            {"a": 1}, {"op": "replace", "path": "/b", "value": 2}, {"a": 1, "b": 2}, id="new"
+        ),
+        pytest.param(
+            {"a": 1}, {"op": "copy", "from": "/x", "path": "/b"}, {"a": 1, "b": None}, id="copy"
+        ),
         pytest.param([1, 2], {"op": "replace", "path": "/1", "value": 3}, [1, 3], id="in a list"),
         pytest.param(
             [[1], [2]], {"op": "copy", "from": "/1/0", "path": "/0/-"}, [[1, 2], [2]], id="nested"
         ),
         pytest.param({"a": 1}, {"op": "test", "path": "", "value": {"a": 1}}, {"a": 1}, id="root"),
-        pytest.param({"a": 1}, {"op": "test", "path": "/b", "value": None}, {"a": 1}, id="absent"),
     ],
 )
 def test_pointers_reach_roots_and_lists(

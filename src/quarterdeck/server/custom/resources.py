@@ -159,7 +159,7 @@ def _compile_version(version: Mapping[str, Any]) -> CompiledSchema:
 
 def _is_stored_as_served(definition: Object) -> bool:
     """Whether stored bytes need no look: one version ever, and a schema that never changed."""
-    only_one = len(definition["spec"]["versions"]) == 1
+    only_one = len(definition["status"].get("storedVersions") or ()) == 1
     return only_one and definition["metadata"].get("generation", 1) == 1
 
 

@@ -110,7 +110,12 @@ class CustomStrategy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             return value
         if self.converter is not None:
             return self.converter.convert(value, self.stored_api_version)
-        return {**value, "apiVersion": self.stored_api_version}
+        stored: Object = copy_value({**value, "apiVersion": self.stored_api_version})
+        schema = self.stored_schemas.get(self.stored_api_version)
+        if schema is not None:
+            schema.prune(stored)
+            _fill_defaults(schema, stored)
+        return stored
 
     def to_served(self, value: Object) -> Object:
         """The object in this version, from what is stored.

@@ -9,7 +9,7 @@ from quarterdeck.server.handlers import create, update
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.object_key import check_name, check_namespace
+from quarterdeck.server.request.object_key import check_name, check_namespace, require_name
 from quarterdeck.server.response import responses
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
@@ -82,6 +82,7 @@ def read_config(call: Call, body: bytes) -> Object:
         group, _, version = str(config.get("apiVersion") or "").rpartition("/")
         raise BadRequest(f"invalid object type: {group}/{version}, Kind={config.get('kind') or ''}")
     decoder.check_metadata(config, gvk)
+    require_name(config["metadata"])
     check_name(call, config["metadata"])
     return config
 

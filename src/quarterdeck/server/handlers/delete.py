@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.field import invalid, not_supported
 from quarterdeck.server import write
@@ -22,6 +24,9 @@ _RETURNED = frozenset(
     }
 )
 """Resources whose deleted object is the answer, where others answer with a Status."""
+_JOBS = "jobs.batch"
+_ORPHANING = frozenset({_JOBS, "replicationcontrollers"})
+"""Resources whose dependents are orphaned by default."""
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -44,7 +49,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
 
 
 async def read_options(core: Core, call: Call) -> DeleteOptions:
-    """Read the options of a deletion, from the body or else from the query.
+    """Read the options of a deletion, from the body or else from the query, never from both.
 
     Raises:
         BadRequest, Invalid: naming the option.
@@ -55,7 +60,7 @@ async def read_options(core: Core, call: Call) -> DeleteOptions:
         document = _read_document(call, body)
         if not isinstance(document, dict):
             raise BadRequest("DeleteOptions must be an object")
-        options = DeleteOptions.from_body({"dryRun": options.dry_run} | document)
+        options = DeleteOptions.from_body(document)
     errors = check_dry_run(options.dry_run)
     policy = options.propagation_policy
     if policy is not None and options.orphan_dependents is not None:
@@ -65,7 +70,23 @@ async def read_options(core: Core, call: Call) -> DeleteOptions:
         errors.append(not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
     if errors:
         raise Invalid.of("DeleteOptions", "", errors, group="meta.k8s.io")
-    return options
+    return _with_default_policy(call, options)
+
+
+def _with_default_policy(call: Call, options: DeleteOptions) -> DeleteOptions:
+    """Old kinds leave their pods behind unless the client says otherwise."""
+    name = call.resource.gvr.group_resource
+    if name not in _ORPHANING or options.orphan_dependents is not None:
+        return options
+    if options.propagation_policy is not None:
+        return options
+    if name == _JOBS:
+        call.warn(
+            "child pods are preserved by default when jobs are deleted; set"
+            " propagationPolicy=Background to remove them or set propagationPolicy=Orphan to"
+            " suppress this warning"
+        )
+    return msgspec.structs.replace(options, propagation_policy="Orphan")
 
 
 def _read_document(call: Call, body: bytes) -> Any:

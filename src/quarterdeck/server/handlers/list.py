@@ -33,12 +33,22 @@ async def handle(core: Core, call: Call, options: ListOptions) -> responses.Resp
     check_options(options)
     selection = parse_selection(call, options)
     snapshot, after = await _open_snapshot(core, options, selection)
-    page = await collect_page(core, snapshot, selection, after=after, limit=options.limit)
+    page = await collect_page(
+        core, snapshot, selection, after=after, limit=_get_limit(call, options)
+    )
     metadata = _build_metadata(call, snapshot, selection, page)
     include = parse_query(call.request.query).get("includeObject", ["Metadata"])[0]
     return await lists.build_list_response(
         core, call, page.entries, size=page.bytes, metadata=metadata, include=include
     )
+
+
+def _get_limit(call: Call, options: ListOptions) -> int:
+    """The size of a page; a list of any version comes whole, from the cache that Kubernetes has
+    for all resources but events.
+    """
+    is_cached = call.resource.stored_name != "events" and not options.continue_
+    return 0 if options.resource_version == "0" and is_cached else options.limit
 
 
 async def _open_snapshot(

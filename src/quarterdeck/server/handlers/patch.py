@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.meta.field import invalid
+from quarterdeck.meta.field import forbidden, invalid
 from quarterdeck.server import write
 from quarterdeck.server.core import Core
 from quarterdeck.server.handlers import create
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request import decoder
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.object_key import check_name, check_namespace
+from quarterdeck.server.request.object_key import check_name, check_namespace, require_name
 from quarterdeck.server.response import responses
 from quarterdeck.server.write.options import parse_field_validation, parse_write_options
 from quarterdeck.wire import json_patch, merge_patch
@@ -27,6 +27,8 @@ from quarterdeck.wire.status import (
     Invalid,
     RequestEntityTooLarge,
 )
+
+_TYPE_META = ("apiVersion", "kind")
 
 Patch = Callable[[Object], Object]
 """From an object of its own (which it may change) to the patched one."""
@@ -43,6 +45,7 @@ async def handle(core: Core, call: Call) -> responses.Response:
         from quarterdeck.server.handlers import apply
 
         return await apply.handle(core, call, body, options)
+    check_not_forced(options)
     write_options = parse_write_options(
         call, options, "PatchOptions", subresource=call.path.subresource
     )
@@ -55,6 +58,17 @@ async def handle(core: Core, call: Call) -> responses.Response:
         return shape_patched(call, patched, validation, shown=shown)
 
     return create.build_response(core, call, await write.update(core, call, change, write_options))
+
+
+def check_not_forced(options: PatchOptions) -> None:
+    """Refuse `force`, which only server-side apply knows.
+
+    Raises:
+        Invalid: naming the option.
+    """
+    if options.force is not None:
+        problem = forbidden("force", "may not be specified for non-apply patch")
+        raise Invalid.of("PatchOptions", "", [problem], group="meta.k8s.io")
 
 
 def list_media_types(call: Call) -> tuple[str, ...]:
@@ -108,6 +122,7 @@ def shape_patched(call: Call, value: Any, validation: str, *, shown: str = "") -
             raise
         problem = invalid("patch", text, error.message)
         raise Invalid.of("", "", [problem]) from error
+    require_name(shaped["metadata"])
     check_name(call, shaped["metadata"])
     check_namespace(call, shaped["metadata"])
     return shaped
@@ -139,8 +154,22 @@ def read_patch(core: Core, call: Call, body: bytes, media: str) -> Patch:
             " map[string]interface {}"
         )
     if media == MERGE_PATCH:
+        document = _drop_nulls_in_lists(document)
         return lambda value: _check_object(merge_patch.apply(value, document))
     return _build_strategic_patch(call, document)
+
+
+def _drop_nulls_in_lists(value: Any, *, is_inside: bool = False) -> Any:
+    """A merge patch without the null members of objects in its lists: Kubernetes drops them."""
+    if isinstance(value, list):
+        return [_drop_nulls_in_lists(each, is_inside=True) for each in value]
+    if isinstance(value, dict):
+        return {
+            name: _drop_nulls_in_lists(each, is_inside=is_inside)
+            for name, each in value.items()
+            if each is not None or not is_inside
+        }
+    return value
 
 
 def _parse_json_patch(core: Core, document: Any) -> Patch:
@@ -171,6 +200,9 @@ def _parse_json_patch(core: Core, document: Any) -> Patch:
 
 def _build_strategic_patch(call: Call, document: Object) -> Patch:
     from quarterdeck.wire import strategic
+
+    # the endpoint says the kind; a patch cannot change it
+    document = {name: each for name, each in document.items() if name not in _TYPE_META}
 
     def apply(value: Object) -> Object:
         try:

@@ -21,7 +21,7 @@ from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_write_options
 from quarterdeck.wire.media import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions, UpdateOptions
-from quarterdeck.wire.status import BadRequest, Invalid, NotFound
+from quarterdeck.wire.status import BadRequest, InternalError, Invalid, NotFound
 
 SCALE_KIND = GVK("autoscaling", "v1", "Scale")
 _COLUMNS = (
@@ -61,13 +61,17 @@ async def patch(core: Core, call: Call) -> responses.Response:
         raise decoder.build_unsupported(*patching.list_media_types(call))
     if media == APPLY_PATCH:
         return await _apply(core, call, options)
+    patching.check_not_forced(options)
     write_options = parse_write_options(call, options, "PatchOptions", subresource=SCALE)
     body = await decoder.read_body(call, core.options.max_body_bytes)
     if media == STRATEGIC_MERGE_PATCH:
         media = MERGE_PATCH  # a Scale has no lists, so the two are the same
     apply = patching.read_patch(core, call, body, media)
     written = await write.update(
-        core, call, lambda old: _apply_scale(call, old, apply(to_scale(call, old))), write_options
+        core,
+        call,
+        lambda old: _apply_scale(call, old, apply(_to_patched_scale(call, old))),
+        write_options,
     )
     return _answer(core, call, to_scale(call, written.value))
 
@@ -156,6 +160,16 @@ def to_scale(call: Call, value: Object) -> Object:
     }
 
 
+def _to_patched_scale(call: Call, value: Object) -> Object:
+    """The Scale that a patch changes; an object without a replica number gets one by it."""
+    try:
+        return to_scale(call, value)
+    except InternalError:
+        filled = patching.copy_object(value)
+        call.resource.strategy.write_scale(filled, 0)
+        return to_scale(call, filled)
+
+
 def _apply_scale(call: Call, old: Object, scale: object) -> Object:
     """The object with the replica number of a Scale; `old` is only read."""
     if not isinstance(scale, dict):
@@ -166,7 +180,7 @@ def _apply_scale(call: Call, old: Object, scale: object) -> Object:
     if scale.get("kind") not in (None, "", SCALE_KIND.kind):
         raise BadRequest(f"the body of a scale request must be of kind Scale, not {scale['kind']}")
     check_name(call, metadata)
-    replicas = spec.get("replicas", 0)
+    replicas = 0 if spec.get("replicas") is None else spec["replicas"]
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise BadRequest("spec.replicas of a Scale must be an integer")
     if replicas < 0:

@@ -270,4 +270,5 @@ DISRUPTION_BUDGET = Rules(
         AGE,
     ),
     cells=_build_budget_cells,
+    status_updates_labels=True,
 )

@@ -136,6 +136,7 @@ DAEMON_SET = Rules(
         build_wide_column("Selector"),
     ),
     cells=_build_daemon_set_cells,
+    status_updates_labels=True,
 )
 
 

@@ -211,6 +211,7 @@ JOB = Rules(
         build_wide_column("Selector"),
     ),
     cells=_build_job_cells,
+    status_updates_labels=True,
 )
 
 
@@ -327,4 +328,5 @@ CRON_JOB = Rules(
         build_wide_column("Selector"),
     ),
     cells=_build_cron_job_cells,
+    status_updates_labels=True,
 )

@@ -148,6 +148,7 @@ INGRESS = Rules(
         AGE,
     ),
     cells=_build_ingress_cells,
+    status_updates_labels=True,
 )
 
 

@@ -77,6 +77,7 @@ REPLICA_SET = Rules(
     selectable={"status.replicas": "0"},
     columns=_REPLICA_COLUMNS,
     cells=_build_replica_cells,
+    status_updates_labels=True,
 )
 
 
@@ -120,4 +121,5 @@ REPLICATION_CONTROLLER = Rules(
     selectable={"status.replicas": "0"},
     columns=_REPLICA_COLUMNS,
     cells=_build_controller_cells,
+    status_updates_labels=True,
 )

@@ -105,4 +105,5 @@ QUOTA = Rules(
     validate_change=_validate_update,
     columns=(NAME, AGE, build_column("Request"), build_column("Limit")),
     cells=_build_cells,
+    status_updates_labels=True,
 )

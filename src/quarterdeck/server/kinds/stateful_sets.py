@@ -126,4 +126,5 @@ STATEFUL_SET = Rules(
         IMAGES,
     ),
     cells=_build_stateful_set_cells,
+    status_updates_labels=True,
 )

@@ -61,6 +61,11 @@ def validate_metadata_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> 
         for member in ("name", "namespace", "uid")
         if (new.get(member) or "") != (old.get(member) or "")
     ]
+    errors += [
+        invalid(f"metadata.{member}", new.get(member), "field is immutable")
+        for member in ("deletionTimestamp", "deletionGracePeriodSeconds")
+        if new.get(member) != old.get(member)
+    ]
     return errors + _check_contents(new)
 
 

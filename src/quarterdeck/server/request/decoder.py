@@ -153,6 +153,7 @@ def shape_object(
             )
         for problem in problems:
             call.warn(problem)
+    _merge_duplicate_owners(call, shaped.get("metadata") or {})
     return _order_members(call, shaped)
 
 
@@ -251,6 +252,8 @@ def check_metadata(value: Object, gvk: GVK) -> None:
     if metadata is None:
         value["metadata"] = {}
         return
+    if isinstance(metadata, dict):
+        _fill_null_texts(metadata)
     try:
         msgspec.convert(metadata, _Metadata)
     except msgspec.ValidationError as error:
@@ -259,6 +262,35 @@ def check_metadata(value: Object, gvk: GVK) -> None:
             f" metadata: {error}"
         ) from error
     value["metadata"] = {name: each for name, each in metadata.items() if each is not None}
+
+
+def _fill_null_texts(metadata: Object) -> None:
+    """A null label or annotation is the empty string, as Go reads it."""
+    for name in ("labels", "annotations"):
+        texts = metadata.get(name)
+        if isinstance(texts, dict) and None in texts.values():
+            metadata[name] = {key: "" if each is None else each for key, each in texts.items()}
+
+
+def _merge_duplicate_owners(call: Call, metadata: Object) -> None:
+    """Keep each owner reference once, and warn of those that came twice."""
+    owners = metadata.get("ownerReferences")
+    if not owners or len(owners) < 2:
+        return
+    kept: list[Object] = []
+    twice: list[str] = []
+    for each in owners:
+        if each in kept:
+            twice.append(each.get("uid") or "")
+        else:
+            kept.append(each)
+    if twice:
+        metadata["ownerReferences"] = kept
+        call.warn(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner"
+            " references in 1.20+, and may reject such requests as early as 1.24; please fix your"
+            f" requests; duplicate UID(s) observed: {', '.join(dict.fromkeys(twice))}"
+        )
 
 
 def find_duplicate_fields(body: bytes, value: Object, field_validation: str) -> list[str]:

@@ -35,3 +35,13 @@ def check_namespace(call: Call, metadata: Object) -> None:
             "the namespace of the provided object does not match the namespace sent on the request"
         )
     metadata["namespace"] = call.path.namespace
+
+
+def require_name(metadata: Object) -> None:
+    """Refuse a patched or applied object without a name.
+
+    Raises:
+        BadRequest: if it has none.
+    """
+    if not metadata.get("name"):
+        raise BadRequest("name must be provided")

@@ -33,8 +33,6 @@ _KEPT_METADATA = (
     "namespace",
     "uid",
     "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
     "generation",
     "resourceVersion",
 )
@@ -127,6 +125,13 @@ def _keep_metadata(metadata: Object, before: Object) -> None:
             metadata[name] = before[name]
         else:
             metadata.pop(name, None)
+    # once set they stay; a client that sets them itself is refused by validation
+    if before.get("deletionTimestamp"):
+        metadata["deletionTimestamp"] = before["deletionTimestamp"]
+    if metadata.get("deletionGracePeriodSeconds") is None:
+        metadata.pop("deletionGracePeriodSeconds", None)
+        if "deletionGracePeriodSeconds" in before:
+            metadata["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
 
 
 def _validate_changed(call: Call, value: Object, old: Object, context: Context) -> None:
