@@ -9,7 +9,7 @@ from typing import Any
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
-from quarterdeck.server import default_roles
+from quarterdeck.server import default_priorities, default_roles
 from quarterdeck.server.admission.plugins.namespace_lifecycle import IMMORTAL_NAMESPACES
 from quarterdeck.server.core import Core
 from quarterdeck.server.custom import build_custom_resources, build_definition_resources
@@ -48,6 +48,7 @@ async def bootstrap(core: Core) -> None:
     await _create_namespaces(core)
     if core.options.has_kubernetes_service:
         await _create_kubernetes_service(core)
+    await default_priorities.reconcile(core)
     if core.options.has_roles:
         await default_roles.reconcile(core)
 

@@ -102,7 +102,7 @@ def test_editing(kubectl: Any) -> None:
     cancelled = kubectl.warned("edit", "cm", "conf", EDITOR="true")
     assert cancelled == "Edit cancelled, no changes made.\n"
     wrong = kubectl("edit", "deploy", "web", EDITOR="sed -i s/replicas:.1/replicas:\\ x/", code=1)
-    assert "cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas" in wrong
+    assert 'error: deployments.apps "web" is invalid' in wrong
 
 
 def test_four_kinds_of_patches(kubectl: Any) -> None:

@@ -260,3 +260,16 @@ async def test_paths_of_the_wrong_scope_are_not_found() -> None:
         for path in ("/api/v1/namespaces/default/nodes", "/api/v1/pods/p"):
             status, answer = await ask(cluster, "GET", path)
             assert (status, kit_json.decode(answer)["reason"]) == (404, "NotFound")
+
+
+async def test_system_priority_classes_exist() -> None:
+    async with Cluster() as cluster:
+        path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+        _, answer = await ask(cluster, "GET", path)
+        found = {
+            each["metadata"]["name"]: each["value"] for each in kit_json.decode(answer)["items"]
+        }
+        assert found == {
+            "system-node-critical": 2_000_001_000,
+            "system-cluster-critical": 2_000_000_000,
+        }

@@ -149,7 +149,7 @@ async def test_scale_of_an_object_without_replicas_is_patched() -> None:
         path = f"{gadgets('v1')}/g/scale"
         status, answer, _ = await ask(cluster, "PATCH", path, {"spec": {"replicas": 2}}, MERGE)
         assert (status, answer["spec"]) == (200, {"replicas": 2})
-        sent = {"metadata": {"name": "g"}, "spec": {"replicas": None}}
-        sent["metadata"]["resourceVersion"] = answer["metadata"]["resourceVersion"]
+        metadata = {"name": "g", "resourceVersion": answer["metadata"]["resourceVersion"]}
+        sent = {"metadata": metadata, "spec": {"replicas": None}}
         status, answer, _ = await ask(cluster, "PUT", path, sent)
         assert (status, answer["spec"]) == (200, {})

@@ -15,7 +15,7 @@ _CLASSES = "priorityclasses.scheduling.k8s.io"
 _PREEMPT = "PreemptLowerPriority"
 
 
-_SYSTEM_PRIORITIES = {
+SYSTEM_PRIORITIES = {
     "system-node-critical": 2_000_001_000,
     "system-cluster-critical": 2_000_000_000,
 }
@@ -83,8 +83,8 @@ class Priority(MutatingPlugin):
         found = get_object(self._store, _CLASSES, "", name)
         if found is not None:
             return found.get("value") or 0, found.get("preemptionPolicy") or _PREEMPT
-        if name in _SYSTEM_PRIORITIES:
-            return _SYSTEM_PRIORITIES[name], _PREEMPT
+        if name in SYSTEM_PRIORITIES:
+            return SYSTEM_PRIORITIES[name], _PREEMPT
         raise build_refusal(attributes, f"no PriorityClass with name {name} was found")
 
     def _find_default(self, spec: Object) -> tuple[int, str]:
