@@ -150,3 +150,25 @@ async def test_merge_patch_drops_nulls_in_lists() -> None:
         body = {"imagePullSecrets": [{"name": None}, {"name": "s"}]}
         status, answer, _ = await ask(cluster, "PATCH", f"{ACCOUNTS}/m", body, MERGE)
         assert (status, answer["imagePullSecrets"]) == (200, [{}, {"name": "s"}])
+
+
+async def test_nodes_are_not_selected_by_namespace() -> None:
+    async with Cluster() as cluster:
+        status, answer, _ = await ask(
+            cluster, "GET", "/api/v1/nodes?fieldSelector=metadata.namespace%3Dx"
+        )
+        assert (status, answer["message"]) == (
+            400,
+            "field label not supported: metadata.namespace",
+        )
+
+
+async def test_unknown_part_of_table_rows_is_refused() -> None:
+    async with Cluster() as cluster, http.Client() as client:
+        accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+        for part, expected in (("x", 400), ("Object", 200)):
+            response = await client.request(
+                "GET", f"{cluster.url}{MAPS}?includeObject={part}", headers=[("Accept", accept)]
+            )
+            await response.read()
+            assert response.status == expected

@@ -11,6 +11,7 @@ from quarterdeck.server.read.page import Page, collect_page
 from quarterdeck.server.read.resource_version import parse_version, wait_for_version
 from quarterdeck.server.read.selection import Selection, parse_selection
 from quarterdeck.server.request.call import Call
+from quarterdeck.server.request.negotiation import Form
 from quarterdeck.server.response import lists, responses
 from quarterdeck.storage import Compacted, Snapshot
 from quarterdeck.wire.query import ListOptions, parse_query
@@ -37,10 +38,22 @@ async def handle(core: Core, call: Call, options: ListOptions) -> responses.Resp
         core, snapshot, selection, after=after, limit=_get_limit(call, options)
     )
     metadata = _build_metadata(call, snapshot, selection, page)
-    include = parse_query(call.request.query).get("includeObject", ["Metadata"])[0]
+    include = _parse_include(call)
     return await lists.build_list_response(
         core, call, page.entries, size=page.bytes, metadata=metadata, include=include
     )
+
+
+def _parse_include(call: Call) -> str:
+    """Which part of each object a Table carries.
+
+    Raises:
+        BadRequest: for an unknown part.
+    """
+    include = parse_query(call.request.query).get("includeObject", [""])[0] or "Metadata"
+    if call.choice.form is Form.TABLE and include not in ("Metadata", "Object", "None"):
+        raise BadRequest(f'unrecognized includeObject value: "{include}"')
+    return include
 
 
 def _get_limit(call: Call, options: ListOptions) -> int:

@@ -90,8 +90,11 @@ def parse_selection(call: Call, options: ListOptions) -> Selection:
 
 def _check_fields(resource: Resource, fields: FieldSelector) -> None:
     selectable = resource.strategy.selectable
+    common = _ALWAYS_SELECTABLE
+    if selectable and not resource.namespaced and not resource.is_custom:
+        common -= {"metadata.namespace"}  # such kinds list their fields, and this is none of them
     for each in fields.requirements:
-        if each.field in _ALWAYS_SELECTABLE or each.field in selectable:
+        if each.field in common or each.field in selectable:
             continue
         if resource.is_custom or selectable:
             raise BadRequest(f"field label not supported: {each.field}")
