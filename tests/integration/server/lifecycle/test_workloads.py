@@ -116,7 +116,11 @@ async def test_replication_controller_keeps_its_number(simulation: Any, template
         await cluster.delete("pods", (await cluster.names("pods"))[0])
         assert len(await cluster.names("pods")) == 2
         await cluster.delete("replicationcontrollers", "old")
-        assert await cluster.names("pods") == []
+        # the dependents of this old kind are orphaned by default, as in Kubernetes
+        assert len(await cluster.names("pods")) == 2
+        assert not any(
+            "ownerReferences" in each["metadata"] for each in await cluster.items("pods")
+        )
 
 
 # daemon sets -------------------------------------------------------------------------------------
