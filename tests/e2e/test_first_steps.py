@@ -98,7 +98,7 @@ def test_the_page_of_the_http_api(up: Running) -> None:
     for script in scripts:
         answer = shell(without_following(script).replace("curl ", "curl -sS "), up)
         assert '"error"' not in answer
-    assert '"name":"my-app"' in shell(
+    assert '"name": "my-app"' in shell(  # indented for curl, as by Kubernetes
         "curl -sS http://localhost:3000/apis/cloudnative.elide.dev/v1/applications", up
     )
 
