@@ -40,7 +40,7 @@ async def attach(host: Host) -> None:
         options=build_options(settings),
         namespaces=tuple(filter(None, host.settings.namespace.split(","))),
     )
-    add_ingester(host, settings, hub, state=state, history=history)
+    address = add_ingester(host, settings, hub, state=state, history=history)
     if host.is_embedded:
         from quarterdeck.app.hub import serve_hub_in_up
         from quarterdeck.app.local_cluster import add_local
@@ -51,7 +51,7 @@ async def attach(host: Host) -> None:
         if host.settings.demo:
             from quarterdeck.app.demo_clusters import add_demo
 
-            add_demo(host)
+            add_demo(host, state=state, address=address)
 
 
 def controllers() -> Sequence[Controller[Any]]:

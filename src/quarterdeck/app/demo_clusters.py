@@ -6,9 +6,12 @@ import contextlib
 from quarterdeck.apis.clusterpulse.v1alpha1 import GROUP
 from quarterdeck.app import definitions
 from quarterdeck.app.cluster_factory import EmbeddedClusters
+from quarterdeck.app.demo_collector import running_collector
 from quarterdeck.app.host import Host
+from quarterdeck.app.ingester import IngesterAddress
 from quarterdeck.app.local_cluster import connect
 from quarterdeck.client.client import Client
+from quarterdeck.hubstate.ports import StateStore
 from quarterdeck.kit import http
 from quarterdeck.operators.clusters.simulators.contents import Profile
 from quarterdeck.operators.clusters.simulators.populate import populate
@@ -18,18 +21,22 @@ PROFILES = {
     "demo-east": Profile(nodes=4, pods=24, is_openshift=True, has_olm=True),
     "demo-west": Profile(nodes=3, pods=12, failed_nodes=1),
     "demo-lost": Profile(),
+    "demo-edge": Profile(nodes=2, pods=8),
 }
 """Simulated clusters; nobody answers at the address of `demo-lost`."""
 LOST = "demo-lost"
+PUSHED = "demo-edge"
+"""A collector of its own pushes to the hub."""
 _TEXTS = {
     "demo-east": ("Demo East (OpenShift)", {"environment": "production"}),
     "demo-west": ("Demo West", {"environment": "staging"}),
     LOST: ("Demo Lost", {"environment": "test"}),
+    PUSHED: ("Demo Edge (push)", {"environment": "edge"}),
 }
 _INTERVAL_S = 30
 
 
-def add_demo(host: Host) -> None:
+def add_demo(host: Host, *, state: StateStore, address: IngesterAddress) -> None:
     """Start simulated clusters and a registry beside the operators."""
 
     async def run() -> None:
@@ -38,6 +45,10 @@ def add_demo(host: Host) -> None:
             factory = await stack.enter_async_context(EmbeddedClusters(clock=host.clock))
             for name, profile in PROFILES.items():
                 await _start_cluster(host, factory, name, profile)
+            config = await factory.create(PUSHED)
+            await stack.enter_async_context(
+                running_collector(host, PUSHED, config, state=state, address=address)
+            )
             await asyncio.Event().wait()
 
     host.manager.add_runnable("demo-clusters", run)
@@ -53,6 +64,7 @@ async def _start_cluster(
         async with Client(config, clock=host.clock) as client:
             await populate(client, profile, clock=host.clock)
     title, labels = _TEXTS[name]
+    push = {"collectionMode": "push", "ingesterAddress": f"localhost:{_find_port(host)}"}
     await connect(
         host.admin.raw,
         name,
@@ -60,7 +72,13 @@ async def _start_cluster(
         displayName=title,
         labels=labels,
         monitoring={"interval": _INTERVAL_S},
+        **(push if name == PUSHED else {}),
     )
+
+
+def _find_port(host: Host) -> int:
+    """The documented port where any free one is asked for: the collector is told the real one."""
+    return host.settings.ingester_port or 9443
 
 
 async def _start_registry(host: Host, stack: contextlib.AsyncExitStack) -> None:
