@@ -65,6 +65,16 @@ class ProxmoxRig:
             if tags is not None:
                 config["tags"] = ";".join(tags)
 
+    async def read_seed(self, vmid: int) -> bytes | None:
+        with self.fake.lock:
+            vm = self.fake.state.vms[vmid]
+            storage = self.fake.state.storages["local"]
+            files = [data for (node, _), data in storage.files.items() if node == vm.node]
+            volume = vm.config.get("ide2", "").partition(",")[0]
+            attached = storage.files.get((vm.node, volume))
+        assert (attached is None) == (not files), "an image is on the storage and not in the drive"
+        return attached
+
     async def forget_tasks(self) -> None:
         with self.fake.lock:
             self.fake.state.tasks.clear()

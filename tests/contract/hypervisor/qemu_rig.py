@@ -88,6 +88,10 @@ class QemuRig:
         changed = msgspec.structs.replace(record, **changes)
         await asyncio.to_thread(self.files.update, changed)
 
+    async def read_seed(self, vmid: int) -> bytes | None:
+        seed = self.files.at(vmid).seed
+        return seed.read_bytes() if seed.is_file() else None
+
     async def forget_tasks(self) -> None:
         """Nothing is remembered."""
 

@@ -48,6 +48,10 @@ class Rig(Protocol):
         """Rename or re-tag a VM as an administrator would."""
         ...
 
+    async def read_seed(self, vmid: int) -> bytes | None:
+        """The seed as a VM's drive has it; None if no drive and no storage has one."""
+        ...
+
     async def forget_tasks(self) -> None:
         """Let the hypervisor forget the tasks that have ended."""
         ...

@@ -43,6 +43,10 @@ class SimulatorRig:
         if tags is not None:
             vm.tags = tuple(tags)
 
+    async def read_seed(self, vmid: int) -> bytes | None:
+        seed = self.world.vms[vmid].seed
+        return seed.user_data.encode() if seed is not None else None
+
     async def forget_tasks(self) -> None:
         self.world.forget_tasks()
 

@@ -6,8 +6,16 @@ from tests.contract.hypervisor.rig import Rig, make, owner_of, spec_of, wait
 
 from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.errors import Code, HypervisorError, TransientError
-from quarterdeck.operators.machines.machine import Owner, Power, PowerAction, TemplateRef
+from quarterdeck.operators.machines.machine import (
+    CloudInit,
+    Owner,
+    Power,
+    PowerAction,
+    TemplateRef,
+)
 from quarterdeck.operators.machines.ports import Hypervisor
+
+SEED = CloudInit("#cloud-config\n# join-token-1234\n", "instance-id: i-1\n")
 
 
 async def test_connection_names_provider_and_version(open_rig: OpenRig) -> None:
@@ -143,6 +151,32 @@ async def _expect_refused(rig: Rig, vmid: int, *, other: Hypervisor, owner: Owne
     for caught in (deleting, starting, configuring):
         assert caught.value.code is Code.OWNERSHIP_MISMATCH
     assert await rig.hypervisor.get_vm(vmid) == before
+
+
+async def test_a_detached_seed_is_gone_from_drive_and_storage(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        hypervisor, owner = rig.hypervisor, owner_of()
+        vmid = await make(rig)
+        await hypervisor.detach_cloud_init(vmid, owner=owner)
+        await hypervisor.inject_cloud_init(vmid, SEED, owner=owner)
+        seed = await rig.read_seed(vmid)
+        assert seed is not None
+        assert b"join-token-1234" in seed
+        await wait(rig, await hypervisor.power(vmid, PowerAction.ON, owner=owner))
+        for _ in range(2):
+            await hypervisor.detach_cloud_init(vmid, owner=owner)
+            assert await rig.read_seed(vmid) is None
+        assert (await hypervisor.get_vm(vmid)).power is Power.RUNNING
+
+
+async def test_the_seed_of_another_claim_stays(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        await rig.hypervisor.inject_cloud_init(vmid, SEED, owner=owner_of())
+        with pytest.raises(HypervisorError) as caught:
+            await rig.second().detach_cloud_init(vmid, owner=owner_of(2))
+        assert caught.value.code is Code.OWNERSHIP_MISMATCH
+        assert await rig.read_seed(vmid) is not None
 
 
 async def test_a_vm_removed_by_hand_counts_as_deleted(open_rig: OpenRig) -> None:

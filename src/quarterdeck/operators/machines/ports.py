@@ -90,6 +90,13 @@ class Provisioning(Protocol):
         """Attach a NoCloud seed; replaces an earlier one. Raises PAYLOAD_TOO_LARGE."""
         ...
 
+    async def detach_cloud_init(self, vmid: int, *, owner: Owner) -> None:
+        """Take the seed from a VM, running or not, and delete its image; none is no error.
+
+        A seed may hold a secret for the first start: afterwards neither guest nor storage has it.
+        """
+        ...
+
     async def delete_vm(self, vmid: int, *, owner: Owner) -> TaskRef | None:
         """Remove a stopped VM with its disks and seed. Raises RUNNING or LOCKED."""
         ...

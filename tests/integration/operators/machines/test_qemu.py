@@ -164,6 +164,19 @@ async def test_seed_and_folder_are_private() -> None:
         assert sum(drive.get("inserted", {}).get("ro", False) for drive in drives) == 1
 
 
+async def test_a_running_guest_cannot_read_a_detached_seed() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        seed = CloudInit("#cloud-config\n# join-token-1234\n", "instance-id: a\n")
+        await rig.hypervisor.inject_cloud_init(vmid, seed, owner=owner_of())
+        await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
+        files = Path(f"/proc/{rig.pid(vmid)}/fd")
+        drive = next(each for each in files.iterdir() if os.readlink(each).endswith("seed.iso"))
+        assert b"join-token-1234" in drive.read_bytes()
+        await rig.hypervisor.detach_cloud_init(vmid, owner=owner_of())
+        assert not any(drive.read_bytes())
+
+
 async def test_each_vm_has_a_vtpm_of_its_own() -> None:
     for program in (programs.SWTPM, programs.SWTPM_SETUP):
         require(program)

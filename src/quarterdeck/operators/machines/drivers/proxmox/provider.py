@@ -40,6 +40,7 @@ from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 
 CLONE_LOCK = "clone"
 SEED_DRIVE = "ide2"
+EMPTY_DRIVE = "none,media=cdrom"
 _SHUTDOWN_S = 120
 _VERBS = {
     PowerAction.ON: "start",
@@ -226,6 +227,14 @@ class ProxmoxProvider:
         fields = {SEED_DRIVE: f"{volume},media=cdrom"}
         await self._tasks.finish(await self._api.change("PUT", at.path("config"), fields))
         await self._seeds.remove(at.node, owner, keep=volume)
+
+    async def detach_cloud_init(self, vmid: int, *, owner: Owner) -> None:
+        """Empty the drive, which works while the guest runs, and remove its images."""
+        at, config = await self._owned(vmid, owner, "detach_cloud_init")
+        if SEED_DRIVE in config and config[SEED_DRIVE] != EMPTY_DRIVE:
+            fields = {SEED_DRIVE: EMPTY_DRIVE}
+            await self._tasks.finish(await self._api.change("PUT", at.path("config"), fields))
+        await self._seeds.remove(at.node, owner)
 
     async def delete_vm(self, vmid: int, *, owner: Owner) -> TaskRef | None:
         """Remove a stopped VM; its seed goes first, because afterwards nobody would look for it."""

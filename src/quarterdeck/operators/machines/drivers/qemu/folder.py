@@ -229,3 +229,16 @@ def _write(path: Path, data: bytes) -> None:
 def write_private(path: Path, data: bytes) -> None:
     """Write a file that only its owner may read."""
     _write(path, data)
+
+
+def erase(path: Path) -> None:
+    """Overwrite a file and remove it; whoever has it open reads zeros from then on."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(bytes(os.fstat(descriptor).st_size))
+        file.flush()
+        os.fsync(file.fileno())
+    path.unlink(missing_ok=True)

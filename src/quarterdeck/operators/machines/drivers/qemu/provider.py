@@ -20,6 +20,7 @@ from quarterdeck.operators.machines.drivers.qemu.folder import (
     Folder,
     VmFolder,
     VmRecord,
+    erase,
     write_private,
 )
 from quarterdeck.operators.machines.drivers.qemu.images import Images
@@ -209,7 +210,15 @@ class QemuProvider:
         image = build_seed_image(data)
         async with self._locks[vmid]:
             await self._owned(vmid, owner, "inject_cloud_init")
-            await asyncio.to_thread(write_private, self._folder.at(vmid).seed, image)
+            seed = self._folder.at(vmid).seed
+            await asyncio.to_thread(erase, seed)
+            await asyncio.to_thread(write_private, seed, image)
+
+    async def detach_cloud_init(self, vmid: int, *, owner: Owner) -> None:
+        """Erase the seed; a guest that runs reads zeros from its drive from then on."""
+        async with self._locks[vmid]:
+            await self._owned(vmid, owner, "detach_cloud_init")
+            await asyncio.to_thread(erase, self._folder.at(vmid).seed)
 
     async def delete_vm(self, vmid: int, *, owner: Owner) -> TaskRef | None:
         """Remove a stopped VM's folder."""

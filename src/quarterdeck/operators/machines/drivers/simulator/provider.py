@@ -159,6 +159,14 @@ class SimulatorProvider:
 
         await self._call(self._target("inject_cloud_init", vmid, owner), inject)
 
+    async def detach_cloud_init(self, vmid: int, *, owner: Owner) -> None:
+        """Forget the seed."""
+
+        def detach(_: FailureRule | None) -> None:
+            self._owned(vmid, owner, "detach_cloud_init").seed = None
+
+        await self._call(self._target("detach_cloud_init", vmid, owner), detach)
+
     async def delete_vm(self, vmid: int, *, owner: Owner) -> TaskRef | None:
         """Remove a VM that does not run."""
 
