@@ -20,6 +20,8 @@ run lint ruff check .
 run types mypy
 run imports lint-imports
 run generated python -m quarterdeck.codegen verify
+run benchmarks python -m bench.report --check
+run docs python -m pytest -q -n 0 tests/unit/docs
 if [ ${#failed[@]} -gt 0 ]; then
     echo "failed: ${failed[*]}"
     exit 1

@@ -40,7 +40,7 @@ def test_a_quick_run_measures_every_suite(names: list[str], tmp_path: Path) -> N
         for case in result["cases"]:
             assert any("sizes" in entry for entry in case["contenders"].values())
             assert "missing" not in case["contenders"].get(OURS, {}), case["name"]
-    text = report.page(found)
+    text = "".join(report.pages(found).values())
     assert all(f"## {name}: " in text for name in names or suites.names())
 
 
@@ -122,7 +122,7 @@ def test_a_peer_that_gives_up_keeps_the_sizes_it_managed() -> None:
     assert case["contenders"]["peer"]["stopped"] == "it timed out"
     assert any("not measured any further" in line for line in harness.show(case))
     result = {**results.load_all()[0], "cases": [case]}
-    assert "| n, n=2 | peer | | it timed out | | |" in report.page([result])
+    assert "| n, n=2 | peer | | it timed out | | |" in "".join(report.pages([result]).values())
 
 
 def test_children_see_nothing_of_the_caller_that_would_favour_somebody() -> None:
@@ -148,5 +148,6 @@ def test_full_results_stand_behind_the_standard_ones(tmp_path: Path) -> None:
     assert found == [(name, scale) for name in ("cel", "wire") for scale in both]
 
 
-def test_the_committed_page_is_the_one_its_results_give() -> None:
-    assert report.PAGE.read_text() == report.page(results.load_all())
+def test_the_committed_pages_are_the_ones_their_results_give() -> None:
+    for path, text in report.pages(results.load_all()).items():
+        assert path.read_text() == text
