@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
+from quarterdeck.apis.experiments.control import Duration
 from quarterdeck.meta.markers import Int32, Schema
 from quarterdeck.meta.objects import Struct
 from quarterdeck.meta.schema import Rule
 
-CompletionMode = Literal["workflow", "manual"]
+CompletionMode = Literal["workflow", "manual", "condition", "duration"]
 MissingTemplate = Literal["Fail", "Inline"]
 MetricType = Literal["instant", "range"]
 Operator = Literal["lt", "lte", "gt", "gte"]
@@ -31,13 +32,29 @@ VALUE_IS_NUMBER = Rule(
     rule=r"self.matches('^[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?$')",
     message="value must be a number",
 )
+CONDITION_GIVEN = Rule(
+    rule="(self.mode == 'condition') == has(self.condition)",
+    message="condition must be set with mode condition, and only then",
+)
+DURATION_GIVEN = Rule(
+    rule="(self.mode == 'duration') == has(self.duration)",
+    message="duration must be set with mode duration, and only then",
+)
 
 
 class Completion(Struct, frozen=True, kw_only=True):
     """When the experiment is over."""
 
     mode: CompletionMode
-    """workflow: when the workflow has succeeded; manual: when a person resumes the experiment."""
+    """workflow: when the workflow has succeeded; manual: when a person resumes the experiment;
+    condition: as soon as an expression over what the workflow reports is true; duration: when the
+    experiment has been Running for a time."""
+    condition: Annotated[str, Schema(max_length=4096)] = ""
+    """With mode condition: a CEL expression over outputs, metrics and runs. The workflow is run up
+    to spec.repeats times until it is true; if it never is, the experiment fails."""
+    duration: Duration = ""
+    """With mode duration: how long the experiment is Running. A workflow that is still running then
+    is stopped; one that fails before fails the experiment."""
 
 
 class WorkflowSpec(Struct, frozen=True, kw_only=True):
@@ -45,7 +62,7 @@ class WorkflowSpec(Struct, frozen=True, kw_only=True):
 
     template: Annotated[str, Schema(min_length=1, max_length=253)]
     """Name of the WorkflowTemplate."""
-    completion: Completion
+    completion: Annotated[Completion, Schema(rules=(CONDITION_GIVEN, DURATION_GIVEN))]
     """When the experiment is over."""
     params: Annotated[Mapping[str, str], Schema(max_properties=64)] = {}
     """Arguments of the workflow; values may contain ${...} references."""

@@ -163,11 +163,8 @@ def describe(found: Preview, settings: Settings) -> list[str]:
     repeats = f", {experiment.spec.repeats} times" if experiment.spec.repeats > 1 else ""
     name = found.workflow["metadata"]["name"]
     lines.append(f"  Workflow {name} from template {workflow.template}{repeats}")
-    if workflow.completion.mode == "manual":
-        lines.append(
-            "  ends when it is resumed: quarterdeck experiments resume "
-            f"{experiment.metadata.name} -n {experiment.metadata.namespace}"
-        )
+    if end := _describe_end(experiment):
+        lines.append(f"  {end}")
     hours = longest_hours(experiment, settings)
     if found.hourly_usd:
         most = found.hourly_usd * hours
@@ -178,6 +175,24 @@ def describe(found: Preview, settings: Settings) -> list[str]:
         lines.append("  cost: none by the hour")
     lines += [f"  warning: {warning}" for warning in found.warnings]
     return lines
+
+
+def _describe_end(experiment: Experiment) -> str:
+    """When the experiment is over, unless it is when its workflow has succeeded."""
+    completion = experiment.spec.workflow.completion
+    match completion.mode:
+        case "manual":
+            metadata = experiment.metadata
+            return (
+                "ends when it is resumed: quarterdeck experiments resume "
+                f"{metadata.name} -n {metadata.namespace}"
+            )
+        case "condition":
+            return f"ends when this is true: {completion.condition}"
+        case "duration":
+            return f"ends after it has run for {completion.duration}"
+        case _:
+            return ""
 
 
 def _describe_target(each: PlannedTarget) -> list[str]:

@@ -3,7 +3,7 @@
 from quarterdeck.apis.experiments.status import WorkflowStatus
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.experiments import limits, naming, plan, workflows
+from quarterdeck.operators.experiments import completion, limits, naming, plan, workflows
 from quarterdeck.operators.experiments.conditions import (
     WORKFLOW_SUCCEEDED,
     EventReason,
@@ -66,7 +66,7 @@ async def follow(run: Run) -> None:
     run.set(workflow_status=now)
     if workflows.is_terminal(now.phase):
         await _end(run, now)
-    else:
+    elif not _complete_early(run, now):
         _check_time(run, workflow, now)
         await _resume(run, workflow)
 
@@ -85,17 +85,70 @@ async def _end(run: Run, now: WorkflowStatus) -> None:
     if run.spec.repeats > 1:
         run.set(runs=(*done, now))
         finished = len([each for each in run.status.runs if each.phase == "Succeeded"])
-        if finished < run.spec.repeats:
+        if finished < run.spec.repeats and not _find_early_end(run):
             await _submit(run, naming.workflow_name(run.ctx.obj, repeat=finished))
             return
-    if limits.is_manual(run.ctx.obj) and not limits.is_resumed(run.ctx.obj):
-        run.note(
-            Reason.AWAITING_RESUME,
-            f"{message}; end the experiment with: quarterdeck experiments resume "
-            f"{run.ctx.key.name} -n {run.ctx.key.namespace}",
-        )
-        return
-    run.complete(message)
+    _complete(run, message)
+
+
+def _complete(run: Run, message: str) -> None:
+    """End the experiment after its last workflow, unless its completion mode says otherwise.
+
+    Raises:
+        ExperimentFailed: if the condition of mode condition is not met.
+    """
+    match run.ctx.obj.spec.workflow.completion.mode:
+        case "manual" if not limits.is_resumed(run.ctx.obj):
+            run.note(
+                Reason.AWAITING_RESUME,
+                f"{message}; end the experiment with: quarterdeck experiments resume "
+                f"{run.ctx.key.name} -n {run.ctx.key.namespace}",
+            )
+        case "duration" if (left_s := _left_of_duration_s(run)) > 0:
+            limit = run.spec.workflow.completion.duration
+            run.note(Reason.AWAITING_DURATION, f"{message}; the experiment runs for {limit}")
+            run.wake_in(left_s)
+        case "condition":
+            _complete_if_met(run, message)
+        case _:
+            run.complete(message)
+
+
+def _complete_if_met(run: Run, message: str) -> None:
+    condition = run.spec.workflow.completion.condition
+    found = completion.evaluate_condition(run.experiment)
+    if not found.is_met:
+        text = f"{message}, but the condition {condition!r} is not met: {found.detail}"
+        raise ExperimentFailed(Reason.CONDITION_NOT_MET, text)
+    run.complete(f"{message}; the condition {condition!r} is met")
+
+
+def _complete_early(run: Run, now: WorkflowStatus) -> bool:
+    """End the experiment while its workflow runs, if its condition or duration says so."""
+    why = _find_early_end(run)
+    if why:
+        message = f"{why}; Workflow {now.name} was {now.phase} and is stopped"
+        run.condition(WORKFLOW_SUCCEEDED, FALSE, Reason.STOPPED, message)
+        run.complete(message)
+    return bool(why)
+
+
+def _find_early_end(run: Run) -> str:
+    """Why no workflow has to run any more; empty while one has to."""
+    wanted = run.spec.workflow.completion
+    if wanted.mode == "condition" and completion.evaluate_condition(run.experiment).is_met:
+        return f"the condition {wanted.condition!r} is met"
+    if wanted.mode == "duration":
+        left_s = _left_of_duration_s(run)
+        if left_s <= 0:
+            return f"the experiment has run for {wanted.duration}"
+        run.wake_in(left_s)
+    return ""
+
+
+def _left_of_duration_s(run: Run) -> float:
+    """Seconds until the duration of mode duration is over, counted from the phase Running."""
+    return run.left_s(run.status.phase_started_at, run.spec.workflow.completion.duration)
 
 
 async def _fail_or_retry(run: Run, now: WorkflowStatus, reason: Reason) -> None:

@@ -13,6 +13,7 @@ from quarterdeck.apis.experiments.targets import LABEL_PATTERN, MAX_TARGET_NAME,
 from quarterdeck.apis.experiments.v1alpha1 import MAX_NAME, Experiment
 from quarterdeck.meta import field, names
 from quarterdeck.operators.experiments import graph
+from quarterdeck.operators.experiments.completion import find_condition_error
 from quarterdeck.operators.experiments.components import (
     Problem,
     Resolved,
@@ -191,6 +192,7 @@ def static_scope(experiment: Experiment, target: Target | None) -> Scope:
 
 
 def _check_workflow(experiment: Experiment) -> Iterator[Problem]:
+    yield from _check_completion(experiment)
     scope = static_scope(experiment, None)
     for name, value in experiment.spec.workflow.params.items():
         path = f"spec.workflow.params.{name}"
@@ -203,6 +205,17 @@ def _check_workflow(experiment: Experiment) -> Iterator[Problem]:
             continue
         except SubstitutionError as error:
             yield Problem(Reason.PARAMETER_INVALID, field.invalid(path, value, str(error)))
+
+
+def _check_completion(experiment: Experiment) -> Iterator[Problem]:
+    completion = experiment.spec.workflow.completion
+    path = "spec.workflow.completion"
+    if completion.mode == "condition":
+        if error := find_condition_error(completion.condition):
+            yield _invalid(f"{path}.condition", completion.condition, error)
+    elif completion.mode == "duration" and not completion.duration:
+        detail = "mode duration needs how long the experiment runs"
+        yield Problem(Reason.INVALID_SPEC, field.required(f"{path}.duration", detail))
 
 
 def _check_metrics(experiment: Experiment) -> Iterator[Problem]:

@@ -35,9 +35,10 @@ async def resume(
     async with connect(kubeconfig, context) as client:
         where = namespace or client.namespace
         found = await client.get(Experiment, name, where)
-        if found.spec.workflow.completion.mode != "manual":
+        mode = found.spec.workflow.completion.mode
+        if mode != "manual":
             raise CommandError(
-                f"experiment {where}/{name} has completion mode workflow: it ends by itself; "
+                f"experiment {where}/{name} has completion mode {mode}: it ends by itself; "
                 "stop it with spec.terminate",
                 FAILED,
             )

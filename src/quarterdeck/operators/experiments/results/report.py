@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from quarterdeck.apis.experiments.status import WorkflowStatus
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.kit import json, rfc3339
 from quarterdeck.meta.conditions import TRUE, Condition
@@ -214,10 +215,17 @@ def _runs(experiment: Experiment) -> Iterator[Check]:
         yield Check(
             name=run.name,
             group="workflow",
-            outcome="passed" if run.phase == "Succeeded" and not is_rejected else "failed",
+            outcome="failed" if is_rejected or not _is_passed(experiment, run) else "passed",
             message=": ".join(filter(None, (run.phase, run.message, nodes, own))),
             duration_seconds=_seconds(run.started_at, run.finished_at),
         )
+
+
+def _is_passed(experiment: Experiment, run: WorkflowStatus) -> bool:
+    """Whether a workflow succeeded, or was stopped because the experiment was complete."""
+    if run.phase == "Succeeded":
+        return True
+    return experiment.status.phase == "Complete" and run.phase not in ("Failed", "Error")
 
 
 def _criterion(each: Criterion) -> Check:
