@@ -3,12 +3,13 @@
 ARG BASE=python:3.13-slim
 FROM ${BASE} AS build
 WORKDIR /source
-COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY pyproject.toml README.md LICENSE constraints-run.txt ./
 COPY src src
-# the versions that were tested; their hashes would have to cover our own source, too
-RUN sed -nE 's/^([A-Za-z0-9._-]+==[^ ;]+).*/\1/p' constraints.txt > versions.txt \
-    && python -m venv /opt/quarterdeck \
-    && /opt/quarterdeck/bin/pip install --no-cache-dir -c versions.txt ".[speed]"
+# dependencies by hash; our own source after them, with nothing else downloaded
+RUN python -m venv /opt/quarterdeck \
+    && /opt/quarterdeck/bin/pip install --no-cache-dir --require-hashes -r constraints-run.txt \
+    && /opt/quarterdeck/bin/pip install --no-cache-dir --no-deps --no-build-isolation . \
+    && /opt/quarterdeck/bin/pip uninstall -y hatchling editables pathspec pluggy trove-classifiers tomlkit packaging pip
 
 FROM ${BASE}
 COPY --from=build /opt/quarterdeck /opt/quarterdeck

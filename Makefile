@@ -3,7 +3,9 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+RUN_STAMP := $(VENV)/.installed-run
+STAMP := $(VENV)/.installed-test
+BENCH_STAMP := $(VENV)/.installed-bench
 TOOLS := .tools
 ARGS ?=
 IMG ?= quarterdeck:latest
@@ -16,20 +18,20 @@ export PATH := $(CURDIR)/$(TOOLS)/bin:$(CURDIR)/$(BIN):$(PATH)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml constraints.txt tools/venv.sh
-	@bash tools/venv.sh $(PYTHON) $(VENV)
+$(VENV)/.installed-%: pyproject.toml constraints.txt constraints-test.txt constraints-run.txt tools/venv.sh
+	@bash tools/venv.sh $(PYTHON) $(VENV) $*
 
 .PHONY: venv
-venv: $(STAMP) ## Make the virtual environment
+venv: $(STAMP) ## Make the virtual environment with what running and testing need
 
 ##@ Use
 
 .PHONY: run
-run: $(STAMP) ## Start the control plane: API server, operators, everything on loopback
+run: $(RUN_STAMP) ## Start the control plane: API server, operators, everything on loopback
 	@$(BIN)/quarterdeck up $(ARGS)
 
 .PHONY: run-cluster
-run-cluster: $(STAMP) ## Run the operators here against the cluster of KUBECONFIG, without a lease
+run-cluster: $(RUN_STAMP) ## Run the operators here against the cluster of KUBECONFIG, without a lease
 	@$(BIN)/quarterdeck run --no-leader-elect $(ARGS)
 
 ##@ Test
@@ -67,7 +69,7 @@ test-durability: $(STAMP) ## Kill the server 300 times under load
 ##@ Check
 
 .PHONY: check
-check: $(STAMP) ## Format, lint, strict types, import layers, generated files, docs
+check: $(BENCH_STAMP) ## Format, lint, strict types, import layers, generated files, docs
 	@bash tools/check.sh
 
 .PHONY: lint
@@ -98,11 +100,11 @@ verify: $(STAMP) ## Fail if a generated file is not what `make update` would wri
 ##@ Measure and build
 
 .PHONY: bench
-bench: $(STAMP) ## Run the standard benchmarks (ARGS=--quick for a short run)
+bench: $(BENCH_STAMP) ## Run the standard benchmarks (ARGS=--quick for a short run)
 	@$(BIN)/python -m bench $(ARGS)
 
 .PHONY: bench-full
-bench-full: $(STAMP) ## Run every benchmark at full size
+bench-full: $(BENCH_STAMP) ## Run every benchmark at full size
 	@$(BIN)/python -m bench --full $(ARGS)
 
 .PHONY: build
@@ -126,19 +128,19 @@ docker-push: ## Push the container image (IMG=)
 ##@ Deploy
 
 .PHONY: install
-install: $(STAMP) ## Install the CRDs into the cluster of KUBECONFIG
+install: $(RUN_STAMP) ## Install the CRDs into the cluster of KUBECONFIG
 	@$(BIN)/quarterdeck apply -f config/crd/bases
 
 .PHONY: uninstall
-uninstall: $(STAMP) ## Remove the CRDs from the cluster of KUBECONFIG
+uninstall: $(RUN_STAMP) ## Remove the CRDs from the cluster of KUBECONFIG
 	@$(BIN)/quarterdeck delete -f config/crd/bases --ignore-not-found
 
 .PHONY: deploy
-deploy: $(STAMP) ## Deploy the operators to the cluster of KUBECONFIG (IMG=)
+deploy: $(RUN_STAMP) ## Deploy the operators to the cluster of KUBECONFIG (IMG=)
 	@$(BIN)/quarterdeck manifests --image $(IMG) | $(BIN)/quarterdeck apply -f -
 
 .PHONY: undeploy
-undeploy: $(STAMP) ## Remove the operators from the cluster of KUBECONFIG; CRDS=delete removes CRDs and all their objects too
+undeploy: $(RUN_STAMP) ## Remove the operators from the cluster of KUBECONFIG; CRDS=delete removes CRDs and all their objects too
 	@$(BIN)/quarterdeck manifests $(if $(filter delete,$(CRDS)),,--without-crds) | $(BIN)/quarterdeck delete -f - --ignore-not-found
 
 .PHONY: tools

@@ -1,7 +1,21 @@
 #!/usr/bin/env bash
-# Makes the virtual environment from constraints.txt: every package pinned and checked by its hash.
+# Makes or extends the virtual environment: every package pinned and checked by its hash.
+#
+#   tools/venv.sh PYTHON VENV run|test|bench
+#
+# `run` installs what running needs, `test` adds what tests and checks need, `bench` the peers that
+# benchmarks compare us with.
 set -euo pipefail
-python=$1 venv=$2
+python=$1 venv=$2 purpose=$3
+case $purpose in
+run) pins=constraints-run.txt ;;
+test) pins=constraints-test.txt ;;
+bench) pins=constraints.txt ;;
+*)
+    echo "venv.sh: unknown purpose '$purpose'; use run, test or bench" >&2
+    exit 2
+    ;;
+esac
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
     echo "quarterdeck needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2
     exit 2
@@ -19,7 +33,27 @@ if [ ! -x "$venv/bin/pip" ]; then
         fi
     fi
 fi
-echo "installing dependencies into $venv"
-"$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
-"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-touch "$venv/.installed"
+
+count() { # shows pip's progress as a number of packages
+    awk '/^Collecting / {printf "\r  %d packages", ++n; fflush()} END {if (n) print ""}'
+}
+pip() {
+    "$venv/bin/pip" "$@" --disable-pip-version-check --progress-bar off
+}
+
+# What running needs is kept as wheels, so that a second `make run` after `make clean` needs no
+# network. Test and benchmark packages are many and are not kept.
+wheels=${XDG_CACHE_HOME:-$HOME/.cache}/quarterdeck/wheels
+echo "installing what '$purpose' needs into $venv ($(grep -c == "$pins") packages)"
+if [ "$purpose" = run ]; then
+    if ! pip install --quiet --no-index --find-links "$wheels" --require-hashes -r "$pins" 2>/dev/null; then
+        pip download --require-hashes -r "$pins" --dest "$wheels" | count
+        pip install --quiet --no-index --find-links "$wheels" --require-hashes -r "$pins"
+    fi
+else
+    pip install --require-hashes -r "$pins" | count
+fi
+pip install --quiet --no-deps --no-build-isolation -e .
+touch "$venv/.installed-run"
+[ "$purpose" = run ] || touch "$venv/.installed-test"
+[ "$purpose" != bench ] || touch "$venv/.installed-bench"

@@ -39,3 +39,18 @@ def test_every_stage_is_built_on_the_argument() -> None:
     stages = [line for line in lines if line.startswith("FROM ")]
     assert stages
     assert [line for line in stages if not re.match(r"FROM \$\{BASE\}( AS \w+)?$", line)] == []
+
+
+def test_image_installs_dependencies_by_hash() -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    installs = [line for line in text.splitlines() if "pip install" in line]
+    assert installs
+    assert all("--require-hashes" in line or "--no-deps" in line for line in installs)
+
+
+def test_parts_of_the_pins_have_the_versions_of_the_whole() -> None:
+    def read_pins(name: str) -> set[str]:
+        return set(re.findall(r"^[A-Za-z0-9._-]+==[^ ;]+", (ROOT / name).read_text(), flags=re.M))
+
+    run, test, everything = (read_pins(f"constraints{part}.txt") for part in ("-run", "-test", ""))
+    assert run and run <= test <= everything
