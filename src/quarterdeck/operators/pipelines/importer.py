@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from quarterdeck.apis.fleetmanagement.v1alpha1 import GROUP
+from quarterdeck.apis.fleetmanagement.names import GROUP, IMPORT_MODE, PIPELINE_ID
 from quarterdeck.operators.pipelines.desired import CONFIG_TYPES, GRAFANA, SOURCE_TYPES
-from quarterdeck.operators.pipelines.pipeline import IMPORT_MODE, PIPELINE_ID
 from quarterdeck.operators.pipelines.ports import Remote
 
 _MAX_STEM = 53

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from quarterdeck.apis.fleetmanagement.v1alpha1 import DRY_RUN, GROUP, Pipeline
+from quarterdeck.apis.fleetmanagement.names import DRY_RUN, IMPORT_MODE, PIPELINE_ID
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import replace
 from quarterdeck.operators.pipelines import plan, report
@@ -25,10 +26,6 @@ from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.operators.pipelines.writes import Writes
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 
-IMPORT_MODE = f"{GROUP}/import-mode"
-"""Annotation: `read-only` mirrors a pipeline of the server and never writes it."""
-PIPELINE_ID = f"{GROUP}/fleet-pipeline-id"
-"""Annotation: the id of the pipeline a read-only object mirrors."""
 BY_NAME = "fleet-name"
 """Index of Pipelines by their name in the fleet."""
 _MIRROR_S = 300.0
