@@ -147,7 +147,7 @@ def clone(call: Call) -> Any:
     # the real one writes a temporary file first, and name and description when the disks are there
     text = {"lock": "clone", "description": "qmclone temporary file"}
     vm = state.vms[newid] = Vm(newid, node, dict(text), keys=source.keys)
-    config = {k: v for k, v in source.config.items() if k not in ("template", "tags", "digest")}
+    config = {k: v for k, v in source.config.items() if k not in ("template", "digest")}
     config["smbios1"] = f"uuid={uuid.uuid4()}"
     config["net0"] = f"virtio={state.new_mac()},bridge=vmbr0,firewall=1"
     config["name"] = call.fields.get("name", f"Copy-of-VM-{source.config['name']}")

@@ -118,15 +118,18 @@ class Deletion:
         step = machine.claim.status.step
         if step == Step.DESTROY:
             await self._destroy(machine)
+        if step == Step.POWER_DOWN:
+            await self._power_down(machine)
         vm = await machine.find_vm()
         verdict = judge_vm(vm, machine.owner)
         was_asked = step in (Step.SHUTDOWN, Step.STOP)
-        may_ask = machine.claim.status.ready_since != "" and not self._is_late(machine)
         if machine.claim.spec.deletion_policy == "Retain" and vm is not None:
             if verdict not in (Verdict.MISSING, Verdict.FOREIGN):
                 await self._release(machine, vm)
             return
-        action = plan_deletion(verdict, was_asked=was_asked, may_ask=may_ask)
+        if verdict in (Verdict.RUNNING, Verdict.STOPPED) and not was_asked:
+            await self._await_job(machine)
+        action = plan_deletion(verdict, was_asked=was_asked)
         match action:
             case DeleteAction.DONE:
                 self._finish(machine)
@@ -134,12 +137,34 @@ class Deletion:
                 self._leave(machine, vm)
             case DeleteAction.WAIT:
                 raise Waiting(Reason.TERMINATING, f"the VM is {verdict}", after_s=_LOCK_S)
-            case DeleteAction.SHUTDOWN:
-                await self._power(machine, PowerAction.SHUTDOWN, Step.SHUTDOWN)
+            case DeleteAction.POWER_DOWN:
+                machine.ctx.status.set(step=str(Step.POWER_DOWN))
+                raise Waiting(Reason.TERMINATING, str(Step.POWER_DOWN), after_s=_SOON_S)
             case DeleteAction.STOP:
                 await self._power(machine, PowerAction.OFF, Step.STOP)
             case DeleteAction.DESTROY:
                 await self._destroy(machine)
+
+    async def _await_job(self, machine: Machine) -> None:
+        """A runner that was given a job after it was drained finishes that job too."""
+        claim, ctx = machine.claim, machine.ctx
+        job = await find_job(claim, ctx)
+        if job and claim.metadata.annotations.get(KILL_JOB) != "true":
+            text = f"the job {job} runs"
+            set_condition(ctx, DRAINED, FALSE, Reason.DRAINING, text)
+            raise Waiting(Reason.DRAINING, text, after_s=_LOOK_S)
+
+    async def _power_down(self, machine: Machine) -> None:
+        """Ask the guest of a machine that was ready to shut down; pull the plug of others."""
+        may_ask = machine.claim.status.ready_since != "" and not self._is_late(machine)
+        action = PowerAction.SHUTDOWN if may_ask else PowerAction.OFF
+        try:
+            await self._power(machine, action, Step.SHUTDOWN if may_ask else Step.STOP)
+        except HypervisorError as error:
+            if error.code not in (Code.NOT_FOUND, Code.OWNERSHIP_MISMATCH):
+                raise
+            machine.ctx.status.set(step=str(Step.INSPECT))
+            raise Waiting(Reason.TERMINATING, str(error), after_s=_SOON_S) from error
 
     async def _await_task(self, machine: Machine) -> None:
         """Wait for what is under way; a shutdown that takes too long becomes a stop."""
@@ -198,9 +223,10 @@ class Deletion:
         ref, owner = machine.ref, machine.owner
         ours = set(ownership.tags_of(owner))
         tags = [tag for tag in vm.tags if tag not in ours]
+        text = ownership.remove_owner(vm.description)
         await machine.call(
             "tag_vm",
-            lambda each: each.tag_vm(ref.vm_id, tags=tags, description="", owner=owner),
+            lambda each: each.tag_vm(ref.vm_id, tags=tags, description=text, owner=owner),
             node=ref.node,
         )
         machine.ctx.event(Reason.RELEASED, f"VM {ref.vm_id} stays, as spec.deletionPolicy says")

@@ -20,7 +20,7 @@ from quarterdeck.operators.machines.conditions import (
 )
 from quarterdeck.operators.machines.errors import Code, HypervisorError, PermanentError
 from quarterdeck.operators.machines.invitation import Inviter, ServiceMissing, build_document
-from quarterdeck.operators.machines.machine import PowerAction, TaskRef
+from quarterdeck.operators.machines.machine import Owner, PowerAction, TaskRef
 from quarterdeck.operators.machines.machine_context import SOON, Machine, is_failed, is_running
 from quarterdeck.operators.machines.machinespec import spec_of
 from quarterdeck.operators.machines.plan.claim import (
@@ -56,7 +56,7 @@ async def clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
         info = await read_template(machine.connection, template)
         machine.connection.remember_template(identity_of(template), info)
     spec = spec_of(machine.claim, template, recipe.cluster)
-    found = info
+    found, owner = info, machine.untagged_owner._replace(inherited_tags=info.tags)
     try:
         task = await machine.call(
             "clone_vm",
@@ -66,7 +66,7 @@ async def clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
                 vmid=ref.vm_id,
                 node=ref.node,
                 linked=is_linked(template),
-                owner=machine.untagged_owner,
+                owner=owner,
             ),
             node=ref.node,
         )
@@ -161,12 +161,7 @@ async def configure(machine: Machine, recipe: Recipe) -> RequeueAfter:
             return _configured(machine, recipe)
     ref, owner = machine.ref, machine.untagged_owner
     if ref.adopted:
-        tags, text = ownership.tags_of(owner), ownership.describe(owner)
-        await machine.call(
-            "tag_vm",
-            lambda each: each.tag_vm(ref.vm_id, tags=tags, description=text, owner=None),
-            node=ref.node,
-        )
+        await _mark(machine, owner)
         return _configured(machine, recipe)
     spec = spec_of(machine.claim, recipe.template, recipe.cluster)
     try:
@@ -178,6 +173,23 @@ async def configure(machine: Machine, recipe: Recipe) -> RequeueAfter:
     except HypervisorError as error:
         return _without_vm(machine, recipe, error)
     return machine.track(task) if task is not None else _configured(machine, recipe)
+
+
+async def _mark(machine: Machine, owner: Owner) -> None:
+    """Put our marks on a VM that is adopted; its own tags and notes stay."""
+    vm = await machine.find_vm()
+    found = ownership.read_owner(vm) if vm is not None else None
+    if vm is None or (found is not None and found.claim_uid != owner.claim_uid):
+        whose = f"belongs to claim {found.claim}" if found is not None else "is gone"
+        text = f"VM {machine.ref.vm_id} cannot be adopted: it {whose}"
+        raise Failed(Reason.ADOPTION_REFUSED, text)
+    tags = tuple(dict.fromkeys((*ownership.tags_of(owner), *vm.tags)))
+    text = ownership.add_owner(vm.description, owner)
+    await machine.call(
+        "tag_vm",
+        lambda each: each.tag_vm(vm.id, tags=tags, description=text, owner=None),
+        node=machine.ref.node,
+    )
 
 
 def _configured(machine: Machine, recipe: Recipe) -> RequeueAfter:

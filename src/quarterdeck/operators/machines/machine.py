@@ -90,6 +90,8 @@ class TemplateInfo(NamedTuple):
     has_tpm: bool = False
     os: str = ""
     storage_type: str = ""
+    tags: tuple[str, ...] = ()
+    """What a clone has for tags until it is configured."""
 
 
 class Nic(NamedTuple):
@@ -137,6 +139,8 @@ class Owner(NamedTuple):
     created_at: str = ""
     is_tagged: bool = True
     """Whether the tags must be there too; a fresh clone has its description only."""
+    inherited_tags: tuple[str, ...] = ()
+    """Tags that a fresh clone has from its template, and no others."""
 
 
 class VMInfo(NamedTuple):

@@ -3,6 +3,9 @@
 Tags are flat, lower case and come back in any order, so that they hold digests only; the whole
 truth is one JSON line in the description, between two markers. A VM counts as ours when name,
 description and tags agree; the id is never part of the proof, because ids are reused.
+
+A clone is tagged only when it is configured. Its description says from its first moment which tags
+it has until then: those of the template. Any other tag is the mark of somebody else.
 """
 
 import re
@@ -27,6 +30,7 @@ _FIELDS = {
     f"{PREFIX}/runner-pool": "pool",
     f"{PREFIX}/created-at": "created_at",
     f"{PREFIX}/vm-name": "vm_name",
+    f"{PREFIX}/inherited-tags": "inherited_tags",
 }
 _UNSAFE = re.compile(r"[^a-z0-9_.+-]+")
 
@@ -47,9 +51,26 @@ def safe_tag(text: str) -> str:
 
 def describe(owner: Owner) -> str:
     """The description of an owner's VM."""
-    values = {**owner._asdict(), "managed_by": "hyperfleet"}
+    tags = " ".join(owner.inherited_tags)
+    values = {**owner._asdict(), "managed_by": "hyperfleet", "inherited_tags": tags}
     facts = {key: values[name] for key, name in _FIELDS.items() if values[name]}
     return f"{_BEGIN}{msgspec.json.encode(facts).decode()}{_END}"
+
+
+def add_owner(description: str, owner: Owner) -> str:
+    """A description that somebody wrote, with the owner below it."""
+    text = remove_owner(description)
+    return f"{text}\n{describe(owner)}" if text else describe(owner)
+
+
+def remove_owner(description: str) -> str:
+    """A description without its owner; what somebody else wrote stays."""
+    start = description.find(_BEGIN)
+    end = description.find(_END, start)
+    if start < 0 or end < 0:
+        return description.strip()
+    rest = (description[:start].strip(), description[end + len(_END) :].strip())
+    return "\n".join(filter(None, rest))
 
 
 def read_owner(vm: VMInfo) -> Owner | None:
@@ -73,6 +94,7 @@ def read_owner(vm: VMInfo) -> Owner | None:
         cluster=values["cluster"],
         pool=values["pool"],
         created_at=values["created_at"],
+        inherited_tags=tuple(values["inherited_tags"].split()),
     )
 
 
@@ -89,16 +111,20 @@ def find_mismatch(vm: VMInfo, owner: Owner) -> str:
         return f"it belongs to the claim {found.claim or found.claim_uid}"
     if vm.name != owner.vm_name:
         return f"its name is {vm.name!r}, not {owner.vm_name!r}"
-    return _find_tag_mismatch(vm.tags, owner)
+    return _find_tag_mismatch(vm.tags, owner, inherited=found.inherited_tags)
 
 
-def _find_tag_mismatch(tags: Iterable[str], owner: Owner) -> str:
-    ours, expected = {tag.lower() for tag in tags}, set(tags_of(owner))
-    marks = {tag for tag in ours if tag.startswith((OPERATOR_TAG, CLAIM_TAG))}
+def _find_tag_mismatch(tags: Iterable[str], owner: Owner, *, inherited: Iterable[str]) -> str:
+    found, expected = {tag.lower() for tag in tags}, set(tags_of(owner))
+    marks = {tag for tag in found if tag.startswith((OPERATOR_TAG, CLAIM_TAG))}
     if strange := sorted(marks - expected):
         return f"its tag {strange[0]} is that of another owner"
-    if owner.is_tagged and not expected <= ours:
-        return f"its tag {min(expected - ours)} is missing"
+    if expected <= found:
+        return ""
+    if owner.is_tagged:
+        return f"its tag {min(expected - found)} is missing"
+    if strange := sorted(found - {tag.lower() for tag in inherited}):
+        return f"its tag {strange[0]} was set by somebody else"
     return ""
 
 

@@ -16,7 +16,13 @@ from quarterdeck.apis.hypervisor.cluster import (
     HypervisorClusterSpec,
     HypervisorClusterStatus,
 )
-from quarterdeck.apis.hypervisor.jobs import Job, label_record, name_record
+from quarterdeck.apis.hypervisor.jobs import (
+    Job,
+    busy_runners,
+    label_record,
+    name_record,
+    read_jobs,
+)
 from quarterdeck.apis.hypervisor.references import ObjectReference
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.kit import json, rfc3339
@@ -30,8 +36,12 @@ from quarterdeck.operators.machines.claim_deletion import Deletion
 from quarterdeck.operators.machines.conditions import CLAIM_TYPES
 from quarterdeck.operators.machines.connections import Connections
 from quarterdeck.operators.machines.drivers.simulator import Simulator, SimulatorProvider
+from quarterdeck.operators.machines.drivers.simulator.world import SimulatedVM
 from quarterdeck.operators.machines.expected_machines import ExpectedMachines
+from quarterdeck.operators.machines.machine import Power
+from quarterdeck.operators.machines.machinespec import runner_name
 from quarterdeck.operators.machines.metrics import MachineMetrics
+from quarterdeck.operators.machines.plan.claim import Step
 from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 from quarterdeck.operators.machines.providers import Providers
 from quarterdeck.operators.machines.records import ConfigRecord
@@ -106,9 +116,12 @@ class Harness:
         self.crashes = 0
         self.crash_after_calls: set[int] = set()
         self.crash_after_writes: set[int] = set()
+        self.untouchable: set[str] = set()
+        """UUIDs of VMs that somebody else has or has marked."""
         self._due: dict[str, float] = {}
         self._next_sweep = 30.0
         self._make_fixed()
+        self._check_removals()
         self._boot()
 
     # --- the operator
@@ -299,6 +312,52 @@ class Harness:
             self.writes += 1
             if self.writes in self.crash_after_writes:
                 raise Crash
+
+    # --- what must never happen
+
+    def _check_removals(self) -> None:
+        """Judge every removal and every stop by an operator at the moment it takes effect."""
+        remove, set_power = self.lab.remove, self.lab.set_power
+        self.power_behind = set_power
+
+        def check_remove(vmid: int) -> None:
+            vm = self.lab.vms.get(vmid)
+            if vm is not None and vm.lock == "destroy":
+                self._check_owner(vm)
+                self._check_idle(vm)
+            remove(vmid)
+
+        def check_power(vm: SimulatedVM, power: Power, at: float) -> None:
+            if power is Power.STOPPED:
+                self._check_idle(vm)
+            set_power(vm, power, at)
+
+        self.lab.remove = check_remove  # type: ignore[method-assign]
+        self.lab.set_power = check_power  # type: ignore[method-assign]
+
+    def _check_owner(self, vm: SimulatedVM) -> None:
+        assert vm.uuid not in self.untouchable, f"VM {vm.id} ({vm.name}) is not ours"
+        assert ownership.read_owner(self.lab.info(vm)) is not None, f"VM {vm.id} has no owner"
+
+    def _check_idle(self, vm: SimulatedVM) -> None:
+        owner = ownership.read_owner(self.lab.info(vm))
+        for claim in self.claims.values():
+            if owner is not None and claim.metadata.uid == owner.claim_uid:
+                assert not self._is_busy(claim), f"VM {vm.id} ({vm.name}) is a busy runner"
+
+    def _is_busy(self, claim: MachineClaim) -> bool:
+        pool = claim.spec.runner_pool_ref
+        record = self.fixed.get((ConfigRecord, name_record(pool.name))) if pool else None
+        return record is not None and runner_name(claim) in busy_runners(read_jobs(record.data))
+
+    def can_work(self, claim: MachineClaim) -> bool:
+        """Whether a runner can be given a job: it is up, and not about to be powered down."""
+        ref = claim.status.vm_ref
+        vm = self.lab.vms.get(ref.vm_id) if ref is not None else None
+        is_up = vm is not None and vm.power is Power.RUNNING and claim.status.ready_since != ""
+        going = (Step.POWER_DOWN, Step.SHUTDOWN, Step.STOP, Step.DESTROY)
+        is_going = claim.status.phase == "Terminating" and claim.status.step in going
+        return claim.spec.runner_pool_ref is not None and is_up and not is_going
 
     # --- what is looked at
 

@@ -18,7 +18,7 @@ from quarterdeck.operators.machines.drivers.simulator import (
     SimulatorProvider,
 )
 from quarterdeck.operators.machines.errors import Code
-from quarterdeck.operators.machines.machine import Power, VMInfo
+from quarterdeck.operators.machines.machine import Power, VMInfo, VMSpec
 from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 
 pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
@@ -148,6 +148,24 @@ async def test_existing_vm_is_adopted_by_annotation() -> None:
         assert claim.status.vm_ref is not None
         assert (claim.status.vm_ref.vm_id, claim.status.vm_ref.name) == (vmid, "donor")
         assert world.ours() == ["donor"]
+
+
+async def test_adopted_vm_keeps_its_tags_and_notes_and_gets_them_back() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        vm = world.lab.make_vm(
+            150, VMSpec("db", 1, 1 << 30, 1 << 30), node="sim-1", description="by Ann"
+        )
+        vm.tags = ("production",)
+        annotations = {"hyperfleet.io/adopt-vm": "150"}
+        await world.claim("m1", annotations=annotations, deletionPolicy="Retain")
+        await world.phase("Ready")
+        assert world.ours() == ["db"]
+        assert "production" in vm.tags
+        assert vm.description.startswith("by Ann\n")
+        await world.delete(MachineClaim, "m1")
+        await world.gone(MachineClaim, "m1")
+        assert (vm.tags, vm.description) == (("production",), "by Ann")
 
 
 async def test_vm_of_another_claim_is_not_adopted() -> None:

@@ -144,24 +144,16 @@ class Outsiders:
             case "delete":
                 lab.remove(vmid)
             case "stop":
-                lab.set_power(found, Power.STOPPED, 0.0)
+                self._harness.power_behind(found, Power.STOPPED, 0.0)
             case "rename":
                 found.name = "database"
                 self.untouchable.add(found.uuid)
-            case "retag" if self._is_configured(vmid):
+            case "retag":
                 found.tags = ("production",)
                 self.untouchable.add(found.uuid)
             case "reuse":
                 lab.remove(vmid)
                 self._make(vmid)
-
-    def _is_configured(self, vmid: int) -> bool:
-        """Whether a claim knows that its VM has its tags.
-
-        Before that, name and description alone say whose VM it is.
-        """
-        refs = (claim.status.vm_ref for claim in self._harness.claims.values())
-        return any(ref is not None and ref.vm_id == vmid and ref.configured for ref in refs)
 
     def _make(self, vmid: int) -> None:
         """A VM of another operator, or of nobody."""
@@ -178,12 +170,12 @@ class Outsiders:
 
 async def run_schedule(seed: int) -> None:
     """One random life of several machines, with everything going wrong at once."""
-    rng = random.Random(seed)
+    rng, work = random.Random(seed), random.Random(seed + 1_000_000)
     scale = rng.choice((0.0, 0.1, 1.0))
     settings = SimulatorSettings(seed=seed, nodes=2, scale=scale, boot_s=(0.5, 3.0))
     harness = make(seed, settings)
     lab, outsiders = harness.lab, Outsiders(harness, rng)
-    _watch_destruction(lab, outsiders, harness)
+    harness.untouchable = outsiders.untouchable
     for _ in range(rng.randrange(4)):
         lab.faults.add(
             FailureRule(
@@ -208,6 +200,9 @@ async def run_schedule(seed: int) -> None:
             harness.delete(rng.choice(sorted(harness.claims)))
         elif action < 0.8 and harness.claims:
             _set_busy(harness, rng)
+        if work.random() < 0.5:
+            _set_busy(harness, work)
+    await _work_while_deleting(harness, work)
     harness.set_jobs("ci")
     for name in list(harness.claims):
         harness.delete(name)
@@ -219,32 +214,29 @@ async def run_schedule(seed: int) -> None:
     assert _left(harness, outsiders) == [], f"seed {seed}"
 
 
+async def _work_while_deleting(harness: Harness, rng: random.Random) -> None:
+    """Delete runners, and give jobs to those that can still take one, again and again."""
+    runners = [each.metadata.name for each in harness.claims.values() if each.spec.runner_pool_ref]
+    for name in runners:
+        harness.delete(name)
+    for _ in range(rng.randrange(20) if runners else 0):
+        await harness.run(rng.choice((0.001, 0.001, 0.01, 0.5, 5.0)))
+        if rng.random() < 0.3:
+            _set_busy(harness, rng)
+        elif rng.random() < 0.3:
+            harness.set_jobs("ci")
+
+
 def _left(harness: Harness, outsiders: Outsiders) -> list[str]:
     return [vm.name for vm in harness.our_vms() if vm.uuid not in outsiders.untouchable]
 
 
 def _set_busy(harness: Harness, rng: random.Random) -> None:
     """One runner of the pool works, the others do not."""
-    runners = [claim for claim in harness.claims.values() if claim.spec.runner_pool_ref]
+    runners = [claim for claim in harness.claims.values() if harness.can_work(claim)]
     if runners:
         runner = runner_name(rng.choice(runners))
         harness.set_jobs("ci", Job(id="1", status="in_progress", runner=runner))
-
-
-def _watch_destruction(lab: Simulator, outsiders: Outsiders, harness: Harness) -> None:
-    """Every removal through the API is checked at the moment it takes effect."""
-    remove = lab.remove
-
-    def checked(vmid: int) -> None:
-        vm = lab.vms.get(vmid)
-        if vm is not None and vm.lock == "destroy":
-            assert vm.uuid not in outsiders.untouchable, f"VM {vmid} was not ours"
-            owner = ownership.read_owner(lab.info(vm))
-            assert owner is not None
-            assert owner.operator_uid == harness.operator
-        remove(vmid)
-
-    lab.remove = checked  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -295,3 +287,39 @@ async def test_busy_runner_is_not_destroyed_whatever_happens() -> None:
         harness.set_jobs("ci", Job(id="1", status="completed", runner=runner))
         await harness.run(600.0, until=lambda: not harness.claims)  # noqa: B023
         assert harness.our_vms() == []
+
+
+async def test_vm_retagged_before_its_claim_noted_the_tags_is_left_alone() -> None:
+    for step in ("Clone", "Configure"):
+        harness = make()
+        harness.create("m1")
+        await harness.run(600.0, until=lambda: _is_at(harness, step))  # noqa: B023
+        (vm,) = [each for each in harness.lab.vms.values() if not each.is_template]
+        vm.tags, vm.lock = ("production",), ""
+        harness.untouchable.add(vm.uuid)
+        harness.delete("m1")
+        await harness.run(7200.0)
+        assert harness.claims == {}
+        assert harness.lab.vms[vm.id] is vm
+
+
+def _is_at(harness: Harness, step: str) -> bool:
+    """Whether the claim is at a step and its VM exists."""
+    has_vm = any(not vm.is_template for vm in harness.lab.vms.values())
+    return has_vm and harness.claims["m1"].status.step == step
+
+
+async def test_runner_that_gets_a_job_after_its_drain_finishes_it() -> None:
+    harness = make()
+    harness.create("m1", runner_pool_ref=ObjectReference(name="ci"))
+    await harness.run(600.0, until=lambda: harness.phases()["m1"] == "Ready")
+    runner = runner_name(harness.claims["m1"])
+    harness.delete("m1")
+    await harness.run(600.0, until=lambda: harness.phases()["m1"] == "Terminating")
+    assert harness.can_work(harness.claims["m1"])
+    harness.set_jobs("ci", Job(id="1", status="in_progress", runner=runner))
+    await harness.run(3600.0)
+    assert [vm.power for vm in harness.our_vms()] == [Power.RUNNING]
+    harness.set_jobs("ci", Job(id="1", status="completed", runner=runner))
+    await harness.run(600.0, until=lambda: not harness.claims)
+    assert harness.our_vms() == []

@@ -233,6 +233,25 @@ async def test_10_tags_come_back_in_lower_case_and_any_order() -> None:
         assert ownership.is_owned(vm, owner)
 
 
+async def test_a_clone_has_its_templates_tags_until_it_is_configured() -> None:
+    async with open_rig() as rig:
+        rig.fake.state.vms[9000].config["tags"] = "debian;golden"
+        template = await rig.hypervisor.validate_template(rig.template)
+        assert template.tags == ("debian", "golden")
+        fresh = owner_of(is_tagged=False)._replace(inherited_tags=template.tags)
+        task = await rig.hypervisor.clone_vm(
+            template, spec_of(), vmid=251, node="pve1", linked=True, owner=fresh
+        )
+        await wait(rig, task)
+        vm = await rig.hypervisor.get_vm(251)
+        assert set(vm.tags) == {"debian", "golden"}
+        assert ownership.is_owned(vm, owner_of(is_tagged=False))
+        await rig.change_behind(251, tags=("production",))
+        with pytest.raises(HypervisorError) as caught:
+            await rig.hypervisor.delete_vm(251, owner=owner_of(is_tagged=False))
+        assert caught.value.code is Code.OWNERSHIP_MISMATCH
+
+
 async def test_11_an_expired_task_is_unknown_and_the_vm_tells() -> None:
     async with open_rig() as rig:
         vmid = await make(rig)

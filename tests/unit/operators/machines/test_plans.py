@@ -143,6 +143,24 @@ def test_fresh_clone_is_ours_without_tags_but_not_with_foreign_ones() -> None:
     assert not ownership.is_owned(vm(tags=("hf-claim-other",)), fresh)
 
 
+def test_fresh_clone_has_the_tags_of_its_template_and_no_others() -> None:
+    fresh = OWNER._replace(is_tagged=False)
+    text = ownership.describe(fresh._replace(inherited_tags=("Debian", "golden")))
+    assert ownership.is_owned(vm(tags=("debian", "golden"), description=text), fresh)
+    assert ownership.is_owned(vm(tags=(), description=text), fresh)
+    assert ownership.is_owned(vm(tags=(*ownership.tags_of(OWNER), "new")), fresh)
+    for tags in (("production",), ("debian", "production"), ownership.tags_of(OWNER)[:2]):
+        assert not ownership.is_owned(vm(tags=tags, description=text), fresh)
+
+
+@given(st.text(alphabet="abc <>!-\n", max_size=60))
+def test_notes_of_others_survive_an_owner(notes: str) -> None:
+    text = ownership.add_owner(notes, OWNER)
+    assert ownership.read_owner(vm(description=text)) == OWNER
+    assert ownership.remove_owner(text) == ownership.remove_owner(notes) == notes.strip()
+    assert ownership.add_owner(text, OWNER) == text
+
+
 @given(st.text(), st.lists(st.text(max_size=20), max_size=5))
 def test_strange_descriptions_and_tags_never_fail_and_never_match(
     description: str, tags: list[str]
@@ -184,15 +202,16 @@ def test_vms_of_others_and_of_living_claims_are_no_orphans() -> None:
     assert orphans(living._replace(id=102), first_seen={102: 0.0}, now=9e9) == [102]
     assert orphans(vm(tags=()), first_seen=seen, now=9e9) == []
     assert orphans(vm(tags=(), power=Power.STOPPED), first_seen=seen, now=9e9) == [101]
+    fresh = ownership.describe(OWNER._replace(inherited_tags=("golden",)))
+    bare = vm(tags=("golden",), power=Power.STOPPED, description=fresh)
+    assert orphans(bare, first_seen=seen, now=9e9) == [101]
+    assert orphans(bare._replace(tags=("production",)), first_seen=seen, now=9e9) == []
 
 
 def test_deletion_never_touches_what_is_not_ours() -> None:
     for was_asked in (False, True):
-        for may_ask in (False, True):
-            action = plan_deletion(Verdict.FOREIGN, was_asked=was_asked, may_ask=may_ask)
-            assert action is DeleteAction.LEAVE
-            done = plan_deletion(Verdict.MISSING, was_asked=was_asked, may_ask=may_ask)
-            assert done is DeleteAction.DONE
+        assert plan_deletion(Verdict.FOREIGN, was_asked=was_asked) is DeleteAction.LEAVE
+        assert plan_deletion(Verdict.MISSING, was_asked=was_asked) is DeleteAction.DONE
 
 
 @given(st.integers(0, 100), st.integers(0, 2**32))

@@ -39,6 +39,8 @@ class Step(enum.StrEnum):
 
     DRAIN = "Drain"
     INSPECT = "Inspect"
+    POWER_DOWN = "PowerDown"
+    """The VM will be shut down or stopped: written before, so that no runner gets work now."""
     SHUTDOWN = "Shutdown"
     STOP = "Stop"
     DESTROY = "Destroy"
@@ -148,17 +150,13 @@ class DeleteAction(enum.StrEnum):
     LEAVE = "leave"
     """The VM is not ours: it stays, and the claim goes."""
     WAIT = "wait"
-    SHUTDOWN = "shutdown"
+    POWER_DOWN = "power-down"
     STOP = "stop"
     DESTROY = "destroy"
 
 
-def plan_deletion(verdict: Verdict, *, was_asked: bool, may_ask: bool) -> DeleteAction:
-    """What to do with the VM of a claim that goes.
-
-    `may_ask` says whether the guest is asked to shut down before the plug is pulled, `was_asked`
-    that it has been.
-    """
+def plan_deletion(verdict: Verdict, *, was_asked: bool) -> DeleteAction:
+    """What to do with the VM of a claim that goes; `was_asked`: its guest was, to shut down."""
     match verdict:
         case Verdict.MISSING:
             return DeleteAction.DONE
@@ -167,7 +165,7 @@ def plan_deletion(verdict: Verdict, *, was_asked: bool, may_ask: bool) -> Delete
         case Verdict.LOCKED | Verdict.UNKNOWN:
             return DeleteAction.WAIT
         case Verdict.RUNNING:
-            return DeleteAction.SHUTDOWN if may_ask and not was_asked else DeleteAction.STOP
+            return DeleteAction.STOP if was_asked else DeleteAction.POWER_DOWN
         case Verdict.STOPPED:
             return DeleteAction.DESTROY
 

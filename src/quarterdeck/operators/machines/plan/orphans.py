@@ -50,8 +50,10 @@ def find_orphans(
             continue
         if has_claim(owner.claim_uid, vm.id):
             continue
-        # a clone that was never configured has no tags; a running VM without them was re-tagged
-        is_bare = vm.power is Power.STOPPED and not vm.tags
+        # a clone that was never configured has the tags of its template; a running VM with no
+        # others was re-tagged
+        inherited = {tag.lower() for tag in owner.inherited_tags}
+        is_bare = vm.power is Power.STOPPED and {tag.lower() for tag in vm.tags} <= inherited
         owner = owner._replace(is_tagged=not is_bare)
         if not ownership.is_owned(vm, owner):
             foreign += 1

@@ -61,6 +61,9 @@ class Templates:
             has_tpm="tpmstate0" in config,
             os=config.get("ostype", ""),
             storage_type=sources[0].storage_type,
+            tags=tuple(
+                sorted({tag for row in rows for tag in vmconfig.parse_tags(row.tags)}),
+            ),
         )
 
     async def choose_source(self, template: TemplateInfo, node: str) -> Source:

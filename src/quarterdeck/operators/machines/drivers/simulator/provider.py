@@ -126,7 +126,7 @@ class SimulatorProvider:
             self._check_node(node)
             small = spec._replace(disk_bytes=min(spec.disk_bytes, template.disk_bytes))
             vm = self.world.make_vm(vmid, small, node=node, description=ownership.describe(owner))
-            vm.lock = "clone"
+            vm.lock, vm.tags = "clone", template.tags
             if spec.boot_s is not None:
                 vm.boot_s = spec.boot_s
             failure = "storage: clone failed: got timeout" if rule is not None else ""
@@ -286,6 +286,7 @@ class SimulatorProvider:
             has_agent=True,
             os="linux",
             storage_type="sim",
+            tags=vm.tags,
         )
 
     def _switch(self, vm: SimulatedVM, power: Power) -> None:
