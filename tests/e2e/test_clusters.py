@@ -110,7 +110,7 @@ def test_a_demo_shows_a_living_fleet(start: Callable[..., Hub]) -> None:
 
         def is_pushed() -> bool:
             status = hub.items("clusterconnections")["demo-edge"].get("collectorStatus") or {}
-            return bool(status.get("connected"))
+            return bool(status.get("connected") and status.get("image"))  # the hub deployed it
 
         hub.until(is_pushed)
         listed = hub.call("clusters", "list", "-n", "default")

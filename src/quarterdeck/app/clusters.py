@@ -6,11 +6,13 @@ With `--demo` a few simulated clusters and a registry join, one of them failing.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from quarterdeck.app import cluster_samples
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.host import Host
 from quarterdeck.app.hub_storage import open_history, open_state
-from quarterdeck.app.ingester import add_ingester
+from quarterdeck.app.ingester import add_ingester, build_collector_options
 from quarterdeck.hubstate.lifetimes import Lifetimes
 from quarterdeck.inventory.health import Thresholds
 from quarterdeck.inventory.resources import Limits
@@ -37,7 +39,9 @@ async def attach(host: Host) -> None:
         host.manager,
         state=state,
         history=history,
-        options=build_options(settings),
+        options=msgspec.structs.replace(
+            build_options(settings), collector=build_collector_options(host, settings)
+        ),
         namespaces=tuple(filter(None, host.settings.namespace.split(","))),
     )
     address = add_ingester(host, settings, hub, state=state, history=history)
@@ -51,7 +55,7 @@ async def attach(host: Host) -> None:
         if host.settings.demo:
             from quarterdeck.app.demo_clusters import add_demo
 
-            add_demo(host, state=state, address=address)
+            add_demo(host, address=address)
 
 
 def controllers() -> Sequence[Controller[Any]]:

@@ -149,7 +149,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _fraction("NODE_UNHEALTHY_THRESHOLD", "Share of nodes not ready: unhealthy.", 1),
     ] = 0.5
 
-    # --- push mode and access policies: read now, used once these are served
+    # --- push mode
 
     ingester_enabled: Annotated[
         bool, Option(help="Serve collectors of push mode.", env=("INGESTER_ENABLED",))
@@ -163,6 +163,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ingester_tls_key: Annotated[
         str, _text("INGESTER_TLS_KEY", "Key file of the ingester.", "FILE")
     ] = "/etc/ingester-tls/tls.key"
+    ingester_tls_client_ca: Annotated[
+        str,
+        _text(
+            "INGESTER_TLS_CLIENT_CA",
+            "Authority of collectors' certificates; collectors must show one.",
+            "FILE",
+            "none; tokens alone are asked for",
+        ),
+    ] = ""
     ingester_tls_use_system_ca: Annotated[
         bool,
         Option(
@@ -172,6 +181,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ingester_service_name: Annotated[
         str, _text("INGESTER_SERVICE_NAME", "Service of the ingester.", "NAME")
     ] = "clusterpulse-ingester"
+    collector_image: Annotated[
+        str,
+        _text(
+            "COLLECTOR_IMAGE",
+            "Image of the collectors that the hub deploys.",
+            "IMAGE",
+            "none; in `up` quarterdeck",
+        ),
+    ] = ""
+    collector_tls_secret: Annotated[
+        str,
+        _text(
+            "COLLECTOR_TLS_SECRET",
+            "Secret on managed clusters with the collector's certificate.",
+            "NAME",
+        ),
+    ] = "clusterpulse-collector-tls"
     collector_ca_configmap: Annotated[
         str, _text("COLLECTOR_CA_CONFIGMAP", "ConfigMap with the ingester's authority.", "NAME")
     ] = "ingester-ca"
@@ -182,6 +208,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     collector_ca_key: Annotated[
         str, _text("COLLECTOR_CA_KEY", "Key of that ConfigMap.", "NAME")
     ] = "service-ca.crt"
+
+    # --- access policies
+
     policy_cache_ttl: Annotated[
         int, _number("POLICY_CACHE_TTL", "Seconds that policies are cached.", 60)
     ] = 300

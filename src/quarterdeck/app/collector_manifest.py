@@ -5,19 +5,20 @@ in the printed manifest.
 """
 
 import secrets
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection, MetricSource
 from quarterdeck.client.client import Client
-from quarterdeck.engine.target import Target, guess_resource
 from quarterdeck.hubstate.push.tokens import PREFIX, hash_token
 from quarterdeck.kit.redaction import Secret
-from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.clusters.collector import TOKEN_HASH
-from quarterdeck.operators.clusters.collector_objects import CollectorPlan, build_objects
+from quarterdeck.operators.clusters.collector_objects import (
+    CollectorPlan,
+    build_objects,
+    find_resources,
+)
 
 
 class Joining(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,10 +63,3 @@ async def join(hub: Client, wanted: Joining) -> list[dict[str, Any]]:
             sources=tuple(find_resources(sources)),
         )
     )
-
-
-def find_resources(sources: Iterable[MetricSource]) -> Iterable[GVR]:
-    """What MetricSources read."""
-    for each in sources:
-        target = Target.from_spec(each.spec.source)
-        yield GVR(target.group, target.version, target.resource or guess_resource(target.kind))

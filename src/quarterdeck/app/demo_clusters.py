@@ -11,7 +11,6 @@ from quarterdeck.app.host import Host
 from quarterdeck.app.ingester import IngesterAddress
 from quarterdeck.app.local_cluster import connect
 from quarterdeck.client.client import Client
-from quarterdeck.hubstate.ports import StateStore
 from quarterdeck.kit import http
 from quarterdeck.operators.clusters.simulators.contents import Profile
 from quarterdeck.operators.clusters.simulators.populate import populate
@@ -26,7 +25,7 @@ PROFILES = {
 """Simulated clusters; nobody answers at the address of `demo-lost`."""
 LOST = "demo-lost"
 PUSHED = "demo-edge"
-"""A collector of its own pushes to the hub."""
+"""The hub deploys a collector on it, which pushes to the hub."""
 _TEXTS = {
     "demo-east": ("Demo East (OpenShift)", {"environment": "production"}),
     "demo-west": ("Demo West", {"environment": "staging"}),
@@ -36,7 +35,7 @@ _TEXTS = {
 _INTERVAL_S = 30
 
 
-def add_demo(host: Host, *, state: StateStore, address: IngesterAddress) -> None:
+def add_demo(host: Host, *, address: IngesterAddress) -> None:
     """Start simulated clusters and a registry beside the operators."""
 
     async def run() -> None:
@@ -46,9 +45,7 @@ def add_demo(host: Host, *, state: StateStore, address: IngesterAddress) -> None
             for name, profile in PROFILES.items():
                 await _start_cluster(host, factory, name, profile)
             config = await factory.create(PUSHED)
-            await stack.enter_async_context(
-                running_collector(host, PUSHED, config, state=state, address=address)
-            )
+            await stack.enter_async_context(running_collector(host, config, address=address))
             await asyncio.Event().wait()
 
     host.manager.add_runnable("demo-clusters", run)

@@ -12,14 +12,21 @@ from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.host import Host
 from quarterdeck.hubstate.lifetimes import Lifetimes
 from quarterdeck.hubstate.ports import History, StateStore
-from quarterdeck.operators.clusters import Hub
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.clusters import CollectorOptions, Hub
 from quarterdeck.runtime.observability.logging import get_logger
 
 if TYPE_CHECKING:
     from quarterdeck.services.ingester.options import IngesterOptions
 
+EMBEDDED_IMAGE = "quarterdeck"
+"""In `up`, where pods are simulated."""
 _LOOPBACK = "127.0.0.1"
 _ALL_INTERFACES = "0.0.0.0"
+_ADVICE = (
+    "check --ingester-port, INGESTER_TLS_CERT and INGESTER_TLS_KEY, "
+    "or set INGESTER_TLS_ENABLED=false"
+)
 
 
 class IngesterAddress:
@@ -50,15 +57,14 @@ def add_ingester(
                 log.info("serving collectors", address=f"{options.host}:{ingester.port}")
                 await asyncio.Event().wait()
         except ListenFailed as error:
-            log.error(
-                "collectors cannot connect; check --ingester-port, INGESTER_TLS_CERT and "
-                "INGESTER_TLS_KEY, or set INGESTER_TLS_ENABLED=false",
-                reason=str(error),
-            )
+            hub.ingester_problem = f"{error}; {_ADVICE}"
+            log.error("collectors cannot connect", reason=hub.ingester_problem)
             await asyncio.Event().wait()
 
     if settings.ingester_enabled:
         host.manager.add_runnable("ingester", run)
+    else:
+        hub.ingester_problem = "the ingester is switched off; set INGESTER_ENABLED=true"
     return address
 
 
@@ -67,11 +73,15 @@ def build_options(host: Host, settings: Settings) -> "IngesterOptions":
     from quarterdeck.client.config.locate import is_in_cluster
     from quarterdeck.services.ingester.options import IngesterOptions, TlsFiles
 
-    tls = TlsFiles(
-        certificate=Path(settings.ingester_tls_cert), key=Path(settings.ingester_tls_key)
-    )
+    certificate, key = Path(settings.ingester_tls_cert), Path(settings.ingester_tls_key)
     if host.serving_files is not None:
-        tls = TlsFiles(certificate=host.serving_files[0], key=host.serving_files[1])
+        certificate, key = host.serving_files
+    client_authority = settings.ingester_tls_client_ca
+    tls = TlsFiles(
+        certificate=certificate,
+        key=key,
+        client_authority=Path(client_authority) if client_authority else None,
+    )
     return IngesterOptions(
         host=_ALL_INTERFACES if is_in_cluster() else _LOOPBACK,
         port=host.settings.ingester_port,
@@ -80,6 +90,40 @@ def build_options(host: Host, settings: Settings) -> "IngesterOptions":
         scan_interval_s=settings.operator_scan_interval,
         lifetimes=Lifetimes(cache_s=settings.cache_ttl, retention_s=settings.metrics_retention),
     )
+
+
+def build_collector_options(host: Host, settings: Settings) -> CollectorOptions:
+    """How collectors are deployed; in `up` they trust the embedded server's authority."""
+    image, authority, name = settings.collector_image, "", ""
+    authority_map: Key | None = None
+    if host.serving_files is not None:
+        image = image or EMBEDDED_IMAGE
+        authority = find_authority(host.serving_files).read_text(encoding="ascii")
+    elif not settings.ingester_tls_use_system_ca:
+        authority_map = Key(
+            settings.collector_ca_namespace or _find_namespace(host),
+            settings.collector_ca_configmap,
+        )
+        name = f"{settings.ingester_service_name}.{_find_namespace(host)}.svc"
+    return CollectorOptions(
+        image=image,
+        tls=settings.ingester_tls_enabled,
+        server_name=name,
+        authority=authority,
+        authority_map=authority_map,
+        authority_key=settings.collector_ca_key,
+        client_secret=settings.collector_tls_secret if settings.ingester_tls_client_ca else "",
+    )
+
+
+def find_authority(serving_files: tuple[Path, Path]) -> Path:
+    """The authority of the embedded API server's certificate."""
+    return serving_files[0].with_name("authority.crt")
+
+
+def _find_namespace(host: Host) -> str:
+    """The hub's own namespace."""
+    return host.settings.namespace.partition(",")[0] or host.client.namespace
 
 
 def _load() -> None:

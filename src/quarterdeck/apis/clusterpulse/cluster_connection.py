@@ -76,6 +76,8 @@ class CollectorStatus(Struct, frozen=True, kw_only=True):
     """When it was last heard of."""
     version: str = ""
     """Version it reported."""
+    image: str = ""
+    """Image that the hub deployed; empty if somebody else did."""
 
 
 class ClusterConnectionStatus(Struct, frozen=True, kw_only=True):
@@ -100,7 +102,8 @@ class ClusterConnectionStatus(Struct, frozen=True, kw_only=True):
     collector_status: CollectorStatus | None = None
     """The collector, in push mode."""
     conditions: Conditions = ()
-    """Ready, Reachable, NodesReady, OperatorsHealthy and DataFresh."""
+    """Ready, Reachable, NodesReady, OperatorsHealthy, DataFresh, TLSVerified, Stored and, in push
+    mode, CollectorReady."""
 
 
 class ClusterConnection(Object, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ planned. What was known before stays known, with its age.
 import msgspec
 
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
+from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.errors import ClientError
 from quarterdeck.hubstate import cluster_writes, keys
@@ -35,6 +36,7 @@ from quarterdeck.operators.clusters.credentials import (
     describe_tls,
     find_secret_key,
 )
+from quarterdeck.operators.clusters.deployment import Deployments
 from quarterdeck.operators.clusters.failures import CredentialsUnavailable, describe, find_reason
 from quarterdeck.operators.clusters.hub import Hub, Seen, StoreProblem
 from quarterdeck.operators.clusters.options import build_namespace_predicate
@@ -59,6 +61,7 @@ class Clusters:
         self._hub = hub
         self._keeps = build_namespace_predicate(hub.options.namespace_filter)
         self._uids: dict[Key, str] = {}
+        self._deployments = Deployments(hub)
 
     async def reconcile(self, connection: ClusterConnection, ctx: ClusterContext) -> RequeueAfter:
         """Visit the cluster, keep what was found, and say how it fares."""
@@ -71,6 +74,7 @@ class Clusters:
             connection.spec.monitoring.interval, self._hub.options.interval_s
         )
         failure = await self._visit(connection, seen, ctx)
+        await self._keep_collector(connection, seen, ctx)
         verdict = self._judge(connection, seen, interval_s)
         problem = await self._store(connection, seen, verdict, failed=failure is not None)
         self._say(connection, seen, verdict, problem=problem, ctx=ctx)
@@ -93,6 +97,7 @@ class Clusters:
                 reason = Reason.STORE_UNAVAILABLE
                 raise Waiting(reason, str(error), after_s=_RETRY_DELETION_S) from error
             self._hub.metrics.forgot(name)
+            await self._remove_collector(connection, ctx)
         self._hub.seen.pop(uid, None)
         await self._hub.pool.remove(uid)
 
@@ -163,6 +168,28 @@ class Clusters:
         seen.collected, seen.nodes, seen.is_pushed = pushed, None, True
         seen.failure, seen.failure_reason = "", Reason.CONNECTED
         return True
+
+    async def _keep_collector(
+        self, connection: ClusterConnection, seen: Seen, ctx: ClusterContext
+    ) -> None:
+        """Deploy the collector of push mode; remove it in pull mode."""
+
+        async def connect() -> Client:
+            return (await self._connect(connection, seen, ctx)).client
+
+        if connection.spec.collection_mode == PUSH:
+            await self._deployments.ensure(connection, seen, ctx, connect)
+        else:
+            await self._deployments.leave(connection, ctx, connect)
+
+    async def _remove_collector(self, connection: ClusterConnection, ctx: ClusterContext) -> None:
+        seen = self._hub.seen.setdefault(connection.metadata.uid, Seen())
+
+        async def connect() -> Client:
+            known = self._hub.pool.find(connection.metadata.uid)
+            return (known or await self._connect(connection, seen, ctx)).client
+
+        await self._deployments.remove(connection, ctx, connect)
 
     def _note_failure(self, seen: Seen, error: Exception, limit_s: float = 0.0) -> Exception:
         seen.failure, seen.failure_reason = (
@@ -260,9 +287,13 @@ class Clusters:
             name, health=verdict.health, message=verdict.message, at=now
         )
         writes += cluster_writes.plan_conditions(name, verdict, stay)
+        is_pull = connection.spec.collection_mode != PUSH
+        if is_pull and not seen.is_token_revoked:
+            writes += self._deployments.plan_revocation(name)
         data = {"health": str(verdict.health), "display_name": get_display_name(connection)}
         writes += plan_notice("cluster.reconciled", name, now, data)
         problem = await hub.store(writes)
+        seen.is_token_revoked = is_pull and problem is None
         if not failed and seen.collected is not None and not seen.is_pushed:
             if problem is None:
                 seen.stored_at = now.timestamp()
@@ -304,8 +335,6 @@ class Clusters:
         self._hub.metrics.judged(connection.metadata.name, verdict.health, breaker)
         report.set_cluster_status(verdict, seen.collected, ctx, failed=bool(seen.failure))
         report.set_stored(problem, ctx)
-        if connection.spec.collection_mode == PUSH:
-            ctx.status.set(collector_status=collector.describe(seen.lease))
         if seen.collected is not None and (problems := seen.collected.problems):
             ctx.log.debug("parts of a cluster could not be read", detail=str(dict(problems)))
 

@@ -27,10 +27,10 @@ async def keep_token(state: StateStore, connection: ClusterConnection) -> None:
     await state.commit([SetValue(tokens.get_key(name), json.encode(record))])
 
 
-def describe(lease: CollectorLease | None) -> CollectorStatus:
+def describe(lease: CollectorLease | None, image: str) -> CollectorStatus:
     """What `status.collectorStatus` says."""
     if lease is None:
-        return CollectorStatus(connected=False)
+        return CollectorStatus(connected=False, image=image)
     return CollectorStatus(
-        connected=True, last_heartbeat=lease.last_heartbeat, version=lease.version
+        connected=True, last_heartbeat=lease.last_heartbeat, version=lease.version, image=image
     )

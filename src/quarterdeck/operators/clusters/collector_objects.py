@@ -2,11 +2,13 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
+from quarterdeck.apis.clusterpulse.metric_source import MetricSource
+from quarterdeck.engine.target import Target, guess_resource
 from quarterdeck.hubstate.collect.permissions import build_rules
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.meta.identity import GVR
@@ -16,13 +18,16 @@ NAME = "clusterpulse-collector"
 TOKEN_SECRET = "clusterpulse-collector-token"
 AUTHORITY = "ingester-ca"
 AUTHORITY_KEY = "service-ca.crt"
+_PART_OF = "app.kubernetes.io/part-of"
 LABELS = {
     "app.kubernetes.io/name": NAME,
     "app.kubernetes.io/component": "collector",
-    "app.kubernetes.io/part-of": "clusterpulse",
+    _PART_OF: "clusterpulse",
 }
 _RBAC = "rbac.authorization.k8s.io"
 _BUFFER, _TRUST = "/var/lib/quarterdeck-collector", "/etc/ingester-ca"
+_IDENTITY = "/etc/collector-tls"
+_MAX_TAG = 128
 Document = dict[str, Any]
 
 
@@ -37,8 +42,42 @@ class CollectorPlan(msgspec.Struct, frozen=True, kw_only=True):
     """PEM of whom the collector trusts; empty means the system's store."""
     server_name: str = ""
     tls: bool = True
+    client_secret: str = ""
+    """Secret with the collector's certificate, for an ingester that asks for one."""
+    interval_s: int = 0
+    """COLLECT_INTERVAL; 0 leaves it to the collector."""
+    scan_interval_s: int = 0
+    """OPERATOR_SCAN_INTERVAL, likewise."""
     sources: tuple[GVR, ...] = ()
     """What MetricSources read."""
+
+
+def choose_image(image: str, version: str, *, default: str) -> str:
+    """The image with the tag of a cluster's `collectorVersion`, if it names one.
+
+    An image without a tag gets the hub's own version, and `latest` for a hub under development.
+    """
+    base, _, digest = image.partition("@")
+    head, slash, last = base.rpartition("/")
+    name, _, tag = last.partition(":")
+    if version:
+        return f"{head}{slash}{name}:{version[:_MAX_TAG]}"
+    if tag or digest:
+        return image
+    return f"{image}:{'latest' if default in ('', 'dev') else default}"
+
+
+def find_resources(sources: Iterable[MetricSource]) -> Iterator[GVR]:
+    """What MetricSources read: the resource they name, else the plural of the kind."""
+    for each in sources:
+        target = Target.from_spec(each.spec.source)
+        yield GVR(target.group, target.version, target.resource or guess_resource(target.kind))
+
+
+def hash_plan(plan: CollectorPlan) -> str:
+    """A hash that changes with anything but the token."""
+    parts = msgspec.to_builtins(msgspec.structs.replace(plan, token=Secret("")), enc_hook=str)
+    return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
 
 
 def build_objects(plan: CollectorPlan) -> list[Document]:
@@ -47,7 +86,7 @@ def build_objects(plan: CollectorPlan) -> list[Document]:
         {
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": NAMESPACE, "labels": LABELS},
+            "metadata": {"name": NAMESPACE, "labels": {_PART_OF: LABELS[_PART_OF]}},
         },
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(NAME)},
         build_role(plan.sources),
@@ -127,15 +166,17 @@ def _build_container(plan: CollectorPlan) -> Document:
         "INGESTER_ADDRESS": plan.ingester_address,
         "INGESTER_TLS_ENABLED": "true" if plan.tls else "false",
         "BUFFER_DIR": _BUFFER,
-    }
-    if plan.tls and plan.authority:
-        values["INGESTER_TLS_CA"] = f"{_TRUST}/{AUTHORITY_KEY}"
-    if plan.tls and plan.server_name:
-        values["INGESTER_TLS_SERVER_NAME"] = plan.server_name
+    } | _build_tls_values(plan)
+    if plan.interval_s:
+        values["COLLECT_INTERVAL"] = str(plan.interval_s)
+    if plan.scan_interval_s:
+        values["OPERATOR_SCAN_INTERVAL"] = str(plan.scan_interval_s)
     secret = {"secretKeyRef": {"name": TOKEN_SECRET, "key": "token"}}
     mounts = [{"name": "buffer", "mountPath": _BUFFER}]
     if plan.tls and plan.authority:
         mounts.append({"name": "ingester-ca", "mountPath": _TRUST})
+    if plan.tls and plan.client_secret:
+        mounts.append({"name": "collector-tls", "mountPath": _IDENTITY})
     return {
         "name": "collector",
         "image": plan.image,
@@ -157,10 +198,24 @@ def _build_container(plan: CollectorPlan) -> Document:
     }
 
 
+def _build_tls_values(plan: CollectorPlan) -> dict[str, str]:
+    values: dict[str, str] = {}
+    if plan.tls and plan.authority:
+        values["INGESTER_TLS_CA"] = f"{_TRUST}/{AUTHORITY_KEY}"
+    if plan.tls and plan.server_name:
+        values["INGESTER_TLS_SERVER_NAME"] = plan.server_name
+    if plan.tls and plan.client_secret:
+        values["INGESTER_TLS_CLIENT_CERT"] = f"{_IDENTITY}/tls.crt"
+        values["INGESTER_TLS_CLIENT_KEY"] = f"{_IDENTITY}/tls.key"
+    return values
+
+
 def _build_volumes(plan: CollectorPlan) -> list[Document]:
     volumes: list[Document] = [{"name": "buffer", "emptyDir": {"sizeLimit": "128Mi"}}]
     if plan.tls and plan.authority:
         volumes.append({"name": "ingester-ca", "configMap": {"name": AUTHORITY}})
+    if plan.tls and plan.client_secret:
+        volumes.append({"name": "collector-tls", "secret": {"secretName": plan.client_secret}})
     return volumes
 
 

@@ -10,9 +10,11 @@ DATA_FRESH = "DataFresh"
 TLS_VERIFIED = "TLSVerified"
 STORED = "Stored"
 """Whether the last finding is in the hub's store."""
+COLLECTOR_READY = "CollectorReady"
+"""Whether the collector of a cluster in push mode is connected."""
 CLUSTER_TYPES = (
     *(READY, REACHABLE, NODES_READY, OPERATORS_HEALTHY, DATA_FRESH),
-    *(TLS_VERIFIED, STORED),
+    *(TLS_VERIFIED, STORED, COLLECTOR_READY),
 )
 SOURCE_TYPES = (READY, STORED)
 REGISTRY_TYPES = (READY, STORED)
@@ -64,6 +66,17 @@ class Reason(enum.StrEnum):
     AUTHENTICATION_FAILED = "AuthenticationFailed"
     SLOW = "Slow"
     UNAVAILABLE = "Unavailable"
+
+    IMAGE_NOT_SET = "ImageNotSet"
+    """The hub has no image to deploy a collector with."""
+    NOT_CONNECTED = "NotConnected"
+    """The collector is deployed, or the user deploys it, and it has not connected."""
+    AUTHORITY_UNAVAILABLE = "AuthorityUnavailable"
+    """The ConfigMap with the ingester's authority is missing."""
+    INGESTER_UNAVAILABLE = "IngesterUnavailable"
+    """The ingester cannot listen."""
+    REMOVAL_FAILED = "RemovalFailed"
+    """The collector's objects could not be deleted."""
 
     ACTIVE = "Active"
     INACTIVE = "Inactive"

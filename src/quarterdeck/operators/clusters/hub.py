@@ -18,6 +18,13 @@ from quarterdeck.operators.clusters.options import HubOptions
 from quarterdeck.operators.clusters.pool import ClientPool
 
 
+class Problem(msgspec.Struct, frozen=True):
+    """Why something is not as it should be, for a condition."""
+
+    reason: Reason
+    message: str
+
+
 class Seen(msgspec.Struct):
     """What is remembered of one cluster between two visits."""
 
@@ -38,13 +45,19 @@ class Seen(msgspec.Struct):
     """The collector that is connected, in push mode."""
     is_pushed: bool = False
     """Whether the last reading came from the collector."""
+    deployed_hash: str = ""
+    """What was last deployed as its collector."""
+    deployed_image: str = ""
+    deployed_at: float | None = None
+    """When that was last tried, on the monotonic clock."""
+    collector_problem: Problem | None = None
+    """Why the collector could not be deployed."""
+    is_token_revoked: bool = False
+    """In pull mode: whether the store is known to have no token."""
 
 
-class StoreProblem(msgspec.Struct, frozen=True):
-    """Why something is not in the store."""
-
-    reason: Reason
-    message: str
+StoreProblem = Problem
+"""Why something is not in the store."""
 
 
 class Hub:
@@ -68,6 +81,8 @@ class Hub:
         self.clock = clock
         self.push_wanted = asyncio.Event()
         """Set when the first ClusterConnection in push mode is met."""
+        self.ingester_problem = ""
+        """Why the ingester of this process cannot listen; empty if it can."""
         self.seen: dict[str, Seen] = {}
         """By uid of the ClusterConnection."""
 

@@ -1,4 +1,4 @@
-"""What the hub is told: intervals, lifetimes, limits and thresholds."""
+"""What the hub is told: intervals, lifetimes, limits, thresholds, and how collectors run."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,27 @@ from quarterdeck.engine.namespaces import compile_wildcard
 from quarterdeck.hubstate.lifetimes import Lifetimes
 from quarterdeck.inventory.health import Thresholds
 from quarterdeck.inventory.resources import Limits
+from quarterdeck.meta.identity import Key
+
+
+class CollectorOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How the hub deploys collectors on clusters in push mode."""
+
+    image: str = ""
+    """COLLECTOR_IMAGE; empty deploys nothing."""
+    tls: bool = True
+    """INGESTER_TLS_ENABLED."""
+    server_name: str = ""
+    """Name in the ingester's certificate; empty means the host of `spec.ingesterAddress`."""
+    authority: str = ""
+    """PEM of whom collectors trust; empty means what `authority_map` says."""
+    authority_map: Key | None = None
+    """COLLECTOR_CA_CONFIGMAP on the hub; None means the system's store of the collector."""
+    authority_key: str = "service-ca.crt"
+    """COLLECTOR_CA_KEY."""
+    client_secret: str = ""
+    """Secret with tls.crt and tls.key on the managed cluster, for an ingester that asks collectors
+    for a certificate."""
 
 
 class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +56,7 @@ class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Clusters that one MetricSource reads at the same time."""
     requests_per_s: float = 100.0
     burst: int = 200
+    collector: CollectorOptions = CollectorOptions()
 
 
 def build_namespace_predicate(text: str) -> Callable[[str], bool] | None:

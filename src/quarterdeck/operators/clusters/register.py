@@ -19,6 +19,7 @@ from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters import cluster_connection, source_report
+from quarterdeck.operators.clusters.authority import AuthorityMap, build_scope
 from quarterdeck.operators.clusters.cluster_connection import BY_NAME, Clusters
 from quarterdeck.operators.clusters.conditions import (
     CLUSTER_TYPES,
@@ -70,6 +71,7 @@ def register(
         make_client=make_client,
     )
     manager.set_scope(SecretHead, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
+    manager.set_scope(AuthorityMap, build_scope(hub.options.collector.authority_map))
     sources = Sources(hub)
     for each in _controllers(hub, sources, registry or DockerRegistry()):
         manager.add(each)
@@ -140,6 +142,8 @@ def cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
         watches=(
             Watch(SecretHead, clusters_of_secret),
             Watch(ClusterConnection, clusters_of_name, predicates=(generation_changed,)),
+            Watch(AuthorityMap, every_pushed_cluster),
+            Watch(MetricSource, every_pushed_cluster, predicates=(generation_changed,)),
         ),
         indexes={
             ClusterConnection: {
@@ -218,6 +222,13 @@ def clusters_of_name(connection: ClusterConnection, lookup: Lookup) -> Iterable[
     """The other connections of the same name: when one goes, the next one gets it."""
     for each in lookup.list(ClusterConnection, index=(BY_NAME, connection.metadata.name)):
         if each.key != connection.key:
+            yield each.key
+
+
+def every_pushed_cluster(_: AuthorityMap | MetricSource, lookup: Lookup) -> Iterable[Key]:
+    """The clusters in push mode: what their collectors trust or may read has changed."""
+    for each in lookup.list(ClusterConnection):
+        if each.spec.collection_mode == cluster_connection.PUSH:
             yield each.key
 
 

@@ -1,0 +1,22 @@
+"""The ConfigMap on the hub that says whom collectors trust; watched, so a rotation takes effect."""
+
+from collections.abc import Mapping
+
+from quarterdeck.apis.core.config import ConfigMap
+from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import Object
+from quarterdeck.runtime import Scope
+
+
+class AuthorityMap(Object, frozen=True, kw_only=True):
+    """One ConfigMap; others are not watched."""
+
+    KIND = ConfigMap.KIND
+    data: Mapping[str, str] = {}
+
+
+def build_scope(key: Key | None) -> Scope:
+    """Watch this ConfigMap and no other; without a key, one that cannot exist."""
+    if key is None:
+        return Scope(fields="metadata.name=-")
+    return Scope(namespaces=(key.namespace,), fields=f"metadata.name={key.name}")

@@ -1,0 +1,105 @@
+"""Puts a collector on a managed cluster by server-side apply, reads its token, and removes it."""
+
+import contextlib
+from collections.abc import Iterable
+
+import msgspec
+
+from quarterdeck.apis.clusterpulse.metric_source import MetricSource
+from quarterdeck.client.client import Client
+from quarterdeck.client.interfaces import PatchType
+from quarterdeck.engine.target import Target, guess_resource
+from quarterdeck.kit import json
+from quarterdeck.kit.redaction import Secret
+from quarterdeck.meta.identity import GVK, GVR
+from quarterdeck.operators.clusters.collector_objects import (
+    AUTHORITY,
+    NAME,
+    NAMESPACE,
+    TOKEN_SECRET,
+    CollectorPlan,
+    build_objects,
+)
+from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import DeleteOptions, PatchOptions
+from quarterdeck.wire.status import ApiError, NotFound
+
+FIELD_MANAGER = "quarterdeck-hub"
+_APPLY = PatchOptions(field_manager=FIELD_MANAGER, force=True)
+_RBAC = ("rbac.authorization.k8s.io", "v1")
+_PATHS = {
+    "Namespace": ResourcePath("", "v1", "namespaces"),
+    "ServiceAccount": ResourcePath("", "v1", "serviceaccounts", NAMESPACE),
+    "ClusterRole": ResourcePath(*_RBAC, "clusterroles"),
+    "ClusterRoleBinding": ResourcePath(*_RBAC, "clusterrolebindings"),
+    "Secret": ResourcePath("", "v1", "secrets", NAMESPACE),
+    "ConfigMap": ResourcePath("", "v1", "configmaps", NAMESPACE),
+    "Deployment": ResourcePath("apps", "v1", "deployments", NAMESPACE),
+}
+_REMOVED = (
+    *(("Deployment", NAME), ("Secret", TOKEN_SECRET), ("ConfigMap", AUTHORITY)),
+    *(("ClusterRoleBinding", NAME), ("ClusterRole", NAME), ("ServiceAccount", NAME)),
+)
+"""In this order: first what runs, then what it may do. The namespace stays, because the account of
+the hub may be in it."""
+
+
+class _SecretData(msgspec.Struct, frozen=True):
+    data: dict[str, bytes] = {}
+
+
+async def read_token(client: Client) -> Secret[str] | None:
+    """The token that the collector of a cluster has now; None if it has none.
+
+    Raises:
+        ApiError, ClientError: if the cluster does not say.
+    """
+    try:
+        found = await client.raw.get(_PATHS["Secret"]._replace(name=TOKEN_SECRET))
+        token = msgspec.json.decode(found, type=_SecretData).data.get("token", b"")
+    except (NotFound, msgspec.DecodeError):
+        return None
+    return Secret(token.decode(errors="replace")) if token else None
+
+
+async def apply_objects(client: Client, plan: CollectorPlan) -> None:
+    """Bring the collector of a cluster to the state of a plan; what is as planned is left alone.
+
+    Raises:
+        ApiError, ClientError: if the cluster refuses.
+    """
+    for document in build_objects(plan):
+        path = _PATHS[document["kind"]]._replace(name=document["metadata"]["name"])
+        await client.raw.patch(path, json.encode(document), PatchType.APPLY, _APPLY)
+
+
+async def delete_objects(client: Client) -> None:
+    """Remove the collector from a cluster; what is gone already is fine.
+
+    Raises:
+        ApiError, ClientError: if the cluster refuses.
+    """
+    options = DeleteOptions(propagation_policy="Background")
+    for kind, name in _REMOVED:
+        with contextlib.suppress(NotFound):
+            await client.raw.delete(_PATHS[kind]._replace(name=name), options)
+
+
+async def discover_resources(client: Client, sources: Iterable[MetricSource]) -> tuple[GVR, ...]:
+    """What MetricSources read on this cluster, as its discovery names it.
+
+    Raises:
+        ClientError: if the cluster does not answer.
+    """
+    found = set()
+    for each in sources:
+        target = Target.from_spec(each.spec.source)
+        resource = target.resource
+        if not resource:
+            try:
+                kind = GVK(target.group, target.version, target.kind)
+                resource = (await client.raw.resource(kind)).gvr.resource
+            except ApiError:  # not served here, or not yet
+                resource = guess_resource(target.kind)
+        found.add(GVR(target.group, target.version, resource))
+    return tuple(sorted(found))
