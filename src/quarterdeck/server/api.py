@@ -249,7 +249,7 @@ class ApiServer:
                 record.body = await request.read(limit)
             except http.BodyTooLarge:
                 text = f"Request entity too large: limit is {limit}"
-                response = responses.build_error(RequestEntityTooLarge(text))
+                response = _refuse(request, RequestEntityTooLarge(text))
                 auditor.end(record, response)
                 return response
             request = http.Request.of(
@@ -287,17 +287,18 @@ class ApiServer:
         except HeaderError as error:
             response = responses.build_plain_error(request, str(error))
         except ApiError as error:
-            response = responses.build_error(error)
+            response = _refuse(request, error)
         except StorageError as error:
-            response = responses.build_error(_translate_storage_error(error))
+            response = _refuse(request, _translate_storage_error(error))
         except (http.HttpError, asyncio.CancelledError):
             raise
         except Exception as error:
             self._report(request, error)
-            response = responses.build_error(
+            response = _refuse(
+                request,
                 InternalError.of(
                     "internal error: the request failed unexpectedly; see the log of the server"
-                )
+                ),
             )
         duration = self.core.clock.monotonic() - started
         self.core.metrics.observe(labels, response.status, duration)
@@ -351,6 +352,10 @@ class ApiServer:
         message = f"{request.method} {request.path} failed"
         context = {"message": message, "exception": error}
         asyncio.get_running_loop().call_exception_handler(context)
+
+
+def _refuse(request: http.Request, error: ApiError) -> http.Response:
+    return responses.build_error(error, accept=request.headers.get("accept"))
 
 
 def _build_auditor(options: ServerOptions, clock: Clock, rng: random.Random) -> "Auditor | None":

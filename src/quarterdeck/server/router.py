@@ -176,7 +176,10 @@ async def handle(
         path=path,
         resource=resource,
         user=user,
-        choice=negotiation.choose(request.headers.get("accept")),
+        choice=negotiation.choose(
+            request.headers.get("accept"),
+            is_custom=resource.is_custom and path.subresource != SCALE,
+        ),
         warnings=[],
         audit_annotations={} if audit_annotations is None else audit_annotations,
     )
@@ -188,7 +191,7 @@ async def handle(
     except ApiError as error:
         if not call.warnings:
             raise
-        return responses.build_error(error, call.warnings)
+        return responses.build_error(error, call.warnings, accept=request.headers.get("accept"))
 
 
 async def _run(core: Core, call: Call, options: ListOptions | None) -> responses.Response:

@@ -44,7 +44,6 @@ Kubernetes 1.32 without its feature gate.
 REFUSED = """## Refused
 - Node authorization: kubelets are users like others, with the roles they are given.
 - Client certificates of an unknown authority end the TLS handshake; Kubernetes answers with a 401.
-- Protobuf answers: requests in protobuf are read, answers are JSON (or YAML).
 - Strategic merge patches of custom resources: 415, as in Kubernetes.
 """
 

@@ -71,7 +71,7 @@ def _get_slots(name: str) -> dict[int, _Slot]:
 
 
 def _build_slot(field: table.Field) -> _Slot:
-    expression = _resolve(field.type)
+    expression = resolve(field.type)
     if not field.name:
         return _Slot("", _build_reader(expression.lstrip("*")), "inline", omit_zero=False)
     if expression.startswith("[]"):
@@ -87,7 +87,7 @@ def _build_slot(field: table.Field) -> _Slot:
     )
 
 
-def _resolve(expression: str) -> str:
+def resolve(expression: str) -> str:
     """Follow other names for slices, maps and scalars; a wrapped slice stays a message."""
     while expression.startswith("#") and expression[1:] not in table.SPECIAL:
         named = table.get_type(expression[1:])
@@ -103,7 +103,7 @@ def _is_message(expression: str) -> bool:
 
 @functools.cache
 def _build_reader(expression: str) -> Reader:
-    expression = _resolve(expression).lstrip("*")
+    expression = resolve(expression).lstrip("*")
     if expression.startswith("#"):
         name = expression[1:]
         if name in table.SPECIAL:

@@ -8,6 +8,8 @@ from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.rfc3339 import format_micro
+from quarterdeck.meta.builtins import decode_protobuf
+from quarterdeck.meta.builtins.protobuf import MAGIC
 from quarterdeck.server.audit.log import AuditLog
 from quarterdeck.server.audit.policy import Decision, Level, Policy, Subject
 from quarterdeck.server.audit.redaction import redact
@@ -148,7 +150,7 @@ def _build_status(response: http.Response | http.StreamResponse) -> dict[str, An
     found: dict[str, Any] = {"metadata": {}, "code": response.status}
     if isinstance(response, http.Response) and response.status >= 400:
         try:
-            body = kit_json.decode(response.body)
+            body = _decode(response.body)
         except ValueError:
             return found
         if isinstance(body, dict) and body.get("kind") == "Status":
@@ -157,9 +159,18 @@ def _build_status(response: http.Response | http.StreamResponse) -> dict[str, An
     return found
 
 
+def _decode(data: bytes) -> Any:
+    """A body in JSON or protobuf.
+
+    Raises:
+        ValueError: if it is neither.
+    """
+    return decode_protobuf(data) if data.startswith(MAGIC) else kit_json.decode(data)
+
+
 def _parse(record: Record, data: bytes) -> Any:
     try:
-        value = kit_json.decode(data)
+        value = _decode(data)
     except ValueError:
         return {"kind": "Unknown", "apiVersion": "runtime/v1"}
     subject = record.subject

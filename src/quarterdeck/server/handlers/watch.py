@@ -18,7 +18,7 @@ from quarterdeck.server.read.selection import Selection, parse_selection
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import frames, responses
 from quarterdeck.storage import Closed, Compacted, Entry, SlowWatcher, StoreEvent, Watcher
-from quarterdeck.wire.frame import INITIAL_EVENTS_END, EventType, encode_event
+from quarterdeck.wire.frame import INITIAL_EVENTS_END, EventType
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import ApiError, Expired
 
@@ -42,7 +42,7 @@ async def handle(core: Core, call: Call, options: ListOptions) -> responses.Resp
         after = snapshot.revision
         initial = (await collect_page(core, snapshot, selection)).entries
     stream = WatchStream(core, call, selection, options=options, after=after, initial=initial)
-    return http.StreamResponse(200, responses.build_headers(call), stream.run)
+    return http.StreamResponse(200, responses.build_watch_headers(call), stream.run)
 
 
 def _wants_state(options: ListOptions, version: int) -> bool:
@@ -106,10 +106,10 @@ class WatchStream:
             return  # the client resumes from the last version it saw
         except Compacted as error:
             text = f"too old resource version: {error.requested} ({error.oldest})"
-            writer.write_nowait(encode_event(EventType.ERROR, Expired(text).encode()))
+            writer.write_nowait(frames.encode_error(self._call, Expired(text)))
         except ApiError as error:
             # an object cannot be converted: the client hears why, and watches again
-            writer.write_nowait(encode_event(EventType.ERROR, error.encode()))
+            writer.write_nowait(frames.encode_error(self._call, error))
         finally:
             self._finish()
 

@@ -1,4 +1,4 @@
-"""Content negotiation: object, Table or PartialObjectMetadata, as JSON or YAML.
+"""Content negotiation: object, Table or PartialObjectMetadata, as JSON, YAML or protobuf.
 
 Accept headers come from a handful of programs, so each distinct header is parsed once.
 """
@@ -7,7 +7,7 @@ import enum
 import functools
 from typing import NamedTuple
 
-from quarterdeck.wire.media import JSON, YAML, MediaRange, parse_accept
+from quarterdeck.wire.media import JSON, PROTOBUF, YAML, MediaRange, parse_accept
 from quarterdeck.wire.status import NotAcceptable
 
 _META_GROUP = "meta.k8s.io"
@@ -34,26 +34,47 @@ class Choice(NamedTuple):
 DEFAULT_CHOICE = Choice()
 
 
-def choose(accept: str | None) -> Choice:
-    """The form for an object or a list.
+def choose(accept: str | None, *, is_custom: bool = False) -> Choice:
+    """The form for an object or a list; custom objects have no protobuf, only their metadata has.
 
     Raises:
         NotAcceptable: if nothing the client accepts can be made.
     """
-    return DEFAULT_CHOICE if not accept else _choose(accept)
+    return DEFAULT_CHOICE if not accept else _choose(accept, is_custom)
+
+
+def choose_error_media(accept: str | None) -> str:
+    """The media type of a Status; an error is never refused for its form."""
+    try:
+        return choose(accept).media
+    except NotAcceptable:
+        return JSON
 
 
 @functools.lru_cache(maxsize=512)
-def _choose(accept: str) -> Choice:
+def _choose(accept: str, is_custom: bool) -> Choice:  # noqa: FBT001 - a key of the cache
     for each in parse_accept(accept):
-        if each.quality and (each.includes(JSON) or each.type == YAML):
-            choice = _with_form(YAML if each.type == YAML else JSON, each)
-            if choice is not None:
-                return choice
+        media = _find_media(each)
+        choice = _with_form(media, each) if each.quality and media else None
+        if choice is not None and _can_make(choice, is_custom=is_custom):
+            return choice
     raise NotAcceptable(
         "only the following media types are accepted: application/json, application/yaml,"
         " application/vnd.kubernetes.protobuf"
     )
+
+
+def _find_media(accepted: MediaRange) -> str:
+    if accepted.includes(JSON):
+        return JSON
+    return accepted.type if accepted.type in (YAML, PROTOBUF) else ""
+
+
+def _can_make(choice: Choice, *, is_custom: bool) -> bool:
+    """Whether there is such a message: Tables have none, custom objects neither."""
+    if choice.media != PROTOBUF:
+        return True
+    return choice.form is Form.METADATA or (choice.form is Form.OBJECT and not is_custom)
 
 
 def _with_form(media: str, accepted: MediaRange) -> Choice | None:

@@ -12,8 +12,11 @@ from quarterdeck.server.registry.codec import decode_stored, encode_served
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Choice, Form
+from quarterdeck.server.response import protobuf
 from quarterdeck.server.response.forms import build_partial, build_row, build_table, encode_form
 from quarterdeck.wire.frame import EventType, encode_event
+from quarterdeck.wire.media import PROTOBUF
+from quarterdeck.wire.status import ApiError
 
 Encoder = Callable[[EventType, bytes, int], bytes]
 """The frame of an event of an object at a revision; revision 0 is never shared."""
@@ -59,26 +62,32 @@ def build_encoder(core: Core, call: Call) -> Encoder:
     if call.choice.form is Form.TABLE:
         return _build_table_encoder(core, call)
     resource, choice = call.resource, call.choice
-    form = f"{resource.api_version} {choice.form.value} {choice.version}"
+    form = f"{resource.api_version} {choice.form.value} {choice.version} {choice.media}"
     cache = core.frames
 
     def encode(kind: EventType, value: bytes, revision: int) -> bytes:
         if not revision:
-            return encode_event(kind, _encode_body(core, resource, choice, value=value))
+            return _encode_frame(core, resource, choice, kind=kind, value=value)
         return cache.get(
             revision,
             kind,
             form,
-            make=lambda: encode_event(kind, _encode_body(core, resource, choice, value=value)),
+            make=lambda: _encode_frame(core, resource, choice, kind=kind, value=value),
         )
 
     return encode
 
 
-def _encode_body(core: Core, resource: Resource, choice: Choice, *, value: bytes) -> bytes:
+def _encode_frame(
+    core: Core, resource: Resource, choice: Choice, *, kind: EventType, value: bytes
+) -> bytes:
+    if choice.media == PROTOBUF:
+        body = protobuf.encode_object(decode_stored(resource, value), choice)
+        return protobuf.encode_watch_event(kind, body)
     if choice.form is Form.OBJECT:
-        return encode_served(resource, value)
-    return encode_form(core, resource, decode_stored(resource, value), choice)
+        return encode_event(kind, encode_served(resource, value))
+    decoded = decode_stored(resource, value)
+    return encode_event(kind, encode_form(core, resource, decoded, choice))
 
 
 def _build_table_encoder(core: Core, call: Call) -> Encoder:
@@ -101,16 +110,27 @@ def _build_table_encoder(core: Core, call: Call) -> Encoder:
 def encode_bookmark(call: Call, value: bytes) -> bytes:
     """Encode the frame of a bookmark: the kind and a version, in the form of the stream."""
     choice = call.choice
+    if choice.media == PROTOBUF:
+        body = protobuf.encode_object(kit_json.decode(value), choice)
+        return protobuf.encode_watch_event(EventType.BOOKMARK, body)
     if choice.form is Form.OBJECT:
         return encode_event(EventType.BOOKMARK, value)
     decoded = kit_json.decode(value)
-    body = build_partial(decoded, choice.version)
+    shown = build_partial(decoded, choice.version)
     if choice.form is Form.TABLE:
-        row = {"cells": [""] * len(call.resource.strategy.columns), "object": body}
-        body = build_table(
+        row = {"cells": [""] * len(call.resource.strategy.columns), "object": shown}
+        shown = build_table(
             call.resource, [row], decoded["metadata"], version=choice.version, with_columns=False
         )
-    return encode_event(EventType.BOOKMARK, kit_json.encode(body))
+    return encode_event(EventType.BOOKMARK, kit_json.encode(shown))
+
+
+def encode_error(call: Call, error: ApiError) -> bytes:
+    """Encode the frame that ends a stream with an error."""
+    if call.choice.media == PROTOBUF:
+        body = protobuf.encode_document(error.to_status())
+        return protobuf.encode_watch_event(EventType.ERROR, body)
+    return encode_event(EventType.ERROR, error.encode())
 
 
 def set_version(value: bytes, revision: int) -> bytes:

@@ -11,11 +11,11 @@ from quarterdeck.server.registry.codec import decode_stored, encode_served
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.request.negotiation import Form
-from quarterdeck.server.response import responses
+from quarterdeck.server.response import protobuf, responses
 from quarterdeck.server.response.compression import accepts_gzip, build_compressor
 from quarterdeck.server.response.forms import build_columns, build_partial, build_row
 from quarterdeck.storage import Entry
-from quarterdeck.wire.media import YAML
+from quarterdeck.wire.media import PROTOBUF, YAML
 
 Metadata = dict[str, object]
 _PIECE_BYTES = 64 * 1024
@@ -32,6 +32,8 @@ async def build_list_response(
     include: str = "Metadata",
 ) -> responses.Response:
     """Build the answer with a list of entries of about `size` bytes, in the client's form."""
+    if call.choice.media == PROTOBUF:
+        return await _build_protobuf_response(core, call, entries, metadata=metadata)
     head, tail = _build_frame(call, metadata)
     encode = _build_item_encoder(core, call, include)
     if size > core.options.stream_bytes and call.choice.media != YAML:
@@ -44,6 +46,21 @@ async def build_list_response(
             await turns.yield_if_due()
     body = b"".join((head, b"[", b",".join(parts), b"]", tail))
     return responses.build_document(core, call, body)
+
+
+async def _build_protobuf_response(
+    core: Core, call: Call, entries: Sequence[Entry], *, metadata: Metadata
+) -> responses.Response:
+    """Encode a list in protobuf; it begins with its length, so it cannot be streamed."""
+    encode = protobuf.build_item_encoder(call.resource, call.choice)
+    turns = TimeSlice(core)
+    items: list[bytes] = []
+    for index, entry in enumerate(entries):
+        items.append(encode(decode_stored(call.resource, entry.value)))
+        if not index % _BATCH:
+            await turns.yield_if_due()
+    body = protobuf.encode_list(call.resource, call.choice, items, metadata=metadata)
+    return responses.build_encoded(core, call, body)
 
 
 def _build_frame(call: Call, metadata: Metadata) -> tuple[bytes, bytes]:

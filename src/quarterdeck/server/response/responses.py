@@ -1,6 +1,7 @@
 """Responses with one object, a Status or a document.
 
-GET writes the stored bytes untouched. Tables and metadata are built from the decoded object.
+GET writes the stored bytes untouched. Tables, metadata and protobuf are built from the decoded
+object.
 """
 
 from typing import Any
@@ -11,10 +12,11 @@ from quarterdeck.server.core import Core
 from quarterdeck.server.registry.codec import decode_stored
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.request.call import Call
-from quarterdeck.server.request.negotiation import Form
+from quarterdeck.server.request.negotiation import Form, choose_error_media
+from quarterdeck.server.response import protobuf
 from quarterdeck.server.response.compression import accepts_gzip, compress
 from quarterdeck.server.response.forms import encode_form
-from quarterdeck.wire.media import YAML
+from quarterdeck.wire.media import PROTOBUF, YAML
 from quarterdeck.wire.query import parse_bool, parse_query
 from quarterdeck.wire.status import ApiError
 
@@ -47,27 +49,47 @@ TEXT_HEADERS: Headers = [_NO_CACHE, ("Content-Type", "text/plain; charset=utf-8"
 
 def build_stored(core: Core, call: Call, value: bytes, status: int = 200) -> http.Response:
     """Build an answer with an object as it is stored."""
-    if call.choice.form is Form.OBJECT and call.resource.strategy.stored_as_served:
+    choice = call.choice
+    if (
+        choice.form is Form.OBJECT
+        and choice.media != PROTOBUF
+        and call.resource.strategy.stored_as_served
+    ):
         return build_document(core, call, value, status)
     return build_object(core, call, decode_stored(call.resource, value), status)
 
 
 def build_object(core: Core, call: Call, value: Object, status: int = 200) -> http.Response:
     """Build an answer with an object that is decoded already."""
+    if call.choice.media == PROTOBUF:
+        body = protobuf.encode_object(value, call.choice)
+        return _build_response(core, call, body, headers=build_headers(call), status=status)
     return build_document(core, call, encode_form(core, call.resource, value, call.choice), status)
 
 
 def build_document(core: Core, call: Call, body: bytes, status: int = 200) -> http.Response:
-    """Build an answer with a JSON body, in the client's media type and compressed if that is worth
-    it.
-    """
+    """Build an answer with a JSON body, in the client's media type."""
     headers = build_headers(call)
-    if call.choice.media == YAML:
+    if call.choice.media == PROTOBUF:
+        body = protobuf.encode_document(kit_json.decode(body))
+    elif call.choice.media == YAML:
         body, headers = convert_to_yaml(body, headers)
     elif _wants_pretty(call.request):
         body = kit_json.indent(body)
     else:
         body += b"\n"
+    return _build_response(core, call, body, headers=headers, status=status)
+
+
+def build_encoded(core: Core, call: Call, body: bytes) -> http.Response:
+    """Build an answer with a body that is in the client's media type already."""
+    return _build_response(core, call, body, headers=build_headers(call), status=200)
+
+
+def _build_response(
+    core: Core, call: Call, body: bytes, *, headers: Headers, status: int
+) -> http.Response:
+    """Build an answer, compressed if that is worth it."""
     if len(body) > core.options.gzip_bytes and accepts_gzip(call.request):
         body = compress(body)
         headers = [*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
@@ -81,14 +103,18 @@ def _wants_pretty(request: http.Request) -> bool:
     return (request.headers.get("user-agent") or "").startswith(_READ_BY_PEOPLE)
 
 
-def build_error(error: ApiError, warnings: list[str] | None = None) -> http.Response:
-    """Build the answer for an error."""
-    headers = JSON_HEADERS
+def build_error(
+    error: ApiError, warnings: list[str] | None = None, *, accept: str | None = None
+) -> http.Response:
+    """Build the answer for an error, in JSON unless the client asks for protobuf."""
+    is_protobuf = choose_error_media(accept) == PROTOBUF
+    headers = protobuf.HEADERS if is_protobuf else JSON_HEADERS
     if error.retry_after_s:
         headers = [*headers, ("Retry-After", str(error.retry_after_s))]
     if warnings:
         headers = headers + [_build_warning(text) for text in warnings]
-    return http.Response(error.code, headers, error.encode() + b"\n")
+    body = protobuf.encode_document(error.to_status()) if is_protobuf else error.encode() + b"\n"
+    return http.Response(error.code, headers, body)
 
 
 def build_plain_error(request: http.Request, reason: str) -> http.Response:
@@ -104,8 +130,10 @@ def page_not_found() -> http.Response:
 
 def build_success(call: Call, details: dict[str, Any], status: int = 200) -> http.Response:
     """Build a Status that says all went well."""
-    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    return http.Response(status, build_headers(call), kit_json.encode(body | details) + b"\n")
+    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"} | details
+    if call.choice.media == PROTOBUF:
+        return http.Response(status, build_headers(call), protobuf.encode_document(body))
+    return http.Response(status, build_headers(call), kit_json.encode(body) + b"\n")
 
 
 def build_headers(call: Call) -> Headers:
@@ -113,9 +141,18 @@ def build_headers(call: Call) -> Headers:
     warnings = call.warnings
     if call.resource.deprecation:
         warnings = [call.resource.deprecation, *warnings]
+    headers = protobuf.HEADERS if call.choice.media == PROTOBUF else JSON_HEADERS
     if not warnings:
-        return JSON_HEADERS
-    return JSON_HEADERS + [_build_warning(text) for text in warnings]
+        return headers
+    return headers + [_build_warning(text) for text in warnings]
+
+
+def build_watch_headers(call: Call) -> Headers:
+    """Build the headers of a stream of events."""
+    headers = build_headers(call)
+    if call.choice.media != PROTOBUF:
+        return headers
+    return protobuf.STREAM_HEADERS + headers[len(protobuf.HEADERS) :]
 
 
 def _build_warning(text: str) -> tuple[str, str]:

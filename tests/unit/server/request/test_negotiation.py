@@ -4,6 +4,7 @@ import pytest
 
 from quarterdeck.server.request import negotiation
 from quarterdeck.server.request.negotiation import Discovery, Form
+from quarterdeck.wire.media import PROTOBUF
 from quarterdeck.wire.status import NotAcceptable
 
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -29,11 +30,23 @@ def test_form_follows_the_accept_header(accept: str | None, form: Form) -> None:
 
 @pytest.mark.parametrize(
     "accept",
-    ["text/html", "application/vnd.kubernetes.protobuf", "application/json;as=Odd;g=x;v=v1"],
+    [
+        "text/html",
+        "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io",
+        "application/json;as=Odd;g=x;v=v1",
+    ],
 )
 def test_what_cannot_be_made_is_not_acceptable(accept: str) -> None:
     with pytest.raises(NotAcceptable):
         negotiation.choose(accept)
+
+
+def test_protobuf_is_chosen_for_built_in_kinds_alone() -> None:
+    assert negotiation.choose(f"{PROTOBUF},application/json").media == PROTOBUF
+    with pytest.raises(NotAcceptable):
+        negotiation.choose(PROTOBUF, is_custom=True)
+    partial = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    assert negotiation.choose(partial, is_custom=True).media == PROTOBUF
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,53 @@
+"""Answers in Kubernetes' protobuf encoding, which client-go asks for by default.
+
+Built-in kinds, PartialObjectMetadata and Status have messages; Tables and custom objects have
+none. Objects are stored as JSON, so each one is decoded first.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from quarterdeck.meta.builtins import protobuf_writer
+from quarterdeck.server.registry.resource import Object, Resource
+from quarterdeck.server.request.negotiation import Choice, Form
+from quarterdeck.wire.media import PROTOBUF
+
+_NO_CACHE = ("Cache-Control", "no-cache, private")
+HEADERS = [_NO_CACHE, ("Content-Type", PROTOBUF)]
+STREAM_HEADERS = [_NO_CACHE, ("Content-Type", f"{PROTOBUF};stream=watch")]
+_PARTIAL = "PartialObjectMetadata"
+
+encode_document = protobuf_writer.encode
+encode_watch_event = protobuf_writer.encode_watch_event
+
+
+def encode_object(value: Object, choice: Choice) -> bytes:
+    """Encode one object, or its metadata."""
+    if choice.form is Form.METADATA:
+        message = _encode_partial(value)
+        return protobuf_writer.wrap(f"meta.k8s.io/{choice.version}", _PARTIAL, message)
+    return protobuf_writer.encode(value)
+
+
+def build_item_encoder(resource: Resource, choice: Choice) -> Callable[[Object], bytes]:
+    """Build how the items of a list are encoded: without an envelope."""
+    if choice.form is Form.METADATA:
+        return _encode_partial
+    name = protobuf_writer.find_message_type(resource.api_version, resource.kind)
+    if name is None:
+        raise KeyError(f"no message for {resource.kind} of {resource.api_version}")
+    return lambda value: protobuf_writer.encode_message(name, value)
+
+
+def encode_list(
+    resource: Resource, choice: Choice, items: Sequence[bytes], *, metadata: dict[str, Any]
+) -> bytes:
+    """Encode a list of items that are encoded already."""
+    kind, api_version = resource.list_kind, resource.api_version
+    if choice.form is Form.METADATA:
+        kind, api_version = f"{_PARTIAL}List", f"meta.k8s.io/{choice.version}"
+    return protobuf_writer.wrap_list(api_version, kind, metadata, items)
+
+
+def _encode_partial(value: Object) -> bytes:
+    return protobuf_writer.encode_message(f"meta/v1.{_PARTIAL}", value)
