@@ -4,6 +4,8 @@ A pass goes as far as it can and never waits. Whatever it waits for is watched; 
 come back by `RequeueAfter`. Every step can be repeated: names are derived, objects are applied.
 """
 
+import math
+
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.redaction import redact
@@ -28,6 +30,9 @@ from quarterdeck.operators.experiments.run import FINISHED, ExperimentFailed, Me
 from quarterdeck.runtime import DONE, Context, RequeueAfter, Result, Waiting
 from quarterdeck.wire.status import ApiError, Conflict, NotFound
 
+FIRST_RETRY_S = 1.0
+LAST_RETRY_S = 300.0
+_MAX_DOUBLINGS = 16
 _MISSING_API_S = 10.0
 _AT_ONCE_S = 0.001
 
@@ -51,6 +56,7 @@ class Experiments:
             raise
         except ApiError as error:
             if not _fail_if_late(run, error):
+                _wait_for_deadline(run, error)
                 raise
         if run.is_finished and experiment.status.phase not in FINISHED:
             run.wake_in(_AT_ONCE_S)  # nothing is deleted before the outcome is stored
@@ -158,6 +164,24 @@ def _fail_if_late(run: Run, error: ApiError) -> bool:
         run.fail(ExperimentFailed(failure.reason, message, condition=failure.condition))
         return True
     return False
+
+
+def _wait_for_deadline(run: Run, error: ApiError) -> None:
+    """Come back when the time of the phase is over, if the next retry would be later.
+
+    Raises:
+        Waiting: instead of the error, whose delay grows with each retry up to 5 minutes.
+    """
+    run.wake_in(limits.next_check_s(run.experiment, now=run.now, settings=run.settings))
+    left_s = run.again_s if run.again_s is not None else math.inf
+    if left_s < retry_delay_s(run.ctx.attempt):
+        report_error(run.ctx, error)
+        raise Waiting(error.reason, error.message, after_s=left_s) from error
+
+
+def retry_delay_s(failures: int) -> float:
+    """The delay before the next pass after so many failures and one more."""
+    return min(LAST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(failures, _MAX_DOUBLINGS))
 
 
 def needs_finalizer(experiment: Experiment) -> bool:

@@ -14,6 +14,8 @@ from quarterdeck.operators.experiments import naming
 from quarterdeck.operators.experiments.clusters import adapters, request_kinds
 from quarterdeck.operators.experiments.conditions import TYPES, VALID
 from quarterdeck.operators.experiments.experiment import (
+    FIRST_RETRY_S,
+    LAST_RETRY_S,
     Experiments,
     needs_finalizer,
     report_error,
@@ -55,8 +57,6 @@ from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
 DEFAULTS = Settings()
 BY_PHASE = "phase"
 BY_SECRET = "connection-secret"
-FIRST_RETRY_S = 1.0
-LAST_RETRY_S = 300.0
 
 OTHERS: tuple[type[Object], ...] = (
     ArgoApplication,

@@ -39,7 +39,10 @@ def check_submission(run: Run) -> None:
         ExperimentFailed: naming the limit.
     """
     limit = run.spec.timeouts.applications
-    if run.left_s(run.status.phase_started_at, limit) <= 0:
+    left_s = run.left_s(run.status.phase_started_at, limit)
+    if left_s > 0:
+        run.wake_in(left_s)
+    else:
         raise ExperimentFailed(
             Reason.WORKFLOW_ERROR,
             f"the workflow could not be submitted within {limit}",

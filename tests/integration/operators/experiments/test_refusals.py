@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.integration.operators.experiments.world import (
     NAMESPACES,
     SETTINGS,
@@ -12,16 +14,23 @@ from tests.integration.operators.experiments.world import (
     target,
 )
 
-from quarterdeck.apis.experiments.v1alpha1 import KINDS
+from quarterdeck.apis.experiments.v1alpha1 import KINDS, Experiment
 from quarterdeck.app import definitions
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.cluster_factory import EmbeddedClusters
 from quarterdeck.client import Client, ClusterConfig
-from quarterdeck.kit.clock import SystemClock
+from quarterdeck.kit import rfc3339
+from quarterdeck.kit.clock import SystemClock, VirtualClock
+from quarterdeck.operators.experiments.experiment import (
+    FIRST_RETRY_S,
+    LAST_RETRY_S,
+    retry_delay_s,
+)
 from quarterdeck.operators.experiments.foreign import FOREIGN
 from quarterdeck.runtime import WatchSettings
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
 from quarterdeck.server.options import ServerOptions
-from quarterdeck.testing import ServerFaults, server_faults
+from quarterdeck.testing import ServerFaults, eventually, server_faults
 from quarterdeck.testing.server_faults import ANY_VERB, ServerRule
 
 VICTIM = "victim"
@@ -93,6 +102,50 @@ async def test_a_workflow_that_may_never_be_submitted_fails_the_experiment() -> 
         done = await world.cleaned("mute", within_s=60)
         assert done.status.reason == "WorkflowError"
         assert "injected failure 403" in done.status.message
+
+
+async def test_growing_delays_between_retries_do_not_delay_the_failure() -> None:
+    """Retries come after 511, 811, 1111 and 1411 seconds; the time of the phase ends at 1200."""
+    refused = server_faults.answer("patch", 403, resource="gkeclusters", times=ALWAYS)
+    clock = VirtualClock()
+    faults = ServerFaults(refused, agent=VICTIM)
+    async with (
+        Cluster(clock=clock, faults=faults) as cluster,
+        EmbeddedClusters(clock=clock) as clusters,
+    ):
+        await definitions.install(cluster.client.raw, [*KINDS, *FOREIGN])
+        world = World(cluster.client, clusters, SETTINGS)
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "experiments"}}
+        await world.apply(namespace)
+        await world.component("web")
+        await world.create(
+            experiment("late", target("app", "gke", "web"), timeouts={"provisioning": "20m"})
+        )
+        config = ClusterConfig(server=cluster.url, user_agent=VICTIM)
+        async with (
+            Client(config, clock=clock) as client,
+            world.operator(client=client, clock=clock, events="off") as manager,
+        ):
+            await eventually(lambda: refused.injected > 0)
+            found = await world.phase("late", "Provisioning")
+            for _ in range(150):
+                await eventually(lambda: manager.next_work_s() != 0.0)
+                found = await world.client.get(Experiment, "late", "experiments")
+                if found.status.phase == "Failed":
+                    break
+                await clock.advance(10.0)
+        assert found.status.reason == "ClusterTimeout", found.status
+        created = rfc3339.parse(found.metadata.creation_timestamp or "")
+        took_s = (rfc3339.parse(found.status.completed_at) - created).total_seconds()
+        assert 1200 <= took_s <= 1300
+
+
+@given(st.integers(0, 100))
+def test_delays_between_retries_are_those_of_the_controller(failures: int) -> None:
+    limiter = ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S)
+    for _ in range(failures):
+        limiter.when("key", 0.0)
+    assert limiter.when("key", 0.0) == retry_delay_s(failures)
 
 
 async def test_components_that_cannot_be_read_are_not_missing() -> None:
