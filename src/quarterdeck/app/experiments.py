@@ -1,24 +1,18 @@
 """Attaches the experiments operator; in `up` with simulators and real target clusters."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quarterdeck.app.errors import SettingError
 from quarterdeck.app.experiment_results import open_results
+from quarterdeck.app.experiments_options import build_operator_settings
 from quarterdeck.app.experiments_samples import SAMPLES, embedded
 from quarterdeck.app.experiments_settings import Settings as ExperimentsSettings
 from quarterdeck.app.host import Host
 from quarterdeck.operators import experiments
-from quarterdeck.operators.experiments.cluster_types import (
-    ClusterTypesError,
-    load_cluster_types,
-)
 from quarterdeck.operators.experiments.drivers.targets import KubeconfigTargets
-from quarterdeck.operators.experiments.settings import GrafanaBackend, Settings
+from quarterdeck.operators.experiments.settings import Settings
 
 if TYPE_CHECKING:
-    from quarterdeck.operators.experiments.cluster_types import ClaimType, ClusterTypeConfig
     from quarterdeck.operators.experiments.ports import Administrator, Grafana
     from quarterdeck.runtime import Controller
 
@@ -29,19 +23,14 @@ SAMPLE_FILES: Mapping[str, str] = {
     "envoy-gateway": "experiments_v1alpha1_component.yaml",
 }
 """Files whose names existing guides mention."""
-BACKENDS: Mapping[str, GrafanaBackend] = {
-    "none": "none",
-    "http": "http",
-    "operator": "operator",
-    "sidecar": "sidecar",
-}
 _DEMO_DELAYS = (1.0, 0.5, 1.5, 0.3)
 
 
 async def attach(host: Host) -> None:
     """Register the controllers, and simulators of everything they use where it is embedded."""
-    settings = _settings(host)
-    metrics_url = host.settings_of(ExperimentsSettings).metrics_url
+    given = host.settings_of(ExperimentsSettings)
+    settings = build_operator_settings(given, is_embedded=host.is_embedded)
+    metrics_url = given.metrics_url
     if not metrics_url and not host.is_embedded:
         metrics_url = settings.metrics_url
     targets = KubeconfigTargets(host.client, clock=host.clock)
@@ -59,53 +48,6 @@ async def attach(host: Host) -> None:
 def controllers() -> "Sequence[Controller[Any]]":
     """The declarations alone, for permissions."""
     return experiments.controllers()
-
-
-def _settings(host: Host) -> Settings:
-    """What was set, as the operator wants it.
-
-    Raises:
-        SettingError: if a setting makes no sense.
-    """
-    given = host.settings_of(ExperimentsSettings)
-    if unknown := set(given.cluster_api) - {"talos", "vcluster"}:
-        raise SettingError(
-            f"--cluster-api names {', '.join(sorted(unknown))}; valid: talos, vcluster"
-        )
-    return Settings(
-        argocd_namespace=given.argocd_namespace,
-        workflow_namespace=given.workflow_namespace,
-        crossplane_namespace=given.crossplane_namespace,
-        talos_mode="capi" if "talos" in given.cluster_api else "claim",
-        vcluster_mode="capi" if "vcluster" in given.cluster_api else "claim",
-        cluster_types=_cluster_types(given.cluster_types),
-        metrics_url=given.metrics_url or Settings().metrics_url,
-        analyzer_image=given.analyzer_image,
-        grafana=_backend(given, is_embedded=host.is_embedded),
-    )
-
-
-def _backend(given: ExperimentsSettings, *, is_embedded: bool) -> GrafanaBackend:
-    if given.grafana_backend in BACKENDS:
-        return BACKENDS[given.grafana_backend]
-    if given.grafana_backend:
-        raise SettingError(
-            f"--grafana-backend is {given.grafana_backend!r}; valid: {', '.join(BACKENDS)}"
-        )
-    if given.grafana_url:
-        return "http"
-    return "sidecar" if is_embedded else "none"
-
-
-def _cluster_types(path: str) -> "Mapping[ClaimType, ClusterTypeConfig]":
-    if not path:
-        return {}
-    try:
-        return load_cluster_types(Path(path).read_bytes())
-    except OSError as error:
-        raise SettingError(f"cannot read --cluster-types {path}: {error.strerror}") from error
-    except ClusterTypesError as error:
-        raise SettingError(f"--cluster-types {path}: {error}") from error
 
 
 async def _grafana(host: Host, settings: Settings) -> "Grafana | None":

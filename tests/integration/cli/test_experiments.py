@@ -241,3 +241,34 @@ def test_files_of_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFix
 )
 def test_the_next_free_name(name: str, taken: set[str], expected: str) -> None:
     assert next_name(name, taken) == expected
+
+
+def test_plan_follows_the_settings_of_the_operator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    types = tmp_path / "types.yaml"
+    types.write_text("gke: {apiVersion: platform.example.com/v1, kind: Shelf, plural: shelves}")
+    source = {"repoURL": "https://charts.example.com", "chart": "web", "targetRevision": "1.0.0"}
+    web = {
+        "apiVersion": API,
+        "kind": "Component",
+        "metadata": {"name": "web"},
+        "spec": {"type": "app", "sources": [source]},
+    }
+    both = manifest("demo", target("a", "gke", "web"), target("b", "vcluster"))
+    monkeypatch.setenv("WORKFLOW_NAMESPACE", "flows")
+    file = write(tmp_path / "x.yaml", web, both)
+    flags = ["--argocd-namespace", "cd", "--cluster-api", "vcluster", "--cluster-types", str(types)]
+    assert run(["experiments", "plan", "--offline", file, "-o", "yaml", *flags]) == 0
+    planned = list(yaml.load_all(capsys.readouterr().out))
+    assert [
+        (each["apiVersion"].partition("/")[0], each["kind"], each["metadata"]["namespace"])
+        for each in planned
+    ] == [
+        ("platform.example.com", "Shelf", "experiments"),
+        ("infrastructure.cluster.x-k8s.io", "VCluster", "experiments"),
+        ("argoproj.io", "Application", "cd"),
+        ("argoproj.io", "Workflow", "flows"),
+    ]
+    assert run(["experiments", "plan", "--offline", file, "--cluster-api", "kind"]) == 2
+    assert "--cluster-api names kind; valid: talos, vcluster" in capsys.readouterr().err

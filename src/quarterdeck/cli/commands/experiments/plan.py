@@ -14,7 +14,7 @@ from quarterdeck.cli.experiments import (
     is_kind,
     read_manifests,
 )
-from quarterdeck.cli.flags import Context, Form, Kubeconfig, Namespace, Output
+from quarterdeck.cli.flags import Context, Form, Kubeconfig, Namespace, Output, split_names
 from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
@@ -23,8 +23,44 @@ if TYPE_CHECKING:
     from quarterdeck.apis.experiments.v1alpha1 import Component, Experiment
     from quarterdeck.client.client import Client
     from quarterdeck.operators.experiments.preview import Preview
+    from quarterdeck.operators.experiments.settings import Settings
 
-_WORKFLOWS = "argo-workflows"
+ArgocdNamespace = Annotated[
+    str,
+    Option(
+        "--argocd-namespace",
+        metavar="NAME",
+        env="ARGOCD_NAMESPACE",
+        help="Namespace of Argo CD, as the operator is set.",
+    ),
+]
+WorkflowNamespace = Annotated[
+    str,
+    Option(
+        "--workflow-namespace",
+        metavar="NAME",
+        env="WORKFLOW_NAMESPACE",
+        help="Namespace of Argo Workflows and its templates, as the operator is set.",
+    ),
+]
+ClusterApi = Annotated[
+    str,
+    Option(
+        "--cluster-api",
+        metavar="A,B",
+        env="EXPERIMENTS_CLUSTER_API",
+        help="Cluster types that the operator requests from Cluster API: talos, vcluster.",
+    ),
+]
+ClusterTypes = Annotated[
+    str,
+    Option(
+        "--cluster-types",
+        metavar="FILE",
+        env="EXPERIMENTS_CLUSTER_TYPES",
+        help="File with the kinds that request clusters, as the operator is set.",
+    ),
+]
 
 
 async def plan(
@@ -34,16 +70,28 @@ async def plan(
         Option("--offline", help="Use only the Components of the files; connect to nothing."),
     ] = False,
     output: Output = Form.TABLE,
+    argocd_namespace: ArgocdNamespace = "argocd",
+    workflow_namespace: WorkflowNamespace = "argo-workflows",
+    cluster_api: ClusterApi = "",
+    cluster_types: ClusterTypes = "",
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> int:
     """Check experiments and show what they would create and cost. Nothing is written."""
+    from quarterdeck.app.experiments_options import build_operator_settings
+    from quarterdeck.app.experiments_settings import Settings as Given
     from quarterdeck.operators.experiments.preview import preview
-    from quarterdeck.operators.experiments.settings import Settings
 
+    given = Given(
+        argocd_namespace=argocd_namespace,
+        workflow_namespace=workflow_namespace,
+        cluster_api=tuple(split_names(cluster_api)),
+        cluster_types=cluster_types,
+    )
+    settings = build_operator_settings(given, is_embedded=False)
     documents = read_manifests(files)
-    known = Known()
+    known = Known(workflow_namespace)
     if not offline:
         async with connect(kubeconfig, context) as client:
             await with_progress(known.read(client), f"reading {client.config.server}")
@@ -53,10 +101,10 @@ async def plan(
         if is_kind(document, "Experiment"):
             where = namespace or document["metadata"].get("namespace") or known.namespace
             experiment = decode_experiment(document, where)
-            found = preview(experiment, known.components, Settings())
+            found = preview(experiment, known.components, settings)
             missing = known.find_missing_template(experiment)
             failed |= bool(found.problems or missing)
-            _print(found, output)
+            _print(found, output, settings)
             if missing:
                 print(f"  {missing}", file=sys.stderr)
     return FAILED if failed else OK
@@ -68,8 +116,9 @@ COMMAND = Command(plan)
 class Known:
     """Components and WorkflowTemplates there are, in the cluster and in the files."""
 
-    def __init__(self) -> None:
+    def __init__(self, workflow_namespace: str) -> None:
         self.namespace = "default"
+        self._workflow_namespace = workflow_namespace
         self.components: dict[str, Component] = {}
         self._templates: set[str] = set()
         self._knows_templates = False
@@ -84,9 +133,8 @@ class Known:
         for component in await client.list(Component):
             self.components[component.metadata.name] = component
         try:
-            self._templates |= {
-                each.metadata.name for each in await client.list(WorkflowTemplate, _WORKFLOWS)
-            }
+            found = await client.list(WorkflowTemplate, self._workflow_namespace)
+            self._templates |= {each.metadata.name for each in found}
             self._knows_templates = True
         except NotFound:
             pass
@@ -112,15 +160,14 @@ class Known:
         ):
             return ""
         return (
-            f"spec.workflow.template: Not found: {_WORKFLOWS}/{workflow.template}; create the "
-            "WorkflowTemplate, or set onMissingTemplate to Inline"
+            f"spec.workflow.template: Not found: {self._workflow_namespace}/{workflow.template}; "
+            "create the WorkflowTemplate, or set onMissingTemplate to Inline"
         )
 
 
-def _print(found: "Preview", output: Form) -> None:
+def _print(found: "Preview", output: Form, settings: "Settings") -> None:
     from quarterdeck.cli.output import documents, reference
     from quarterdeck.operators.experiments.preview import describe
-    from quarterdeck.operators.experiments.settings import Settings
 
     if found.problems:
         count = len(found.problems)
@@ -130,7 +177,7 @@ def _print(found: "Preview", output: Form) -> None:
             print(f"  {problem}", file=sys.stderr)
         return
     if output is Form.TABLE:
-        print("\n".join(describe(found, Settings())))
+        print("\n".join(describe(found, settings)))
         return
     planned: list[Document] = [dict(each) for each in found.documents]
     if output is Form.NAME:
