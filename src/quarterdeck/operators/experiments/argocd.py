@@ -174,6 +174,6 @@ def keeps_cluster(target: Target) -> bool:
     return target.cluster.type in ("hub", "existing", "vcluster", "talos")
 
 
-def installed(resources: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+def describe_installed(resources: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """Objects of Applications as the status lists them: Kind/name, sorted, each once."""
     return tuple(sorted({f"{kind}/{name}" for kind, name in resources}))

@@ -36,13 +36,13 @@ _CATEGORIES = {
 }
 
 
-def built_in(name: str) -> Component | None:
+def find_built_in(name: str) -> Component | None:
     """The built-in component of a name."""
     document = _BUILT_IN.get(name)
     return msgspec.convert(document, Component) if document is not None else None
 
 
-def by_convention(name: str, kind: str) -> ComponentSource:
+def build_source_by_convention(name: str, kind: str) -> ComponentSource:
     """Where a component is in the existing project's repository.
 
     Raises:

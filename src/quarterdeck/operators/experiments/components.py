@@ -84,7 +84,9 @@ def resolve(
     try:
         kind, name = kind_of(ref)
     except ValueError as error:
-        return Problem(Reason.INVALID_SPEC, field.invalid(path, _shown(ref), str(error)))
+        return Problem(
+            Reason.INVALID_SPEC, field.invalid(path, _describe_reference(ref), str(error))
+        )
     if (inline := ref.source) is not None:
         source = ComponentSource(
             repo_url=inline.repo_url,
@@ -95,10 +97,12 @@ def resolve(
         return Resolved(name, kind, "Inline", (source,))
     component, origin = components.get(name), "Component"
     if component is None:
-        component, origin = catalogue.built_in(name), "BuiltIn"
+        component, origin = catalogue.find_built_in(name), "BuiltIn"
     if component is None:
         if by_convention:
-            return Resolved(name, kind, "Convention", (catalogue.by_convention(name, kind),))
+            return Resolved(
+                name, kind, "Convention", (catalogue.build_source_by_convention(name, kind),)
+            )
         detail = _not_found(name, kind, components)
         return Problem(Reason.COMPONENT_NOT_FOUND, field.invalid(f"{path}.{kind}", name, detail))
     if component.spec.type != kind:
@@ -289,5 +293,5 @@ def _bad_parameter(error: FieldError) -> Problem:
     return Problem(Reason.PARAMETER_INVALID, error)
 
 
-def _shown(ref: ComponentRef) -> str:
+def _describe_reference(ref: ComponentRef) -> str:
     return "/".join(filter(None, (ref.app, ref.workflow, ref.config)))

@@ -95,7 +95,7 @@ async def _ensure_target(run: Run, target: Target) -> None:
     resources = [(each.kind, each.name) for app in found for each in app.status.resources]
     run.set_target(
         target.name,
-        components=argocd.installed(resources),
+        components=argocd.describe_installed(resources),
         deployed_layers=_layers(layers),
         apps_created=len(found) == len(apps),
         apps_ready=verdict.state is State.READY,

@@ -31,7 +31,7 @@ def tenant_of(experiment: Experiment, target: Target) -> str:
     return given or experiment.metadata.name
 
 
-def injected(
+def list_injected(
     experiment: Experiment, target: Target, settings: Settings
 ) -> Iterator[tuple[ComponentRef, Layer]]:
     """Components that a target gets besides its own; the hub has its agent already."""
@@ -62,7 +62,7 @@ def resolve_injected(
     """The injected components with their parameters, and what is wrong with them."""
     found: list[tuple[Resolved, Mapping[str, str]]] = []
     problems: list[Problem] = []
-    for ref, layer in injected(experiment, target, settings):
+    for ref, layer in list_injected(experiment, target, settings):
         path = f"observability of target {target.name}"
         one = resolve(ref, components, path=path, by_convention=False)
         if isinstance(one, Problem):

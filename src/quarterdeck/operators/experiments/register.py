@@ -126,12 +126,12 @@ def experiment_controller(means: Means, *, workers: int = 8) -> Controller[Exper
         reconcile=experiments.reconcile,
         for_=Experiment,
         watches=(
-            *(Watch(kind, made_for) for kind in tracked),
-            Watch(CrossplaneSecretHead, waiting_for_secret),
-            Watch(CapiSecretHead, waiting_for_secret),
-            Watch(Component, waiting_to_start),
-            Watch(WorkflowTemplate, waiting_to_run),
-            Watch(ClusterWorkflowTemplate, waiting_to_run),
+            *(Watch(kind, map_to_experiment) for kind in tracked),
+            Watch(CrossplaneSecretHead, map_secret_to_experiments),
+            Watch(CapiSecretHead, map_secret_to_experiments),
+            Watch(Component, map_component_to_experiments),
+            Watch(WorkflowTemplate, map_template_to_experiments),
+            Watch(ClusterWorkflowTemplate, map_template_to_experiments),
         ),
         indexes={
             Experiment: {BY_PHASE: phase_of, BY_SECRET: secrets_of},
@@ -181,25 +181,25 @@ class _NoTargets:
 # --- what wakes whom
 
 
-def made_for(obj: Object, lookup: Lookup) -> Iterable[Key]:
+def map_to_experiment(obj: Object, lookup: Lookup) -> Iterable[Key]:
     """The experiment whose labels an object carries."""
     key = experiment_of(obj)
     return (key,) if key is not None else ()
 
 
-def waiting_for_secret(head: Object, lookup: Lookup) -> Iterable[Key]:
+def map_secret_to_experiments(head: Object, lookup: Lookup) -> Iterable[Key]:
     """The experiments whose cluster's kubeconfig is or will be in a Secret."""
     for experiment in lookup.list(Experiment, index=(BY_SECRET, str(head.key))):
         yield experiment.key
 
 
-def waiting_to_start(component: Component, lookup: Lookup) -> Iterable[Key]:
+def map_component_to_experiments(component: Component, lookup: Lookup) -> Iterable[Key]:
     """The experiments that may have missed a component."""
     for experiment in lookup.list(Experiment, index=(BY_PHASE, "Pending")):
         yield experiment.key
 
 
-def waiting_to_run(template: Object, lookup: Lookup) -> Iterable[Key]:
+def map_template_to_experiments(template: Object, lookup: Lookup) -> Iterable[Key]:
     """The experiments that may have missed a template."""
     for phase in ("Ready", "Running"):
         for experiment in lookup.list(Experiment, index=(BY_PHASE, phase)):

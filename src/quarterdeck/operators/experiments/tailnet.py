@@ -38,10 +38,10 @@ async def ensure_credentials(run: Run, target: Target, kubeconfig: bytes) -> Non
             warning=True,
         )
         return
-    await run.means.targets.apply(kubeconfig, documents(dict(found.data)))
+    await run.means.targets.apply(kubeconfig, build_documents(dict(found.data)))
 
 
-def documents(data: dict[str, str]) -> list[dict[str, Any]]:
+def build_documents(data: dict[str, str]) -> list[dict[str, Any]]:
     """The namespace and the Secret on the target."""
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},

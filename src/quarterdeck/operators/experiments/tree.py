@@ -39,11 +39,13 @@ def build(experiment: Experiment, applications: Sequence[ArgoApplication]) -> No
         )
         for each in runs
     ]
-    title = _line(f"Experiment {experiment.key}", status.phase or "Pending", _why(experiment))
+    title = _line(
+        f"Experiment {experiment.key}", status.phase or "Pending", _describe_reason(experiment)
+    )
     return Node(title, (*targets, *workflows, *_outcome(experiment)))
 
 
-def _why(experiment: Experiment) -> str:
+def _describe_reason(experiment: Experiment) -> str:
     status = experiment.status
     if not status.reason or status.reason == status.phase:
         return ""

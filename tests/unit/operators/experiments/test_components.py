@@ -80,7 +80,7 @@ def test_the_convention_of_the_existing_repository(kind: str, name: str, path: s
 
 def test_the_convention_knows_three_kinds() -> None:
     with pytest.raises(ValueError, match="testing"):
-        catalogue.by_convention("x", "testing")
+        catalogue.build_source_by_convention("x", "testing")
 
 
 def test_the_reference_wins_over_the_source_and_the_source_over_the_default() -> None:

@@ -26,7 +26,7 @@ from quarterdeck.operators.experiments.results.survey import (
     HUB,
     Place,
     Survey,
-    thin,
+    limit_points,
     with_target,
 )
 from quarterdeck.operators.experiments.results.window import parse_times
@@ -101,7 +101,7 @@ class Collector:
         asked: dict[str, Metric] = {}
         survey = Survey(run, places, window, may_retry=elapsed_s < PATIENCE_S)
         if declared or places:
-            for query in queries.wanted(experiment):
+            for query in queries.list_queries(experiment):
                 if query.name not in own:
                     asked[query.name] = await survey.ask(query)
         if not declared and not any(metric.data for metric in asked.values()):
@@ -130,7 +130,7 @@ class Collector:
                 unit=query.unit,
                 description=query.description,
                 source=CADVISOR,
-                data=thin(points[query.name]),
+                data=limit_points(points[query.name]),
             )
             for query in queries.DEFAULTS
             if query.name in points

@@ -98,7 +98,7 @@ def compare(a: Result, b: Result, rules: Rules = NO_RULES) -> Comparison:
                 Subject(
                     name=name,
                     unit=b.units.get(name) or a.units.get(name, ""),
-                    better=direction(name, (b, a), rules),
+                    better=find_direction(name, (b, a), rules),
                     min_percent=rules.min_percent,
                 ),
                 a.samples.get(name, ()),
@@ -159,7 +159,7 @@ def judge(found: MetricComparison, min_percent: float) -> Change:
     return "improvement" if is_lower == (found.better == "lower") else "regression"
 
 
-def direction(name: str, results: Sequence[Result], rules: Rules) -> Better:
+def find_direction(name: str, results: Sequence[Result], rules: Rules) -> Better:
     """Which direction is better: as the reader says, a success criterion, or the unit."""
     if name in rules.lower:
         return "lower"

@@ -58,7 +58,7 @@ DEFAULTS: tuple[MetricsQuery, ...] = (
 )
 
 
-def wanted(experiment: Experiment) -> Sequence[MetricsQuery]:
+def list_queries(experiment: Experiment) -> Sequence[MetricsQuery]:
     """The metrics of an experiment; CPU and memory if it names none."""
     return experiment.spec.metrics or DEFAULTS
 

@@ -74,7 +74,7 @@ class Survey:
             group=query.group,
             source=",".join(names),
             error="" if found else redact("; ".join(errors)),
-            data=thin(found),
+            data=limit_points(found),
         )
 
     async def _ask_place(self, query: MetricsQuery, place: Place) -> list[Point]:
@@ -96,7 +96,7 @@ class Survey:
         return [with_target(each, place.target) for each in points]
 
 
-def thin(points: Sequence[Point]) -> tuple[Point, ...]:
+def limit_points(points: Sequence[Point]) -> tuple[Point, ...]:
     """At most `MAX_POINTS` points, taken evenly."""
     if len(points) <= MAX_POINTS:
         return tuple(points)

@@ -15,7 +15,7 @@ from quarterdeck.operators.experiments.results.comparison import (
     Subject,
     compare,
     compare_samples,
-    direction,
+    find_direction,
 )
 from quarterdeck.operators.experiments.results.document import (
     Criterion,
@@ -173,11 +173,11 @@ def test_the_direction_comes_from_the_reader_then_criteria_then_units() -> None:
     criterion = Criterion(metric="p99", operator="lt", value="1")
     hypothesis = HypothesisResult(claim="c", success_criteria=(criterion,))
     known = Result(name="a", hypothesis=hypothesis, units={"rate": "req/s", "mem": "bytes"})
-    assert direction("p99", (known,), Rules()) == "lower"
-    assert direction("p99", (known,), Rules(higher=frozenset({"p99"}))) == "higher"
-    assert direction("rate", (known,), Rules()) == "higher"
-    assert direction("mem", (known,), Rules()) == "lower"
-    assert direction("other", (known,), Rules()) == ""
+    assert find_direction("p99", (known,), Rules()) == "lower"
+    assert find_direction("p99", (known,), Rules(higher=frozenset({"p99"}))) == "higher"
+    assert find_direction("rate", (known,), Rules()) == "higher"
+    assert find_direction("mem", (known,), Rules()) == "lower"
+    assert find_direction("other", (known,), Rules()) == ""
 
 
 def test_a_comparison_lists_every_metric_once() -> None:

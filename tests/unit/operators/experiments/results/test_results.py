@@ -119,7 +119,7 @@ def test_placeholders_are_replaced_with_and_without_braces(query: str, expanded:
 
 
 def test_default_queries_name_the_experiment() -> None:
-    asked = queries.wanted(experiment())
+    asked = queries.list_queries(experiment())
     assert [each.name for each in asked] == [
         "cpu_by_pod",
         "memory_by_pod",
