@@ -45,10 +45,18 @@ class Load:
         await self._http.aclose()
 
     async def send(
-        self, method: str, path: str, body: bytes | None = None, *, media: str = _JSON
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        media: str = _JSON,
+        accept: str = "",
     ) -> bytes:
         """The body of a successful answer."""
         headers = self._common if body is None else [*self._common, ("Content-Type", media)]
+        if accept:
+            headers = [("Accept", accept), *(each for each in headers if each[0] != "Accept")]
         response = await self._http.request(method, self._url + path, headers=headers, body=body)
         async with response:
             data = await response.read(1 << 30)

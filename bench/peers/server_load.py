@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.openloop import drive, percentile
-from bench.peers.api_load import MERGE, Load, encode, path_of, run, serve
+from bench.peers import deployments
+from bench.peers.api_load import MERGE, Load, closed_loop, encode, path_of, run, serve
 from bench.peers.sleeper import Sleeper
 from bench.peers.soaking import Soak
 from bench.peers.widgets import widget
@@ -65,6 +66,22 @@ class ServerLoad(Load):
             await self.send("GET", f"{path}/w{number * 7919 % of}")
 
         return await _for_a_time(one, seconds, clients)
+
+    async def deploy(self, of: int) -> dict[str, Any]:
+        """Have Deployments to read."""
+        await deployments.seed(self.send, of)
+        return {}
+
+    async def deployed(
+        self, count: int, clients: int, of: int, media: str, whole: bool = False
+    ) -> dict[str, Any]:
+        """Read Deployments one by one, or the list of them, in a media type."""
+
+        async def one(number: int) -> None:
+            path = deployments.PATH if whole else f"{deployments.PATH}/d{number * 7919 % of}"
+            await self.send("GET", path, accept=media)
+
+        return await closed_loop(one, count, clients)
 
     async def opening(self, count: int, namespace: str = "default") -> dict[str, Any]:
         """How long it takes to open a watch at the newest revision, the middle of a few."""

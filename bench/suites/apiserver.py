@@ -38,6 +38,11 @@ def cases(scale: Scale) -> Sequence[Case]:
         *_rate_cases(stage, "creates", clients=clients, seconds=seconds, rounds=rounds),
         *_rate_cases(stage, "reads", clients=clients, seconds=seconds, rounds=rounds),
         *(_cost_case(stage, what, count=requests) for what in _COSTS),
+        *(
+            _built_in_case(stage, name, count=requests, whole=whole)
+            for name in _MEDIA
+            for whole in (False, True)
+        ),
         *_watch_cases(stage, scale.pick(10, 100, 200), rounds=rounds),
         *(_cost_case(stage, what, count=requests, plain=True) for what in ("GET", "POST")),
         Case(name="a validating admission policy, a write", unit="CPU µs", open=open_policies),
@@ -62,6 +67,10 @@ _COSTS = {
     "merge patch of the status": "status",
 }
 """What is asked of the server, and the generator's word for it."""
+
+
+_MEDIA = {"JSON": "application/json", "protobuf": "application/vnd.kubernetes.protobuf"}
+"""In what built-in kinds are read: kubectl asks for JSON, client-go for protobuf."""
 
 
 @contextmanager
@@ -153,6 +162,31 @@ def _cost_case(stage: Stage, what: str, *, count: int, plain: bool = False) -> C
 
     name = f"{what} of a custom object{', plain HTTP' if plain else ''}"
     return Case(name=name, unit="CPU ms", open=open)
+
+
+def _built_in_case(stage: Stage, name: str, *, count: int, whole: bool) -> Case:
+    """What a Deployment, or the list of them, costs in a media type."""
+    count = max(1, count // SEEDED) if whole else count
+
+    def measure(target: Target) -> Measure:
+        target.ask("deploy", of=SEEDED)
+        load = {"of": SEEDED, "media": _MEDIA[name], "whole": whole}
+
+        def run() -> float:
+            return target.cost_s("deployed", count=count, clients=16, **load) / count * 1e3
+
+        return run
+
+    @contextmanager
+    def open(_: int) -> Iterator[Contenders]:
+        with stage.targets() as targets:
+            yield {
+                each: found if isinstance(found, Missing) else measure(found)
+                for each, found in targets.items()
+            }
+
+    what = f"list of {SEEDED} Deployments" if whole else "GET of a Deployment"
+    return Case(name=f"{what} in {name}", unit="CPU ms", open=open)
 
 
 def _watch_cases(stage: Stage, count: int, *, rounds: int) -> list[Case]:
