@@ -27,6 +27,7 @@ from quarterdeck.app.ports import ListenPort, check_ports
 from quarterdeck.app.resolution import list_fields
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
+from quarterdeck.app.webhooks import build_embedded
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
@@ -35,6 +36,7 @@ from quarterdeck.kit.gc_tuning import tune_gc
 from quarterdeck.kit.private_file import write_private_file
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.runtime import CertificateFiles
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.manager.manager import Manager
 from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, MASTERS_GROUP, User
@@ -80,9 +82,18 @@ async def up(
             await grant_roles(admin, chosen)
             config = ClusterConfig(server=url, token=Secret(token))
             client = await stack.enter_async_context(Client(config, clock=clock, network=network))
+            webhooks = build_embedded(
+                settings,
+                chosen,
+                serving=CertificateFiles(
+                    server.authority.certificate("server"), server.authority.key("server")
+                ),
+                authority=server.authority.certificate("authority"),
+            )
             manager = Manager(
                 client,
                 service_name=service_name_of(chosen),
+                webhooks=webhooks,
                 health=health,
                 # the API server's certificate: whoever trusts one trusts both
                 metrics=metrics_page(metrics, settings, own=server.certificate.context),
@@ -100,6 +111,7 @@ async def up(
                 api=server.api.handle,
                 folder=server.folder,
                 print_line=console.print_line,
+                webhooks=webhooks,
                 part_settings=part_settings,
                 local=build_admin_config("local", server),
                 serving_files=(

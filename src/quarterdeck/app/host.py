@@ -14,6 +14,7 @@ from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.runtime.manager.manager import Manager
+from quarterdeck.runtime.webhooks import Webhooks
 
 PartSettings = TypeVar("PartSettings", bound=msgspec.Struct)
 
@@ -41,6 +42,7 @@ class Host:
         api: http.Handler | None = None,
         folder: Path | None = None,
         print_line: Callable[[str], None] | None = None,
+        webhooks: Webhooks | None = None,
         part_settings: Sequence[msgspec.Struct] = (),
         local: ClusterConfig | None = None,
         serving_files: tuple[Path, Path] | None = None,
@@ -64,6 +66,8 @@ class Host:
         """How an administrator reaches the embedded API server over a socket; None in `run`."""
         self.serving_files = serving_files
         """Certificate and key that the embedded API server shows; None in `run`."""
+        self.webhooks = webhooks
+        """Where webhooks are added; None where the API server could not call them."""
         self._part_settings = part_settings
         self.endpoints: list[Endpoint] = []
 

@@ -11,6 +11,8 @@ from quarterdeck import apis
 from quarterdeck.app import bootstrap_manifests, hub_manifests
 from quarterdeck.app.parts import PARTS, Part, list_kinds
 from quarterdeck.app.user_roles import ROLES, manifest
+from quarterdeck.app.webhooks import SERVICE as WEBHOOK_SERVICE
+from quarterdeck.app.webhooks import has_webhooks
 from quarterdeck.meta import crd
 from quarterdeck.runtime.controller import rbac
 
@@ -22,6 +24,13 @@ NAME = "quarterdeck-manager"
 USER = 65532
 METRICS_PORT = 8080
 HEALTH_PORT = 8081
+WEBHOOK_PORT = 9444
+WEBHOOK_RULES = tuple(
+    rbac.Rule("admissionregistration.k8s.io", f"{kind}webhookconfigurations", verbs)
+    for kind in ("mutating", "validating")
+    for verbs in (("create", "get", "patch"),)
+)
+"""What it takes to make webhooks known to the API server."""
 FLEET_SECRET_NAME = "fleet-management-credentials"
 FLEET_SECRET = {
     "FLEET_MANAGEMENT_BASE_URL": "base-url",
@@ -78,7 +87,9 @@ def namespace(place: Place) -> Document:
 def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Document]:
     """Who the manager is and what it may do, by file name."""
     controllers = [each for part in parts for each in part.controllers()]
-    rules = rbac.build_rules(controllers, leader_election=False)
+    rules = [*rbac.build_rules(controllers, leader_election=False)]
+    if has_webhooks(parts):
+        rules += WEBHOOK_RULES
     lease = rbac.Rule("coordination.k8s.io", "leases", ("create", "get", "update"))
     settings = rbac.Rule("", "configmaps", ("get", "list", "watch"))
     return {
@@ -124,6 +135,7 @@ def manager(place: Place) -> dict[str, Document]:
     return {
         "manager": _deployment(place),
         "metrics_service": _metrics_service(place),
+        "webhook_service": _webhook_service(place),
         "network_policy": _network_policy(place),
         "disruption_budget": _disruption_budget(place),
     }
@@ -170,6 +182,7 @@ def _container(place: Place) -> Document:
         "ports": [
             {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
             {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
+            {"name": "webhooks", "containerPort": WEBHOOK_PORT, "protocol": "TCP"},
         ],
         "livenessProbe": _probe("/healthz", initial=15, period=20),
         "readinessProbe": _probe("/readyz", initial=1, period=5),
@@ -211,8 +224,17 @@ def _metrics_service(place: Place) -> Document:
     }
 
 
+def _webhook_service(place: Place) -> Document:
+    """Where the API server reaches the webhooks; it calls Services on port 443 by default."""
+    port = {"name": "webhooks", "port": 443, "protocol": "TCP", "targetPort": "webhooks"}
+    return {
+        **_object(place, "v1", "Service", WEBHOOK_SERVICE),
+        "spec": {"selector": LABELS, "ports": [port]},
+    }
+
+
 def _network_policy(place: Place) -> Document:
-    """Metrics from namespaces that say so, health from the node, nothing else comes in."""
+    """Metrics from namespaces that say so; health and webhooks from the node; nothing else."""
     labelled = {"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}
     return {
         **_object(place, "networking.k8s.io/v1", "NetworkPolicy", NAME),
@@ -222,6 +244,7 @@ def _network_policy(place: Place) -> Document:
             "ingress": [
                 {"from": [labelled], "ports": [{"port": METRICS_PORT, "protocol": "TCP"}]},
                 {"ports": [{"port": HEALTH_PORT, "protocol": "TCP"}]},
+                {"ports": [{"port": WEBHOOK_PORT, "protocol": "TCP"}]},
             ],
         },
     }

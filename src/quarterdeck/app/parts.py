@@ -100,7 +100,7 @@ PARTS: tuple[Part, ...] = (
         "configures fleets of telemetry collectors",
         "quarterdeck.apis.fleetmanagement.v1alpha1",
         "quarterdeck.app.pipelines",
-        ports=("fleet_port",),
+        ports=("fleet_port", "webhook_port"),
     ),
     Part(
         "clusters",

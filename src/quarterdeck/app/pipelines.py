@@ -102,6 +102,8 @@ async def attach(host: Host) -> None:
         namespaces=tuple(filter(None, settings.namespace.split(","))),
         workers=settings.workers,
     )
+    if host.webhooks is not None:
+        pipelines.add_webhooks(host.webhooks, host.client)
     if host.is_embedded and settings.demo and default is not None:
         _start_agents(host, default)
 

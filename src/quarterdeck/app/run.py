@@ -13,6 +13,7 @@ from quarterdeck.app.parts import choose, service_name_of
 from quarterdeck.app.ports import ListenPort, check_ports
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
+from quarterdeck.app.webhooks import build_in_cluster
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.locate import is_in_cluster, load_config
 from quarterdeck.client.errors import ClientError
@@ -57,9 +58,11 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
         with stop.starting():
             client = await stack.enter_async_context(_client(settings, clock))
             await _check_cluster(client, log)
+            webhooks = build_in_cluster(settings, chosen) if inside else None
             manager = Manager(
                 client,
                 service_name=service_name_of(chosen),
+                webhooks=webhooks,
                 namespaces=namespaces,
                 election=_election(settings, client),
                 health=health,
@@ -73,6 +76,7 @@ async def run(settings: Settings, *, part_settings: Sequence[msgspec.Struct] = (
                 manager=manager,
                 clock=clock,
                 stack=stack,
+                webhooks=webhooks,
                 part_settings=part_settings,
             )
             for part in chosen:

@@ -10,6 +10,14 @@ from quarterdeck.operators.pipelines.address import (
     list_missing_variables,
     read_environment,
 )
+from quarterdeck.operators.pipelines.admission import add_webhooks
 from quarterdeck.operators.pipelines.register import controllers, register
 
-__all__ = ["Address", "controllers", "list_missing_variables", "read_environment", "register"]
+__all__ = [
+    "Address",
+    "add_webhooks",
+    "controllers",
+    "list_missing_variables",
+    "read_environment",
+    "register",
+]

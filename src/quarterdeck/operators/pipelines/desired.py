@@ -111,13 +111,13 @@ def find_problems(pipeline: Pipeline, contents: Contents) -> list[str]:
     return found
 
 
-def find_matcher_problems(matchers: Sequence[str]) -> list[str]:
-    """Everything wrong with the matchers of a pipeline."""
+def find_matcher_problems(matchers: Sequence[str], field: str = "spec.matchers") -> list[str]:
+    """Everything wrong with a list of matchers."""
     found = []
     if len(matchers) > MAX_MATCHERS:
-        found.append(f"spec.matchers: must have at most {MAX_MATCHERS} items, has {len(matchers)}")
+        found.append(f"{field}: must have at most {MAX_MATCHERS} items, has {len(matchers)}")
     for index, text in enumerate(matchers):
-        found += _find_matcher_problem(text, f"spec.matchers[{index}]")
+        found += _find_matcher_problem(text, f"{field}[{index}]")
     return found
 
 

@@ -1,15 +1,15 @@
-"""Validates pipelines in files, without a cluster or a server. Pure."""
+"""Validates objects of the group in files, without a cluster or a server. Pure."""
 
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 
-from quarterdeck.apis.fleetmanagement.v1alpha1 import GROUP, Pipeline, PipelineSpec
+from quarterdeck.apis.fleetmanagement.v1alpha1 import GROUP, KINDS, Pipeline
 from quarterdeck.kit import json, yaml
-from quarterdeck.meta.objects import DecodeError, decode
-from quarterdeck.operators.pipelines.desired import Contents, find_matcher_problems, find_problems
+from quarterdeck.meta.objects import DecodeError, Object, decode
+from quarterdeck.operators.pipelines import validation
 from quarterdeck.telemetry import contents
 from quarterdeck.telemetry.contents import ConfigType
 from quarterdeck.telemetry.findings import Severity
@@ -17,7 +17,7 @@ from quarterdeck.telemetry.findings import Severity
 ALLOY_ENDINGS = (".alloy", ".river")
 YAML_ENDINGS = (".yaml", ".yml", ".json")
 _OTEL = frozenset({"receivers", "processors", "exporters", "connectors", "extensions", "service"})
-_SPEC_FIELDS = frozenset(field.encode_name for field in msgspec.structs.fields(PipelineSpec))
+_KINDS = {kind.KIND.kind: kind for kind in KINDS}
 
 
 class Problem(NamedTuple):
@@ -52,8 +52,8 @@ def lint(name: str, data: bytes) -> Linted:
         return Linted(0, [Problem(name, f"cannot parse as YAML: {error}")])
     if len(documents) == 1 and _is_otel(documents[0]):
         return Linted(1, _check_text(name, text, ConfigType.OPEN_TELEMETRY))
-    pipelines = [each for document in documents for each in _pipelines(document)]
-    return Linted(len(pipelines), [p for each in pipelines for p in _check_manifest(name, each)])
+    objects = [each for document in documents for each in _objects(document)]
+    return Linted(len(objects), [p for each in objects for p in _check_manifest(name, each)])
 
 
 def _check_text(name: str, text: str, config_type: ConfigType) -> list[Problem]:
@@ -68,40 +68,39 @@ def _is_otel(document: object) -> bool:
     return isinstance(document, dict) and "kind" not in document and bool(_OTEL & document.keys())
 
 
-def _pipelines(document: Any) -> Iterator[dict[str, Any]]:
+def _objects(document: Any) -> Iterator[dict[str, Any]]:
+    """The objects of the group in a document; lists are looked into."""
     if not isinstance(document, dict):
         return
     if document.get("kind") == "List":
         for item in document.get("items") or ():
-            yield from _pipelines(item)
+            yield from _objects(item)
     group = str(document.get("apiVersion") or "").partition("/")[0]
-    if document.get("kind") == "Pipeline" and group == GROUP:
+    if document.get("kind") in _KINDS and group == GROUP:
         yield document
 
 
 def _check_manifest(name: str, document: dict[str, Any]) -> Iterator[Problem]:
     metadata = document.get("metadata") or {}
-    place = f"{name}: Pipeline {metadata.get('name', '(no name)')}"
+    kind = _KINDS[document["kind"]]
+    place = f"{name}: {kind.KIND.kind} {metadata.get('name', '(no name)')}"
     spec = document.get("spec")
     if not isinstance(spec, dict):
         yield Problem(place, "spec: required")
         return
-    for field in sorted(spec.keys() - _SPEC_FIELDS):
+    for field in sorted(spec.keys() - _list_fields(kind)):
         yield Problem(place, f"spec.{field}: unknown field")
-    if ("contents" in spec) == ("contentsFrom" in spec):
+    if kind is Pipeline and ("contents" in spec) == ("contentsFrom" in spec):
         yield Problem(place, "spec: exactly one of contents and contentsFrom must be set")
     try:
-        pipeline = decode(Pipeline, json.encode(document))
+        obj = decode(kind, json.encode(document))
     except DecodeError as error:
         yield Problem(place, str(error))
         return
-    yield from (Problem(place, text) for text in _problems(pipeline))
-    if not pipeline.spec.matchers:
-        yield Problem(place, "spec.matchers: empty, no collector matches", is_error=False)
+    for finding in validation.check(obj):
+        yield Problem(place, finding.text, finding.is_error)
 
 
-def _problems(pipeline: Pipeline) -> list[str]:
-    """Contents that are kept elsewhere cannot be looked at."""
-    if pipeline.spec.contents_from is not None:
-        return find_matcher_problems(pipeline.spec.matchers)
-    return find_problems(pipeline, Contents(pipeline.spec.contents))
+def _list_fields(kind: type[Object]) -> frozenset[str]:
+    spec = get_type_hints(kind)["spec"]
+    return frozenset(field.encode_name for field in msgspec.structs.fields(spec))

@@ -22,6 +22,7 @@ from quarterdeck.operators.pipelines.references import (
     SecretHead,
     reference_of,
 )
+from quarterdeck.operators.pipelines.tenant_policy import tenant_policy_controller
 from quarterdeck.operators.pipelines.writes import Writes
 from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Watch, get_logger
 from quarterdeck.runtime.cache.event import Event
@@ -57,6 +58,7 @@ def register(
         manager.set_scope(kind, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
     manager.add(pipeline_controller(fleets, metrics, workers=workers))
     manager.add(connection_controller(sweeps))
+    manager.add(tenant_policy_controller())
 
     async def run() -> None:
         try:
@@ -75,7 +77,11 @@ def controllers() -> tuple[Controller[Any], ...]:
     sweeps = Connections(
         fleets, pipelines=list, enqueue=lambda key: None, clock=clock, rng=random.Random()
     )
-    return (pipeline_controller(fleets, metrics), connection_controller(sweeps))
+    return (
+        pipeline_controller(fleets, metrics),
+        connection_controller(sweeps),
+        tenant_policy_controller(),
+    )
 
 
 def pipeline_controller(

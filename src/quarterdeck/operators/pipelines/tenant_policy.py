@@ -1,0 +1,46 @@
+"""The reconciler of TenantPolicy: says whether a policy can be enforced, and where it holds.
+
+The policy itself is enforced by admission (`admission`, `tenancy`).
+"""
+
+from quarterdeck.apis.core.config import Namespace
+from quarterdeck.apis.fleetmanagement.v1alpha1 import TenantPolicy
+from quarterdeck.meta.conditions import TRUE
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.pipelines import validation
+from quarterdeck.operators.pipelines.conditions import READY, VALID, Reason
+from quarterdeck.runtime import Context, Controller, Lookup, Stalled, Watch
+
+
+async def reconcile(policy: TenantPolicy, ctx: Context[TenantPolicy]) -> None:
+    """Count whom and where it binds; an invalid policy binds nobody and says so."""
+    problems = [each.text for each in validation.check(policy) if each.is_error]
+    if problems:
+        raise Stalled(Reason.VALIDATION_ERROR, "; ".join(problems))
+    selector = policy.spec.namespace_selector
+    namespaces = await ctx.list(Namespace)
+    bound = [each for each in namespaces if selector is None or selector.matches(_labels(each))]
+    ctx.status.set(bound_subject_count=len(policy.spec.subjects), bound_namespaces=len(bound))
+    ctx.status.set_condition(VALID, TRUE, Reason.VALID)
+    text = f"holds in {len(bound)} namespaces"
+    ctx.status.set_condition(READY, TRUE, Reason.VALID, text)
+
+
+def _labels(namespace: Namespace) -> dict[str, str]:
+    return dict(namespace.metadata.labels)
+
+
+def all_policies(namespace: Namespace, lookup: Lookup) -> list[Key]:
+    """Every policy: a namespace that comes, goes or is labelled may concern each."""
+    return [policy.key for policy in lookup.list(TenantPolicy)]
+
+
+def tenant_policy_controller() -> Controller[TenantPolicy]:
+    """The declaration of the TenantPolicy controller."""
+    return Controller(
+        reconcile=reconcile,
+        for_=TenantPolicy,
+        watches=(Watch(Namespace, all_policies),),
+        conditions=(READY, VALID),
+        workers=1,
+    )

@@ -1,0 +1,90 @@
+"""Whom a TenantPolicy binds, and to what."""
+
+from typing import Any
+
+import pytest
+
+from quarterdeck.apis.authentication import UserInfo
+from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    GROUP,
+    Pipeline,
+    PipelineSet,
+    RemoteAttributePolicy,
+    TenantPolicy,
+)
+from quarterdeck.kit import json
+from quarterdeck.meta.objects import Object, decode
+from quarterdeck.operators.pipelines import tenancy
+
+ACCOUNT = UserInfo(username="system:serviceaccount:ci:deployer", groups=("system:authenticated",))
+ANNA = UserInfo(username="anna", groups=("team-a",))
+
+
+def build(kind: type[Object], **spec: Any) -> Any:
+    document = {
+        "apiVersion": f"{GROUP}/v1alpha1",
+        "kind": kind.KIND.kind,
+        "metadata": {"name": "x"},
+        "spec": spec,
+    }
+    return decode(kind, json.encode(document))
+
+
+def policy(**spec: Any) -> TenantPolicy:
+    found: TenantPolicy = build(TenantPolicy, **{"requiredMatchers": ["team=a"], **spec})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("subject", "user", "is_bound"),
+    [
+        pytest.param({"kind": "User", "name": "anna"}, ANNA, True, id="user"),
+        pytest.param({"kind": "User", "name": "bert"}, ANNA, False, id="other user"),
+        pytest.param({"kind": "Group", "name": "team-a"}, ANNA, True, id="group"),
+        pytest.param(
+            {"kind": "ServiceAccount", "name": "deployer", "namespace": "ci"},
+            ACCOUNT,
+            True,
+            id="account",
+        ),
+        pytest.param(
+            {"kind": "ServiceAccount", "name": "deployer", "namespace": "cd"},
+            ACCOUNT,
+            False,
+            id="account of another namespace",
+        ),
+    ],
+)
+def test_subjects_are_bound_by_who_they_are(subject: Any, user: UserInfo, is_bound: bool) -> None:
+    assert bool(tenancy.select_policies([policy(subjects=[subject])], user, {})) is is_bound
+
+
+def test_a_policy_without_subjects_binds_everybody_in_its_namespaces() -> None:
+    bound = policy(namespaceSelector={"matchLabels": {"tenant": "a"}})
+    assert tenancy.select_policies([bound], ACCOUNT, {"tenant": "a"}) == [bound]
+    assert tenancy.select_policies([bound], ACCOUNT, {"tenant": "b"}) == []
+
+
+@pytest.mark.parametrize("matcher", ["team=a", 'team="a"', ' team = "a" '])
+def test_quoting_of_a_required_matcher_does_not_matter(matcher: str) -> None:
+    pipeline = build(Pipeline, contents="x", matchers=["env=prod", matcher])
+    assert tenancy.find_violations(pipeline, [policy()]) == []
+
+
+def test_what_lacks_the_matcher_or_names_collectors_is_refused() -> None:
+    pipeline = build(Pipeline, contents="x", matchers=["team=~a.*"])
+    assert 'team="a"' in tenancy.find_violations(pipeline, [policy()])[0]
+    named = build(
+        RemoteAttributePolicy,
+        selector={"matchers": ["team=a"], "collectorIDs": ["edge-1"]},
+        attributes={"x": "y"},
+    )
+    assert "collectorIDs" in tenancy.find_violations(named, [policy()])[0]
+
+
+def test_each_pipeline_of_a_set_is_bound() -> None:
+    members = [{"name": "p", "contents": "x", "matchers": ["env=prod"]}]
+    free = build(PipelineSet, source={"namespace": "s"}, pipelines=members)
+    assert "spec.pipelines[0].matchers" in tenancy.find_violations(free, [policy()])[0]
+    bound = build(PipelineSet, source={"namespace": "s"}, pipelines=members, matchers=["team=a"])
+    assert tenancy.find_violations(bound, [policy()]) == []
