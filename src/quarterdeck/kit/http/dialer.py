@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import os
+import re
 import ssl
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
@@ -17,6 +19,7 @@ from quarterdeck.kit.http.errors import (
 from quarterdeck.kit.http.origin import Origin
 from quarterdeck.kit.timer import choose_timers, timeout_at
 
+_ERROR_NUMBER = re.compile(r"\[Errno (\d+)\]")
 _REPLY_LIMIT = 16 * 1024
 _SHUTDOWN_S = 2.0
 """How long a server may take to agree to the end of a TLS connection."""
@@ -100,8 +103,9 @@ class SocketDialer:
                 f"the TLS handshake with {_format_origin(origin)} failed: {error.reason or error}"
             ) from error
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise ConnectError(f"cannot connect to {_format_origin(origin)}: {reason}") from error
+            raise ConnectError(
+                f"cannot connect to {_format_origin(origin)}: {_describe(error)}"
+            ) from error
 
     def proxy_headers(self, origin: Origin) -> list[tuple[str, str]] | None:
         """Fields for a proxy that forwards plain requests."""
@@ -135,7 +139,7 @@ class SocketDialer:
             transport, _ = await loop.create_connection(lambda: protocol, proxy.host, proxy.port)
         except OSError as error:
             raise ProxyError(
-                f"cannot connect to the proxy {proxy.host}:{proxy.port}: {error.strerror or error}"
+                f"cannot connect to the proxy {proxy.host}:{proxy.port}: {_describe(error)}"
             ) from error
         return transport
 
@@ -213,6 +217,16 @@ class _ConnectReply(asyncio.Protocol):
             self._answer.set_result(self._received)
         else:
             self._answer.set_exception(error)
+
+
+def _describe(error: OSError) -> str:
+    """The system's words; asyncio puts its own call and the address in their place.
+
+    Several failed addresses are one error without a number, whose text has all numbers.
+    """
+    numbers = [error.errno] if error.errno else _ERROR_NUMBER.findall(str(error))
+    texts = dict.fromkeys(os.strerror(int(each)).lower() for each in numbers if int(each) > 0)
+    return ", ".join(texts) or error.strerror or str(error)
 
 
 def _format_origin(origin: Origin) -> str:
