@@ -17,16 +17,19 @@ from quarterdeck.client.client import Client
 from quarterdeck.engine.target import Target, guess_resource
 from quarterdeck.kit import json
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.deadline import run_within
 from quarterdeck.meta.identity import GVR
+from quarterdeck.operators.clusters.collector_objects import NAME as COLLECTOR
 from quarterdeck.wire.path import ResourcePath
+from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import ApiError, NotFound
 
 NAMESPACE = "clusterpulse-system"
 ACCOUNT = "clusterpulse-hub"
 TOKEN_SECRET = "clusterpulse-hub-token"
 _SECRETS = GVR("", "v1", "secrets")
-_TRIES = 8
-_PAUSE_S = 0.25
+_WAIT_S = 10.0
+"""For the cluster's token controller, which usually takes less than a second."""
 _YEAR_S = 365 * 86_400
 _COLLECTED = {
     "": (
@@ -43,6 +46,31 @@ _COLLECTED = {
 """What the hub reads of every cluster, by API group."""
 
 
+_WRITE = ["create", "delete", "get", "patch"]
+DEPLOY_RULES: tuple[dict[str, Any], ...] = (
+    {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["create"]},
+    {
+        "apiGroups": [""],
+        "resources": ["namespaces"],
+        "resourceNames": [NAMESPACE],
+        "verbs": ["patch"],
+    },
+    {
+        "apiGroups": ["rbac.authorization.k8s.io"],
+        "resources": ["clusterroles", "clusterrolebindings"],
+        "verbs": ["create"],
+    },
+    {
+        "apiGroups": ["rbac.authorization.k8s.io"],
+        "resources": ["clusterroles", "clusterrolebindings"],
+        "resourceNames": [COLLECTOR],
+        "verbs": ["delete", "get", "patch"],
+    },
+)
+"""What the hub needs besides, outside its namespace, to deploy a collector. The collector may read
+no more than the hub, so the cluster lets the hub bind its role."""
+
+
 class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     """How a cluster will be called."""
 
@@ -51,6 +79,8 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     display_name: str = ""
     labels: Mapping[str, str] = {}
     insecure: bool = False
+    ingester_address: str = ""
+    """Where a collector pushes to; empty means that the hub reads the cluster."""
 
 
 class Credentials(msgspec.Struct, frozen=True):
@@ -58,6 +88,8 @@ class Credentials(msgspec.Struct, frozen=True):
 
     token: str
     authority: str
+    expires_at: str = ""
+    """When the token stops working; empty if it lasts as long as its Secret."""
 
     def __repr__(self) -> str:
         return "Credentials(***)"
@@ -71,8 +103,11 @@ async def enrol(
     Raises:
         ApiError: if we may not, or the cluster gives no token.
     """
-    sources = await _list_sources(hub)
-    await definitions.apply(cluster.raw, account_manifests(rules_for(sources)))
+    rules = rules_for(await _list_sources(hub))
+    manifests: tuple[dict[str, Any], ...] = account_manifests(rules)
+    if wanted.ingester_address:
+        manifests = (*account_manifests([*rules, *DEPLOY_RULES]), *_build_deploy_role())
+    await definitions.apply(cluster.raw, manifests)
     return await _read_token(cluster, clock or SystemClock())
 
 
@@ -88,6 +123,8 @@ async def connect_cluster(
         spec["labels"] = dict(wanted.labels)
     if wanted.insecure:
         spec["insecureSkipTLSVerify"] = True
+    if wanted.ingester_address:
+        spec |= {"collectionMode": "push", "ingesterAddress": wanted.ingester_address}
     manifests = build_connection(wanted.name, endpoint, secret, namespace=wanted.namespace, **spec)
     await definitions.apply(hub.raw, manifests)
 
@@ -123,6 +160,34 @@ def account_manifests(rules: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]
     )
 
 
+def _build_deploy_role() -> tuple[dict[str, Any], ...]:
+    """What the hub may do in the collector's namespace."""
+    api = "rbac.authorization.k8s.io"
+    metadata = {"name": ACCOUNT, "namespace": NAMESPACE}
+    return (
+        {
+            "apiVersion": f"{api}/v1",
+            "kind": "Role",
+            "metadata": metadata,
+            "rules": [
+                {
+                    "apiGroups": [""],
+                    "resources": ["configmaps", "secrets", "serviceaccounts"],
+                    "verbs": _WRITE,
+                },
+                {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": _WRITE},
+            ],
+        },
+        {
+            "apiVersion": f"{api}/v1",
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": api, "kind": "Role", "name": ACCOUNT},
+            "subjects": [{"kind": "ServiceAccount", **metadata}],
+        },
+    )
+
+
 def rules_for(sources: Iterable[MetricSource]) -> list[dict[str, Any]]:
     """The least that the hub must read: what it always collects, and the kinds of the sources."""
     groups = {group: set(resources) for group, resources in _COLLECTED.items()}
@@ -145,15 +210,28 @@ async def _list_sources(hub: Client) -> list[MetricSource]:
 
 async def _read_token(cluster: Client, clock: Clock) -> Credentials:
     """The token of the Secret once a controller has filled it; else one that is asked for."""
-    secrets = cluster.resource(_SECRETS)
     authority = cluster.config.certificate_authority.read().decode(errors="replace")
-    for _ in range(_TRIES):
-        data = (await secrets.get(TOKEN_SECRET, NAMESPACE)).get("data") or {}
-        if data.get("token"):
-            token = base64.b64decode(data["token"]).decode()
-            found = base64.b64decode(data.get("ca.crt", "")).decode()
-            return Credentials(token, authority or found)
-        await clock.sleep(_PAUSE_S)
+    try:
+        return await run_within(clock, _WAIT_S, _wait_filled(cluster, authority))
+    except TimeoutError:
+        return await _request_token(cluster, authority)
+
+
+async def _wait_filled(cluster: Client, authority: str) -> Credentials:
+    secrets = cluster.resource(_SECRETS)
+    options = ListOptions(field_selector=f"metadata.name={TOKEN_SECRET}")
+    while True:
+        async with secrets.watch(NAMESPACE, options) as events:
+            async for _, secret in events:
+                data = secret.get("data") or {}
+                if data.get("token"):
+                    token = base64.b64decode(data["token"]).decode()
+                    found = base64.b64decode(data.get("ca.crt", "")).decode()
+                    return Credentials(token, authority or found)
+
+
+async def _request_token(cluster: Client, authority: str) -> Credentials:
+    """A token that expires, from a cluster that fills no Secrets."""
     path = ResourcePath("", "v1", "serviceaccounts", NAMESPACE, ACCOUNT, "token")
     body = {
         "apiVersion": "authentication.k8s.io/v1",
@@ -161,7 +239,8 @@ async def _read_token(cluster: Client, clock: Clock) -> Credentials:
         "spec": {"expirationSeconds": _YEAR_S},
     }
     answer = json.decode(await cluster.raw.create(path, json.encode(body)))
-    token = str((answer.get("status") or {}).get("token") or "")
-    if not token:
+    status = answer.get("status") or {}
+    if not status.get("token"):
         raise ApiError(f"the cluster gives no token for the service account {NAMESPACE}/{ACCOUNT}")
-    return Credentials(token, authority)
+    expires_at = str(status.get("expirationTimestamp") or "in a year")
+    return Credentials(str(status["token"]), authority, expires_at)

@@ -9,12 +9,17 @@ import pytest
 from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS, ClusterConnection
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.app import definitions
-from quarterdeck.app.enrolment import rules_for
+from quarterdeck.app.connection_manifests import build_connection
+from quarterdeck.app.enrolment import Credentials, Enrolment, enrol, rules_for
 from quarterdeck.cli.main import run
-from quarterdeck.client import Client, load_config
-from quarterdeck.kit.clock import SystemClock
+from quarterdeck.client import Client, ClusterConfig, load_config
+from quarterdeck.kit import http
+from quarterdeck.kit.clock import SystemClock, VirtualClock
 from quarterdeck.operators.clusters.simulators.contents import Profile
 from quarterdeck.operators.clusters.simulators.populate import populate
+from quarterdeck.server.api import ApiServer
+from quarterdeck.server.registry.object_meta import decode_object_meta
+from quarterdeck.storage import open_memory
 from quarterdeck.testing.background import BackgroundCluster
 
 
@@ -65,6 +70,62 @@ def test_a_cluster_is_added_listed_and_measured(
     assert "CPU REQUESTED" in output
     assert "spoke" in output and "2.0" in output
     assert token not in output
+
+
+def test_a_cluster_that_is_gone_is_named_in_plain_words(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _prepare(kubeconfig, kubeconfig)
+    secret = {"token": "none"}
+    manifests = build_connection("lost", "https://127.0.0.1:1", secret)
+
+    async def connect() -> None:
+        async with Client(load_config(kubeconfig)) as client:
+            await definitions.apply(client.raw, manifests)
+
+    asyncio.run(connect())
+    assert run(["clusters", "top", "--kubeconfig", str(kubeconfig)]) == 0
+    output = capsys.readouterr().out
+    assert "lost: " in output and "127.0.0.1:1: connection refused" in output
+    assert "Connect call" not in output
+
+
+def test_a_cluster_can_be_added_in_push_mode(
+    kubeconfig: Path, spoke: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _prepare(kubeconfig, spoke.kubeconfig)
+    added = ["clusters", "add", "--kubeconfig", str(spoke.kubeconfig), "--name", "spoke"]
+    hub = ["--hub-kubeconfig", str(kubeconfig)]
+    assert run([*added, *hub, "--push", "hub.example:9443"]) == 0
+    assert "expires" not in capsys.readouterr().out
+    connection, _ = _read(kubeconfig)
+    assert connection.spec.collection_mode == "push"
+    assert connection.spec.ingester_address == "hub.example:9443"
+
+
+def test_a_cluster_that_fills_no_secrets_gives_a_token_whose_end_is_told() -> None:
+    async def work() -> Credentials:
+        clock = VirtualClock()
+        api = ApiServer(open_memory(derive=decode_object_meta), clock=clock)
+        await api.start()  # without its controllers, so nobody fills the Secret
+        network = http.MemoryNetwork(clock=clock)
+        server = http.Server(api.handle, clock=clock)
+        config = ClusterConfig(server=network.serve(server, "localhost"))
+        async with Client(config, clock=clock, network=network) as client:
+            enrolling = asyncio.ensure_future(
+                enrol(client, client, Enrolment(name="spoke"), clock=clock)
+            )
+            while not enrolling.done():
+                await asyncio.sleep(0)
+                if clock.next_deadline is not None:
+                    await clock.advance(max(0.0, clock.next_deadline - clock.monotonic()))
+            found = enrolling.result()
+        await server.drain(0.0)
+        return found
+
+    credentials = asyncio.run(work())
+    assert credentials.expires_at
+    assert credentials.token not in repr(credentials)
 
 
 def test_nothing_to_list_says_what_to_do(

@@ -37,6 +37,14 @@ async def add(
     hub_context: Annotated[
         str, Option("--hub-context", metavar="NAME", help="Context of the hub's kubeconfig.")
     ] = "",
+    push: Annotated[
+        str,
+        Option(
+            "--push",
+            metavar="HOST:PORT",
+            help="Deploy a collector that pushes to the hub's ingester at this address.",
+        ),
+    ] = "",
     insecure: Annotated[
         bool,
         Option("--insecure-skip-tls-verify", help="Accept any certificate of the cluster."),
@@ -56,11 +64,17 @@ async def add(
         display_name=display_name,
         labels=_labels(labels),
         insecure=insecure or source.insecure_skip_tls_verify,
+        ingester_address=push,
     )
     async with connect(hub_kubeconfig, hub_context) as hub_client, Client(source) as client:
         credentials = await enrol(client, hub_client, wanted)
         await connect_cluster(hub_client, wanted, source.server, credentials)
     print(f"cluster {wanted.name} ({source.server}) is connected to the hub {hub.server}")
+    if credentials.expires_at:
+        print(
+            f"the token expires at {credentials.expires_at}, because the cluster fills no Secrets "
+            "with tokens; run this command again before"
+        )
     print(f"see how it fares: quarterdeck get clusterconnections {wanted.name} -n {namespace}")
 
 
