@@ -146,7 +146,7 @@ undeploy: $(RUN_STAMP) ## Remove the operators from the cluster of KUBECONFIG; C
 .PHONY: tools
 tools: $(STAMP) ## Build kubectl and an S3 server where Go is present; apt-get servers for tests
 	@bash tools/kubectl.sh $(TOOLS) $(VENV)
-	@bash tools/s3.sh $(TOOLS)
+	@bash tools/s3.sh $(TOOLS) $(VENV)
 	@bash tools/debian.sh
 	@bash tools/vm.sh $(TOOLS)
 
