@@ -55,9 +55,7 @@ def _directory(path: str) -> Manifest:
 _GATEWAYS = (
     _component(
         "envoy-gateway",
-        _chart(
-            "envoy-gateway", "oci://docker.io/envoyproxy/gateway-helm", "gateway-helm", "v1.2.4"
-        ),
+        _chart("envoy-gateway", "docker.io/envoyproxy", "gateway-helm", "v1.2.4"),
         "Envoy Gateway, an implementation of the Gateway API",
     ),
     _component(
@@ -69,7 +67,7 @@ _GATEWAYS = (
     ),
     _component(
         "traefik",
-        _chart("traefik", "https://traefik.github.io/charts", "traefik", "33.2.1"),
+        _chart("traefik", "https://traefik.github.io/charts", "traefik", "32.1.0"),
         "Traefik proxy, for Ingress and Gateway API",
     ),
 )
@@ -117,10 +115,10 @@ _APPLICATIONS = (
 _OBSERVABILITY = (
     _component(
         "kube-prometheus-stack",
-        _chart("kube-prometheus-stack", _PROMETHEUS, "kube-prometheus-stack", "67.9.0"),
+        _chart("kube-prometheus-stack", _PROMETHEUS, "kube-prometheus-stack", "79.9.0"),
         "Prometheus, its operator, Alertmanager and Grafana",
     ),
-    _component("loki", _chart("loki", _GRAFANA, "loki", "6.24.0"), "Logs by labels"),
+    _component("loki", _chart("loki", _GRAFANA, "loki", "6.28.0"), "Logs by labels"),
     _component(
         "promtail", _chart("promtail", _GRAFANA, "promtail", "6.16.6"), "Ships logs to Loki"
     ),

@@ -78,7 +78,7 @@ def _observation(name: str, minutes: str, outputs: Mapping[str, str]) -> Manifes
 
 
 def _metrics(values: Mapping[str, float]) -> dict[str, str]:
-    return {f"metric.{name}": f"{value:g}" for name, value in values.items()}
+    return {f"metric-{name}": f"{value:g}" for name, value in values.items()}
 
 
 _GATEWAYS = {"nginx": 1.0, "traefik": 1.2, "envoy": 0.9}
@@ -126,14 +126,46 @@ _TSDB_METRICS = {
     "mimir_disk": 7.1e8,
     "active_series": 250000,
 }
-_K6 = _container(
-    "load",
-    "grafana/k6:0.56.0",
-    ["k6", "run"],
-    *("--vus", "{{workflow.parameters.users}}"),
-    *("--duration", "{{workflow.parameters.duration}}"),
-    "/scripts/baseline.js",
-)
+_BASELINE = """\
+import http from "k6/http";
+
+export default function () {
+  http.get(__ENV.URL);
+}
+
+export function handleSummary(data) {
+  const { http_reqs, http_req_duration, http_req_failed } = data.metrics;
+  return {
+    "/tmp/http_reqs": String(http_reqs.values.count),
+    "/tmp/http_p95_ms": String(http_req_duration.values["p(95)"]),
+    "/tmp/http_error_rate": String(http_req_failed.values.rate),
+  };
+}
+"""
+"""A script of k6 that writes what it measured to files, which become output parameters."""
+_K6: Manifest = {
+    "name": "load",
+    "script": {
+        "image": "grafana/k6:0.56.0",
+        "command": [
+            *("k6", "run"),
+            *("--vus", "{{workflow.parameters.users}}"),
+            *("--duration", "{{workflow.parameters.duration}}"),
+        ],
+        "env": [{"name": "URL", "value": "{{workflow.parameters.url}}"}],
+        "source": _BASELINE,
+    },
+    "outputs": {
+        "parameters": [
+            {
+                "name": name,
+                "globalName": f"metric-{name}",
+                "valueFrom": {"path": f"/tmp/{name}"},
+            }
+            for name in ("http_reqs", "http_p95_ms", "http_error_rate")
+        ]
+    },
+}
 _STEPS_OF_CI = {
     "build": "gcr.io/kaniko-project/executor:v1.23.2",
     "sbom": "anchore/syft:v1.18.1",
@@ -173,6 +205,7 @@ TEMPLATES: tuple[Manifest, ...] = (
         ),
         parameters=(
             {"name": "experiment-name"},
+            {"name": "url"},
             {"name": "users", "value": "10"},
             {"name": "duration", "value": "60s"},
         ),

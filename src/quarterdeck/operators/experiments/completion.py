@@ -1,7 +1,7 @@
 """When an experiment is over besides the end of its workflow: conditions and durations. Pure.
 
 A condition is a CEL expression over what workflows report: `outputs` (the output parameters of the
-last run), `metrics` (the mean of each output parameter `metric.NAME` over all runs) and `runs` (how
+last run), `metrics` (the mean of each output parameter `metric-NAME` over all runs) and `runs` (how
 many runs have succeeded).
 """
 
@@ -86,7 +86,7 @@ def _describe(values: Mapping[str, Any]) -> str:
     others = [
         f"outputs.{name} = {value!r}"
         for name, value in sorted(values["outputs"].items())
-        if not name.startswith(outputs.PREFIX)
+        if not outputs.find_metric_name(name)
     ]
     text = ", ".join([*metrics, *others]) or "the workflow has reported no output parameters"
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

@@ -49,7 +49,7 @@ def reported(condition: str, *runs: dict[str, str], phase: str = "Succeeded") ->
 def test_a_condition_sees_outputs_means_and_the_number_of_runs(
     condition: str, *, is_met: bool
 ) -> None:
-    first, last = {"metric.p99": "0.2"}, {"verdict": "pass", "metric.p99": "[0.4, 0.6]"}
+    first, last = {"metric-p99": "0.2"}, {"verdict": "pass", "metric.p99": "[0.4, 0.6]"}
     assert evaluate_condition(reported(condition, first, last)).is_met is is_met
 
 

@@ -1,7 +1,8 @@
-"""Metrics that workflows report themselves, as output parameters called `metric.<name>`. Pure.
+"""Metrics that workflows report themselves, as output parameters called `metric-<name>`. Pure.
 
-A number is one value; a JSON list of numbers is several. With `spec.repeats` every run of the
-workflow adds its values, which is what makes two experiments comparable.
+`metric.<name>` means the same, but Argo Workflows itself refuses names with dots. A number is one
+value; a JSON list of numbers is several. With `spec.repeats` every run of the workflow adds its
+values, which is what makes two experiments comparable.
 """
 
 import math
@@ -13,7 +14,7 @@ from quarterdeck.apis.experiments.status import ExperimentStatus, WorkflowStatus
 from quarterdeck.apis.experiments.workflow import MetricsQuery
 from quarterdeck.operators.experiments.results.document import Metric, Point
 
-PREFIX = "metric."
+PREFIXES = ("metric-", "metric.")
 SOURCE = "workflow"
 
 
@@ -50,10 +51,16 @@ def _metric(name: str, points: list[Point], declared: Mapping[str, MetricsQuery]
 
 
 def _values(run: WorkflowStatus) -> Iterator[tuple[str, float]]:
-    for name, text in sorted(run.outputs.items()):
-        if name.startswith(PREFIX) and len(name) > len(PREFIX):
+    for parameter, text in sorted(run.outputs.items()):
+        if name := find_metric_name(parameter):
             for value in parse(text):
-                yield name.removeprefix(PREFIX), value
+                yield name, value
+
+
+def find_metric_name(parameter: str) -> str:
+    """The metric that an output parameter reports; empty if it reports none."""
+    prefix = next((each for each in PREFIXES if parameter.startswith(each)), None)
+    return parameter.removeprefix(prefix) if prefix is not None else ""
 
 
 def parse(text: str) -> list[float]:

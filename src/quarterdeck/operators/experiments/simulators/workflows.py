@@ -2,7 +2,7 @@
 
 The template's annotation `sim.illm.io/outputs` is a JSON object of output parameters. A template
 with a suspend step waits until that step is resumed; one with a duration takes no longer than the
-simulated workflow. The annotation `sim.illm.io/noise: "0.05"` varies numbers called metric.NAME by
+simulated workflow. The annotation `sim.illm.io/noise: "0.05"` varies numbers called metric-NAME by
 up to 5 % from run to run, so that repeats can be compared. Faults: fail, error, never, hang.
 """
 
@@ -20,13 +20,13 @@ from quarterdeck.operators.experiments.foreign import (
     ClusterWorkflowTemplate,
     WorkflowTemplate,
 )
+from quarterdeck.operators.experiments.results.outputs import find_metric_name
 from quarterdeck.operators.experiments.simulators.knobs import PREFIX, Delays, Timeline, read
 from quarterdeck.operators.experiments.workflows import is_terminal
 from quarterdeck.runtime import Context, RequeueAfter, Result
 
 OUTPUTS = f"{PREFIX}outputs"
 NOISE = f"{PREFIX}noise"
-METRIC = "metric."
 _LABEL_PHASE = "workflows.argoproj.io/phase"
 _LABEL_COMPLETED = "workflows.argoproj.io/completed"
 
@@ -123,7 +123,7 @@ def vary(outputs: Mapping[str, str], noise: str, *, seed: str) -> dict[str, str]
         share = 0.0
     found = dict(outputs)
     for name, text in outputs.items():
-        if share and name.startswith(METRIC):
+        if share and find_metric_name(name):
             with contextlib.suppress(ValueError):
                 digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
                 chance = int.from_bytes(digest[:8], "big") / 2**63 - 1
@@ -132,7 +132,9 @@ def vary(outputs: Mapping[str, str], noise: str, *, seed: str) -> dict[str, str]
 
 
 def _steps(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    found = [each for each in template.get("templates") or () if "container" in each]
+    found = [
+        each for each in template.get("templates") or () if "container" in each or "script" in each
+    ]
     found += [each for each in template.get("templates") or () if "suspend" in each]
     return found or [{"name": "main"}]
 
