@@ -4,7 +4,8 @@ import functools
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from quarterdeck.cel.checker.check import check
+from quarterdeck.cel.checker.check import check, find_none
+from quarterdeck.cel.checker.checker import FindMessage
 from quarterdeck.cel.cost.budget import Budget
 from quarterdeck.cel.cost.estimate import estimate
 from quarterdeck.cel.cost.meter import Meter
@@ -129,10 +130,12 @@ def _load_interpreter() -> Callable[..., Any]:
 class Environment:
     """What an expression may refer to."""
 
-    __slots__ = ("variables",)
+    __slots__ = ("messages", "variables")
 
-    def __init__(self, variables: Mapping[str, Type]) -> None:
+    def __init__(self, variables: Mapping[str, Type], *, messages: FindMessage = find_none) -> None:
         self.variables = dict(variables)
+        self.messages = messages
+        """The types of values that expressions may construct, by name."""
 
     @classmethod
     def for_schema(
@@ -165,7 +168,7 @@ class Environment:
             CompileError: with every issue, its line and column.
         """
         tree = parse(text)
-        findings = check(text, tree, self.variables)
+        findings = check(text, tree, self.variables, messages=self.messages)
         if result is not None and tree.type != result:
             wanted = "string" if result.kind is Kind.STRING else str(result)
             raise WrongResultType(text, wanted)

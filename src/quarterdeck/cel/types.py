@@ -7,7 +7,7 @@ comparison.
 
 import enum
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal
 
@@ -122,6 +122,19 @@ class Type:
 
     def __repr__(self) -> str:
         return f"Type({self})"
+
+
+class OpenFields(Mapping[str, "StructField"]):
+    """The members of a struct that may have any: each is dyn."""
+
+    def __getitem__(self, name: str) -> "StructField":
+        return StructField(name, DYN)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
 
 class StructField:

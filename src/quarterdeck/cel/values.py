@@ -141,3 +141,25 @@ class MapList(list[Any]):
     def key(self, item: Any) -> tuple[Any, ...]:
         """What identifies an item."""
         return tuple(item.get(name) for name in self.keys)
+
+
+class Message(dict[str, Any]):
+    """A value of a named type that an expression constructed: `Name{member: value}`."""
+
+    __slots__ = ("type_name",)
+
+    def __init__(self, type_name: str, members: dict[str, Any]) -> None:
+        super().__init__(members)
+        self.type_name = type_name
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Message)
+            and self.type_name == other.type_name
+            and dict.__eq__(self, other)
+        )
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]  # as of any dict

@@ -11,6 +11,7 @@ from quarterdeck.cel.types import ERROR, Type, is_optional, optional_of
 
 _CONSTANTS_CHECKED = frozenset({"duration", "timestamp", "matches"})
 """Functions whose last argument, if it is a constant that could never work, is an error."""
+_PATCH_FUNCTIONS, _PATCH_TYPE = "jsonpatch.", "JSONPatch"
 _PATTERNS_RECORDED = frozenset({"find", "findAll"})
 """Functions whose pattern, if it is constant, is looked at once everything is well typed."""
 
@@ -21,7 +22,7 @@ def check_call(checker: Checker, node: Call) -> Type:
         return _check_optional_select(checker, node)
     if node.target is not None:
         name = f"{build_qualified_name(node.target)}.{node.function}"
-        if is_declared(name):
+        if _is_available(checker, name):
             node.function, node.target = name, None
         else:
             checker.visit(node.target)
@@ -38,6 +39,13 @@ def check_call(checker: Checker, node: Call) -> Type:
     elif node.function in _PATTERNS_RECORDED:
         _record_pattern(checker, node)
     return found.type
+
+
+def _is_available(checker: Checker, name: str) -> bool:
+    """Whether a qualified name is a function; those about patches go with the types of patches."""
+    if name.startswith(_PATCH_FUNCTIONS) and checker.messages(_PATCH_TYPE) is None:
+        return False
+    return is_declared(name)
 
 
 def _check_arguments(checker: Checker, node: Call) -> list[Type]:

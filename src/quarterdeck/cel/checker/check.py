@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from quarterdeck.cel.checker import calls, literals, macros, paths
-from quarterdeck.cel.checker.checker import Checker, CheckFunction, Findings
+from quarterdeck.cel.checker.checker import Checker, CheckFunction, Findings, FindMessage
 from quarterdeck.cel.errors import CompileError
 from quarterdeck.cel.syntax.ast import (
     Call,
@@ -32,13 +32,21 @@ _CHECK_FUNCTIONS: Mapping[type[Expr], CheckFunction] = {
 }
 
 
-def check(source: str, tree: Expr, variables: Mapping[str, Type]) -> Findings:
+def find_none(name: str) -> Type | None:
+    """No type at all: most expressions of Kubernetes construct none."""
+    del name
+    return None
+
+
+def check(
+    source: str, tree: Expr, variables: Mapping[str, Type], *, messages: FindMessage = find_none
+) -> Findings:
     """Give every node its type.
 
     Raises:
         CompileError: with every issue found.
     """
-    checker = Checker(_CHECK_FUNCTIONS, source, variables)
+    checker = Checker(_CHECK_FUNCTIONS, source, variables, messages=messages)
     try:
         checker.visit(tree)
     except RecursionError:

@@ -12,6 +12,9 @@ from quarterdeck.cel.types import ERROR, Type
 CheckFunction = Callable[["Checker", Any], Type]
 """How the type of one kind of node is found."""
 
+FindMessage = Callable[[str], Type | None]
+"""The type of that name, if expressions may construct values of it."""
+
 
 class Findings(NamedTuple):
     """What checking learns of an expression besides its types."""
@@ -31,6 +34,7 @@ class Checker:
         "findings",
         "inference",
         "issues",
+        "messages",
         "mixed_allowed",
         "scopes",
         "seen",
@@ -42,8 +46,12 @@ class Checker:
         by_node_type: Mapping[type[Expr], CheckFunction],
         source: str,
         variables: Mapping[str, Type],
+        *,
+        messages: FindMessage,
     ) -> None:
         self.variables = variables
+        self.messages = messages
+        """The types that may be written as `Name{…}`."""
         self.scopes: list[Mapping[str, Type]] = []
         """What macros have bound, innermost last."""
         self.inference = Inference()

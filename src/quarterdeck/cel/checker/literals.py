@@ -1,7 +1,7 @@
 """Types of constants, lists, maps and messages."""
 
 from quarterdeck.cel.checker.checker import Checker
-from quarterdeck.cel.syntax.ast import Expr, ListExpr, Literal_, MapExpr, MessageExpr
+from quarterdeck.cel.syntax.ast import Entry, Expr, ListExpr, Literal_, MapExpr, MessageExpr
 from quarterdeck.cel.types import (
     DYN,
     NAMED_TYPES,
@@ -65,10 +65,30 @@ def _join(checker: Checker, pos: int, previous: Type | None, current: Type) -> T
 
 
 def check_message(checker: Checker, node: MessageExpr) -> Type:
-    """There are no messages in Kubernetes: refused, whatever it is called."""
+    """A value of a named type, where the environment has types that may be constructed."""
+    name = node.name.removeprefix(".")
+    if (found := checker.messages(name)) is not None:
+        for entry in node.entries:
+            _check_member(checker, entry, found)
+        return found
     for entry in node.entries:
         checker.visit(entry.value)
-    name = node.name.removeprefix(".")
     if name in NAMED_TYPES:
         return checker.report(node.pos, f"'{name}' is not a message type")
     return checker.report_undeclared(node.pos, name)
+
+
+def _check_member(checker: Checker, entry: Entry, message: Type) -> None:
+    """One `name: value` of a message; the value must fit the declared type."""
+    assert isinstance(entry.key, Literal_)  # the parser makes nothing else
+    name = str(entry.key.value)
+    given = _check_element(checker, entry.value, optional=entry.optional)
+    member = message.fields.get(name)
+    if member is None:
+        checker.report(entry.pos, f"undefined field '{name}'")
+    elif not checker.inference.unify((given,), (member.type,)):
+        shown = checker.inference.resolve_fully(given)
+        checker.report(
+            entry.pos,
+            f"expected type of field '{name}' is '{member.type}' but provided type is '{shown}'",
+        )

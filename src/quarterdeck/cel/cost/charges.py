@@ -152,6 +152,7 @@ _CHARGES: Mapping[str, _Charge] = {
     "format": _charge_reading(),
     "ip.isCanonical": _charge_reading(times=2),
     "join": lambda args, result: _charge_text(_measure(result), 2),
+    "jsonpatch.escapeKey": _charge_reading(),
     "labelSelector": _charge_selector,
     "lists.range": _charge_result,
     "lowerAscii": _charge_reading(),

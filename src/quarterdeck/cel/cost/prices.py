@@ -273,6 +273,7 @@ _BY_FUNCTION: Mapping[str, _Pricing] = {
     "format": _price_reading(1),
     "ip.isCanonical": _price_reading(2),
     "join": _price_join,
+    "jsonpatch.escapeKey": _price_copy,
     "labelSelector": _price_selector,
     "lists.range": _price_range,
     "lowerAscii": _price_copy,

@@ -15,6 +15,7 @@ from quarterdeck.cel.syntax.ast import (
     ListExpr,
     Literal_,
     MapExpr,
+    MessageExpr,
     OptionalMap,
     Select,
 )
@@ -26,6 +27,7 @@ _EVALUATE_FUNCTIONS: Mapping[type[Expr], EvaluateFunction] = {
     Call: calls.evaluate_call,
     ListExpr: literals.evaluate_list,
     MapExpr: literals.evaluate_map,
+    MessageExpr: literals.evaluate_message,
     Comprehension: loops.evaluate_comprehension,
     OptionalMap: loops.evaluate_optional_map,
 }

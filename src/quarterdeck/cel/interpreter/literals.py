@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from quarterdeck.cel.cost.units import LIST_COST, MAP_COST
+from quarterdeck.cel.cost.units import LIST_COST, MAP_COST, STRUCT_COST
 from quarterdeck.cel.errors import EvaluationError
 from quarterdeck.cel.interpreter.evaluator import Evaluator
 from quarterdeck.cel.operations.classes import class_of
-from quarterdeck.cel.syntax.ast import ListExpr, Literal_, MapExpr
-from quarterdeck.cel.values import Optional
+from quarterdeck.cel.syntax.ast import ListExpr, Literal_, MapExpr, MessageExpr
+from quarterdeck.cel.values import Message, Optional
 
 
 def evaluate_constant(evaluator: Evaluator, node: Literal_) -> Any:
@@ -38,6 +38,17 @@ def evaluate_map(evaluator: Evaluator, node: MapExpr) -> dict[Any, Any]:
             items[key] = item
     evaluator.charge(MAP_COST)
     return items
+
+
+def evaluate_message(evaluator: Evaluator, node: MessageExpr) -> Message:
+    """A value of a named type, without the optional members that are absent."""
+    members: dict[str, Any] = {}
+    for entry in node.entries:
+        name, value = evaluator.evaluate_whole(entry.key), evaluator.evaluate_whole(entry.value)
+        for item in _unwrap_optional(value, "field") if entry.optional else [value]:
+            members[name] = item
+    evaluator.charge(STRUCT_COST)
+    return Message(node.type.name, members)
 
 
 def _unwrap_optional(value: Any, what: str) -> list[Any]:

@@ -20,6 +20,7 @@ def _import_modules() -> tuple[ModuleType, ...]:
         conversions,
         format,
         ip,
+        json_patch,
         lists,
         math,
         optional,
@@ -35,7 +36,7 @@ def _import_modules() -> tuple[ModuleType, ...]:
 
     return (
         conversions, strings, lists, regex, url, sets, format, quantity, ip, cidr, semver,
-        authorizer, optional, math, time, sequences,
+        authorizer, optional, math, time, sequences, json_patch,
     )  # fmt: skip
 
 
