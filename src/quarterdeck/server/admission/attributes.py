@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from quarterdeck.server.admission.reinvocation import Reinvocation
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire.status import Forbidden
@@ -25,6 +26,8 @@ class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False):
     warnings: list[str] = []
     audit_annotations: dict[str, str] = {}
     """What plugins add to the audit event of the request."""
+    reinvocation: Reinvocation = msgspec.field(default_factory=Reinvocation)
+    """Who has seen the write, and who must see it again."""
 
 
 def is_creation(attributes: AdmissionAttributes, resource: str) -> bool:

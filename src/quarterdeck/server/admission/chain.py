@@ -31,7 +31,15 @@ class Admission:
         return any(plugin.is_active for plugin in self._async_plugins)
 
     def admit(self, attributes: AdmissionAttributes) -> None:
-        """Call `admit` of all synchronous plugins."""
+        """Call `admit` of all synchronous plugins; the object may be another one afterwards.
+
+        Where asynchronous plugins follow, `admit_async` decides about the second round.
+        """
+        self._admit(attributes)
+        if not self.has_async_plugins and attributes.reinvocation.begin_second():
+            self._admit(attributes)
+
+    def _admit(self, attributes: AdmissionAttributes) -> None:
         for plugin in self._plugins:
             plugin.admit(attributes)
         for plugin in self._last_plugins:
@@ -48,7 +56,16 @@ class Admission:
             plugin.validate(attributes)
 
     async def admit_async(self, attributes: AdmissionAttributes) -> None:
-        """Call `admit` of all asynchronous plugins."""
+        """Call `admit` of all asynchronous plugins, after `admit`.
+
+        If somebody changed the object, all plugins see it once more.
+        """
+        await self._admit_async(attributes)
+        if attributes.reinvocation.begin_second():
+            self._admit(attributes)
+            await self._admit_async(attributes)
+
+    async def _admit_async(self, attributes: AdmissionAttributes) -> None:
         for plugin in self._async_plugins:
             await plugin.admit(attributes)
 

@@ -62,7 +62,8 @@ async def update(
         core.admission.admit(attempt)
         if core.admission.has_async_plugins:
             await core.admission.admit_async(attempt)
-            value = attempt.value or value
+        if attempt.value is not None and attempt.value is not value:
+            value = attempt.value
             _keep_metadata(value["metadata"], old["metadata"])
         call.resource.strategy.prepare_update(value, old, context)
         if call.resource.strategy.bumps_generation(value, old, context):

@@ -46,8 +46,8 @@ async def create(
     core.admission.admit(attributes)
     if core.admission.has_async_plugins:
         await core.admission.admit_async(attributes)
-        value = attributes.value or value
-        metadata = value["metadata"]
+    value = attributes.value or value
+    metadata = value["metadata"]
     _fill_metadata(core, strategy, metadata, context)
     strategy.prepare_create(value, context)
     return await _store_new(core, call, attributes, context=context, has_version=has_version)

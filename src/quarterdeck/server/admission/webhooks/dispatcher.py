@@ -40,6 +40,7 @@ _GROUP = "admissionregistration.k8s.io"
 _MAX_WARNINGS_BYTES = 4096
 _MAX_WARNING = 256
 """What a warning is cut to when all of them do not fit into the headers of an answer."""
+_MUTATING_PLUGIN = "MutatingAdmissionWebhook"
 MUTATING = f"mutatingwebhookconfigurations.{_GROUP}"
 VALIDATING = f"validatingwebhookconfigurations.{_GROUP}"
 
@@ -197,28 +198,27 @@ class MutatingWebhooks:
         return self._dispatcher.is_active
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Let everybody change the object; once more those who asked to see later changes."""
-        again = await self._ask_all(self._dispatcher.webhooks, attributes)
-        if again:
-            await self._ask_all(again, attributes)
-
-    async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Nothing to say about the final object."""
-
-    async def _ask_all(
-        self, webhooks: Iterable[Webhook], attributes: AdmissionAttributes
-    ) -> list[Webhook]:
-        """Those that were asked before a later one changed the object, and want to see that."""
-        asked: list[Webhook] = []
-        stale: list[Webhook] = []
-        for webhook in webhooks:
+        """Let everybody change the object; in a second round those who must see later changes."""
+        rounds = attributes.reinvocation
+        invocations = rounds.get(_MUTATING_PLUGIN)
+        if rounds.is_second:
+            invocations.begin(attributes.value)
+        for webhook in self._dispatcher.webhooks:
+            key = (webhook.configuration, webhook.name)
+            if rounds.is_second and not invocations.is_due(key):
+                continue
             verdict = await self._dispatcher.ask(webhook, attributes)
             if verdict is None:
                 continue
             if verdict.patch and self._apply(webhook, attributes, verdict.patch):
-                stale = [each for each in asked if each.is_reinvoked]
-            asked.append(webhook)
-        return stale
+                invocations.require_previous()
+                rounds.is_needed = True
+            if webhook.is_reinvoked:
+                invocations.add(key)
+        invocations.end(attributes.value)
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """Nothing to say about the final object."""
 
     def _apply(self, webhook: Webhook, attributes: AdmissionAttributes, patch: bytes) -> bool:
         """Change the object; whether anything did change."""

@@ -86,6 +86,7 @@ class Writer:
         value = self._track(resource, value, None, manager=manager)
         attributes = self._build_attributes(resource, value, namespace=namespace)
         core.admission.admit(attributes)
+        value = attributes.value or value
         metadata = value["metadata"]
         metadata["uid"] = generate_uid(core.random)
         metadata["creationTimestamp"] = format_time(context.now)
@@ -228,6 +229,8 @@ class Writer:
         now = format_time(self._core.clock.now())
         attributes = self._build_attributes(resource, event, namespace=metadata["namespace"])
         self._core.admission.admit(attributes)
+        event = attributes.value or event
+        metadata = event["metadata"]
         metadata["uid"] = generate_uid(self._core.random)
         metadata["creationTimestamp"] = now
         metadata["managedFields"] = [{**entry, "time": now}]

@@ -1,0 +1,67 @@
+"""Who is asked again about a write, because somebody else changed the object since.
+
+Admission runs a second time when a webhook or policy has changed the object: built-in plugins all
+see it again, webhooks and policies only if they asked for that with `reinvocationPolicy: IfNeeded`
+and the object changed after them.
+"""
+
+from collections.abc import Hashable
+
+from quarterdeck.kit import json as kit_json
+from quarterdeck.server.registry.resource import Object
+
+
+class Invocations:
+    """What of one plugin has seen a write: its webhooks, or its policies."""
+
+    __slots__ = ("_due", "_output", "_previous")
+
+    def __init__(self) -> None:
+        self._previous: set[Hashable] = set()
+        self._due: set[Hashable] = set()
+        self._output: bytes | None = None
+
+    def begin(self, value: Object | None) -> None:
+        """Start the second round: a change since the first concerns all that were asked in it."""
+        if self._output is not None and kit_json.encode(value) != self._output:
+            self.require_previous()
+
+    def is_due(self, key: Hashable) -> bool:
+        """Whether somebody must be asked again."""
+        return key in self._due
+
+    def add(self, key: Hashable) -> None:
+        """Note somebody who was asked and wants to see later changes."""
+        self._previous.add(key)
+
+    def require_previous(self) -> None:
+        """The object changed: all who were asked before must see it again."""
+        self._due |= self._previous
+        self._previous = set()
+
+    def end(self, value: Object | None) -> None:
+        """Remember the object as the round left it; needed only if somebody cares."""
+        self._output = kit_json.encode(value) if self._previous or self._due else None
+
+
+class Reinvocation:
+    """The rounds of admission of one write: one, or two."""
+
+    __slots__ = ("_plugins", "is_needed", "is_second")
+
+    def __init__(self) -> None:
+        self.is_needed = False
+        """Whether somebody changed the object in a way that others may want to see."""
+        self.is_second = False
+        self._plugins: dict[str, Invocations] = {}
+
+    def get(self, plugin: str) -> Invocations:
+        """What of a plugin has seen the write."""
+        return self._plugins.setdefault(plugin, Invocations())
+
+    def begin_second(self) -> bool:
+        """Start the second round, if one is needed; there is never a third."""
+        if self.is_second or not self.is_needed:
+            return False
+        self.is_second = True
+        return True
