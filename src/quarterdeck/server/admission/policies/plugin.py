@@ -1,34 +1,24 @@
-"""The admission plugin ValidatingAdmissionPolicy: asks the policies that are bound to a write.
+"""The admission plugin ValidatingAdmissionPolicy: asks the policies that are bound to a write."""
 
-Policies and bindings are read from the store when they change. Which policies may be about a
-resource is remembered, so that a write pays only for those that are.
-"""
-
-import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
-from quarterdeck.server.admission.matching import (
-    EquivalentResources,
-    find_match,
-    is_exempt,
-    matches_labels,
-    matches_namespace,
-)
+from quarterdeck.server.admission.matching import is_exempt
 from quarterdeck.server.admission.plugin import ValidatingPlugin
+from quarterdeck.server.admission.policies.bound import BoundPolicies, Misconfiguration, Source
 from quarterdeck.server.admission.request import build_request, convert
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Object, Resource
-from quarterdeck.storage import Store, StoreEvent, StoreKey
+from quarterdeck.storage import Store
 from quarterdeck.wire.status import ApiError, Cause, Details
 
 if TYPE_CHECKING:
     from quarterdeck.server.admission.policies.evaluator import Decision, Outcome
-    from quarterdeck.server.admission.policies.policy import Binding, Match, Policy
+    from quarterdeck.server.admission.policies.policy import Binding, Policy
 
 _GROUP = "admissionregistration.k8s.io"
 POLICIES = f"validatingadmissionpolicies.{_GROUP}"
@@ -47,22 +37,14 @@ class ValidatingPolicies(ValidatingPlugin):
     """Policies and bindings of one server, and their decisions about writes."""
 
     def __init__(self, store: Store, registry: Registry, authorizer: Authorizer) -> None:
-        self._store = store
-        self._registry = registry
         self._authorizer = authorizer
-        self._equivalents = EquivalentResources(registry)
-        self._policies: dict[str, Policy] = {}
-        self._bindings: dict[str, Binding] = {}
-        self._bound: tuple[tuple[Policy, tuple[Binding, ...]], ...] = ()
+        self._policies: BoundPolicies[Policy] = BoundPolicies(
+            store, registry, Source(POLICIES, BINDINGS), parse=_parse_policy
+        )
 
     def start(self) -> None:
         """Read what is stored, and follow changes from now on."""
-        snapshot = self._store.snapshot()
-        for resource in (POLICIES, BINDINGS):
-            for entry in snapshot.range(resource):
-                self._put(entry.key, entry.value)
-        self._bind()
-        self._store.subscribe(self._follow)
+        self._policies.start()
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse a write that a bound policy denies.
@@ -70,11 +52,12 @@ class ValidatingPolicies(ValidatingPlugin):
         Raises:
             ApiError: with the reason and message of the first denial.
         """
-        if not self._bound or is_exempt(attributes.resource.gvr):
+        bound = self._policies.bound
+        if not bound or is_exempt(attributes.resource.gvr):
             return
         denials = [
             denial
-            for policy, bindings in self._bound
+            for policy, bindings in bound
             for denial in self._ask(policy, bindings, attributes)
         ]
         if denials:
@@ -83,115 +66,27 @@ class ValidatingPolicies(ValidatingPlugin):
     def _ask(
         self, policy: "Policy", bindings: "Sequence[Binding]", attributes: AdmissionAttributes
     ) -> Iterator[_Denial]:
-        from quarterdeck.server.admission.policies.params import ParamError
-
-        seen_as = self._match(policy.match, attributes)
-        if seen_as is None:
-            return
-        parameters: Resource | None = None
-        if policy.param_kind is not None:
-            parameters = self._registry.find_by_kind(policy.param_kind)
-            if parameters is None:
-                gvk = policy.param_kind
-                text = (
-                    "failed to configure policy: failed to find resource referenced by paramKind:"
-                    f" '{gvk.api_version}, Kind={gvk.kind}'"
-                )
-                yield from _refuse_configuration(policy, None, text)
-                return
-        write = _Write(attributes, seen_as, self._authorizer, self._find_namespace)
+        write: _Write | None = None
         collected: dict[str, list[str]] = {}
-        for binding in bindings:
-            if binding.match is not None and self._match(binding.match, attributes) is None:
+        for each in self._policies.find_invocations(policy, bindings, attributes):
+            if isinstance(each, Misconfiguration):
+                yield from _refuse_configuration(policy, each.binding, each.text)
                 continue
-            try:
-                params = self._collect(binding, parameters, attributes)
-            except ParamError as error:
-                text = f"failed to configure binding: {error}"
-                yield from _refuse_configuration(policy, binding, text)
-                continue
-            for each in params:
-                outcome = write.evaluate(policy, each)
-                yield from _act(policy, binding, outcome, attributes=attributes)
-                for key, value in outcome.annotations.items():
-                    if value not in collected.setdefault(key, []):
-                        collected[key].append(value)
+            if write is None:
+                write = _Write(attributes, each.seen_as, self._authorizer, self._policies)
+            outcome = write.evaluate(policy, each.params)
+            yield from _act(policy, each.binding, outcome, attributes=attributes)
+            for key, value in outcome.annotations.items():
+                if value not in collected.setdefault(key, []):
+                    collected[key].append(value)
         for key, values in collected.items():
             attributes.audit_annotations[f"{policy.name}/{key}"] = ", ".join(values)
 
-    def _collect(
-        self, binding: "Binding", resource: Resource | None, attributes: AdmissionAttributes
-    ) -> Sequence[Object | None]:
-        if resource is None or binding.params is None:
-            return (None,)
-        from quarterdeck.server.admission.policies.params import collect_params
 
-        return collect_params(self._store, resource, binding.params, namespace=attributes.namespace)
+def _parse_policy(value: Object) -> "Policy":
+    from quarterdeck.server.admission.policies.policy import Policy
 
-    def _match(self, match: "Match", attributes: AdmissionAttributes) -> Resource | None:
-        """The resource as which a policy or binding sees a write; None if it is not about it."""
-        if not matches_labels(match.object_selector, attributes):
-            return None
-        equivalents = self._equivalents.get(attributes.resource)
-        if match.excluded and find_match(
-            match.excluded, attributes, equivalents, is_exact=match.is_exact
-        ):
-            return None
-        if not match.rules:
-            seen_as: Resource | None = attributes.resource
-        else:
-            seen_as = find_match(match.rules, attributes, equivalents, is_exact=match.is_exact)
-        if seen_as is None:
-            return None
-        if not matches_namespace(match.namespace_selector, attributes, self._store):
-            return None
-        return seen_as
-
-    def _find_namespace(self, attributes: AdmissionAttributes) -> Object | None:
-        if not attributes.namespace or attributes.resource.gvr.group_resource == "namespaces":
-            return None
-        entry = self._store.get_pending(StoreKey("namespaces", "", attributes.namespace))
-        if entry is None:
-            return None
-        namespace: Object = kit_json.decode(entry.value)
-        return namespace
-
-    def _follow(self, events: Sequence[StoreEvent]) -> None:
-        changed = [event for event in events if event.key.resource in (POLICIES, BINDINGS)]
-        for event in changed:
-            if event.after is None:
-                self._choose(event.key).pop(event.key.name, None)
-            else:
-                self._put(event.key, event.after.value)
-        if changed:
-            self._bind()
-
-    def _choose(self, key: StoreKey) -> dict[str, Any]:
-        return self._policies if key.resource == POLICIES else self._bindings
-
-    def _put(self, key: StoreKey, value: bytes) -> None:
-        from quarterdeck.server.admission.policies.policy import Binding, Policy
-
-        make: Callable[[Object], object] = Policy if key.resource == POLICIES else Binding
-        try:
-            self._choose(key)[key.name] = make(kit_json.decode(value))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            self._choose(key).pop(key.name, None)
-            message = f"{key.resource} {key.name!r} is skipped: it cannot be read; write it again"
-            context = {"message": message, "exception": error}
-            asyncio.get_running_loop().call_exception_handler(context)
-
-    def _bind(self) -> None:
-        """Only policies with a binding decide anything."""
-        by_policy: dict[str, list[Binding]] = {}
-        for name in sorted(self._bindings):
-            binding = self._bindings[name]
-            by_policy.setdefault(binding.policy, []).append(binding)
-        self._bound = tuple(
-            (self._policies[name], tuple(by_policy[name]))
-            for name in sorted(by_policy)
-            if name in self._policies
-        )
+    return Policy(value)
 
 
 class _Write:
@@ -202,12 +97,12 @@ class _Write:
         attributes: AdmissionAttributes,
         seen_as: Resource,
         authorizer: Authorizer,
-        find_namespace: Callable[[AdmissionAttributes], Object | None],
+        policies: "BoundPolicies[Policy]",
     ) -> None:
         self._attributes = attributes
         self._seen_as = seen_as
         self._authorizer = authorizer
-        self._find_namespace = find_namespace
+        self._find_namespace = policies.find_namespace
         self._known: dict[str, Any] | None = None
         self._size = 0
 
