@@ -31,6 +31,7 @@ var sources = []struct{ module, path, short string }{
 	{"k8s.io/api", "events/v1", "events/v1"},
 	{"k8s.io/api", "rbac/v1", "rbac/v1"},
 	{"k8s.io/api", "admissionregistration/v1", "admissionregistration/v1"},
+	{"k8s.io/api", "admissionregistration/v1alpha1", "admissionregistration/v1alpha1"},
 	{"k8s.io/api", "policy/v1", "policy/v1"},
 	{"k8s.io/api", "networking/v1", "networking/v1"},
 	{"k8s.io/api", "storage/v1", "storage/v1"},

@@ -162,4 +162,4 @@ class Message(dict[str, Any]):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    __hash__ = None  # type: ignore[assignment]  # as of any dict
+    __hash__ = None  # as of any dict

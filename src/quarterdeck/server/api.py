@@ -14,6 +14,7 @@ from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.identity import GVR
 from quarterdeck.server import router
 from quarterdeck.server.admission.assembly import (
+    MUTATING_POLICY,
     MUTATING_WEBHOOK,
     RESOURCE_QUOTA,
     SERVICE_ACCOUNT,
@@ -26,7 +27,8 @@ from quarterdeck.server.admission.chain import Admission
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.certificate_requests import CertificateRequests
 from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
-from quarterdeck.server.admission.plugins.service_addresses import ServiceAddresses
+from quarterdeck.server.admission.plugins.service_addresses import ServiceAddresses, parse_network
+from quarterdeck.server.admission.policies.mutating import MutatingPolicies
 from quarterdeck.server.admission.policies.param_access import ParamAccess
 from quarterdeck.server.admission.policies.plugin import ValidatingPolicies
 from quarterdeck.server.admission.quota.plugin import QUOTAS, ResourceQuota
@@ -133,6 +135,7 @@ class ApiServer:
         registry = registry or Registry()
         authorizer = authorizer or (roles if options.has_roles else AlwaysAllow())
         self.policies = ValidatingPolicies(store, registry, authorizer)
+        self._mutating_policies = MutatingPolicies(store, registry, authorizer)
         caller = WebhookCaller(options.webhook_services)
         self.webhook_services = caller.services
         """Where the Services of webhooks listen; may be changed while the server runs."""
@@ -150,11 +153,12 @@ class ApiServer:
             admission=Admission(
                 (
                     *build_plugins(chosen, store, rng),
-                    ServiceAddresses(store),
+                    ServiceAddresses(store, parse_network(options.service_cluster_ip_range)),
                     *plugins,
                     RoleEscalation(roles),
                     ParamAccess(store, registry, authorizer),
                     CertificateRequests(authorizer),
+                    *([self._mutating_policies] if MUTATING_POLICY in chosen else ()),
                     *([self.policies] if VALIDATING_POLICY in chosen else ()),
                 ),
                 self._webhooks.choose(
@@ -199,6 +203,7 @@ class ApiServer:
         await bootstrap(self.core)
         self._roles.start()
         self.policies.start()
+        self._mutating_policies.start()
         self._webhooks.start()
         if self.core.options.lifecycle:
             from quarterdeck.server.lifecycle import Lifecycle

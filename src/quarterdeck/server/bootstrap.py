@@ -11,6 +11,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server import default_priorities, default_roles
 from quarterdeck.server.admission.plugins.namespace_lifecycle import IMMORTAL_NAMESPACES
+from quarterdeck.server.admission.plugins.service_addresses import parse_network
 from quarterdeck.server.core import Core
 from quarterdeck.server.custom import build_custom_resources, build_definition_resources
 from quarterdeck.server.custom.definition import KIND, build_bundle_name
@@ -26,8 +27,6 @@ from quarterdeck.storage import Entry, RevisionConflict, StoreEvent, StoreKey
 BUILTIN = "built-in"
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 NAMESPACES = "namespaces"
-_FIRST_ADDRESS = "10.96.0.1"
-"""The first address for services, which Kubernetes keeps for itself."""
 SYSTEM_NAMESPACES = IMMORTAL_NAMESPACES | {"kube-node-lease"}
 """Namespaces that a server creates when it starts."""
 
@@ -36,7 +35,7 @@ async def bootstrap(core: Core) -> None:
     """Register everything that is served, and keep up with definitions from now on."""
     registry = core.registry
     own = {each.gvr: each for each in build_definition_resources()}
-    builtin = {each.gvr: each for each in build_builtin_resources()} | {
+    builtin = {each.gvr: each for each in build_builtin_resources(core.options.feature_gates)} | {
         each.gvr: each for each in build_review_resources()
     }
     registry.put(BUILTIN, (builtin | own).values())
@@ -149,6 +148,7 @@ async def _create_kubernetes_service(core: Core) -> None:
     key = StoreKey("services", "default", "kubernetes")
     if core.store.get(key) is not None:
         return
+    address = str(parse_network(core.options.service_cluster_ip_range)[1])
     port = {"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}
     value: dict[str, Any] = {
         "kind": "Service",
@@ -163,11 +163,11 @@ async def _create_kubernetes_service(core: Core) -> None:
         },
         "spec": {
             "ports": [port],
-            "clusterIP": _FIRST_ADDRESS,
-            "clusterIPs": [_FIRST_ADDRESS],
+            "clusterIP": address,
+            "clusterIPs": [address],
             "type": "ClusterIP",
             "sessionAffinity": "None",
-            "ipFamilies": ["IPv4"],
+            "ipFamilies": ["IPv6" if ":" in address else "IPv4"],
             "ipFamilyPolicy": "SingleStack",
             "internalTrafficPolicy": "Cluster",
         },

@@ -23,6 +23,21 @@ class OidcOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Authorities of the issuer's certificate; those of the system by default."""
 
 
+def parse_feature_gates(text: str) -> frozenset[str]:
+    """The gates that `--feature-gates` switches on: `A=true,B=false`.
+
+    Raises:
+        ValueError: for a text of another form.
+    """
+    enabled: set[str] = set()
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        name, _, value = part.partition("=")
+        if not name or value.lower() not in ("true", "false"):
+            raise ValueError(f"invalid --feature-gates {part!r}: expected NAME=true or NAME=false")
+        enabled = enabled | {name} if value.lower() == "true" else enabled - {name}
+    return frozenset(enabled)
+
+
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of one API server. The defaults are Kubernetes' where it has them."""
 
@@ -83,6 +98,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     has_kubernetes_service: bool = False
     """Whether there is a Service `kubernetes` in the namespace `default`, as in a cluster."""
 
+    service_cluster_ip_range: str = "10.96.0.0/12"
+    """The network that Services get their addresses from, in CIDR notation. The first address is
+    the API's own."""
+
     certificate_authority: str = ""
     """The PEM certificate clients should trust; every namespace has it as `kube-root-ca.crt`."""
 
@@ -137,6 +156,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     disabled_plugins: frozenset[str] = frozenset()
     """Admission plugins not to run; wins over the default."""
+
+    feature_gates: frozenset[str] = frozenset()
+    """Feature gates of Kubernetes that are switched on. `MutatingAdmissionPolicy` serves that kind;
+    others change nothing."""
 
     webhook_services: Mapping[str, str] = {}
     """Where the Services of webhooks listen, `namespace/name` or `namespace/name:port` to

@@ -147,7 +147,7 @@ async def test_server_needs_its_etcd_and_both_end_on_sigterm(tmp_path: Path) -> 
                 f"--etcd-servers={url}",
                 "--secure-port=0",
                 "--authorization-mode=RBAC",
-                "--feature-gates=A=true",
+                "--feature-gates=A=true,MutatingAdmissionPolicy=true",
                 "--unheard-of",
                 "value",
             ],

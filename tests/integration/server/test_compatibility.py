@@ -38,8 +38,10 @@ SIMULATED = """## Simulated
 STORED = """## Stored, without effect yet
 Validated and kept like any other object, but nothing acts on them: API services and flow schemas.
 Certificate signing requests are checked, approved and denied by those who may; nothing signs them.
-MutatingAdmissionPolicies are not served, as in
-Kubernetes 1.32 without its feature gate.
+
+## Behind a feature gate
+`--feature-gates MutatingAdmissionPolicy=true` serves MutatingAdmissionPolicies and their bindings
+(`admissionregistration.k8s.io/v1alpha1`), and they change what is written.
 """
 REFUSED = """## Refused
 - Node authorization: kubelets are users like others, with the roles they are given.

@@ -13,21 +13,21 @@ HONOURED = (
     "disable-admission-plugins",
     "enable-admission-plugins",
     "etcd-servers",
+    "feature-gates",
     "requestheader-allowed-names",
     "requestheader-client-ca-file",
     "secure-port",
     "service-account-issuer",
     "service-account-key-file",
     "service-account-signing-key-file",
+    "service-cluster-ip-range",
     "tls-cert-file",
     "tls-private-key-file",
     "token-auth-file",
 )
 ACCEPTED = (
     "allow-privileged",
-    "feature-gates",
     "runtime-config",
-    "service-cluster-ip-range",
 )
 """Flags without effect that are no reason for a warning."""
 

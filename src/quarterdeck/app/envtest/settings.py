@@ -1,19 +1,23 @@
 """From the flags of kube-apiserver to the settings of our server. Pure but for looking at files.
 
-Flags that name files, users, rights and addresses are honoured. What has no meaning here (feature
-gates, caches of the real server) is accepted, so that a suite starts unchanged.
+Flags that name files, users, rights and addresses are honoured. What has no meaning here (caches
+of the real server) is accepted, so that a suite starts unchanged.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from quarterdeck.app.api_server import ServeSettings
 from quarterdeck.app.envtest.flags import ACCEPTED, HONOURED, get_flag, is_set, list_values
 from quarterdeck.app.errors import SettingError
 from quarterdeck.app.identities import Identities
 from quarterdeck.app.serving_certificate import ServingFiles
-from quarterdeck.server.options import ServerOptions
+from quarterdeck.server.admission.plugins.service_addresses import parse_network
+from quarterdeck.server.options import ServerOptions, parse_feature_gates
 
 Flags = dict[str, list[str]]
+T = TypeVar("T")
 
 
 def build_settings(flags: Flags, *, data_dir: Path | None, pki: Path) -> ServeSettings:
@@ -47,6 +51,7 @@ def find_unknown(flags: Flags) -> list[str]:
 
 def _build_options(flags: Flags) -> ServerOptions:
     modes = list_values(flags, "authorization-mode") or ["AlwaysAllow"]
+    network = get_flag(flags, "service-cluster-ip-range", "10.0.0.0/24")
     issuers = flags.get("service-account-issuer") or ["https://kubernetes.default.svc"]
     return ServerOptions(
         lifecycle=False,
@@ -61,7 +66,16 @@ def _build_options(flags: Flags) -> ServerOptions:
         audiences=tuple(list_values(flags, "api-audiences")),
         enabled_plugins=frozenset(list_values(flags, "enable-admission-plugins")),
         disabled_plugins=frozenset(list_values(flags, "disable-admission-plugins")),
+        feature_gates=_parse(parse_feature_gates, ",".join(flags.get("feature-gates", ()))),
+        service_cluster_ip_range=str(_parse(parse_network, network)),
     )
+
+
+def _parse(parse: Callable[[str], T], text: str) -> T:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise SettingError(str(error)) from error
 
 
 def _find_serving_files(flags: Flags) -> ServingFiles | None:

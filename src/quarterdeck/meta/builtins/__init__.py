@@ -10,7 +10,12 @@ from typing import Any
 import msgspec
 
 from quarterdeck.meta.builtins import table
-from quarterdeck.meta.builtins.resources import Resource, Subresource, list_resources
+from quarterdeck.meta.builtins.resources import (
+    Resource,
+    Subresource,
+    list_gated_resources,
+    list_resources,
+)
 from quarterdeck.meta.builtins.table import verify
 from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.schema import Node
@@ -27,6 +32,7 @@ __all__ = [
     "find_node",
     "find_unknown_fields",
     "is_builtin",
+    "list_gated_resources",
     "list_resources",
     "verify",
 ]

@@ -1,6 +1,7 @@
 """What Kubernetes 1.32 serves: the resources of every built-in group version."""
 
 import functools
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -48,6 +49,37 @@ def list_resources() -> tuple[Resource, ...]:
         resource
         for api_version in table.load_discovery()
         for resource in _read_version(api_version)
+    )
+
+
+_GATED: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "MutatingAdmissionPolicy": (
+        ("mutatingadmissionpolicies", "MutatingAdmissionPolicy"),
+        ("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding"),
+    )
+}
+"""Resources of kinds that a feature gate switches on, all without subresources."""
+_GATED_VERSION = "admissionregistration.k8s.io/v1alpha1"
+_ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+def list_gated_resources(gates: Collection[str]) -> tuple[Resource, ...]:
+    """The resources that feature gates add to those of the table."""
+    served = {(each.gvr.group, each.gvr.resource) for each in list_resources()}
+    version = GroupVersion.parse(_GATED_VERSION)
+    return tuple(
+        Resource(
+            gvr=GVR(version.group, version.version, name),
+            kind=GVK(version.group, version.version, kind),
+            singular=kind.lower(),
+            namespaced=False,
+            verbs=_ALL_VERBS,
+            categories=("api-extensions",),
+        )
+        for gate, resources in _GATED.items()
+        if gate in gates
+        for name, kind in resources
+        if (version.group, name) not in served
     )
 
 

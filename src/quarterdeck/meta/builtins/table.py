@@ -81,6 +81,8 @@ def _read(name: str) -> bytes:
 def get_type(name: str) -> GoType:
     """The type of that short name (`core/v1.Pod`); `KeyError` if the table has none."""
     described = msgspec.json.decode(_load_file().types[name])
+    if "is" in described and described["is"][1:] in _load_file().types:
+        return get_type(described["is"][1:])  # another name for a type of another version
     if "is" in described:
         return GoType(name=name, alias=described["is"], wrapped="items" in described)
     fields = tuple(_parse_field(item) for item in described["fields"])

@@ -23,6 +23,7 @@ from quarterdeck.storage import Store
 
 MUTATING_WEBHOOK = "MutatingAdmissionWebhook"
 VALIDATING_WEBHOOK = "ValidatingAdmissionWebhook"
+MUTATING_POLICY = "MutatingAdmissionPolicy"
 VALIDATING_POLICY = "ValidatingAdmissionPolicy"
 RESOURCE_QUOTA = "ResourceQuota"
 SERVICE_ACCOUNT = "ServiceAccount"
@@ -43,7 +44,7 @@ _FACTORIES: Mapping[str, Callable[[Store, random.Random], Plugin]] = {
     "AlwaysDeny": lambda store, rng: AlwaysDeny(),
 }
 """Plugins that decide without waiting, in the order in which they are called."""
-_OTHERS = (MUTATING_WEBHOOK, VALIDATING_POLICY, VALIDATING_WEBHOOK, RESOURCE_QUOTA)
+_OTHERS = (MUTATING_POLICY, MUTATING_WEBHOOK, VALIDATING_POLICY, VALIDATING_WEBHOOK, RESOURCE_QUOTA)
 _OFF = frozenset({"AlwaysDeny", "AlwaysPullImages"})
 """Off unless they are enabled."""
 _WITHOUT_EFFECT = frozenset(
@@ -51,7 +52,7 @@ _WITHOUT_EFFECT = frozenset(
         "AlwaysAdmit", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction",
         "ClusterTrustBundleAttest", "DenyServiceExternalIPs", "EventRateLimit",
         "ExtendedResourceToleration", "ImagePolicyWebhook", "LimitPodHardAntiAffinityTopology",
-        "MutatingAdmissionPolicy", "NamespaceAutoProvision", "NamespaceExists", "NodeRestriction",
+        "NamespaceAutoProvision", "NamespaceExists", "NodeRestriction",
         "OwnerReferencesPermissionEnforcement", "PersistentVolumeClaimResize",
         "PodNodeSelector", "PodTolerationRestriction", "PodTopologyLabels",
     )

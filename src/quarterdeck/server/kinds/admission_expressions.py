@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from quarterdeck import cel
 
 VARIABLES = "variables"
+JSON_PATCH = "JSONPatch"
+OBJECT = "Object"
 
 
 class InvalidExpression(ValueError):
@@ -94,6 +96,7 @@ def build_environment(
     *,
     has_params: bool = False,
     has_authorizer: bool = True,
+    has_patch_types: bool = False,
     variables: "Mapping[str, cel.Type] | None" = None,
     objects: "cel.Type | None" = None,
     params: "cel.Type | None" = None,
@@ -116,7 +119,22 @@ def build_environment(
         known["authorizer"] = cel.REQUEST_AUTHORIZER
     if variables is not None:
         known[VARIABLES] = cel.struct("kubernetes.variables", variables)
+    if has_patch_types:
+        return cel.Environment(known, messages=find_patch_type)
     return cel.Environment(known)
+
+
+def find_patch_type(name: str) -> "cel.Type | None":
+    """The types of patches: `JSONPatch`, and `Object` with everything below it."""
+    from quarterdeck import cel
+    from quarterdeck.cel.types import Kind, OpenFields, Type
+
+    if name == JSON_PATCH:
+        text = cel.STRING
+        return cel.struct(name, {"op": text, "path": text, "from": text, "value": cel.DYN})
+    if name == OBJECT or name.startswith(f"{OBJECT}."):
+        return Type(Kind.STRUCT, name, fields=OpenFields())
+    return None
 
 
 def compile_expression(
@@ -134,7 +152,7 @@ def compile_expression(
     except cel.CompileError as error:
         raise InvalidExpression(f"compilation failed: {error}") from error
     if results and program.type not in results:
-        wanted = [each.name for each in results]
+        wanted = [str(each) if each.params else each.name for each in results]
         shown = wanted[0] if len(wanted) == 1 else f"one of [{' '.join(wanted)}]"
         raise InvalidExpression(f"must evaluate to {shown} but got {program.type}")
     return program

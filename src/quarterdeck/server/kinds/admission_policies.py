@@ -38,7 +38,8 @@ _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _EMPTY = "validations or auditAnnotations must contain at least one item"
 
 
-def _default_policy(value: Object) -> None:
+def default_policy(value: Object) -> None:
+    """Fill in what a policy leaves out, in place."""
     spec = value.setdefault("spec", {})
     set_defaults(spec, failurePolicy="Fail")
     if (match := spec.get("matchConstraints")) is not None:
@@ -51,7 +52,7 @@ def _validate_policy(value: Object, context: Context) -> Iterator[FieldError]:
     yield from validators.validate_enum("spec.failurePolicy", policy, match_rules.FAILURE_POLICIES)
     has_params = spec.get("paramKind") is not None
     if has_params:
-        yield from _validate_param_kind(spec["paramKind"], "spec.paramKind")
+        yield from validate_param_kind(spec["paramKind"], "spec.paramKind")
     match = spec.get("matchConstraints")
     if match is None:
         yield required("spec.matchConstraints")
@@ -77,7 +78,7 @@ def _validate_expressions(name: str, spec: Object) -> Iterator[FieldError]:
     for index, variable in enumerate(spec.get("variables") or ()):
         assert variables is not None
         environment = build_environment(has_params=has_params, variables=variables)
-        yield from _validate_variable(
+        yield from validate_variable(
             variable, f"spec.variables[{index}]", environment, known=variables
         )
     environment = build_environment(has_params=has_params, variables=variables)
@@ -89,7 +90,8 @@ def _validate_expressions(name: str, spec: Object) -> Iterator[FieldError]:
     yield from _validate_annotations(name, spec.get("auditAnnotations") or [], environment)
 
 
-def _validate_param_kind(kind: Object, path: str) -> Iterator[FieldError]:
+def validate_param_kind(kind: Object, path: str) -> Iterator[FieldError]:
+    """Check the kind of a policy's parameters."""
     api_version = kind.get("apiVersion") or ""
     if not api_version:
         yield required(f"{path}.apiVersion")
@@ -112,13 +114,14 @@ def _validate_param_kind(kind: Object, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.kind", name, text)
 
 
-def _validate_variable(
+def validate_variable(
     variable: Object,
     path: str,
     environment: "cel.Environment",
     *,
     known: "dict[str, cel.Type]",
 ) -> Iterator[FieldError]:
+    """Check a variable, and add its type to those that are known."""
     from quarterdeck import cel
 
     name, text = variable.get("name") or "", variable.get("expression") or ""
@@ -200,7 +203,7 @@ def _build_policy_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 POLICY = Rules(
-    default=_default_policy,
+    default=default_policy,
     validate=_validate_policy,
     generation_fields=("spec",),
     allows_unconditional_update=False,
@@ -209,7 +212,8 @@ POLICY = Rules(
 )
 
 
-def _default_binding(value: Object) -> None:
+def default_binding(value: Object) -> None:
+    """Fill in what a binding leaves out, in place."""
     match = get_field(value, "spec", "matchResources")
     if match is not None:
         match_rules.default_match_resources(match)
@@ -223,13 +227,14 @@ def _validate_binding(value: Object, context: Context) -> Iterator[FieldError]:
     for problem in names.check_dns1123_subdomain(policy) if policy else ():
         yield invalid("spec.policyName", policy, problem)
     if (reference := spec.get("paramRef")) is not None:
-        yield from _validate_reference(reference, "spec.paramRef")
+        yield from validate_reference(reference, "spec.paramRef")
     if (match := spec.get("matchResources")) is not None:
         yield from match_rules.validate_match_resources(match, "spec.matchResources")
     yield from _validate_actions(spec.get("validationActions") or [], "spec.validationActions")
 
 
-def _validate_reference(reference: Object, path: str) -> Iterator[FieldError]:
+def validate_reference(reference: Object, path: str) -> Iterator[FieldError]:
+    """Check which objects a binding hands to its policy."""
     name, selector = reference.get("name") or "", reference.get("selector")
     for problem in names.check_path_segment(name) if name else ():
         yield invalid(f"{path}.name", name, problem)
@@ -265,7 +270,8 @@ def _validate_actions(actions: Sequence[str], path: str) -> Iterator[FieldError]
         yield required(path, "at least one validation action is required")
 
 
-def _build_binding_cells(value: Object, now: datetime) -> Sequence[object]:
+def build_binding_cells(value: Object, now: datetime) -> Sequence[object]:
+    """The row of a binding in a table."""
     reference = get_mapping(value, "spec", "paramRef")
     name = reference.get("name") or ""
     shown = f"{reference.get('namespace') or '*'}/{name}" if name else "<unset>"
@@ -274,10 +280,10 @@ def _build_binding_cells(value: Object, now: datetime) -> Sequence[object]:
 
 
 POLICY_BINDING = Rules(
-    default=_default_binding,
+    default=default_binding,
     validate=_validate_binding,
     generation_fields=("spec",),
     allows_unconditional_update=False,
     columns=(NAME, build_column("PolicyName"), build_column("ParamRef"), AGE),
-    cells=_build_binding_cells,
+    cells=build_binding_cells,
 )

@@ -5,7 +5,7 @@ their own are served too, with their types checked. Rules are named, not importe
 family is loaded by the first request for one of its kinds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK
@@ -68,6 +68,14 @@ _RULES: dict[tuple[str, str], str] = {
         "admissionregistration.k8s.io/v1",
         "ValidatingAdmissionPolicyBinding",
     ): "admission_policies.POLICY_BINDING",
+    **{
+        (f"admissionregistration.k8s.io/{version}", kind): f"mutating_policies.{rules}"
+        for version in ("v1alpha1", "v1beta1", "v1")
+        for kind, rules in (
+            ("MutatingAdmissionPolicy", "POLICY"),
+            ("MutatingAdmissionPolicyBinding", "POLICY_BINDING"),
+        )
+    },
     (
         "certificates.k8s.io/v1",
         "CertificateSigningRequest",
@@ -81,9 +89,9 @@ _OTHER_PACKAGES = frozenset({"customresourcedefinitions"})
 """Registered by `server.custom`."""
 
 
-def build_builtin_resources() -> Iterator[Resource]:
-    """Build the resources of all stored built-in kinds."""
-    for declared in builtins.list_resources():
+def build_builtin_resources(gates: Collection[str] = ()) -> Iterator[Resource]:
+    """Build the resources of all stored built-in kinds, and of those that gates switch on."""
+    for declared in (*builtins.list_resources(), *builtins.list_gated_resources(gates)):
         name = declared.gvr.resource
         if "list" in declared.verbs and name not in _NOT_STORED | _OTHER_PACKAGES:
             yield _build_resource(declared)

@@ -10,7 +10,11 @@ import pytest
 from quarterdeck.server.admission.assembly import build_plugins, choose_plugins
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.plugin import Plugin
-from quarterdeck.server.admission.plugins.service_addresses import NETWORK, ServiceAddresses
+from quarterdeck.server.admission.plugins.service_addresses import (
+    DEFAULT_NETWORK,
+    ServiceAddresses,
+    parse_network,
+)
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.kinds import build_builtin_resources
 from quarterdeck.server.registry.resource import Object
@@ -165,7 +169,7 @@ async def test_addresses_are_the_same_in_every_run_and_never_shared() -> None:
             await put(store, "services", made)
     assert given[:50] == given[50:]
     assert len(set(given[:50])) == 50
-    assert all(ipaddress.ip_address(address) in NETWORK for address in given)
+    assert all(ipaddress.ip_address(address) in DEFAULT_NETWORK for address in given)
     await first.close()
     await second.close()
 
@@ -220,3 +224,24 @@ async def test_node_ports_are_given_out_and_kept() -> None:
     with pytest.raises(Invalid, match="provided port is already allocated"):
         addresses.admit(attributes("services", other))
     await store.close()
+
+
+async def test_service_addresses_come_from_the_given_network() -> None:
+    store = await store_of()
+    addresses = ServiceAddresses(store, parse_network("10.0.0.0/29,fd00::/112"))
+    made = [service(name) for name in "abc"]
+    for each in made:
+        addresses.admit(attributes("services", each))
+    given = sorted(each["spec"]["clusterIP"] for each in made)
+    assert given == ["10.0.0.4", "10.0.0.5", "10.0.0.6"]
+    with pytest.raises(Invalid, match="range is full"):
+        addresses.admit(attributes("services", service("d")))
+    with pytest.raises(Invalid, match="not in the valid range"):
+        addresses.admit(attributes("services", service("e", clusterIP="10.96.0.50")))
+    await store.close()
+
+
+@pytest.mark.parametrize("text", ["", "10.0.0.0", "10.0.0.1/24", "10.0.0.0/30", "here"])
+def test_network_of_services_must_be_one(text: str) -> None:
+    with pytest.raises(ValueError, match="invalid --service-cluster-ip-range"):
+        parse_network(text)

@@ -130,6 +130,22 @@ def server(
         str,
         Option("--disable-admission-plugins", metavar="A,B", help="Admission plugins not to run."),
     ] = "",
+    feature_gates: Annotated[
+        str,
+        Option(
+            "--feature-gates",
+            metavar="A=true,B=false",
+            help="Feature gates of Kubernetes; MutatingAdmissionPolicy serves that kind.",
+        ),
+    ] = "",
+    service_cluster_ip_range: Annotated[
+        str,
+        Option(
+            "--service-cluster-ip-range",
+            metavar="CIDR",
+            help="The network that Services get their addresses from.",
+        ),
+    ] = "10.96.0.0/12",
     webhook_service: Annotated[
         list[str] | None,
         Option(
@@ -258,6 +274,7 @@ def server(
     from quarterdeck.app.identities import Identities
     from quarterdeck.app.serving_certificate import ServingFiles
     from quarterdeck.server.admission.assembly import choose_plugins
+    from quarterdeck.server.admission.plugins.service_addresses import parse_network
     from quarterdeck.server.options import OidcOptions, ServerOptions
 
     if data_dir and in_memory:
@@ -309,11 +326,14 @@ def server(
         max_requests_per_user=max_requests_inflight // 3,
         enabled_plugins=frozenset(split_names(enable_admission_plugins)),
         disabled_plugins=frozenset(split_names(disable_admission_plugins)),
+        feature_gates=_parse_gates(feature_gates),
+        service_cluster_ip_range=service_cluster_ip_range,
         webhook_services=_parse_services(webhook_service or []),
         oidc=oidc,
     )
     try:
         choose_plugins(options.enabled_plugins, options.disabled_plugins)
+        parse_network(options.service_cluster_ip_range)
     except ValueError as error:
         raise CommandError(str(error), REFUSED) from error
     files = (Path(tls_cert_file), Path(tls_private_key_file))
@@ -334,6 +354,15 @@ def server(
 
 def _parse_path(text: str) -> Path | None:
     return Path(text) if text else None
+
+
+def _parse_gates(text: str) -> frozenset[str]:
+    from quarterdeck.server.options import parse_feature_gates
+
+    try:
+        return parse_feature_gates(text)
+    except ValueError as error:
+        raise CommandError(str(error), REFUSED) from error
 
 
 def _parse_bool(flag: str, text: str) -> bool:

@@ -20,14 +20,38 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreEvent
 from quarterdeck.wire.status import Invalid
 
-NETWORK = ipaddress.ip_network("10.96.0.0/12")
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+DEFAULT_NETWORK = ipaddress.IPv4Network("10.96.0.0/12")
 NODE_PORTS = range(30000, 32768)
 _RESERVED_ADDRESSES = 16
 """The first addresses are left to those who ask for them: the API itself, DNS."""
+_FEWEST_ADDRESSES = 8
 _MAX_OFFERED = 4096
 
 Holder = tuple[str, str]
 """Namespace and name of a service."""
+
+
+def parse_network(text: str) -> Network:
+    """The network of services; the first one, where a list names one for each address family.
+
+    Raises:
+        ValueError: if it is none, or too small for an address of the API and one more.
+    """
+    first = text.split(",")[0].strip()
+    try:
+        network = ipaddress.ip_network(first)
+    except ValueError as error:
+        raise ValueError(
+            f"invalid --service-cluster-ip-range {first!r}: {error}; expected a network such as"
+            " 10.96.0.0/12"
+        ) from error
+    if network.num_addresses < _FEWEST_ADDRESSES:
+        raise ValueError(
+            f"invalid --service-cluster-ip-range {first!r}: the network has"
+            f" {network.num_addresses} addresses; at least {_FEWEST_ADDRESSES} are needed"
+        )
+    return network
 
 
 class AllocationPool:
@@ -66,8 +90,9 @@ class AllocationPool:
 class ServiceAddresses:
     """Allocates cluster IPs and node ports of services."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, network: Network = DEFAULT_NETWORK) -> None:
         self._store = store
+        self._network = network
         self._addresses = AllocationPool()
         self._ports = AllocationPool()
         self._follows = False
@@ -115,7 +140,7 @@ class ServiceAddresses:
             spec["ipFamilyPolicy"] = "SingleStack"
 
     def _check(self, wanted: str, holder: Holder, attributes: AdmissionAttributes) -> None:
-        problem = _check_address(wanted)
+        problem = _check_address(wanted, self._network)
         if not problem and not self._addresses.is_free(wanted, holder):
             problem = "provided IP is already allocated"
         if problem:
@@ -126,10 +151,11 @@ class ServiceAddresses:
             raise Invalid.of("Service", attributes.name, errors)
 
     def _allocate_address(self, holder: Holder) -> str:
-        size = NETWORK.num_addresses - _RESERVED_ADDRESSES - 1
+        reserved = min(_RESERVED_ADDRESSES, self._network.num_addresses // 2)
+        size = self._network.num_addresses - reserved - 1
         start = zlib.crc32("/".join(holder).encode()) % size
         for step in range(size):
-            address = str(NETWORK[_RESERVED_ADDRESSES + (start + step) % size])
+            address = str(self._network[reserved + (start + step) % size])
             if self._addresses.is_free(address, holder):
                 return address
         raise Invalid.of(
@@ -206,14 +232,14 @@ def _get_node_ports(spec: Object) -> list[int]:
     return [each["nodePort"] for each in get_items(spec, "ports") if each.get("nodePort")]
 
 
-def _check_address(text: str) -> str:
+def _check_address(text: str, network: Network) -> str:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
         return "not a valid IP"
-    if address not in NETWORK:
+    if address not in network:
         return (
             f"the provided IP ({text}) is not in the valid range. The range of valid IPs is"
-            f" {NETWORK}"
+            f" {network}"
         )
     return ""

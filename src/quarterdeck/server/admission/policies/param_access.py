@@ -20,8 +20,12 @@ from quarterdeck.storage import Store, StoreKey
 from quarterdeck.wire.status import Invalid
 
 _GROUP = "admissionregistration.k8s.io"
-_POLICIES = f"validatingadmissionpolicies.{_GROUP}"
-_BINDINGS = f"validatingadmissionpolicybindings.{_GROUP}"
+_POLICIES = frozenset({"validatingadmissionpolicies", "mutatingadmissionpolicies"})
+_BINDINGS = {
+    "validatingadmissionpolicybindings": f"validatingadmissionpolicies.{_GROUP}",
+    "mutatingadmissionpolicybindings": f"mutatingadmissionpolicies.{_GROUP}",
+}
+"""Bindings, with where the policies they bind are stored."""
 _ALL = "*"
 
 
@@ -52,9 +56,9 @@ class ParamAccess(ValidatingPlugin):
             return
         if MASTERS_GROUP in attributes.user.groups:
             return
-        if gvr.group_resource == _POLICIES:
+        if gvr.resource in _POLICIES:
             self._check_policy(attributes, get_mapping(value, "spec"))
-        elif gvr.group_resource == _BINDINGS:
+        elif gvr.resource in _BINDINGS:
             self._check_binding(attributes, get_mapping(value, "spec"))
 
     def _check_policy(self, attributes: AdmissionAttributes, spec: Object) -> None:
@@ -81,7 +85,9 @@ class ParamAccess(ValidatingPlugin):
             old.get("policyName"),
         ):
             return
-        policy = self._store.get_pending(StoreKey(_POLICIES, "", spec.get("policyName") or ""))
+        policy = self._store.get_pending(
+            StoreKey(_BINDINGS[attributes.resource.gvr.resource], "", spec.get("policyName") or "")
+        )
         kind = None
         if policy is not None:
             kind = get_mapping(kit_json.decode(policy.value), "spec").get("paramKind")

@@ -80,7 +80,7 @@ class Policy:
             each["expression"] for each in self._spec.get("matchConditions") or ()
         )
         kind = self._spec.get("paramKind")
-        self.param_kind = None if kind is None else _parse_kind(kind)
+        self.param_kind = None if kind is None else parse_kind(kind)
 
     @functools.cached_property
     def programs(self) -> Programs:
@@ -88,7 +88,8 @@ class Policy:
         return _compile(self._spec)
 
 
-def _parse_kind(kind: Mapping[str, Any]) -> GVK:
+def parse_kind(kind: Mapping[str, Any]) -> GVK:
+    """The kind of a policy's parameters."""
     group, _, version = str(kind.get("apiVersion")).rpartition("/")
     return GVK(group, version, str(kind.get("kind")))
 
@@ -98,20 +99,14 @@ def _compile(spec: Mapping[str, Any]) -> Programs:
     from quarterdeck.cel.types import NULL
 
     has_params = spec.get("paramKind") is not None
-    variables: dict[str, Expression] = {}
-    types: dict[str, cel.Type] = {}
-    for each in spec.get("variables") or ():
-        environment = build_environment(has_params=has_params, variables=types)
-        variable = _compile_one(environment, each["expression"])
-        variables[each["name"]] = variable
-        types[each["name"]] = variable.program.type if variable.program else cel.DYN
+    variables, types = compile_variables(spec)
     environment = build_environment(has_params=has_params, variables=types)
     messages = build_environment(has_params=has_params, has_authorizer=False, variables=types)
     validations = tuple(
         Validation(
-            expression=_compile_one(environment, each["expression"], cel.BOOL),
+            expression=compile_one(environment, each["expression"], cel.BOOL),
             message=(each.get("message") or "").strip(),
-            message_expression=_compile_one(messages, each["messageExpression"], cel.STRING)
+            message_expression=compile_one(messages, each["messageExpression"], cel.STRING)
             if each.get("messageExpression")
             else None,
             reason=each.get("reason") or "Invalid",
@@ -119,13 +114,31 @@ def _compile(spec: Mapping[str, Any]) -> Programs:
         for each in spec.get("validations") or ()
     )
     annotations = tuple(
-        (each["key"], _compile_one(environment, each["valueExpression"], cel.STRING, NULL))
+        (each["key"], compile_one(environment, each["valueExpression"], cel.STRING, NULL))
         for each in spec.get("auditAnnotations") or ()
     )
     return Programs(variables, validations, annotations)
 
 
-def _compile_one(environment: "cel.Environment", text: str, *results: "cel.Type") -> Expression:
+def compile_variables(
+    spec: Mapping[str, Any],
+) -> "tuple[dict[str, Expression], dict[str, cel.Type]]":
+    """The variables of a policy and their types; each may refer to those before it."""
+    from quarterdeck import cel
+
+    has_params = spec.get("paramKind") is not None
+    variables: dict[str, Expression] = {}
+    types: dict[str, cel.Type] = {}
+    for each in spec.get("variables") or ():
+        environment = build_environment(has_params=has_params, variables=types)
+        variable = compile_one(environment, each["expression"])
+        variables[each["name"]] = variable
+        types[each["name"]] = variable.program.type if variable.program else cel.DYN
+    return variables, types
+
+
+def compile_one(environment: "cel.Environment", text: str, *results: "cel.Type") -> Expression:
+    """Compile an expression; what is wrong with it is told when it is needed."""
     try:
         return Expression(text, compile_expression(environment, text, results))
     except (InvalidExpression, RecursionError) as error:

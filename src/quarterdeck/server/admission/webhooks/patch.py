@@ -6,15 +6,15 @@ from typing import Any
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.identity import GVK
 from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.admission.patched_object import finish_patch, shape_object
 from quarterdeck.server.admission.request import convert
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire import json_patch
 from quarterdeck.wire.json_errors import find_syntax_error
 from quarterdeck.wire.json_patch import Op
-from quarterdeck.wire.status import ApiError, BadRequest, InternalError
+from quarterdeck.wire.status import InternalError
 
-_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 _MAX_OPERATIONS = 10_000
 _MAX_BYTES = 8 * 1024 * 1024
 """Of a patched object; what is larger could not be stored."""
@@ -35,14 +35,7 @@ def apply_patch(
     if not isinstance(patched, dict):
         raise InternalError.of("the patch does not leave an object")
     _check_kind(patched, seen_as, registry)
-    shaped = _shape(patched, seen_as)
-    namespace = shaped.setdefault("metadata", {}).get("namespace") or ""
-    if namespace != (attributes.value or {})["metadata"].get("namespace", ""):
-        raise BadRequest(_NAMESPACE)
-    seen_as.strategy.default(shaped)
-    back = convert(shaped, source=seen_as, target=resource)
-    assert back is not None
-    return back
+    return finish_patch(attributes, patched, seen_as)
 
 
 def _patch(value: Object, patch: bytes) -> Any:
@@ -104,19 +97,8 @@ def _check_kind(patched: Object, seen_as: Resource, registry: Registry) -> None:
     group, _, version = api_version.rpartition("/")
     other = registry.find_by_kind(GVK(group, version, kind))
     if other is not None:
-        _shape(copy.deepcopy(patched), other)
+        shape_object(copy.deepcopy(patched), other)
     raise InternalError.of(
         f"the patch changes the object from {seen_as.api_version}, Kind={seen_as.kind} to"
         f" {api_version}, Kind={kind}; a webhook may not change the kind of an object"
     )
-
-
-def _shape(value: Object, resource: Resource) -> Object:
-    try:
-        return resource.strategy.normalise(value).value
-    except ApiError as error:
-        prefix = f'{resource.kind} in version "{resource.gvr.version}" cannot be handled as a'
-        text = error.message
-        if text.startswith(prefix):
-            text = text.partition(": ")[2]
-        raise InternalError.of(text) from error

@@ -1,0 +1,176 @@
+"""The rules of MutatingAdmissionPolicies and their bindings."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from quarterdeck.meta import names
+from quarterdeck.meta.field import FieldError, invalid, not_supported, required
+from quarterdeck.server.kinds import admission_policies, match_rules, validators
+from quarterdeck.server.kinds.admission_expressions import (
+    JSON_PATCH,
+    OBJECT,
+    build_environment,
+    find_expression_error,
+    find_patch_type,
+)
+from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
+from quarterdeck.server.kinds.strategy import Rules
+from quarterdeck.server.registry.printer import AGE, NAME, build_column, format_creation_age
+from quarterdeck.server.registry.resource import Context, Object
+
+if TYPE_CHECKING:
+    from quarterdeck import cel
+
+APPLY = "ApplyConfiguration"
+_MEMBERS = {APPLY: "applyConfiguration", JSON_PATCH: "jsonPatch"}
+"""Types of patches, with the member that holds the expression of each."""
+_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
+"""What is deleted cannot be changed."""
+_REINVOCATIONS = ("IfNeeded", "Never")
+
+
+def get_patch_result(patch_type: str) -> "cel.Type":
+    """The type that the expression of a patch must have."""
+    from quarterdeck import cel
+
+    found = find_patch_type(OBJECT if patch_type == APPLY else JSON_PATCH)
+    assert found is not None  # both are known
+    return found if patch_type == APPLY else cel.list_of(found)
+
+
+def get_patch_expression(mutation: Object) -> str:
+    """The expression of a mutation, of whichever type it is."""
+    member = _MEMBERS.get(mutation.get("patchType") or "", "")
+    return str(get_field(mutation, member, "expression") or "")
+
+
+def _validate_policy(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = get_mapping(value, "spec")
+    policy = spec.get("failurePolicy")
+    yield from validators.validate_enum("spec.failurePolicy", policy, match_rules.FAILURE_POLICIES)
+    has_params = spec.get("paramKind") is not None
+    if has_params:
+        yield from admission_policies.validate_param_kind(spec["paramKind"], "spec.paramKind")
+    match = spec.get("matchConstraints")
+    if match is None:
+        yield required("spec.matchConstraints")
+    else:
+        yield from match_rules.validate_match_resources(match, "spec.matchConstraints")
+        if not match.get("resourceRules"):
+            yield required("spec.matchConstraints.resourceRules")
+        yield from _validate_operations(match, "spec.matchConstraints")
+    yield from match_rules.validate_conditions(
+        spec.get("matchConditions") or (), "spec.matchConditions", has_params=has_params
+    )
+    yield from _validate_expressions(spec)
+    yield from validators.validate_required_enum(
+        "spec.reinvocationPolicy", spec.get("reinvocationPolicy") or None, _REINVOCATIONS
+    )
+
+
+def _validate_operations(match: Object, path: str) -> Iterator[FieldError]:
+    for rule in get_items(match, "resourceRules"):
+        for operation in rule.get("operations") or ():
+            if operation not in _OPERATIONS:
+                yield not_supported(f"{path}.resourceRules.operations", operation, _OPERATIONS)
+
+
+def _validate_expressions(spec: Object) -> Iterator[FieldError]:
+    has_params = spec.get("paramKind") is not None
+    variables: dict[str, cel.Type] | None = {} if spec.get("variables") else None
+    for index, variable in enumerate(spec.get("variables") or ()):
+        assert variables is not None
+        environment = build_environment(has_params=has_params, variables=variables)
+        yield from admission_policies.validate_variable(
+            variable, f"spec.variables[{index}]", environment, known=variables
+        )
+    mutations = spec.get("mutations") or []
+    if not mutations:
+        yield required("spec.mutations", "mutations must contain at least one item")
+        return
+    environment = build_environment(
+        has_params=has_params, has_patch_types=True, variables=variables
+    )
+    for index, mutation in enumerate(mutations):
+        yield from _validate_mutation(mutation, f"spec.mutations[{index}]", environment)
+
+
+def _validate_mutation(
+    mutation: Object, path: str, environment: "cel.Environment"
+) -> Iterator[FieldError]:
+    patch_type = mutation.get("patchType") or ""
+    if not patch_type:
+        yield required(f"{path}.patchType")
+        return
+    if patch_type not in _MEMBERS:
+        yield not_supported(f"{path}.patchType", patch_type, tuple(_MEMBERS))
+        return
+    for each, member in _MEMBERS.items():
+        place, given = f"{path}.{member}", mutation.get(member)
+        if each == patch_type and given is None:
+            yield required(place, f"must be specified when patchType is {patch_type}")
+        elif each == patch_type:
+            yield from _validate_expression(mutation, f"{place}.expression", environment)
+        elif given is not None:
+            text = f"must not be specified when patchType is {patch_type}"
+            yield invalid(place, f"{{{member}}}", text)
+
+
+def _validate_expression(
+    mutation: Object, path: str, environment: "cel.Environment"
+) -> Iterator[FieldError]:
+    text = get_patch_expression(mutation).strip()
+    result = get_patch_result(mutation["patchType"])
+    if not text:
+        yield required(path)
+    elif error := find_expression_error(path, environment, text, (result,)):
+        yield error
+
+
+def _build_policy_cells(value: Object, now: datetime) -> Sequence[object]:
+    kind = get_mapping(value, "spec", "paramKind")
+    shown = f"{kind.get('apiVersion')}/{kind.get('kind')}" if kind else "<unset>"
+    count = len(get_items(value, "spec", "mutations"))
+    return (value["metadata"].get("name", ""), count, shown, format_creation_age(value, now))
+
+
+POLICY = Rules(
+    default=admission_policies.default_policy,
+    validate=_validate_policy,
+    generation_fields=("spec",),
+    allows_unconditional_update=False,
+    columns=(NAME, build_column("Mutations", "integer"), build_column("ParamKind"), AGE),
+    cells=_build_policy_cells,
+)
+
+
+def _validate_binding(value: Object, context: Context) -> Iterator[FieldError]:
+    spec = get_mapping(value, "spec")
+    policy = spec.get("policyName") or ""
+    if not policy:
+        yield required("spec.policyName")
+    for problem in names.check_dns1123_subdomain(policy) if policy else ():
+        yield invalid("spec.policyName", policy, problem)
+    if (reference := spec.get("paramRef")) is not None:
+        yield from admission_policies.validate_reference(reference, "spec.paramRef")
+    if (match := spec.get("matchResources")) is not None:
+        yield from match_rules.validate_match_resources(match, "spec.matchResources")
+        yield from _validate_operations(match, "spec.matchResources")
+
+
+def _default_binding(value: Object) -> None:
+    admission_policies.default_binding(value)
+    reference = get_field(value, "spec", "paramRef")
+    if reference is not None and value.get("apiVersion", "").endswith("/v1alpha1"):
+        reference.setdefault("parameterNotFoundAction", "Deny")
+
+
+POLICY_BINDING = Rules(
+    default=_default_binding,
+    validate=_validate_binding,
+    generation_fields=("spec",),
+    allows_unconditional_update=False,
+    columns=(NAME, build_column("PolicyName"), build_column("ParamRef"), AGE),
+    cells=admission_policies.build_binding_cells,
+)
