@@ -93,6 +93,11 @@ generate: $(STAMP) ## Regenerate builders and reference pages
 manifests: $(STAMP) ## Regenerate config/ (CRDs, RBAC)
 	@$(BIN)/python -m quarterdeck.codegen manifests
 
+.PHONY: descriptions
+descriptions: $(STAMP) ## Install Kubernetes' own descriptions for kubectl explain (needs Go)
+	@go run -C tools/builtins . -descriptions $(CURDIR)/build/descriptions
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation build/descriptions
+
 .PHONY: verify
 verify: $(STAMP) ## Fail if a generated file is not what `make update` would write
 	@$(BIN)/python -m quarterdeck.codegen verify

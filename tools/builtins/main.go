@@ -77,6 +77,7 @@ type resource struct {
 func main() {
 	discovery := flag.String("discovery", "../../tests/golden/discovery-v1.32.4.json", "recorded discovery documents")
 	out := flag.String("out", "../../src/quarterdeck/meta/builtins", "folder to write to")
+	descriptions := flag.String("descriptions", "", "folder to make the package of descriptions in, instead of the table")
 	flag.Parse()
 	log.SetFlags(0)
 
@@ -98,6 +99,10 @@ func main() {
 		}
 	}
 	result.Types = reader.reachable()
+	if *descriptions != "" {
+		reader.writeDescriptions(*descriptions, result.Types)
+		return
+	}
 	write(*out, result)
 	log.Printf("%d types", len(result.Types))
 }

@@ -156,6 +156,8 @@ def test_events_are_one_in_both_groups(app: Any) -> None:
 def test_explaining(app: Any) -> None:
     text = app("explain", "deployment.spec.strategy")
     assert "FIELD: strategy <DeploymentStrategy>" in text
+    for what in ("pod", "pod.spec.restartPolicy", "deployment.spec.strategy"):
+        assert "<empty>" not in app("explain", what).partition("FIELDS:")[0]
     assert "rollingUpdate\t<RollingUpdateDeployment>" in text
     assert "containerPort\t<integer>" in app("explain", "pod.spec.containers", "--recursive")
     assert "VERSION:    v1" in app("explain", "hpa", "--api-version=autoscaling/v1")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from quarterdeck.kit import json
-from quarterdeck.meta.builtins import table
+from quarterdeck.meta.builtins import descriptions, table
 from quarterdeck.meta.identity import GroupVersion
 from quarterdeck.meta.schema import to_openapi
 from quarterdeck.server.openapi.operations import build_paths
@@ -95,11 +95,12 @@ class OpenApiDocuments:
 
     def _list_etag_parts(self, resources: list[Resource]) -> Iterator[str]:
         """List what a document depends on: custom schemas, or the table's checksum."""
-        checksum = table.get_checksum()
+        checksum = table.get_checksum() + descriptions.get_checksum()
         for resource in resources:
             identity = f"{resource.gvr}{resource.kind}{sorted(resource.subresources)}"
             if resource.is_custom:
-                yield identity + json.encode(to_openapi(resource.node)).decode()
+                schema = json.encode(to_openapi(resource.node)).decode()
+                yield identity + schema + descriptions.get_checksum()
             else:
                 yield identity + checksum
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from quarterdeck.meta import builtins
+from quarterdeck.meta.builtins import descriptions
 from quarterdeck.meta.identity import GVK
 from quarterdeck.meta.schema import Node, to_openapi
 from quarterdeck.server.registry.resource import Resource
@@ -52,10 +53,8 @@ class Components:
     def _build_custom(self, resource: Resource) -> Document:
         body = to_openapi(resource.node)
         properties = body.setdefault("properties", {})
-        properties["apiVersion"] = {"type": "string"}
-        properties["kind"] = {"type": "string"}
         self._add_object_meta()
-        properties["metadata"] = {"allOf": [{"$ref": PREFIX + OBJECT_META}], "default": {}}
+        properties |= _build_type_meta(OBJECT_META)
         body.setdefault("type", "object")
         return body
 
@@ -71,10 +70,12 @@ class Components:
             "type": "object",
             "required": ["items"],
             "properties": {
-                "apiVersion": {"type": "string"},
-                "kind": {"type": "string"},
-                "metadata": {"allOf": [{"$ref": PREFIX + LIST_META}], "default": {}},
-                "items": {"type": "array", "items": {"$ref": PREFIX + name}},
+                **_build_type_meta(LIST_META),
+                "items": {
+                    **_describe(name, "items"),
+                    "type": "array",
+                    "items": {"$ref": PREFIX + name},
+                },
             },
             "x-kubernetes-group-version-kind": [build_kind_reference(gvk)],
         }
@@ -96,8 +97,11 @@ class Components:
     def _build_struct(self, node: Node) -> Document:
         if node.properties:
             document: Document = {"type": "object"}
+            if text := descriptions.describe_type(node.type_name):
+                document["description"] = text
             document["properties"] = {
-                name: self._build_property(each) for name, each in node.properties.items()
+                name: self._build_property(each, _describe(node.type_name, name))
+                for name, each in node.properties.items()
             }
             if node.required:
                 document["required"] = list(node.required)
@@ -106,10 +110,10 @@ class Components:
             return document
         return self._build_inline(node)
 
-    def _build_property(self, node: Node) -> Document:
+    def _build_property(self, node: Node, description: Document) -> Document:
         """Build a property: what belongs to the place stands beside the reference to the type."""
         document = self._build_reference(node)
-        place = _build_place(node)
+        place = description | _build_place(node)
         if "$ref" in document and place:
             return {"allOf": [document], **place}
         return document | place
@@ -133,6 +137,24 @@ class Components:
         if node.preserve_unknown:
             document["x-kubernetes-preserve-unknown-fields"] = True
         return document
+
+
+def _build_type_meta(metadata: str) -> Document:
+    """Build the members that every kind has; `metadata` is the component of its metadata."""
+    return {
+        "apiVersion": {**_describe("", "apiVersion"), "type": "string"},
+        "kind": {**_describe("", "kind"), "type": "string"},
+        "metadata": {
+            **_describe("", "metadata"),
+            "allOf": [{"$ref": PREFIX + metadata}],
+            "default": {},
+        },
+    }
+
+
+def _describe(type_name: str, member: str) -> Document:
+    text = descriptions.describe_member(type_name, member)
+    return {"description": text} if text else {}
 
 
 def _build_place(node: Node) -> Document:
