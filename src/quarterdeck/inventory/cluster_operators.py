@@ -104,7 +104,7 @@ def _read(document: Document) -> ClusterOperatorFacts:
         OperandVersion(_text(each.get("name")), _text(each.get("version")))
         for each in map(_map, status.get("versions") or ())
     )
-    told = _telling(by_type)
+    failing = _find_failing(by_type)
     return ClusterOperatorFacts(
         name=name,
         version=_version(name, versions),
@@ -112,8 +112,8 @@ def _read(document: Document) -> ClusterOperatorFacts:
         progressing=_is_true(by_type, "Progressing"),
         degraded=_is_true(by_type, "Degraded"),
         upgradeable=_is_true(by_type, "Upgradeable"),
-        message=told.message if told else "",
-        reason=told.reason if told else "",
+        message=failing.message if failing else "",
+        reason=failing.reason if failing else "",
         last_transition_time=max((each.last_transition_time for each in conditions), default=""),
         conditions=conditions,
         versions=versions,
@@ -124,7 +124,7 @@ def _read(document: Document) -> ClusterOperatorFacts:
     )
 
 
-def _telling(by_type: Mapping[str, OperatorCondition]) -> OperatorCondition | None:
+def _find_failing(by_type: Mapping[str, OperatorCondition]) -> OperatorCondition | None:
     """The condition whose message matters most: degraded, then not available, then progressing."""
     for type_, status in (("Degraded", "True"), ("Available", "False"), ("Progressing", "True")):
         found = by_type.get(type_)

@@ -70,20 +70,20 @@ class NaiveSource:
                 is_whole = isinstance(value, int) and not isinstance(value, bool)
                 return float(value) if is_whole else value
             case tree.Unary(operator="!", operand=operand):
-                return not truth(self.evaluate(operand, row))
+                return not is_true(self.evaluate(operand, row))
             case tree.Unary(operand=operand):
                 number = to_number(self.evaluate(operand, row))
                 return None if number is None else -number
             case tree.Binary(operator=symbol, left=left, right=right):
                 return binary(symbol, self.evaluate(left, row), self.evaluate(right, row))
             case tree.Chain(operator="&&", operands=operands):
-                return all(truth(self.evaluate(each, row)) for each in operands)
+                return all(is_true(self.evaluate(each, row)) for each in operands)
             case tree.Chain(operator="||", operands=operands):
-                return any(truth(self.evaluate(each, row)) for each in operands)
+                return any(is_true(self.evaluate(each, row)) for each in operands)
             case tree.Chain(operands=operands):
                 return self.first(operands, row)
             case tree.Condition(test=test, then=then, otherwise=otherwise):
-                chosen = then if truth(self.evaluate(test, row)) else otherwise
+                chosen = then if is_true(self.evaluate(test, row)) else otherwise
                 return self.evaluate(chosen, row)
             case tree.Call(function=name, arguments=arguments):
                 return self.call(name, arguments, row)
@@ -102,7 +102,7 @@ class NaiveSource:
             return self.first(arguments, row)
         values = [self.evaluate(each, row) for each in arguments]
         if name == "if":
-            return values[1] if truth(values[0]) else values[2]
+            return values[1] if is_true(values[0]) else values[2]
         function = FUNCTIONS[name]
         given: list[Any] = []
         for index, value in enumerate(values):
@@ -321,7 +321,7 @@ CONVERT: dict[str, Any] = {
 }
 
 
-def truth(value: Any) -> bool:
+def is_true(value: Any) -> bool:
     return bool(value)
 
 
@@ -387,7 +387,7 @@ def coerce(value: Any, type_: str) -> Any:
         text = to_text(value)
         return text if len(text) <= 65536 else None
     if type_ == "boolean":
-        return truth(value)
+        return is_true(value)
     number = to_number(value)
     if number is None or not math.isfinite(number):
         return None

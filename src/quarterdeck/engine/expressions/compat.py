@@ -46,7 +46,7 @@ def number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def truth(value: Any) -> bool:
+def is_true(value: Any) -> bool:
     """Whether a value is true; a list always is."""
     return bool(value) if value is None or isinstance(value, bool | int | float | str) else True
 
@@ -105,7 +105,7 @@ class _Evaluator:
             case Name(name=name):
                 return row[name]
             case Unary(operator="!", operand=operand):
-                return not truth(self._value(operand, row))
+                return not is_true(self._value(operand, row))
             case Unary(operand=operand):
                 return -number(self._value(operand, row))
             case Binary(operator=symbol, left=left, right=right):
@@ -119,9 +119,9 @@ class _Evaluator:
 
     def _chain(self, node: Chain, row: Row) -> Any:
         if node.operator == "&&":
-            return all(truth(self._value(each, row)) for each in node.operands)
+            return all(is_true(self._value(each, row)) for each in node.operands)
         if node.operator == "||":
-            return any(truth(self._value(each, row)) for each in node.operands)
+            return any(is_true(self._value(each, row)) for each in node.operands)
         value = None
         for each in node.operands:
             if (value := self._value(each, row)) is not None:
@@ -150,7 +150,7 @@ def _equal(left: Any, right: Any) -> bool:
     if isinstance(left, str):
         return left == text(right)
     if isinstance(left, bool):
-        return left == truth(right)
+        return left == is_true(right)
     return isinstance(left, float) and left == number(right)
 
 
@@ -247,7 +247,7 @@ def _coerce(value: Any, type_: ComputedType) -> Any:
         case "string":
             return library.bound_text(text(value))
         case "boolean":
-            return truth(value)
+            return is_true(value)
     found = number(value)
     if not math.isfinite(found):
         return None

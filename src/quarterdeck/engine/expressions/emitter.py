@@ -82,7 +82,7 @@ class Emitter:
             case Name(name=name):
                 return Code(self._variables[name], self._kinds[name], is_atom=True)
             case Unary(operator="!", operand=operand):
-                return Code(f"(not {self.truth(operand).text})", BOOL)
+                return Code(f"(not {self.emit_truth(operand).text})", BOOL)
             case Unary(operand=operand):
                 return self._guard([self.number(operand)], lambda refs: f"-{refs[0]}", NUMBER)
             case Binary():
@@ -90,7 +90,7 @@ class Emitter:
             case Chain(operator="??", operands=operands):
                 return self._first([self.value(each) for each in operands])
             case Chain():
-                code = self.truth(node)
+                code = self.emit_truth(node)
                 return (
                     code if code.kinds == BOOL else Code(f"(True if {code.text} else False)", BOOL)
                 )
@@ -99,11 +99,11 @@ class Emitter:
             case Call():
                 return self._call(node)
 
-    def truth(self, node: Expression) -> Code:
+    def emit_truth(self, node: Expression) -> Code:
         """Code whose Python truth is the truth of the node."""
         if not isinstance(node, Chain) or node.operator == "??":
             return self.value(node)
-        codes = [self.truth(each) for each in node.operands]
+        codes = [self.emit_truth(each) for each in node.operands]
         word = " and " if node.operator == "&&" else " or "
         kinds = BOOL if all(code.kinds == BOOL for code in codes) else ANY
         return Code(f"({word.join(code.text for code in codes)})", kinds)
@@ -220,7 +220,7 @@ class Emitter:
 
     def _choice(self, test: Expression, then: Expression, otherwise: Expression) -> Code:
         first, second = self.value(then), self.value(otherwise)
-        text = f"({first.text} if {self.truth(test).text} else {second.text})"
+        text = f"({first.text} if {self.emit_truth(test).text} else {second.text})"
         return Code(text, first.kinds | second.kinds)
 
     def _call(self, node: Call) -> Code:

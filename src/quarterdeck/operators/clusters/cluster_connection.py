@@ -77,7 +77,7 @@ class Clusters:
         await self._keep_collector(connection, seen, ctx)
         verdict = self._judge(connection, seen, interval_s)
         problem = await self._store(connection, seen, verdict, failed=failure is not None)
-        self._say(connection, seen, verdict, problem=problem, ctx=ctx)
+        self._report(connection, seen, verdict, problem=problem, ctx=ctx)
         delay_s = plan.plan_visit(interval_s, verdict.health, failed=failure is not None)
         if problem is not None:
             delay_s = min(delay_s, plan.MAX_ERROR_S / 2)
@@ -96,7 +96,7 @@ class Clusters:
             except HubStateError as error:
                 reason = Reason.STORE_UNAVAILABLE
                 raise Waiting(reason, str(error), after_s=_RETRY_DELETION_S) from error
-            self._hub.metrics.forgot(name)
+            self._hub.metrics.forget_cluster(name)
             await self._remove_collector(connection, ctx)
         self._hub.seen.pop(uid, None)
         await self._hub.pool.remove(uid)
@@ -196,7 +196,7 @@ class Clusters:
             describe(error, time_limit_s=limit_s),
             find_reason(error),
         )
-        self._hub.metrics.failed("cluster", seen.failure_reason)
+        self._hub.metrics.count_failure("cluster", seen.failure_reason)
         return error
 
     async def _connect(
@@ -250,7 +250,7 @@ class Clusters:
         elif collected.operators is None and seen.collected is not None:
             collected = msgspec.structs.replace(collected, operators=seen.collected.operators)
         seen.collected = collected
-        hub.metrics.collected("cluster", took_s)
+        hub.metrics.observe_collection("cluster", took_s)
         if took_s > _SLOW_S:
             ctx.log.info("reading a cluster took long", duration_s=round(took_s, 3))
 
@@ -320,7 +320,7 @@ class Clusters:
         lease = get_lease_key(name)  # whether a collector is connected is never prolonged
         return [ProlongKeys(tuple(key for key in found if key != lease), stay.cache_s)]
 
-    def _say(
+    def _report(
         self,
         connection: ClusterConnection,
         seen: Seen,
@@ -332,7 +332,7 @@ class Clusters:
         """Status, conditions, events and metrics of a visit."""
         access = self._hub.pool.find(connection.metadata.uid)
         breaker = access.breaker.state if access is not None else State.CLOSED
-        self._hub.metrics.judged(connection.metadata.name, verdict.health, breaker)
+        self._hub.metrics.observe_health(connection.metadata.name, verdict.health, breaker)
         report.set_cluster_status(verdict, seen.collected, ctx, failed=bool(seen.failure))
         report.set_stored(problem, ctx)
         if seen.collected is not None and (problems := seen.collected.problems):
@@ -360,7 +360,7 @@ class Clusters:
 
     def _note_lag(self, seen: Seen) -> None:
         if seen.due_at is not None:
-            self._hub.metrics.was_late(self._hub.clock.monotonic() - seen.due_at)
+            self._hub.metrics.observe_lag(self._hub.clock.monotonic() - seen.due_at)
             seen.due_at = None
 
 

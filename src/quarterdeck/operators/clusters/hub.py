@@ -92,10 +92,10 @@ class Hub:
         try:
             await self.state.commit(wanted)
         except StoreUnavailable as error:
-            self.metrics.store_failed(Reason.STORE_UNAVAILABLE)
+            self.metrics.count_store_failure(Reason.STORE_UNAVAILABLE)
             return StoreProblem(Reason.STORE_UNAVAILABLE, str(error))
         except StoreRefused as error:
-            self.metrics.store_failed(Reason.STORE_REFUSED)
+            self.metrics.count_store_failure(Reason.STORE_REFUSED)
             return StoreProblem(Reason.STORE_REFUSED, str(error))
         return None
 

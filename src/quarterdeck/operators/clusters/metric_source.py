@@ -225,7 +225,7 @@ class Sources:
                 known.outcomes[name] = await self._collect(source, known, connection)
         except Exception as error:  # whatever it is, it must not end the hub for the others
             self._log.error("a collection failed", error=error, name=name, source=str(source.key))
-            self._hub.metrics.failed("source", Reason.ERROR)
+            self._hub.metrics.count_failure("source", Reason.ERROR)
             known.outcomes[name] = await self._fail(source, name, describe(error))
         finally:
             known.running.pop(name, None)
@@ -245,10 +245,10 @@ class Sources:
             access.breaker.release()
             result = await run_within(hub.clock, float(limits.timeout_seconds), collector.collect())
         except (ApiError, ClientError, TimeoutError, CircuitOpen) as error:
-            hub.metrics.failed("source", find_reason(error))
+            hub.metrics.count_failure("source", find_reason(error))
             text = describe(error, time_limit_s=float(limits.timeout_seconds))
             return await self._fail(source, connection.metadata.name, text)
-        hub.metrics.collected("source", hub.clock.monotonic() - began)
+        hub.metrics.observe_collection("source", hub.clock.monotonic() - began)
         if connection.metadata.uid not in hub.seen:  # deleted meanwhile: leave no keys behind
             return Outcome(due_at=began)
         return await self._keep(source, known, connection.metadata.name, result)

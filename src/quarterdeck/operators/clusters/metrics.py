@@ -69,33 +69,33 @@ class HubMetrics:
 
         self._registry.add_collector(read)
 
-    def judged(self, cluster: str, health: str, breaker: State) -> None:
+    def observe_health(self, cluster: str, health: str, breaker: State) -> None:
         """A cluster was visited."""
         self._clusters[cluster] = health
         self._breakers.labels(cluster).value = float(breaker is not State.CLOSED)
 
-    def forgot(self, cluster: str) -> None:
+    def forget_cluster(self, cluster: str) -> None:
         """A cluster is gone."""
         self._clusters.pop(cluster, None)
         self._breakers.remove(cluster)
         for source, name in [each for each in self._exported if each[1] == cluster]:
             self.unexport(source, name)
 
-    def collected(self, kind: str, took_s: float) -> None:
+    def observe_collection(self, kind: str, took_s: float) -> None:
         """Something was read."""
         self._collections.labels(kind).observe(took_s)
 
-    def was_late(self, seconds: float) -> None:
+    def observe_lag(self, seconds: float) -> None:
         """A visit began so long after it was due."""
         self._lag.labels().observe(max(0.0, seconds))
         if self.on_lag is not None:
             self.on_lag(seconds)
 
-    def failed(self, kind: str, reason: str) -> None:
+    def count_failure(self, kind: str, reason: str) -> None:
         """Something could not be read."""
         self._failures.labels(kind, reason).value += 1
 
-    def store_failed(self, reason: str) -> None:
+    def count_store_failure(self, reason: str) -> None:
         """A commit failed."""
         self._store_failures.labels(reason).value += 1
 

@@ -75,7 +75,7 @@ class Policies:
             custom_resource_warnings=lint_policy(spec, known_types(sources)),
         )
         problem = await self._store(policy, state, ctx)
-        self._say(state, ctx)
+        self._report(state, ctx)
         report.set_stored(problem, ctx)
         delay_s = float(self._hub.options.policy_interval_s)
         if problem is not None:
@@ -138,7 +138,7 @@ class Policies:
         except (KeyError, msgspec.DecodeError):  # absent, or of another program
             return None
 
-    def _say(self, state: State, ctx: PolicyContext) -> None:
+    def _report(self, state: State, ctx: PolicyContext) -> None:
         is_bad = state.state == "Error"
         status = FALSE if is_bad else TRUE
         ctx.status.set_condition(READY, status, state.state, state.message)

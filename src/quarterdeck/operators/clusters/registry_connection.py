@@ -65,7 +65,7 @@ class Registries:
         problem = await self._store(connection, facts, health, interval_s)
         self._report(found, facts, health, note=note, ctx=ctx)
         report.set_stored(problem, ctx)
-        self._hub.metrics.collected("registry", facts.response_time / 1000)
+        self._hub.metrics.observe_collection("registry", facts.response_time / 1000)
         return RequeueAfter(float(interval_s) if facts.available else min(interval_s, _ERROR_S))
 
     async def delete(self, connection: RegistryConnection, ctx: RegistryContext) -> None:
@@ -157,7 +157,7 @@ class Registries:
         if new is not None and (old is None or (old.status, old.reason) != (status, reason)):
             ctx.event(reason, message, warning=health is not Health.HEALTHY)
         if health is not Health.HEALTHY:
-            self._hub.metrics.failed("registry", reason)
+            self._hub.metrics.count_failure("registry", reason)
 
 
 def build_url(endpoint: str, *, insecure: bool) -> str:

@@ -40,7 +40,7 @@ def set_cluster_status(
         ctx.status.set_condition(type_, finding.status, finding.reason, finding.message)
     ctx.status.set_condition(READY, *_READY[verdict.health], verdict.message)
     _note_sync(before, collected, ctx, failed=failed)
-    _tell(before, verdict, ctx, failed=failed)
+    _send_event(before, verdict, ctx, failed=failed)
 
 
 def _note_sync(
@@ -58,7 +58,7 @@ def _note_sync(
         ctx.status.set(last_sync_time=now)
 
 
-def _tell(before: Any, verdict: Verdict, ctx: Context[Any], *, failed: bool) -> None:
+def _send_event(before: Any, verdict: Verdict, ctx: Context[Any], *, failed: bool) -> None:
     """One event for a cluster that came, went, or fares differently."""
     old, new = ctx.status.get_transition(REACHABLE)
     if new is not None and (old is None or old.status != new.status):
