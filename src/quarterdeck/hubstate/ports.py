@@ -65,6 +65,9 @@ class StateStore(StateReader, Protocol):
     async def commit(self, writes: Sequence[Write]) -> None:
         """Carry out all writes, or none; acknowledged means kept.
 
+        On Redis Cluster each key is written for itself: a server that fails meanwhile leaves the
+        writes of the others.
+
         Raises:
             StoreUnavailable: if the store cannot be reached.
             StoreRefused: if the store refuses; nothing is written.

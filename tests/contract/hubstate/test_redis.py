@@ -42,12 +42,14 @@ async def test_a_server_that_went_away_is_found_again(tmp_path: Path) -> None:
 async def test_a_full_server_refuses_all_of_a_commit(tmp_path: Path) -> None:
     async with serving(tmp_path, "--maxmemory", "1mb", "--maxmemory-policy", "noeviction") as port:
         store = RedisState(RedisAddress(hosts=(("127.0.0.1", port),)))
-        with pytest.raises(StoreRefused, match="memory"):
-            for number in range(20):
-                await store.commit([SetValue(f"k{number}", b"x" * 500_000)])
+        for size in (500_000, 50_000, 5_000):  # what is left is less than the last of these
+            with pytest.raises(StoreRefused, match="memory"):
+                for number in range(1000):
+                    await store.commit([SetValue(f"k{size}-{number}", b"x" * size)])
         await store.ping()
+        value = b"1" * 100_000
         with pytest.raises(StoreRefused):
-            await store.commit([SetValue("first", b"1"), SetValue("second", b"1")])
+            await store.commit([SetValue("first", value), SetValue("second", value)])
         assert await store.get("first") is None
         await store.aclose()
 

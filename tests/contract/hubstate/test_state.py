@@ -148,6 +148,28 @@ async def test_a_key_of_another_type_is_refused(states: Open) -> None:
     await store.aclose()
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        AddMembers("a", ("x",)),
+        RemoveMembers("a", ("x",)),
+        SetFields("a", {"x": "y"}),
+        AddScored("a", {"x": 1.0}),
+        PushItem("a", b"x", keep=3),
+    ],
+    ids=lambda write: type(write).__name__,
+)
+async def test_one_key_of_another_type_refuses_the_whole_commit(states: Open, write: Write) -> None:
+    store = states()
+    await store.commit([SetValue("a", b"1"), SetValue("mark", b"1"), AddMembers("set", ("x",))])
+    with pytest.raises(StoreRefused):
+        await store.commit([SetValue("mark", b"2"), write, AddMembers("set", ("y",))])
+    assert await store.get("mark") == b"1"
+    assert await store.members("set") == {"x"}
+    await store.commit([DeleteKeys(("a",)), write])  # what is replaced in the commit is fine
+    await store.aclose()
+
+
 async def test_subscribers_hear_their_channels(states: Open) -> None:
     store = states()
     async with store.subscribe("a", "b") as messages:

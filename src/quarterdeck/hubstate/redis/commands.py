@@ -20,6 +20,27 @@ from quarterdeck.hubstate.writes import (
 
 Argument: TypeAlias = str | bytes | int | float
 Command: TypeAlias = tuple[Argument, ...]
+_TYPES = {
+    "HSET": b"hash",
+    **dict.fromkeys(("SADD", "SREM"), b"set"),
+    **dict.fromkeys(("ZADD", "ZREM", "ZREMRANGEBYSCORE"), b"zset"),
+    **dict.fromkeys(("LPUSH", "LTRIM"), b"list"),
+}
+"""Types that commands expect of their key; the others take any."""
+ABSENT = b"none"
+
+
+def find_expected_types(planned: Sequence[Command]) -> dict[str, bytes]:
+    """The type that each key must have before the commands, unless it is absent."""
+    expected: dict[str, bytes] = {}
+    replaced: set[str] = set()
+    for name, *arguments in planned:
+        key = str(arguments[0])
+        if name in ("SET", "DEL"):
+            replaced.add(key)
+        elif name in _TYPES and key not in replaced:
+            expected.setdefault(key, _TYPES[str(name)])
+    return expected
 
 
 def commands(writes: Sequence[Write]) -> Iterator[Command]:

@@ -13,11 +13,17 @@ from typing import Any
 from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
 from quarterdeck.hubstate.ports import Message
 from quarterdeck.hubstate.redis.address import Mode, RedisAddress
-from quarterdeck.hubstate.redis.commands import commands
+from quarterdeck.hubstate.redis.commands import (
+    ABSENT,
+    Command,
+    commands,
+    find_expected_types,
+)
 from quarterdeck.hubstate.redis.connect import POOL, close, connect
 from quarterdeck.hubstate.writes import Write
 
 _SCAN = 1000
+_MAX_CHECKED = 200_000
 _POLL_S = 1.0
 
 
@@ -33,6 +39,8 @@ class RedisState:
         self.address = address
         self._redis = connect(address)
         self._slots = asyncio.Semaphore(POOL)
+        self._checked: dict[str, bytes] = {}
+        """Types of keys that were looked at."""
 
     async def get(self, key: str) -> bytes | None:
         """A string value."""
@@ -92,13 +100,12 @@ class RedisState:
         if not planned:
             return
         async with self._call():
-            if self._is_cluster:
-                await self._send_by_key(planned)
-                return
-            async with self._redis.pipeline(transaction=True) as pipe:
-                for command in planned:
-                    pipe.execute_command(*command)
-                await pipe.execute()
+            await self._check_types(planned)
+            try:
+                await self._send(planned)
+            except Exception:
+                self._checked.clear()  # a type may have been changed by others
+                raise
 
     async def ping(self) -> None:
         """Find out whether the store answers."""
@@ -117,7 +124,38 @@ class RedisState:
     def _is_cluster(self) -> bool:
         return self.address.mode is Mode.CLUSTER
 
-    async def _send_by_key(self, planned: Sequence[tuple[Any, ...]]) -> None:
+    async def _check_types(self, planned: Sequence[Command]) -> None:
+        """Refuse a key of another type before anything is sent: MULTI would keep the other writes.
+
+        A key is checked before the first write that expects a type of it; nobody else writes here.
+        """
+        expected = find_expected_types(planned)
+        unknown = [key for key, type_ in expected.items() if self._checked.get(key) != type_]
+        if not unknown:
+            return
+        pipe = self._redis.pipeline(**({} if self._is_cluster else {"transaction": False}))
+        for key in unknown:
+            pipe.execute_command("TYPE", key)
+        for key, found in zip(unknown, await pipe.execute(), strict=True):
+            if found not in (expected[key], ABSENT):
+                raise StoreRefused(
+                    f"{self.address}: the key {key} is a {found.decode()}, not a "
+                    f"{expected[key].decode()}; another program has written it: delete it"
+                )
+        if len(self._checked) > _MAX_CHECKED:
+            self._checked.clear()
+        self._checked.update((key, expected[key]) for key in unknown)
+
+    async def _send(self, planned: Sequence[Command]) -> None:
+        if self._is_cluster:
+            await self._send_by_key(planned)
+            return
+        async with self._redis.pipeline(transaction=True) as pipe:
+            for command in planned:
+                pipe.execute_command(*command)
+            await pipe.execute()
+
+    async def _send_by_key(self, planned: Sequence[Command]) -> None:
         pipe = self._redis.pipeline()
         messages = [command for command in planned if command[0] == "PUBLISH"]
         for command in planned:
