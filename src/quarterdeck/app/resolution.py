@@ -172,7 +172,8 @@ def convert(field: Field, value: object, source: str) -> Any:
 def _convert(field: Field, value: object) -> Any:
     kind, option = field.type, field.option
     if kind is Port:
-        return Port(_parse_number(value, 0, 65535))
+        number = _parse_number(value, 0, 65535)
+        return Port(max(number, option.minimum) if number and option.is_clamped else number)
     if kind is int and option.is_clamped:
         return _clamp_number(value, field)
     if kind is int:

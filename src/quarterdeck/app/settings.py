@@ -27,6 +27,8 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     help: str
     env: tuple[str, ...] = ()
     """Environment names, the first that is set wins."""
+    aliases: tuple[str, ...] = ()
+    """Further flags, which existing programs have."""
     commands: tuple[str, ...] = (UP, RUN)
     """The commands that have it as a flag."""
     metavar: str = ""
@@ -107,11 +109,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = Port(8445)
     ingester_port: Annotated[
         Port,
-        _port(
-            "Port of the collector ingester",
-            "QUARTERDECK_INGESTER_PORT",
-            "INGESTER_PORT",
-            service=True,
+        Option(
+            help="Port of the collector ingester; 0 for any free port, others are at least 1024.",
+            env=("QUARTERDECK_INGESTER_PORT", "INGESTER_PORT"),
+            metavar="N",
+            minimum=1024,
+            is_clamped=True,
+            is_service_port=True,
         ),
     ] = Port(9443)
     webhook_port: Annotated[
@@ -168,6 +172,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Option(
             help="HOST:PORT of health instead of --health-port; 0 disables health.",
             env=("HEALTH_PROBE_BIND_ADDRESS",),
+            aliases=("--health-probe-bind-address",),
             metavar="ADDRESS",
         ),
     ] = ""

@@ -48,7 +48,7 @@ def _settings() -> Iterator[str]:
         if field.is_hidden:
             continue
         cells = (
-            f"`{field.flag}`",
+            " ".join(f"`{flag}`" for flag in (field.flag, *field.option.aliases)),
             " ".join(f"`{name}`" for name in field.option.env),
             f"`{field.key}`",
             f"`{field.default_text}`" if field.default_text else "",

@@ -23,7 +23,7 @@ def add_settings(parser: argparse.ArgumentParser, command: str) -> None:
     )
     for field in list_fields():
         if command in field.option.commands:
-            parser.add_argument(field.flag, **_describe(field))
+            parser.add_argument(field.flag, *field.option.aliases, **_describe(field))
 
 
 def _describe(field: Field) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Where settings come from, and what is refused."""
 
+import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from quarterdeck.app.errors import SettingError
 from quarterdeck.app.parts import PARTS, Part
 from quarterdeck.app.resolution import DEFAULT, Effective, list_fields, resolve
 from quarterdeck.app.settings import Option, Settings
+from quarterdeck.cli.settings import add_settings
 from quarterdeck.kit.redaction import Secret
 
 
@@ -167,6 +169,21 @@ def test_an_operator_can_declare_settings_of_its_own(monkeypatch: pytest.MonkeyP
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     engine_speed: Annotated[int, Option(help="Speed.", minimum=1, maximum=10)] = 1
     engine_token: Annotated[Secret[str], Option(help="Token.", env=("ENGINE_TOKEN",))] = Secret("")
+
+
+def test_the_flag_of_controller_runtime_for_health_is_accepted() -> None:
+    parser = argparse.ArgumentParser()
+    add_settings(parser, "run")
+    given = vars(parser.parse_args(["--health-probe-bind-address", ":9081"]))
+    found = resolve(command="run", flags=given, environment={})
+    assert found.settings.health_bind_address == ":9081"
+
+
+@pytest.mark.parametrize(
+    ("given", "port"), [("80", 1024), ("0", 0), ("1024", 1024), ("9443", 9443)]
+)
+def test_the_port_of_the_ingester_is_none_of_the_privileged(given: str, port: int) -> None:
+    assert settle(env={"INGESTER_PORT": given}).settings.ingester_port == port
 
 
 @pytest.mark.parametrize(
