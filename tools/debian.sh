@@ -17,6 +17,8 @@ declare -A packages=(
     [syslinux]=syslinux
     [mcopy]=mtools
     [mkfs.vfat]=dosfstools
+    [openssl]=openssl
+    [/usr/bin/python3]=python3
 )
 
 missing=()

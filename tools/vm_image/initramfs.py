@@ -1,9 +1,9 @@
 """Writes the initial RAM disk of the test machine: busybox, a few kernel modules, our scripts.
 
-    initramfs.py KERNEL_TREE BUSYBOX OUTPUT
+    initramfs.py KERNEL_TREE BUSYBOX OUTPUT [FOLDER]
 
-KERNEL_TREE is an unpacked kernel package. The archive is written here, in cpio's newc format, so
-that neither root nor cpio is needed.
+KERNEL_TREE is an unpacked kernel package; the files in FOLDER are added as they are. The archive is
+written here, in cpio's newc format, so that neither root nor cpio is needed.
 """
 
 import gzip
@@ -29,8 +29,8 @@ MODULES = (
     "drivers/input/evdev",
 )
 FOLDERS = (
-    "bin", "dev", "etc", "etc/acpi", "etc/acpi/PWRF", "modules", "proc", "run", "run/seed", "sys",
-    "tmp", "var", "var/log", "var/run",
+    "bin", "dev", "etc", "etc/acpi", "etc/acpi/PWRF", "etc/hyperfleet", "modules", "proc", "run",
+    "run/seed", "sys", "tmp", "var", "var/log", "var/run",
 )  # fmt: skip
 DIRECTORY, FILE = stat.S_IFDIR | 0o755, stat.S_IFREG | 0o755
 
@@ -55,7 +55,16 @@ class Archive:
         self.data += b"\0" * (-len(self.data) % 4)
 
 
-def build(tree: Path, busybox: Path) -> bytes:
+def add_folder(archive: Archive, folder: Path) -> None:
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_dir() and name not in FOLDERS:
+            archive.add(name, DIRECTORY)
+        elif path.is_file():
+            archive.add(name, FILE, path.read_bytes())
+
+
+def build(tree: Path, busybox: Path, folder: Path | None = None) -> bytes:
     archive = Archive()
     for name in FOLDERS:
         archive.add(name, DIRECTORY)
@@ -72,10 +81,12 @@ def build(tree: Path, busybox: Path) -> bytes:
     archive.add("init", FILE, (HERE / "init").read_bytes())
     archive.add("etc/udhcpc.sh", FILE, (HERE / "udhcpc.sh").read_bytes())
     archive.add("etc/acpi/PWRF/00000080", FILE, (HERE / "power.sh").read_bytes())
+    if folder is not None:
+        add_folder(archive, folder)
     archive.add("TRAILER!!!", 0)
     return gzip.compress(bytes(archive.data), 6, mtime=0)
 
 
 if __name__ == "__main__":
-    tree, busybox, output = map(Path, sys.argv[1:])
-    output.write_bytes(build(tree, busybox))
+    tree, busybox, output, *more = map(Path, sys.argv[1:])
+    output.write_bytes(build(tree, busybox, *more))
