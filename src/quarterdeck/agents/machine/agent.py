@@ -108,8 +108,16 @@ class Agent:
                 if not self._is_attested():
                     self._around.log("the certificate has expired")
                     return self._shut_down()
-            if self._around.wait(interval_s):
+            if self._around.wait(self._rest_s(interval_s)):
                 return 0
+
+    def _rest_s(self, interval_s: float) -> float:
+        """Until the next heartbeat, or until the certificate is due if that is sooner."""
+        times = self._identity.read_times()
+        if times is None:
+            return interval_s
+        left_s = (times[0] - self._around.now()).total_seconds()
+        return min(interval_s, left_s) if left_s > 0 else interval_s
 
     def _renew_if_due(self) -> None:
         times = self._identity.read_times()

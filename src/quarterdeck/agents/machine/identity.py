@@ -8,6 +8,8 @@ from typing import Any
 
 from quarterdeck.agents.machine.programs import run
 
+_OPENSSL_SETTINGS = "[req]\ndistinguished_name = name\n[name]\n"
+
 
 class Identity:
     """Key, certificate request and certificate; `openssl` makes the first two."""
@@ -61,8 +63,12 @@ class Identity:
         os.replace(fresh, path)
 
     def _request(self, key: Path) -> str:
+        """A request; with settings of our own, because small images have no openssl.cnf."""
+        settings = self.folder / "openssl.cnf"
+        _write(settings, _OPENSSL_SETTINGS)
         made = run(
             *("openssl", "req", "-new", "-sha256", "-subj", "/", "-key", str(key)),
+            *("-config", str(settings)),
             folder=self.folder,
         )
         return made.decode()
