@@ -125,6 +125,7 @@ PARTS: tuple[Part, ...] = (
         "quarterdeck.app.machines",
         ports=("runner_webhook_port", "bootstrap_port"),
         service_name="hyperfleet-operator",
+        settings="quarterdeck.app.machines_settings",
     ),
 )
 

@@ -52,6 +52,16 @@ def bootstrap(
             help="Where machines reach the service; the same as --url if left out.",
         ),
     ] = "",
+    certificate_seconds: Annotated[
+        int,
+        Option(
+            "--certificate-seconds",
+            metavar="N",
+            help="Lifetime of machine certificates; they are renewed after half of it.",
+            minimum=30,
+            maximum=3600,
+        ),
+    ] = 3600,
 ) -> None:
     """Attest machines and give them short-lived certificates.
 
@@ -69,6 +79,7 @@ def bootstrap(
         names=names,
         url=url,
         machine_url=machine_url,
+        certificate_s=certificate_seconds,
     )
     run_loop(serve_bootstrap(settings, print_line=print_line))
 

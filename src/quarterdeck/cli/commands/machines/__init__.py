@@ -5,4 +5,5 @@ COMMANDS = {
     "console": "Print the address of a machine's console",
     "ssh": "Log in to a machine",
     "template": "Make templates from images",
+    "tpm-roots": "Print the certificates that endorse TPMs of local VMs",
 }

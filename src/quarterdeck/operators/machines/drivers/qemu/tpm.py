@@ -7,6 +7,7 @@ import asyncio
 import os
 import shutil
 import signal
+import tempfile
 from pathlib import Path
 
 from quarterdeck.operators.machines.drivers.qemu import programs
@@ -15,6 +16,8 @@ from quarterdeck.operators.machines.drivers.qemu.folder import Folder, VmFolder
 
 AUTHORITY = "tpm-authority"
 _PID = "swtpm.pid"
+_CERTIFICATES = ("swtpm-localca-rootca-cert.pem", "issuercert.pem")
+"""As swtpm_localca names them: the root, and what signs endorsement keys."""
 
 
 class Tpms:
@@ -40,6 +43,16 @@ class Tpms:
             options += ["--create-platform-cert", "--lock-nvram", "--config", str(config)]
             await programs.check(programs.SWTPM_SETUP, options, folder=at.path)
         os.replace(fresh, at.tpm)
+
+    async def read_roots(self) -> str:
+        """The certificates of the authority, in PEM; it is made if there was no vTPM yet."""
+        state = self._authority / "state"
+        paths = [state / name for name in _CERTIFICATES]
+        if not all(each.is_file() for each in paths):
+            self._authority.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.TemporaryDirectory(dir=self._authority) as name:
+                await self.ensure(VmFolder(Path(name)))  # the first vTPM makes the authority
+        return "".join([await asyncio.to_thread(each.read_text) for each in paths])
 
     async def start(self, at: VmFolder) -> None:
         """Start the vTPM's process; it ends with the VM's."""
