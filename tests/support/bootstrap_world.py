@@ -23,6 +23,7 @@ from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit import http, json
 from quarterdeck.kit.certificate import encode_key
 from quarterdeck.kit.clock import SystemClock
+from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.endpoints.authorization import MetricsAuthorizer
 from quarterdeck.services.bootstrap.drivers.authority import SecretAuthority
 from quarterdeck.services.bootstrap.drivers.claims import KubeClaims
@@ -133,13 +134,16 @@ class BootstrapWorld:
         *,
         lifetime: timedelta = LIFETIME,
         heartbeat_s: float = HEARTBEAT_S,
+        watches: bool = False,
     ) -> Replica:
-        """Another service on the same objects."""
+        """Another service on the same objects; with `watches` it keeps claims at hand."""
         store = SecretAuthority(self.client, NAMESPACE)
         issuer = Issuer(store, clock=self.clock, lifetime=lifetime)
-        stores = Stores(
-            KubeClaims(self.client, clock=self.clock), SecretTokens(self.client, NAMESPACE), issuer
-        )
+        claims = KubeClaims(self.client, clock=self.clock)
+        if watches:
+            tasks = await self._stack.enter_async_context(Supervisor("claims"))
+            tasks.spawn(claims.run(), name="claims")
+        stores = Stores(claims, SecretTokens(self.client, NAMESPACE), issuer)
         authorizer = MetricsAuthorizer(self.client.raw, self.clock, random.Random(1))
         service = BootstrapService(
             stores, authorizer, clock=self.clock, limits=limits, heartbeat_s=heartbeat_s

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
 import msgspec
@@ -17,6 +18,7 @@ from quarterdeck.app import bootstrap_manifests, definitions
 from quarterdeck.app.embedded import DRAIN_S, HOST, check_port, listen
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.host import Endpoint, Host
+from quarterdeck.app.machines_settings import MAX_CERTIFICATE_S, Settings
 from quarterdeck.app.manifests import HERE, NAMESPACE
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client
@@ -48,6 +50,8 @@ class Place(NamedTuple):
     """Where the operator finds it; where it listens if empty."""
     machine_url: str = ""
     """Where machines find it; the same if empty."""
+    certificate_s: int = MAX_CERTIFICATE_S
+    """How long certificates of machines are valid."""
 
 
 async def open_bootstrap(
@@ -71,7 +75,8 @@ async def open_bootstrap(
     from quarterdeck.services.bootstrap.service import LIMITS, BootstrapService, Stores
     from quarterdeck.services.bootstrap.serving import ServingTls
 
-    issuer = Issuer(SecretAuthority(client, namespace), clock=clock)
+    lifetime = timedelta(seconds=place.certificate_s)
+    issuer = Issuer(SecretAuthority(client, namespace), clock=clock, lifetime=lifetime)
     tls = ServingTls(issuer, _list_names(place, namespace), clock=clock)
     try:
         await tls.refresh()
@@ -80,7 +85,8 @@ async def open_bootstrap(
             f"cannot open the authority of machines in namespace {namespace}: {error}; check that"
             " the namespace exists and that the service may write Secrets in it"
         ) from error
-    stores = Stores(KubeClaims(client, clock=clock), SecretTokens(client, namespace), issuer)
+    claims = KubeClaims(client, clock=clock)
+    stores = Stores(claims, SecretTokens(client, namespace), issuer)
     authorizer = MetricsAuthorizer(client.raw, clock, random.Random())
     service = BootstrapService(stores, authorizer, clock=clock)
     server = http.Server(service.handle, limits=LIMITS, clock=clock)
@@ -92,6 +98,7 @@ async def open_bootstrap(
     await _publish(client, namespace, data)
     tasks = await stack.enter_async_context(Supervisor("bootstrap"))
     tasks.spawn(service.run(), name="bootstrap-tokens")
+    tasks.spawn(claims.run(), name="bootstrap-claims")
     tasks.spawn(tls.run(), name="bootstrap-tls")
     return listener
 
@@ -119,6 +126,7 @@ class BootstrapSettings(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
     url: str = ""
     machine_url: str = ""
+    certificate_s: int = MAX_CERTIFICATE_S
 
 
 async def serve_bootstrap(
@@ -146,6 +154,7 @@ async def serve_bootstrap(
                 settings.names,
                 settings.url,
                 settings.machine_url,
+                settings.certificate_s,
             )
             listener = await open_bootstrap(
                 client, place, stack, namespace=settings.namespace or NAMESPACE, clock=clock
@@ -164,6 +173,8 @@ async def attach(host: Host) -> None:
         Impersonation(user=account, groups=(*groups, "system:authenticated"))
     )
     host.stack.push_async_callback(client.aclose)
+    certificate_s = host.settings_of(Settings).machine_certificate_seconds
+    place = Place(HOST, port, FLAG, machine_url=_IN_VM, certificate_s=certificate_s)
     if port:
         url = f"https://{HOST}:{port}"
         host.endpoints.append(Endpoint("bootstrap", url, "attestation of machines"))
@@ -172,9 +183,7 @@ async def attach(host: Host) -> None:
         await host.clock.sleep(_AFTER_S)
         async with contextlib.AsyncExitStack() as stack:
             try:
-                listener = await open_bootstrap(
-                    client, Place(HOST, port, FLAG, machine_url=_IN_VM), stack, clock=host.clock
-                )
+                listener = await open_bootstrap(client, place, stack, clock=host.clock)
             except StartError as error:
                 get_logger("bootstrap").error("bootstrap service cannot start", detail=str(error))
                 return

@@ -83,7 +83,7 @@ _RULES = [
     _rule("authentication.k8s.io", "tokenreviews", "create"),
     _rule("authorization.k8s.io", "subjectaccessreviews", "create"),
     _rule(_HYPERVISOR, "hypervisormachinetemplates", "get"),
-    _rule(_HYPERVISOR, "machineclaims", "get", "list"),
+    _rule(_HYPERVISOR, "machineclaims", "get", "list", "watch"),
     _rule(_HYPERVISOR, "machineclaims/status", "patch"),
 ]
 

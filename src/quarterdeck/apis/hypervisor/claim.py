@@ -133,6 +133,17 @@ class AttestationStatus(Struct, frozen=True, kw_only=True):
     """When the certificate expires."""
 
 
+class AttestationRefusal(Struct, frozen=True, kw_only=True):
+    """A proof that the bootstrap service did not accept."""
+
+    reason: str
+    """Why it was refused, for programs."""
+    message: str = ""
+    """Why it was refused, for people."""
+    time: Time = ""
+    """When it was refused."""
+
+
 class JobStatus(Struct, frozen=True, kw_only=True):
     """The work of a runner."""
 
@@ -184,6 +195,10 @@ class MachineClaimStatus(Struct, frozen=True, kw_only=True):
     """Since when the machine is ready."""
     attestation: AttestationStatus | None = None
     """How the machine proved its identity."""
+    attestation_refusal: AttestationRefusal | None = None
+    """The newest proof that was refused."""
+    last_heartbeat: Time = ""
+    """When the agent of the machine was last heard of; written about once a minute."""
     job: JobStatus | None = None
     """The work of a runner."""
     calls: Int32 = always_written(0)

@@ -18,7 +18,7 @@ from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import replace
 from quarterdeck.operators.machines import claim_attestation, claim_steps, claim_watching
-from quarterdeck.operators.machines.claim_attestation import disown_reports
+from quarterdeck.operators.machines.claim_attestation import disown_reports, report_refusal
 from quarterdeck.operators.machines.claim_booting import await_boot, needs_service
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
 from quarterdeck.operators.machines.claim_placing import place
@@ -97,6 +97,7 @@ class Claims:
 
     async def _reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
         disown_reports(claim, ctx)
+        report_refusal(claim, ctx)
         report_unsupported(ctx, unsupported_of_claim(claim))
         if _is_paused(claim, ctx):
             return None
@@ -122,7 +123,7 @@ class Claims:
         if machine.claim.status.phase == "Ready":
             match step:
                 case Step.START:
-                    return await claim_watching.switch_on(machine)
+                    return await claim_watching.switch_on(machine, recipe)
                 case Step.STOP:
                     return await claim_watching.switch_off(machine)
                 case _:

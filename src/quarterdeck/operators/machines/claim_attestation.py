@@ -10,6 +10,7 @@ from quarterdeck.operators.machines.claim_failures import Failed
 from quarterdeck.operators.machines.claim_steps import Recipe
 from quarterdeck.operators.machines.cloudinit import build_seed
 from quarterdeck.operators.machines.conditions import (
+    ATTESTATION_REFUSED,
     ATTESTED,
     BOOTSTRAPPED,
     JOINED,
@@ -17,6 +18,7 @@ from quarterdeck.operators.machines.conditions import (
     Reason,
 )
 from quarterdeck.operators.machines.machine_context import Machine
+from quarterdeck.operators.machines.plan.claim import HEARTBEAT_CHECK_S
 from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.runtime import DONE, Context, RequeueAfter, Result
 
@@ -25,8 +27,23 @@ _JOINED = ("Ready", "Busy", "Idle", "JobCompleted")
 
 def disown_reports(claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
     """Leave fields of the service out of what we apply: a stale copy must not overwrite them."""
-    if claim.status.attestation is not None or claim.status.bootstrap_info:
-        ctx.status.set(attestation=None, bootstrap_info="")
+    status = claim.status
+    theirs = (status.attestation, status.attestation_refusal)
+    if any(theirs) or status.bootstrap_info or status.last_heartbeat:
+        ctx.status.set(
+            attestation=None, attestation_refusal=None, bootstrap_info="", last_heartbeat=""
+        )
+
+
+def report_refusal(claim: MachineClaim, ctx: Context[MachineClaim]) -> None:
+    """Say that a proof was refused; after an attestation it may mean that a token was stolen."""
+    refusal, attestation = claim.status.attestation_refusal, claim.status.attestation
+    if refusal is None:
+        return
+    text = f"{refusal.reason} at {refusal.time}: {refusal.message}"
+    report_condition(ctx, ATTESTATION_REFUSED, TRUE, Reason.ATTESTATION_FAILED, text, warning=True)
+    if attestation is None:
+        set_condition(ctx, ATTESTED, FALSE, Reason.ATTESTATION_FAILED, text)
 
 
 async def await_attestation(machine: Machine, recipe: Recipe) -> Result:
@@ -42,8 +59,7 @@ async def await_attestation(machine: Machine, recipe: Recipe) -> Result:
     if phase == "Failed":
         raise Failed(Reason.BOOTSTRAP_FAILED, f"the agent reports: {detail or 'no detail'}")
     if attestation is None:
-        text = "the machine has not proved itself to the bootstrap service yet"
-        return _hold(machine, ATTESTED, Reason.AWAITING_ATTESTATION, text)
+        return _hold(machine, ATTESTED, *_explain_absence(machine))
     if _is_new(machine):
         await _remove_token(machine, recipe)
         text = f"by {attestation.method}, as {attestation.spiffe_id}"
@@ -56,7 +72,17 @@ async def await_attestation(machine: Machine, recipe: Recipe) -> Result:
     if machine.ctx.status.current.phase == "Ready":
         text = "attested, and the agent is ready"
         set_condition(machine.ctx, BOOTSTRAPPED, TRUE, Reason.MACHINE_READY, text)
+        return RequeueAfter(HEARTBEAT_CHECK_S)
     return result
+
+
+def _explain_absence(machine: Machine) -> tuple[Reason, str]:
+    refusal = machine.claim.status.attestation_refusal
+    if refusal is None:
+        text = "the machine has not proved itself to the bootstrap service yet"
+        return Reason.AWAITING_ATTESTATION, text
+    text = f"the bootstrap service refused its proof: {refusal.reason}: {refusal.message}"
+    return Reason.ATTESTATION_FAILED, text
 
 
 def _is_new(machine: Machine) -> bool:

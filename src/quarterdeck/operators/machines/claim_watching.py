@@ -1,19 +1,27 @@
 """A machine that is ready: compared with what the hypervisor shows, and switched as wished."""
 
 from quarterdeck.meta.conditions import FALSE, TRUE
-from quarterdeck.operators.machines.claim_booting import become_ready, observe
+from quarterdeck.operators.machines.claim_booting import become_ready, needs_service, observe
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
+from quarterdeck.operators.machines.claim_steps import Recipe
 from quarterdeck.operators.machines.conditions import (
     HEALTHY,
     POWERED_ON,
+    READY,
     VM_CLEANED_UP,
     Reason,
 )
 from quarterdeck.operators.machines.machine import Power, PowerAction, VMInfo
-from quarterdeck.operators.machines.machine_context import Machine, is_running
-from quarterdeck.operators.machines.plan.claim import Step, Verdict, judge_vm
+from quarterdeck.operators.machines.machine_context import SOON, Machine, is_running
+from quarterdeck.operators.machines.plan.claim import (
+    HEARTBEAT_CHECK_S,
+    Step,
+    Verdict,
+    judge_vm,
+    left_of_heartbeat_s,
+)
 from quarterdeck.operators.machines.report import report_condition, set_condition
-from quarterdeck.runtime import DONE, Done, RequeueAfter, Result
+from quarterdeck.runtime import DONE, RequeueAfter, Result
 
 POWER_CHECK_S = 30.0
 
@@ -61,16 +69,28 @@ async def _act(machine: Machine, vm: VMInfo | None, verdict: Verdict) -> Result:
             return _at_rest(machine, vm)
 
 
-def _at_rest(machine: Machine, vm: VMInfo) -> Done:
+def _at_rest(machine: Machine, vm: VMInfo) -> Result:
     observe(machine, vm)
     if vm.power is Power.RUNNING:
         text = f"VM {vm.id} runs on node {vm.node}"
         set_condition(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, text)
     else:
         set_condition(machine.ctx, POWERED_ON, FALSE, Reason.STOPPED, "spec.powerState is Off")
-    text = f"VM {vm.id} on node {vm.node}"
+    return _judge_heartbeat(machine, f"VM {vm.id} on node {vm.node}")
+
+
+def _judge_heartbeat(machine: Machine, text: str) -> Result:
+    """Healthy, unless the agent of the machine has become silent."""
+    claim = machine.claim
+    left_s = left_of_heartbeat_s(claim, machine.ctx.now())
+    if left_s is not None and left_s <= 0:
+        silence = f"the agent was last heard of at {claim.status.last_heartbeat}"
+        report_condition(machine.ctx, HEALTHY, FALSE, Reason.HEARTBEAT_LOST, silence)
+        return RequeueAfter(POWER_CHECK_S)
     set_condition(machine.ctx, HEALTHY, TRUE, Reason.MACHINE_READY, text)
-    return DONE
+    if claim.status.attestation is None:
+        return DONE
+    return RequeueAfter(HEARTBEAT_CHECK_S if left_s is None else min(left_s, HEARTBEAT_CHECK_S))
 
 
 async def _found_stopped(machine: Machine) -> Result:
@@ -109,7 +129,7 @@ async def switch_off(machine: Machine) -> Result:
     return machine.track(task) if task is not None else become_ready(machine, None)
 
 
-async def switch_on(machine: Machine) -> Result:
+async def switch_on(machine: Machine, recipe: Recipe) -> Result:
     """Start a ready machine again."""
     if machine.claim.spec.power_state == "Off":
         return machine.proceed(Step.WATCH)
@@ -120,9 +140,23 @@ async def switch_on(machine: Machine) -> Result:
         vm = await machine.find_vm()
         if vm is None or judge_vm(vm, machine.owner) is not Verdict.RUNNING:
             raise Retry(Reason.STARTING, "the VM does not run after its start")
-        return become_ready(machine, vm)
+        return _switched_on(machine, recipe, vm)
     ref, owner = machine.ref, machine.owner
     task = await machine.call(
         "power", lambda each: each.power(ref.vm_id, PowerAction.ON, owner=owner), node=ref.node
     )
-    return machine.track(task) if task is not None else machine.proceed(Step.WATCH)
+    if task is not None:
+        return machine.track(task)
+    return _switched_on(machine, recipe, await machine.find_vm())
+
+
+def _switched_on(machine: Machine, recipe: Recipe, vm: VMInfo | None) -> Result:
+    """Ready again; a machine that never proved itself has to do that first."""
+    is_proved = machine.claim.status.attestation is not None
+    if needs_service(recipe.template) and not machine.ref.adopted and not is_proved:
+        machine.ctx.status.set(task_ref=None)
+        text = "the VM boots for the first time"
+        set_condition(machine.ctx, READY, FALSE, Reason.BOOTING, text)
+        machine.enter("Bootstrapping", Step.AWAIT_BOOT)
+        return SOON
+    return become_ready(machine, vm) if vm is not None else machine.proceed(Step.WATCH)

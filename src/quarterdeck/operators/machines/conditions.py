@@ -13,6 +13,7 @@ PROVISIONING = "Provisioning"
 VM_CREATED = "VMCreated"
 POWERED_ON = "PoweredOn"
 ATTESTED = "Attested"
+ATTESTATION_REFUSED = "AttestationRefused"
 JOINED = "Joined"
 BOOTSTRAPPED = "Bootstrapped"
 HEALTHY = "Healthy"
@@ -36,6 +37,7 @@ CLAIM_TYPES = (
     VM_CREATED,
     POWERED_ON,
     ATTESTED,
+    ATTESTATION_REFUSED,
     JOINED,
     BOOTSTRAPPED,
     HEALTHY,
@@ -100,6 +102,8 @@ class Reason(enum.StrEnum):
     BOOTSTRAP_SERVICE_MISSING = "BootstrapServiceMissing"
     AWAITING_ATTESTATION = "AwaitingAttestation"
     ATTESTED = "AttestationSucceeded"
+    ATTESTATION_FAILED = "AttestationFailed"
+    HEARTBEAT_LOST = "HeartbeatLost"
     AWAITING_AGENT = "AwaitingAgent"
     JOINED = "AgentReady"
     BOOTSTRAP_FAILED = "BootstrapFailed"

@@ -3,9 +3,9 @@
 import msgspec
 
 from quarterdeck.runtime import Logger, get_logger
+from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.metrics import BootstrapMetrics
 from quarterdeck.services.bootstrap.refusal import Refused
-from quarterdeck.services.bootstrap.token_record import Claim
 
 LOGGER = "bootstrap.audit"
 
@@ -40,6 +40,12 @@ class Audit:
             reason=refused.why.value,
             detail=refused.detail,
             **_tell(caller),
+        )
+
+    def lose(self, claim: Claim, error: Exception) -> None:
+        """A refusal could not be written into the status of its claim."""
+        self._log.warning(
+            "refusal not recorded in the claim", error=type(error).__name__, **_name(claim)
         )
 
     def change_token(self, event: str, caller: Caller, claim: Claim, *, token_id: str) -> None:

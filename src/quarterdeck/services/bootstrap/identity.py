@@ -6,8 +6,8 @@ from cryptography import x509
 
 from quarterdeck.kit import http
 from quarterdeck.services.bootstrap.authority import read_spiffe_id
+from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.refusal import Refused, Why
-from quarterdeck.services.bootstrap.token_record import Claim
 
 TRUST_DOMAIN = "hyperfleet.io"
 _PARTS = 4

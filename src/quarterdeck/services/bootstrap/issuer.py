@@ -17,11 +17,11 @@ from quarterdeck.services.bootstrap.authority import (
     parse_request,
     rotate_authority,
 )
+from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.identity import TRUST_DOMAIN, build_spiffe_id
 from quarterdeck.services.bootstrap.messages import Credentials
 from quarterdeck.services.bootstrap.ports import AuthorityStore, Changed, StoredAuthority
 from quarterdeck.services.bootstrap.refusal import Refused, Why
-from quarterdeck.services.bootstrap.token_record import Claim
 
 LIFETIME = timedelta(hours=1)
 _TRIES = 5

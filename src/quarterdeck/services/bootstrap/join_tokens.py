@@ -10,6 +10,7 @@ from quarterdeck.attest.join_token import JoinToken, generate_token, parse_token
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.clock import Clock
 from quarterdeck.services.bootstrap.audit import Audit, Caller
+from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.errors import CallError
 from quarterdeck.services.bootstrap.issuer import Issuer, hash_request_key
 from quarterdeck.services.bootstrap.limiter import AttestationLimiter
@@ -29,7 +30,6 @@ from quarterdeck.services.bootstrap.ports import (
 )
 from quarterdeck.services.bootstrap.refusal import Refused, Why
 from quarterdeck.services.bootstrap.token_record import (
-    Claim,
     TokenRecord,
     check_token,
     consume_token,
@@ -167,9 +167,10 @@ class JoinTokens:
             )
             if record is not None and record.bound_mac:
                 _check_mac(record, request)
-        except Refused:
+        except Refused as refused:
             if record is not None:
                 self._limiter.count_failure(record.claim.uid)
+                refused.claim = record.claim
             raise
         return is_first
 

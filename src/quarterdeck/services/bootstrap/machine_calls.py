@@ -1,8 +1,11 @@
 """What an attested machine may ask, by its certificate: only about its own claim."""
 
+from datetime import timedelta
+
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.services.bootstrap.audit import Audit, Caller
+from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.errors import CallError
 from quarterdeck.services.bootstrap.identity import authenticate_machine
 from quarterdeck.services.bootstrap.issuer import Issuer
@@ -10,9 +13,10 @@ from quarterdeck.services.bootstrap.limiter import AttestationLimiter, Limits
 from quarterdeck.services.bootstrap.messages import Credentials, StatusRequest
 from quarterdeck.services.bootstrap.ports import Attested, Claims, Directive, KnownClaim, Report
 from quarterdeck.services.bootstrap.refusal import Refused, Why
-from quarterdeck.services.bootstrap.token_record import Claim
 
 HEARTBEAT_S = 15
+RECORDED = timedelta(seconds=60)
+"""How often heartbeats are written down: each of them would be too many writes."""
 _RENEWALS = Limits(per_address_s=1 / 60, address_burst=3, all_s=500, all_burst=500)
 _CALLS = Limits(per_address_s=1, address_burst=10, all_s=1000, all_burst=2000)
 
@@ -77,8 +81,11 @@ class MachineCalls:
         """A machine lives; what it should do next."""
         claim = self._authenticate(peer)
         self._calls.check_address(claim.uid)
-        known = await self._find(claim)
-        return "shutdown" if known is None else known.directive
+        found, now = await self._claims.instruct(claim), self._clock.now()
+        is_recorded = found.last_heartbeat is not None and now < found.last_heartbeat + RECORDED
+        if found.directive != "shutdown" and not is_recorded:
+            await self._claims.beat(claim, now)
+        return found.directive
 
     def _authenticate(self, peer: http.Peer) -> Claim:
         return authenticate_machine(peer, self._issuer.trust_domain, now=self._clock.now())

@@ -8,7 +8,9 @@ import msgspec
 from quarterdeck.attest.endorsement import EndorsementPolicy
 from quarterdeck.attest.pcr_policy import PcrPolicy
 from quarterdeck.services.bootstrap.authority import AuthorityState
-from quarterdeck.services.bootstrap.token_record import Claim, TokenRecord
+from quarterdeck.services.bootstrap.claim import Claim
+from quarterdeck.services.bootstrap.refusal import Refused
+from quarterdeck.services.bootstrap.token_record import TokenRecord
 
 Method = Literal["join-token", "tpm", ""]
 Directive = Literal["none", "drain", "shutdown"]
@@ -59,6 +61,14 @@ class Attested(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the attestation key, in hexadecimal digits."""
 
 
+class Instruction(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine that beats is told."""
+
+    directive: Directive = "none"
+    last_heartbeat: datetime | None = None
+    """When a heartbeat was last recorded."""
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What a machine says of itself."""
 
@@ -87,6 +97,15 @@ class Claims(Protocol):
 
     async def report(self, claim: Claim, report: Report) -> None:
         """Write what a machine says of itself into the status of its claim."""
+
+    async def instruct(self, claim: Claim) -> Instruction:
+        """What the machine should do, by the state of its claim a moment ago."""
+
+    async def beat(self, claim: Claim, at: datetime) -> None:
+        """Record that a machine was heard of."""
+
+    async def record_refusal(self, claim: Claim, refused: Refused, at: datetime) -> None:
+        """Write into the status of a claim that a proof for it was refused, and why."""
 
 
 class Changed(Exception):

@@ -2,6 +2,8 @@
 
 import enum
 
+from quarterdeck.services.bootstrap.claim import Claim
+
 
 class Why(enum.StrEnum):
     """What the audit log and the metrics say; the caller learns none of it."""
@@ -43,7 +45,9 @@ class Why(enum.StrEnum):
 class Refused(Exception):
     """Raised when an attestation is refused; `detail` is for the audit log only."""
 
-    def __init__(self, why: Why, detail: str = "") -> None:
+    def __init__(self, why: Why, detail: str = "", *, claim: Claim | None = None) -> None:
         super().__init__(why.value)
         self.why = why
         self.detail = detail
+        self.claim = claim
+        """Whom the proof was for, if it failed for a reason that its owner should know."""

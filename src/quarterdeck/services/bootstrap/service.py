@@ -83,6 +83,7 @@ class BootstrapService:
         self._heartbeat_s = heartbeat_s
         self._authorizer = authorizer
         self._issuer = stores.issuer
+        self._claims = stores.claims
         self.metrics = metrics or BootstrapMetrics()
         self._audit = audit = Audit(self.metrics)
         limiter = AttestationLimiter(clock=clock, limits=limits)
@@ -118,6 +119,7 @@ class BootstrapService:
                 response = await call(request, caller)
         except Refused as refused:
             self._audit.refuse(endpoint, caller, refused)
+            await self._record_refusal(refused)
             response = respond_error(_soften(refused, endpoint), caller.request_id)
         except CallError as error:
             response = respond_error(error, caller.request_id)
@@ -138,6 +140,15 @@ class BootstrapService:
                     self.metrics.count_token("forgotten")
             except (ApiError, ClientError):
                 continue  # the next round tries again
+
+    async def _record_refusal(self, refused: Refused) -> None:
+        """Tell the owner of the claim; failures lock the claim, so that this is seldom."""
+        if refused.claim is None:
+            return
+        try:
+            await self._claims.record_refusal(refused.claim, refused, self._clock.now())
+        except (ApiError, ClientError) as error:
+            self._audit.lose(refused.claim, error)
 
     def _find(self, request: http.Request) -> tuple[str, _Call]:
         if not request.peer.secure:

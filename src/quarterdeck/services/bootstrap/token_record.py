@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from quarterdeck.attest.join_token import JoinToken, hash_token, matches_hash
+from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.refusal import Refused, Why
 
 MIN_LIFETIME = timedelta(seconds=60)
@@ -26,14 +27,6 @@ class State(enum.StrEnum):
     ISSUED = "Issued"
     CONSUMED = "Consumed"
     REVOKED = "Revoked"
-
-
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """The machine a token is for."""
-
-    namespace: str
-    name: str
-    uid: str
 
 
 class TokenRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ from quarterdeck.kit import rfc3339
 from quarterdeck.kit.clock import Clock
 from quarterdeck.services.bootstrap.audit import Audit, Caller
 from quarterdeck.services.bootstrap.challenges import LIFETIME_S, Challenge, Challenges
+from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.issuer import Issuer, hash_request_key
 from quarterdeck.services.bootstrap.limiter import AttestationLimiter
 from quarterdeck.services.bootstrap.messages import (
@@ -39,7 +40,6 @@ from quarterdeck.services.bootstrap.messages import (
 )
 from quarterdeck.services.bootstrap.ports import Attested, Claims, KnownClaim
 from quarterdeck.services.bootstrap.refusal import Refused, Why
-from quarterdeck.services.bootstrap.token_record import Claim
 
 METHOD: Final = "tpm"
 _BYTES = 32
@@ -208,7 +208,7 @@ class TpmAttestation:
 
     def _fail(self, claim: Claim, why: Why, detail: str) -> Refused:
         self._limiter.count_failure(claim.uid)
-        return Refused(why, f"claim {claim.namespace}/{claim.name}: {detail}")
+        return Refused(why, f"claim {claim.namespace}/{claim.name}: {detail}", claim=claim)
 
 
 def _select(endorsement_hash: str, pcrs: Mapping[int, bytes]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from typing import Any
 from tests.integration.operators.machines.world import World, condition, open_world
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim
+from quarterdeck.kit import rfc3339
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.operators.machines.invitation import PATH, Invitation, ServiceMissing
 
@@ -102,6 +103,44 @@ async def test_machine_that_never_proves_itself_fails() -> None:
         assert TOKEN not in seed_of(world)
         claim = await world.phase("Failed", within_s=1000)
         assert claim.status.failure_reason == "BootstrapTimeout"
+
+
+async def test_refused_proof_is_a_condition_and_an_event() -> None:
+    refusal = {"reason": "ClonedTpm", "message": "the key is of m0", "time": "2026-01-01T00:00:00Z"}
+    async with open_world() as world, world.operator(inviter=Service()):
+        await world.set_up(attestation="tpm")
+        await world.claim()
+        await world.phase("Bootstrapping")
+        await write(world, {"attestationRefusal": refusal})
+        await world.advance(5)
+        claim = await world.get(MachineClaim, "m1")
+        for name in ("Attested", "Ready", "AttestationRefused"):
+            assert condition(claim, name).reason == "AttestationFailed"
+        assert "ClonedTpm" in condition(claim, "Attested").message
+        assert "AttestationFailed" in await world.events()
+        await write(world, {"attestation": {**ATTESTED, "method": "tpm"}, "bootstrapInfo": "Ready"})
+        claim = await world.phase("Ready")
+        assert condition(claim, "Attested").status == "True"
+        assert condition(claim, "AttestationRefused").status == "True", "it stays to be looked at"
+
+
+async def test_silent_agent_is_a_condition_and_an_event_until_it_is_heard_again() -> None:
+    async with open_world() as world, world.operator(inviter=Service()):
+        await world.set_up(attestation="join-token")
+        await world.claim()
+        await world.phase("Bootstrapping")
+        await write(world, {"attestation": ATTESTED, "bootstrapInfo": "Ready"})
+        await world.phase("Ready")
+        await write(world, {"lastHeartbeat": rfc3339.format_time(world.clock.now())})
+        await world.advance(140)
+        assert condition(await world.get(MachineClaim, "m1"), "Healthy").status == "True"
+        await world.advance(20)
+        claim = await world.get(MachineClaim, "m1")
+        assert condition(claim, "Healthy").reason == "HeartbeatLost"
+        assert "HeartbeatLost" in await world.events()
+        await write(world, {"lastHeartbeat": rfc3339.format_time(world.clock.now())})
+        await world.advance(40)
+        assert condition(await world.get(MachineClaim, "m1"), "Healthy").status == "True"
 
 
 async def test_agent_that_reports_failure_fails_the_claim() -> None:

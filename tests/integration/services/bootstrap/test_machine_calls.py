@@ -12,6 +12,7 @@ from quarterdeck.kit.certificate import CertificateRequest, issue_certificate
 from quarterdeck.services.bootstrap.drivers.authority import SecretAuthority
 from quarterdeck.services.bootstrap.identity import parse_spiffe_id
 from quarterdeck.services.bootstrap.issuer import Issuer
+from quarterdeck.testing.poll import eventually
 
 RENEW, BEAT, STATUS = "/v1/credentials/renew", "/v1/heartbeat", "/v1/status"
 
@@ -87,6 +88,35 @@ async def test_state_of_the_claim_directs_the_machine(phase: str, directive: str
         assert (await world.read_claim("web-1")).status.bootstrap_info == "Ready"
         renewal = await replica.call("POST", RENEW, {"csr": Machine().csr}, machine=machine)
         assert renewal.status == (200 if directive == "none" else 403)
+
+
+async def test_heartbeats_are_recorded_about_once_a_minute() -> None:
+    async with bootstrap_world() as world:
+        replica = await world.start_replica()
+        machine = await join(world, replica)
+
+        async def beat_after(seconds: int) -> str:
+            world.clock.shift += timedelta(seconds=seconds)
+            assert (await replica.call("POST", BEAT, {}, machine=machine)).status == 200
+            return (await world.read_claim("web-1")).status.last_heartbeat
+
+        first = await beat_after(0)
+        assert first
+        assert await beat_after(30) == first
+        assert await beat_after(31) > first
+
+
+async def test_watched_claims_direct_machines_without_a_question_for_each() -> None:
+    async with bootstrap_world() as world:
+        replica = await world.start_replica(watches=True)
+        machine = await join(world, replica)
+        await world.set_phase("web-1", "Draining")
+
+        async def is_told() -> bool:
+            answer = await replica.call("POST", BEAT, {}, machine=machine)
+            return bool(answer.body["directive"] == "drain")
+
+        await eventually(is_told, every_s=0.2)
 
 
 async def test_machine_of_a_deleted_claim_shuts_down_and_renews_nothing() -> None:

@@ -16,10 +16,10 @@ from quarterdeck.services.bootstrap.challenges import (
     Challenges,
     TooManyChallenges,
 )
+from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.limiter import AttestationLimiter, Limits
 from quarterdeck.services.bootstrap.refusal import Refused, Why
 from quarterdeck.services.bootstrap.token_record import (
-    Claim,
     TokenRecord,
     check_token,
     consume_token,

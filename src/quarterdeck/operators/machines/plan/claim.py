@@ -18,6 +18,9 @@ MOST_ATTEMPTS = 5
 FIRST_BACKOFF_S = 1.0
 LAST_BACKOFF_S = 300.0
 CLEANUP_BACKOFF_S = 120.0
+HEARTBEAT_LOST_S = 150.0
+HEARTBEAT_CHECK_S = 60.0
+"""How often machines with an agent are looked at: their heartbeats wake nobody."""
 
 
 class Step(enum.StrEnum):
@@ -119,6 +122,17 @@ def left_s(claim: MachineClaim, limit: str, now: datetime) -> float:
     since = entered_at(claim)
     passed = (now - since).total_seconds() if since is not None else 0.0
     return max(0.0, parse_seconds(limit) - passed)
+
+
+def left_of_heartbeat_s(claim: MachineClaim, now: datetime) -> float | None:
+    """Seconds until the agent counts as silent; None for machines that never had one, or are off.
+
+    Heartbeats are recorded about once a minute, so that two records in a row must be missing.
+    """
+    seen = parse_time(claim.status.last_heartbeat)
+    if seen is None or claim.spec.power_state == "Off":
+        return None
+    return HEARTBEAT_LOST_S - (now - seen).total_seconds()
 
 
 def entered_at(claim: MachineClaim) -> datetime | None:

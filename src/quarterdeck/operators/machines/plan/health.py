@@ -9,6 +9,8 @@ from quarterdeck.meta.conditions import find
 from quarterdeck.operators.machines.conditions import HEALTHY, Reason
 from quarterdeck.operators.machines.sizes import parse_seconds, seconds_since
 
+_SILENT = (Reason.NODE_OFFLINE, Reason.HEARTBEAT_LOST)
+
 
 def find_illness(claim: MachineClaim, check: FleetHealthCheck, now: datetime) -> str:
     """Why a machine that has not failed is to be replaced; empty if it is well."""
@@ -21,7 +23,7 @@ def find_illness(claim: MachineClaim, check: FleetHealthCheck, now: datetime) ->
         return f"it is not ready after {limit_s:.0f} s"
     silent_s = _silent_s(claim, now)
     if silent_s is not None and silent_s >= parse_seconds(check.heartbeat_timeout):
-        return f"its node does not answer for {silent_s:.0f} s"
+        return f"its node or its agent does not answer for {silent_s:.0f} s"
     for each in check.unhealthy_conditions:
         condition = find(claim.status.conditions, each.type)
         if condition is None or condition.status != each.status:
@@ -51,8 +53,8 @@ def next_change_s(claim: MachineClaim, check: FleetHealthCheck, now: datetime) -
 
 
 def _silent_s(claim: MachineClaim, now: datetime) -> float | None:
-    """How long the node of a machine has not answered; None if it does."""
+    """How long the node of a machine, or its agent, has not answered; None if they do."""
     condition = find(claim.status.conditions, HEALTHY)
-    if condition is None or condition.status != "False" or condition.reason != Reason.NODE_OFFLINE:
+    if condition is None or condition.status != "False" or condition.reason not in _SILENT:
         return None
     return seconds_since(condition.last_transition_time, now)

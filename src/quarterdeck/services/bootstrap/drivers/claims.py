@@ -1,6 +1,8 @@
 """MachineClaims as the service sees them, and what it writes into their status."""
 
 import binascii
+import random
+from datetime import datetime
 
 from cryptography import x509
 
@@ -14,19 +16,23 @@ from quarterdeck.attest.pcr_policy import Mode, PcrPolicy
 from quarterdeck.client.client import Client
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.identity import Key
+from quarterdeck.runtime.informer.informer import Informer
+from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.ports import (
     DEFAULT_PCRS,
     Attested,
     Directive,
+    Instruction,
     KnownClaim,
     Report,
     TpmRules,
 )
 from quarterdeck.services.bootstrap.refusal import Refused, Why
-from quarterdeck.services.bootstrap.token_record import Claim
-from quarterdeck.wire.status import Forbidden, NotFound
+from quarterdeck.wire.status import Conflict, Forbidden, NotFound
 
 MANAGER = "hyperfleet-bootstrap"
+_LONGEST_MESSAGE = 512
 _INDEX_S = 1.0
 """How often an unknown UID makes us list claims: floods of them cost little."""
 _MODES: dict[str, Mode] = {
@@ -45,6 +51,7 @@ class KubeClaims:
         self._statuses = client.resource(MachineClaim.KIND.gvr).subresource("status")
         self._names: dict[str, tuple[str, str]] = {}
         self._listed_at = float("-inf")
+        self._informer = Informer(client.raw, MachineClaim, clock=clock, rng=random.Random())
 
     async def get(self, namespace: str, name: str) -> KnownClaim | None:
         """A claim by name."""
@@ -115,6 +122,41 @@ class KubeClaims:
         """Write what a machine says of itself into the status of its claim."""
         text = f"{report.phase}: {report.message}" if report.message else report.phase
         await self._patch(claim, {"bootstrapInfo": text})
+
+    async def run(self) -> None:
+        """Keep the claims at hand for heartbeats, until cancelled."""
+        await self._informer.run()
+
+    async def instruct(self, claim: Claim) -> Instruction:
+        """What the machine should do; from the watch, or asked for where that knows nothing."""
+        found = self._informer.cache.get(Key(claim.namespace, claim.name))
+        if found is None:
+            try:
+                found = await self._client.get(MachineClaim, claim.name, claim.namespace)
+            except NotFound:
+                return Instruction(directive="shutdown")
+        if found.metadata.uid != claim.uid:
+            return Instruction(directive="shutdown")
+        seen = found.status.last_heartbeat
+        return Instruction(
+            directive=_direct(found), last_heartbeat=rfc3339.parse(seen) if seen else None
+        )
+
+    async def beat(self, claim: Claim, at: datetime) -> None:
+        """Record that a machine was heard of."""
+        await self._patch(claim, {"lastHeartbeat": rfc3339.format_time(at)})
+
+    async def record_refusal(self, claim: Claim, refused: Refused, at: datetime) -> None:
+        """Write into the status of a claim that a proof for it was refused, and why."""
+        refusal = {
+            "reason": refused.why.value,
+            "message": refused.detail[:_LONGEST_MESSAGE],
+            "time": rfc3339.format_time(at),
+        }
+        try:
+            await self._patch(claim, {"attestationRefusal": refusal})
+        except (NotFound, Conflict):
+            return  # the claim is gone, or another one has its name
 
     async def _patch(self, claim: Claim, status: dict[str, object]) -> None:
         patch = {"metadata": {"uid": claim.uid}, "status": status}
