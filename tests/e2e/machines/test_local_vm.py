@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ FLAGS = (
     "bootstrap-port",
 )
 PORTS = tuple(word for flag in FLAGS for word in (f"--{flag}", "0"))
-IMAGE = Path(__file__).parents[3] / ".tools/vm/machine.qcow2"
+IMAGES = Path(__file__).parents[3] / ".tools/vm"
 TRIES = 150
 STEP_S = 0.5
 CLUSTER = """
@@ -58,20 +59,22 @@ spec:
 """
 
 
-def require_image() -> Path:
-    """The image of `make tools`."""
-    if IMAGE.is_file():
-        return IMAGE
-    if "machine.qcow2" in os.environ.get("QUARTERDECK_REQUIRE_TOOLS", ""):
-        pytest.fail(f"{IMAGE} is required and not built: make tools")
-    pytest.skip(f"{IMAGE} is not built: make tools")
+def require_image(name: str = "machine.qcow2") -> Path:
+    """An image of `make tools`."""
+    image = IMAGES / name
+    if image.is_file():
+        return image
+    if name in os.environ.get("QUARTERDECK_REQUIRE_TOOLS", ""):
+        pytest.fail(f"{image} is required and not built: make tools")
+    pytest.skip(f"{image} is not built: make tools")
 
 
 class Up:
     """A `quarterdeck up` with the machines operator alone, and commands against it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
+        self._options = options
         self.files = Folder(folder / "data" / "qemu")
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / "up.log"
@@ -79,7 +82,10 @@ class Up:
     def start(self) -> None:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [*COMMAND, "up", "--operators", "machines", "--data-dir", "data", *PORTS],
+                [
+                    *(*COMMAND, "up", "--operators", "machines", "--data-dir", "data"),
+                    *(*PORTS, *self._options),
+                ],
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -140,9 +146,10 @@ class Up:
         return [find_pid(self.files.at(record.id), record.uuid) for record in records]
 
 
-@pytest.fixture
-def up(tmp_path: Path) -> Iterator[Up]:
-    started = Up(tmp_path)
+@contextmanager
+def running_up(folder: Path, *options: str) -> Iterator[Up]:
+    """A started `quarterdeck up`; in the end its VMs are gone too."""
+    started = Up(folder, *options)
     try:
         started.start()
         yield started
@@ -150,6 +157,12 @@ def up(tmp_path: Path) -> Iterator[Up]:
         started.stop()
         for number in filter(None, started.pids()):
             os.kill(number, signal.SIGKILL)
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Up]:
+    with running_up(tmp_path) as started:
+        yield started
 
 
 def test_a_fleet_of_one_real_vm_lives_and_goes(up: Up) -> None:
