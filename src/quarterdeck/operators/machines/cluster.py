@@ -57,13 +57,14 @@ class Clusters:
             return self._fail(ctx, Reason.PROVIDER_UNKNOWN, str(error))
         except CredentialsMissing as error:
             return self._fail(ctx, Reason.CREDENTIALS_NOT_FOUND, str(error))
+        except HypervisorError as error:
+            return self._fail_by(ctx, error)
         if before is not None and before.credentials_hash != opened.credentials_hash:
             ctx.event(Reason.CREDENTIALS_ROTATED, "connected anew with changed credentials")
         try:
             return await self._inspect(cluster, ctx, opened)
         except HypervisorError as error:
-            reason = _REASONS.get(error.code, Reason.CONNECTION_FAILED)
-            return self._fail(ctx, reason, str(error))
+            return self._fail_by(ctx, error)
 
     async def _inspect(
         self, cluster: HypervisorCluster, ctx: Context[HypervisorCluster], opened: Opened
@@ -92,6 +93,9 @@ class Clusters:
             self._announced.add(connection)
             self._wake_users(cluster.key)
         return RequeueAfter(CHECK_S)
+
+    def _fail_by(self, ctx: Context[HypervisorCluster], error: HypervisorError) -> RequeueAfter:
+        return self._fail(ctx, _REASONS.get(error.code, Reason.CONNECTION_FAILED), str(error))
 
     def _fail(self, ctx: Context[HypervisorCluster], reason: Reason, message: str) -> RequeueAfter:
         report_condition(ctx, READY, FALSE, reason, message)

@@ -15,6 +15,7 @@ from quarterdeck.kit.redaction import Secret
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.allocations import Allocations
 from quarterdeck.operators.machines.connection import Connection
+from quarterdeck.operators.machines.errors import Code, make_error
 from quarterdeck.operators.machines.machine import AccessData
 from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.ports import ProviderSettings
@@ -83,6 +84,7 @@ class Connections:
         Raises:
             ProviderUnknown: if there is no such provider.
             CredentialsMissing: if no complete pair is there.
+            HypervisorError: if the provider cannot be opened.
         """
         open_provider = self._providers.find(cluster.spec.provider)
 
@@ -95,7 +97,11 @@ class Connections:
         before = self._opened.get(cluster.key)
         if before is not None and before.digest == digest:
             return before._replace(credentials_hash=secrets.fingerprint), None
-        hypervisor = await open_provider(settings)
+        try:
+            hypervisor = await open_provider(settings)
+        except OSError as error:
+            text = f"provider {cluster.spec.provider!r} cannot be opened: {error}"
+            raise make_error(Code.UNAVAILABLE, text, operation="open_provider") from error
         connection = Connection(
             hypervisor,
             cluster=str(cluster.key),

@@ -17,6 +17,8 @@ from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines.drivers.simulator import Simulator
 from quarterdeck.operators.machines.drivers.simulator.persistence import dump, load
+from quarterdeck.operators.machines.errors import Code, make_error
+from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 
 pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
 
@@ -65,6 +67,26 @@ async def test_unknown_provider_and_missing_nodes_are_named() -> None:
         await cluster_is(world, "ConnectionSuccessful")
         await world.patch(HypervisorCluster, "lab", {"spec": {"nodes": ["sim-1", "sim-9"]}})
         assert "sim-9" in condition(await cluster_is(world, "NodesMissing")).message
+
+
+@pytest.mark.parametrize("is_os_error", [False, True])
+async def test_provider_that_cannot_be_opened_is_reported_and_tried_again(
+    is_os_error: bool,
+) -> None:
+    async with open_world() as world:
+        failures = [OSError("no route") if is_os_error else make_error(Code.TLS, "bad bundle")]
+
+        async def open_late(settings: ProviderSettings) -> Hypervisor:
+            if failures:
+                raise failures.pop()
+            return await world.simulators.open(settings)
+
+        async with world.operator(providers={"mock": open_late}):
+            await world.set_up()
+            reason = "Unreachable" if is_os_error else "TLSVerificationFailed"
+            cluster = await cluster_is(world, reason)
+            assert ("no route" if is_os_error else "bad bundle") in condition(cluster).message
+            await cluster_is(world, "ConnectionSuccessful")
 
 
 async def test_rotated_credentials_are_noticed() -> None:
