@@ -39,11 +39,14 @@ async def test_a_guest_boots_reads_its_seed_has_a_tpm_and_obeys() -> None:
         await hypervisor.configure_vm(210, spec, owner=owner._replace(is_tagged=False))
         await hypervisor.inject_cloud_init(210, SEED, owner=owner)
         await hypervisor.power(210, PowerAction.ON, owner=owner)
+        assert (await hypervisor.get_vm(210)).ips == ()
         log = rig.files.at(210).console_log
         await _wait_for(rig, log, "machine: ready runner-7")
         text = log.read_text(errors="replace")
         assert "machine: tpm 2" in text
         assert "machine: address 10.0.2.15" in text
+        assert [vm.ips for vm in await hypervisor.list_vms()] == [("10.0.2.15",)]
+        assert (await rig.second().get_vm(210)).ips == ("10.0.2.15",)
         console = (await hypervisor.console_url(210, owner=owner)).removeprefix("unix://")
         reader, writer = await asyncio.open_unix_connection(console)
         writer.write(b"echo $((6 * 7))-is-the-answer\n")

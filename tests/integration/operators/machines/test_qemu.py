@@ -46,7 +46,7 @@ async def test_vms_outlive_the_operator_and_are_found_again() -> None:
         restarted = await open_provider(settings_of(rig.folder))
         assert rig.pid(vmid) == number != 0
         vm = await restarted.get_vm(vmid)
-        assert (vm.power, vm.ips) == (Power.RUNNING, ("10.0.2.15",))
+        assert (vm.power, vm.ips) == (Power.RUNNING, ())  # there is nothing to boot
         await restarted.power(vmid, PowerAction.OFF, owner=owner_of())
         assert rig.pid(vmid) == 0
 

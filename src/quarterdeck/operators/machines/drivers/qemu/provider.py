@@ -23,6 +23,7 @@ from quarterdeck.operators.machines.drivers.qemu.folder import (
     erase,
     write_private,
 )
+from quarterdeck.operators.machines.drivers.qemu.guest import USER_ADDRESS, is_network_up
 from quarterdeck.operators.machines.drivers.qemu.images import Images
 from quarterdeck.operators.machines.drivers.qemu.tpm import Tpms
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
@@ -47,8 +48,6 @@ from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 FOLDER = "qemu"
 _DATA = Path(".quarterdeck")
 """The data folder where nobody chose one."""
-USER_ADDRESS = "10.0.2.15"
-"""What QEMU's user network gives to its only guest."""
 _SHUTDOWN = "shutdown"
 _STATES = {
     "running": Power.RUNNING,
@@ -70,6 +69,8 @@ class QemuProvider:
         self._images = Images(self._folder)
         self._tpms = Tpms(self._folder)
         self._accelerator: Accelerator | None = None
+        self._booted: dict[int, int] = {}
+        """Numbers of the processes whose guests have booted, by id of the VM."""
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
@@ -123,6 +124,7 @@ class QemuProvider:
             image.name,
             (self._node,),
             disk_bytes=image.disk_bytes,
+            has_agent=True,  # an address is shown when the guest has brought its network up
             has_tpm=self._tpms.is_supported,
             storage_type="qcow2",
         )
@@ -130,7 +132,11 @@ class QemuProvider:
     async def list_vms(self) -> Sequence[VMInfo]:
         """Every VM; whether each runs is seen by its process."""
         records = await asyncio.to_thread(self._folder.read_all)
-        return [self._info(record, self._power_by_process(record)) for record in records]
+        booted = await asyncio.gather(*(self._has_booted(record) for record in records))
+        return [
+            self._info(record, self._power_by_process(record), has_booted=each)
+            for record, each in zip(records, booted, strict=True)
+        ]
 
     async def get_vm(self, vmid: int) -> VMInfo:
         """One VM, as its process says."""
@@ -138,7 +144,7 @@ class QemuProvider:
         power = self._power_by_process(record)
         if power is Power.RUNNING:
             power = await self._ask_power(record)
-        return self._info(record, power)
+        return self._info(record, power, has_booted=await self._has_booted(record))
 
     # --- provisioning
 
@@ -341,7 +347,20 @@ class QemuProvider:
             return Power.UNKNOWN
         return _STATES.get(answer["status"], Power.UNKNOWN) if answer else Power.STOPPED
 
-    def _info(self, record: VmRecord, power: Power) -> VMInfo:
+    async def _has_booted(self, record: VmRecord) -> bool:
+        """Whether the guest of a running VM has brought its network up; remembered per process."""
+        number = process.find_pid(self._folder.at(record.id), record.uuid)
+        if number and self._booted.get(record.id) != number:
+            try:
+                answer = await qmp.execute(self._folder.at(record.id).path, "query-rx-filter")
+            except (qmp.Gone, HypervisorError):
+                return False
+            if not is_network_up(answer):
+                return False
+            self._booted[record.id] = number
+        return number != 0
+
+    def _info(self, record: VmRecord, power: Power, *, has_booted: bool = False) -> VMInfo:
         is_running = power is Power.RUNNING
         return VMInfo(
             id=record.id,
@@ -349,7 +368,7 @@ class QemuProvider:
             uuid=record.uuid,
             node=self._node,
             power=power,
-            ips=(USER_ADDRESS,) if is_running else (),
+            ips=(USER_ADDRESS,) if is_running and has_booted else (),
             mac=record.mac,
             tags=record.tags,
             description=record.description,
