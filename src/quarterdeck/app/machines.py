@@ -40,7 +40,12 @@ async def attach(host: Host) -> None:
     """Register the controllers, and simulated hypervisors for `provider: mock`."""
     settings = host.settings
     namespaces = tuple(name.strip() for name in settings.namespace.split(",") if name.strip())
-    simulators = Simulators(host.clock, SimulatorSettings(seed=1, scale=0.3))
+    is_kept = host.is_embedded and not settings.in_memory
+    simulators = Simulators(
+        host.clock,
+        SimulatorSettings(seed=1, scale=0.3),
+        folder=host.folder if is_kept else None,
+    )
     operator = machines.register(
         host.manager,
         operator_uid=await find_operator_uid(host, namespaces),
@@ -55,7 +60,7 @@ async def attach(host: Host) -> None:
         await _listen(host, operator.metrics)
     if host.is_embedded:
         await bootstrap.attach(host)
-    if host.is_embedded and host.folder is not None and not settings.in_memory:
+    if is_kept and host.folder is not None:
         _keep_simulators(host, simulators, host.folder / _STATE)
     if host.is_embedded and settings.demo:
         _roll_demo_fleet(host)

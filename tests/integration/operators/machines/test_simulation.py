@@ -1,11 +1,25 @@
 """Controls of the simulator by ConfigMap."""
 
+from pathlib import Path
+
 import pytest
-from tests.integration.operators.machines.world import ENDPOINT, MachineClaim, World, open_world
+from tests.contract.hypervisor.rig import make, owner_of, spec_of
+from tests.contract.hypervisor.simulator_rig import open_rig
+from tests.integration.operators.machines.world import (
+    ENDPOINT,
+    FAST,
+    MachineClaim,
+    World,
+    open_world,
+)
 
 from quarterdeck.apis.core.config import ConfigMap
+from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines import simulation
+from quarterdeck.operators.machines.drivers.simulator import SimulatorProvider, Simulators
+from quarterdeck.operators.machines.errors import Code, HypervisorError
+from quarterdeck.operators.machines.machine import CloudInit, PowerAction, TemplateRef
 
 pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
 
@@ -48,3 +62,37 @@ async def test_control_that_makes_no_sense_is_reported() -> None:
             return "BadControl" in await world.events()
 
         await world.until(reported)
+
+
+async def test_console_shows_boots_and_power_downs_and_goes_with_its_machine(
+    tmp_path: Path,
+) -> None:
+    clock = VirtualClock()
+    lab = Simulators(clock, FAST, folder=tmp_path).get(ENDPOINT)
+    provider, owner = SimulatorProvider(lab), owner_of()
+    template = await provider.validate_template(TemplateRef(name="simulated"))
+    await provider.clone_vm(template, spec_of(), vmid=200, node="sim-1", linked=True, owner=owner)
+    await provider.configure_vm(200, spec_of(), owner=owner._replace(is_tagged=False))
+    await provider.inject_cloud_init(200, CloudInit("secret", "secret"), owner=owner)
+    await provider.power(200, PowerAction.ON, owner=owner)
+    url = await provider.console_url(200, owner=owner)
+    log = Path(url.removeprefix("file://"))
+    assert "machine-1" in log.read_text()
+    assert "login:" not in log.read_text()
+    await clock.advance(2.0)
+    assert (await provider.get_vm(200)).ips
+    assert log.read_text().endswith("machine-1 login:\n")
+    assert "secret" not in log.read_text()
+    await provider.power(200, PowerAction.OFF, owner=owner)
+    assert log.read_text().endswith("reboot: Power down\n")
+    assert log.stat().st_mode & 0o077 == 0
+    await provider.delete_vm(200, owner=owner)
+    assert not log.exists()
+
+
+async def test_simulator_without_a_folder_has_no_consoles() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        with pytest.raises(HypervisorError) as caught:
+            await rig.hypervisor.console_url(vmid, owner=owner_of())
+        assert caught.value.code is Code.NOT_SUPPORTED

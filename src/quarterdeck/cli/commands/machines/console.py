@@ -24,9 +24,13 @@ async def console(
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> None:
-    """Ask the hypervisor for the address of a machine's console, and print it."""
+    """Ask the hypervisor for the address of a machine's console, and print it.
+
+    Of a simulated machine, what it has written to its console is printed.
+    """
     from quarterdeck.apis.hypervisor.claim import MachineClaim
     from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
+    from quarterdeck.operators.machines.providers import canonical_name
     from quarterdeck.operators.machines.references import parse_key
 
     async with connect(kubeconfig, context) as client:
@@ -36,6 +40,9 @@ async def console(
         key = parse_key(claim.status.vm_ref.hypervisor_cluster)
         cluster = await client.get(HypervisorCluster, key.name, key.namespace)
         settings = await _read_settings(client, cluster, data_dir)
+    if canonical_name(cluster.spec.provider) == "mock":
+        print(_read_simulated(claim, settings), end="")
+        return
     print(await _find_console(claim, cluster, settings))
 
 
@@ -61,19 +68,30 @@ async def _read_settings(
         raise CommandError(str(error)) from error
 
 
+def _read_simulated(claim: "MachineClaim", settings: "ProviderSettings") -> str:
+    """The console of a simulated machine, which `up` writes to its data folder."""
+    from pathlib import Path
+
+    from quarterdeck.operators.machines.drivers.simulator.consoles import Consoles
+
+    consoles = Consoles(settings.folder or Path(), settings.endpoint)
+    path = consoles.path(claim.status.provider_id.partition("://")[2] or "none")
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        raise CommandError(
+            f"there is no {path}: name the folder of `up` with --data-dir; "
+            "`up --in-memory` keeps no consoles"
+        ) from None
+
+
 async def _find_console(
     claim: "MachineClaim", cluster: "HypervisorCluster", settings: "ProviderSettings"
 ) -> str:
     from quarterdeck.operators.machines import ownership
     from quarterdeck.operators.machines.errors import HypervisorError
-    from quarterdeck.operators.machines.providers import (
-        Providers,
-        ProviderUnknown,
-        canonical_name,
-    )
+    from quarterdeck.operators.machines.providers import Providers, ProviderUnknown
 
-    if canonical_name(cluster.spec.provider) == "mock":
-        raise CommandError("simulated machines have no console")
     assert claim.status.vm_ref is not None
     try:
         hypervisor = await Providers().find(cluster.spec.provider)(settings)

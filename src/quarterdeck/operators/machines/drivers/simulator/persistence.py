@@ -31,6 +31,7 @@ def load(world: Simulator, data: bytes) -> None:
     """
     stored: dict[str, Any] = msgspec.json.decode(data)
     world.token = stored["token"]
+    world.random.seed(data)  # identities that were given out before do not come again
     for name in stored["offline"]:
         if name in world.nodes:
             world.nodes[name].is_online = False

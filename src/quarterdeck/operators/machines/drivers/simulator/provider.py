@@ -227,10 +227,14 @@ class SimulatorProvider:
         await self._call(self._target("tag_vm", vmid, owner or NOBODY), tag)
 
     async def console_url(self, vmid: int, *, owner: Owner) -> str:
-        """An address that only says whose console it would be."""
+        """The file that the machine's console is written to."""
 
         def address(_: FailureRule | None) -> str:
-            return f"mock://console/{self._owned(vmid, owner, 'console_url').name}"
+            vm = self._owned(vmid, owner, "console_url")
+            if self.world.consoles is None:
+                text = "this simulator has no data folder and keeps no consoles"
+                raise make_error(Code.NOT_SUPPORTED, text)
+            return self.world.consoles.path(vm.uuid).as_uri()
 
         return await self._call(self._target("console_url", vmid, owner), address)
 

@@ -1,6 +1,9 @@
 """Simulated hypervisors by endpoint, and how the operator opens one."""
 
+from pathlib import Path
+
 from quarterdeck.kit.clock import Clock
+from quarterdeck.operators.machines.drivers.simulator.consoles import Consoles
 from quarterdeck.operators.machines.drivers.simulator.provider import SimulatorProvider
 from quarterdeck.operators.machines.drivers.simulator.settings import SimulatorSettings
 from quarterdeck.operators.machines.drivers.simulator.world import Simulator
@@ -10,15 +13,25 @@ from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 class Simulators:
     """Simulated hypervisors by endpoint: whoever names the same endpoint shares one."""
 
-    def __init__(self, clock: Clock, settings: SimulatorSettings | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        settings: SimulatorSettings | None = None,
+        *,
+        folder: Path | None = None,
+    ) -> None:
+        """`folder` is where machines write their consoles; None keeps nothing."""
         self._clock = clock
         self._settings = settings
+        self._folder = folder
         self.worlds: dict[str, Simulator] = {}
 
     def get(self, endpoint: str) -> Simulator:
         """The hypervisor at an endpoint, made at first use."""
         if endpoint not in self.worlds:
-            self.worlds[endpoint] = Simulator(self._clock, self._settings)
+            world = self.worlds[endpoint] = Simulator(self._clock, self._settings)
+            if self._folder is not None:
+                world.consoles = Consoles(self._folder, endpoint)
         return self.worlds[endpoint]
 
     async def open(self, settings: ProviderSettings) -> Hypervisor:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator
 
 from quarterdeck.kit.clock import Clock
+from quarterdeck.operators.machines.drivers.simulator.consoles import Consoles
 from quarterdeck.operators.machines.drivers.simulator.faults import Faults
 from quarterdeck.operators.machines.drivers.simulator.journal import Destroyed, Journal
 from quarterdeck.operators.machines.drivers.simulator.settings import GIB, SimulatorSettings
@@ -94,6 +95,8 @@ class Simulator:
         self.is_partitioned = False
         self.token = ""
         """What credentials must carry; empty accepts all."""
+        self.consoles: Consoles | None = None
+        """Where machines write their consoles; None keeps nothing."""
         self.changes = 0
         """Counts what happened, so that a keeper knows when to save."""
         self._tasks: dict[str, SimulatedTask] = {}
@@ -227,6 +230,8 @@ class Simulator:
         if vm is None:
             return
         self.removed[vmid] = self.info(vm)
+        if self.consoles is not None:
+            self.consoles.remove(vm.uuid)
         node = self.nodes[vm.node]
         node.cpu_used -= vm.cpu
         node.memory_used -= vm.memory_bytes
@@ -239,6 +244,31 @@ class Simulator:
         self.touch(vm)
         vm.power = power
         vm.started_at = at if power is Power.RUNNING else 0.0
+        if self.consoles is not None:
+            self._write_console(vm, self.consoles)
+
+    def _write_console(self, vm: SimulatedVM, consoles: Consoles) -> None:
+        """What a machine writes when it is switched; the end of its boot follows in time."""
+        if vm.power is not Power.RUNNING:
+            consoles.write(vm.uuid, "reboot: Power down")
+            return
+        started_at = vm.started_at
+
+        def end_boot() -> None:
+            if vm.started_at == started_at and self.vms.get(vm.id) is vm:
+                consoles.write(
+                    vm.uuid,
+                    f"[{vm.boot_s:12.6f}] eth0: address {vm.ip}, hardware address {vm.mac}",
+                    f"{vm.name} login:",
+                )
+
+        memory = vm.memory_bytes // 1024
+        consoles.write(
+            vm.uuid,
+            f"[    0.000000] simulated machine {vm.name} ({vm.uuid}) on node {vm.node}",
+            f"[    0.000000] {vm.cpu} processors, {memory}K memory, {vm.disk_bytes >> 30}G disk",
+        )
+        self._schedule(vm.boot_s, end_boot)
 
     # --- tasks
 
@@ -246,15 +276,21 @@ class Simulator:
         self, operation: str, node: str, effect: Callable[[], None], *, failure: str = ""
     ) -> TaskRef:
         """Start a task; its effect happens when it ends, also if it then counts as failed."""
-        number = next(self._numbers)
-        ref = TaskRef(f"SIM:{node}:{number:08X}:{operation}:", node, operation)
+        ref = TaskRef(f"SIM:{node}:{next(self._numbers):08X}:{operation}:", node, operation)
         task = SimulatedTask(ref, effect, failure)
         self._tasks[ref.id] = task
         low, high = self.settings.latencies.get(operation, (0.0, 0.0))
-        delay = self.random.uniform(low, high) * self.settings.scale
-        heapq.heappush(self._due, (self.clock.monotonic() + delay, number, task))
+        self._push(self.random.uniform(low, high) * self.settings.scale, task)
         self.settle()
         return ref
+
+    def _schedule(self, delay: float, effect: Callable[[], None]) -> None:
+        """Let something happen later that nobody asks for."""
+        self._push(delay, SimulatedTask(TaskRef(""), effect))
+
+    def _push(self, delay: float, task: SimulatedTask) -> None:
+        at = self.clock.monotonic() + delay
+        heapq.heappush(self._due, (at, next(self._numbers), task))
 
     def settle(self) -> None:
         """End the tasks that are due, in the order of their ends."""
