@@ -11,6 +11,7 @@ from tests.conftest import required_tools
 from quarterdeck.apis.core.config import ConfigMap
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.fleet import Fleet
+from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.apis.hypervisor.v1alpha1 import KINDS
 from quarterdeck.app import definitions
@@ -27,6 +28,20 @@ REVISIONS = [
     {"revision": 1, "hash": "aaa", "image": "one", "template": "one"},
     {"revision": 2, "hash": "bbb", "image": "two", "template": "two"},
 ]
+
+
+def _template(name: str, cpu: int = 1) -> dict[str, Any]:
+    return {
+        "apiVersion": HypervisorMachineTemplate.KIND.api_version,
+        "kind": "HypervisorMachineTemplate",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "hypervisorClusterRef": {"name": "lab"},
+            "template": {"mock": {}},
+            "resources": {"cpu": cpu, "memory": "1Gi", "disk": "10Gi"},
+            "bootstrap": {"method": "none"},
+        },
+    }
 
 
 async def _install(kubeconfig: Path, **status: Any) -> None:
@@ -48,7 +63,7 @@ async def _install(kubeconfig: Path, **status: Any) -> None:
             "metadata": {"name": "m1", "namespace": "default"},
             "spec": {"templateRef": {"name": "one"}},
         }
-        await definitions.apply(client.raw, [fleet, claim])
+        await definitions.apply(client.raw, [_template("one"), _template("two"), fleet, claim])
         done = {"updateRevision": "bbb", "revisions": REVISIONS, "observedGeneration": 9, **status}
         address = {"networkInfo": {"ipAddress": "10.0.0.7"}, "phase": "Ready"}
         for document, kind, value in ((fleet, Fleet, done), (claim, MachineClaim, address)):
@@ -92,6 +107,54 @@ def test_complete_roll_out_is_reported(
     assert capsys.readouterr().out.split()[5:8] == ["1", "aaa", "one"]
     shell(kubeconfig, "machines", "rollout", "undo", "web")
     assert asyncio.run(_get(kubeconfig, Fleet, "web")).spec.image == "one"
+
+
+def test_undo_restores_a_template_that_was_edited(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    before = _template("two", cpu=4)["spec"]
+    history = [
+        {"revision": 1, "hash": "aaa", "image": "two", "template": "two", "templateSpec": before},
+        {"revision": 2, "hash": "bbb", "image": "two", "template": "two"},
+    ]
+    asyncio.run(_install(kubeconfig, revisions=history))
+    asyncio.run(_add_pool(kubeconfig, "ci"))
+    shell(kubeconfig, "machines", "rollout", "undo", "web", code=2)
+    assert "runner pool ci use it too; --shared" in capsys.readouterr().err
+    shell(kubeconfig, "machines", "rollout", "undo", "web", "--shared")
+    assert "template two has its spec of revision 1 again" in capsys.readouterr().out
+    template = asyncio.run(_get(kubeconfig, HypervisorMachineTemplate, "two"))
+    assert template.spec.resources.cpu == 4
+    shell(kubeconfig, "machines", "rollout", "undo", "web")
+    assert "template two" not in capsys.readouterr().out
+
+
+def test_undo_says_what_it_cannot_restore(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    history = [{**each, "image": "two", "template": "two"} for each in REVISIONS]
+    asyncio.run(_install(kubeconfig, revisions=history))
+    shell(kubeconfig, "machines", "rollout", "undo", "web", code=2)
+    assert "whose spec of that time is not known" in capsys.readouterr().err
+    history[0]["template"] = "three"
+    asyncio.run(_install(kubeconfig, revisions=history))
+    shell(kubeconfig, "machines", "rollout", "undo", "web", code=2)
+    assert "HypervisorMachineTemplate three of revision 1 is gone" in capsys.readouterr().err
+
+
+async def _add_pool(kubeconfig: Path, name: str) -> None:
+    pool = {
+        "apiVersion": RunnerPool.KIND.api_version,
+        "kind": "RunnerPool",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"templateRef": {"name": "two"}, "workload": {"type": "generic"}},
+    }
+    async with Client(load_config(kubeconfig)) as client:
+        await definitions.apply(client.raw, [pool])
 
 
 def test_stuck_roll_out_fails_the_command(

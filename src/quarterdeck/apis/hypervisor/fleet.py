@@ -8,7 +8,7 @@ from quarterdeck.apis.hypervisor.shape import MachineMetadata, MachineNetwork, M
 from quarterdeck.apis.hypervisor.workload import WorkloadConfig
 from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.kinds import AGE, Column, KindInfo, Scale
-from quarterdeck.meta.markers import Int32, Int64, IntOrString, Schema, Time
+from quarterdeck.meta.markers import ABSENT, Arbitrary, Int32, Int64, IntOrString, Schema, Time
 from quarterdeck.meta.objects import Object, Struct, always_written
 from quarterdeck.meta.schema import Rule
 
@@ -175,6 +175,8 @@ class FleetRevision(Struct, frozen=True, kw_only=True):
     """Template that the image stood for."""
     overrides: MachineOverrides | None = None
     """What differed from the template."""
+    template_spec: Arbitrary = ABSENT
+    """Spec of the template as it was; left out if it is larger than 16 KiB."""
     created_at: Time = ""
     """When the fleet first had it."""
 

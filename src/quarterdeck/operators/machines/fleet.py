@@ -33,6 +33,7 @@ from quarterdeck.operators.machines.report import report_unsupported, set_condit
 from quarterdeck.operators.machines.revisions import (
     hash_revision,
     overrides_of,
+    record_template,
     remember_revision,
     resolve_image,
 )
@@ -206,6 +207,7 @@ class Fleets:
             image=fleet.spec.image,
             template=resolved.template.metadata.name,
             overrides=overrides_of(fleet),
+            template_spec=record_template(resolved.template),
             created_at=rfc3339.format_time(ctx.now()),
         )
         history = remember_revision(

@@ -8,8 +8,11 @@ import msgspec
 from quarterdeck.apis.hypervisor.fleet import Fleet, FleetRevision, MachineOverrides
 from quarterdeck.apis.hypervisor.names import IMAGE_LABEL, IMAGE_TAG_LABEL
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.kit import json
+from quarterdeck.meta.markers import ABSENT
 
 _DIGITS = 10
+_LONGEST_SPEC = 16 * 1024
 
 
 def overrides_of(fleet: Fleet) -> MachineOverrides | None:
@@ -22,6 +25,12 @@ def hash_revision(fleet: Fleet, template: HypervisorMachineTemplate) -> str:
     spec = msgspec.structs.replace(template.spec, metadata=None)
     content = msgspec.json.encode((spec, fleet.spec.image, overrides_of(fleet)))
     return hashlib.sha256(content).hexdigest()[:_DIGITS]
+
+
+def record_template(template: HypervisorMachineTemplate) -> msgspec.Raw:
+    """The spec of a template for the history; nothing of one that is too large for it."""
+    content = json.encode(template.spec)
+    return msgspec.Raw(content) if len(content) <= _LONGEST_SPEC else ABSENT
 
 
 def resolve_image(
