@@ -3,10 +3,11 @@
 import asyncio
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 
 import msgspec
 import pytest
+from bench.suites.experiments import measure_allocated, measure_finished, measure_resident
 from tests.integration.operators.experiments.world import (
     SETTINGS,
     World,
@@ -172,3 +173,12 @@ async def test_experiments_that_are_over_make_no_request() -> None:
                     await clock.advance(10.0)
                     await asyncio.sleep(0.005)  # the network's time is real
                 assert requests.seen == []
+
+
+@pytest.mark.full
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", [measure_allocated, measure_resident])
+async def test_a_thousand_experiments_that_are_over_take_under_20_kb_each(
+    measure: Callable[[Client], Coroutine[None, None, int]],
+) -> None:
+    assert await measure_finished(1_000, measure) < 20
