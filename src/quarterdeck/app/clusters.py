@@ -11,14 +11,15 @@ import msgspec
 from quarterdeck.app import cluster_samples
 from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.host import Host
-from quarterdeck.app.hub_storage import open_history, open_state
+from quarterdeck.app.hub_storage import find_redis_address, open_history, open_state
 from quarterdeck.app.ingester import add_ingester, build_collector_options
 from quarterdeck.hubstate.lifetimes import Lifetimes
 from quarterdeck.inventory.health import Thresholds
 from quarterdeck.inventory.resources import Limits
 from quarterdeck.operators import clusters
-from quarterdeck.operators.clusters import HubOptions
+from quarterdeck.operators.clusters import HubOptions, Shared
 from quarterdeck.runtime import Controller
+from quarterdeck.runtime.sharding.sharder import Group
 
 NAME = "clusters"
 SAMPLES: tuple[Mapping[str, Any], ...] = cluster_samples.SAMPLES
@@ -43,6 +44,7 @@ async def attach(host: Host) -> None:
             build_options(settings), collector=build_collector_options(host, settings)
         ),
         namespaces=tuple(filter(None, host.settings.namespace.split(","))),
+        shared=find_shared(host, settings),
     )
     address = add_ingester(host, settings, hub, state=state, history=history)
     if host.is_embedded:
@@ -56,6 +58,19 @@ async def attach(host: Host) -> None:
             from quarterdeck.app.demo_clusters import add_demo
 
             add_demo(host, address=address)
+
+
+def find_shared(host: Host, settings: Settings) -> Shared | None:
+    """Whether replicas share the clusters: in `run`, with one Redis and elections by Lease."""
+    process = host.settings
+    is_shared = settings.cluster_sharding and process.leader_elect and not host.is_embedded
+    if not is_shared or find_redis_address(settings) is None:
+        return None
+    namespace = process.lease_namespace or host.client.namespace
+    identity = host.manager.identity
+    if process.identity:  # a container that restarts is another replica
+        identity = f"{process.identity}_{identity.rpartition('_')[2]}"
+    return Shared(Group(f"{process.lease_name}-{NAME}", namespace), identity)
 
 
 def controllers() -> Sequence[Controller[Any]]:

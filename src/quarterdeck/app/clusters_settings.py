@@ -69,6 +69,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str, _shared(_text("VM_ENDPOINT", "Address of VictoriaMetrics.", "URL"))
     ] = "http://victoriametrics:8428"
 
+    cluster_sharding: Annotated[
+        bool,
+        Option(
+            help="Share the clusters among replicas that use one Redis.",
+            env=("CLUSTER_SHARDING",),
+            commands=(RUN,),
+        ),
+    ] = True
+
     # --- when
 
     reconciliation_interval: Annotated[

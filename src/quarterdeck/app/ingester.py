@@ -62,7 +62,7 @@ def add_ingester(
             await asyncio.Event().wait()
 
     if settings.ingester_enabled:
-        host.manager.add_runnable("ingester", run)
+        host.manager.add_runnable("ingester", run, needs_leader=not hub.is_shared)
     else:
         hub.ingester_problem = "the ingester is switched off; set INGESTER_ENABLED=true"
     return address

@@ -90,7 +90,9 @@ def permissions(place: Place, parts: Sequence[Part] = PARTS) -> dict[str, Docume
     rules = [*rbac.build_rules(controllers, leader_election=False)]
     if has_webhooks(parts):
         rules += WEBHOOK_RULES
-    lease = rbac.Rule("coordination.k8s.io", "leases", ("create", "get", "update"))
+    lease = rbac.Rule(
+        "coordination.k8s.io", "leases", ("create", "delete", "get", "list", "update")
+    )
     settings = rbac.Rule("", "configmaps", ("get", "list", "watch"))
     return {
         "service_account": _object(place, "v1", "ServiceAccount", NAME),

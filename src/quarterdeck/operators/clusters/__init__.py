@@ -8,6 +8,6 @@ to what the hub deploys.
 """
 
 from quarterdeck.operators.clusters.options import CollectorOptions, HubOptions
-from quarterdeck.operators.clusters.register import Hub, controllers, register
+from quarterdeck.operators.clusters.register import Hub, Shared, controllers, register
 
-__all__ = ["CollectorOptions", "Hub", "HubOptions", "controllers", "register"]
+__all__ = ["CollectorOptions", "Hub", "HubOptions", "Shared", "controllers", "register"]

@@ -102,9 +102,10 @@ class Clusters:
         await self._hub.pool.remove(uid)
 
     async def forget(self, key: Key) -> None:
-        """Drop what was remembered of an object that vanished without its finalizer."""
+        """Drop what was remembered of an object that is gone, or is another replica's."""
         uid = self._uids.pop(key, "")
-        self._hub.seen.pop(uid, None)
+        if self._hub.seen.pop(uid, None) is not None:
+            self._hub.metrics.forgot(key.name)
         await self._hub.pool.remove(uid)
 
     # --- the steps

@@ -62,6 +62,7 @@ class Reason(enum.StrEnum):
 
     COLLECTED = "CollectionSuccessful"
     PARTIAL = "CollectedWithErrors"
+    DELETING = "Deleting"
     ERROR = "Error"
     AUTHENTICATION_FAILED = "AuthenticationFailed"
     SLOW = "Slow"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.hubstate.collect.collected import Collected
 from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
 from quarterdeck.hubstate.history_writer import HistoryWriter
@@ -12,10 +13,13 @@ from quarterdeck.hubstate.ports import Sample, StateStore
 from quarterdeck.hubstate.push.leases import CollectorLease
 from quarterdeck.hubstate.writes import Write
 from quarterdeck.kit.clock import Clock
+from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters.conditions import Reason
 from quarterdeck.operators.clusters.metrics import HubMetrics
 from quarterdeck.operators.clusters.options import HubOptions
 from quarterdeck.operators.clusters.pool import ClientPool
+from quarterdeck.runtime import Lookup
+from quarterdeck.runtime.sharding.ownership import Ownership, OwnsAll
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -79,12 +83,29 @@ class Hub:
         self.options = options
         self.metrics = metrics
         self.clock = clock
+        self.ownership: Ownership = OwnsAll()
+        """Which clusters, registries, sources and policies this replica works on."""
+        self.is_shared = False
         self.push_wanted = asyncio.Event()
         """Set when the first ClusterConnection in push mode is met."""
         self.ingester_problem = ""
         """Why the ingester of this process cannot listen; empty if it can."""
         self.seen: dict[str, Seen] = {}
         """By uid of the ClusterConnection."""
+
+    def share(self, ownership: Ownership) -> None:
+        """Share the clusters with other replicas."""
+        self.ownership, self.is_shared = ownership, True
+
+    def find_ownership(self) -> Ownership | None:
+        """What limits the controllers; None in a hub that shares with nobody."""
+        return self.ownership if self.is_shared else None
+
+    def note_push(self, connection: ClusterConnection, _: Lookup) -> tuple[Key, ...]:
+        """Let every replica serve collectors once a cluster pushes, whoever has the cluster."""
+        if self.is_shared and connection.spec.collection_mode == "push":
+            self.push_wanted.set()
+        return ()
 
     async def store(self, writes: Iterable[Write]) -> StoreProblem | None:
         """Commit; what went wrong if something did: a store that is gone stops nobody."""

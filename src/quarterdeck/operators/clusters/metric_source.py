@@ -7,7 +7,7 @@ delays nobody.
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -32,6 +32,7 @@ from quarterdeck.operators.clusters.failures import describe, find_reason
 from quarterdeck.operators.clusters.hub import Hub, StoreProblem
 from quarterdeck.operators.clusters.source_report import Outcome
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting, get_logger
+from quarterdeck.runtime.sharding.ownership import ShardLost
 from quarterdeck.wire.status import ApiError
 
 if TYPE_CHECKING:
@@ -78,15 +79,20 @@ class Sources:
 
     async def reconcile(self, source: MetricSource, ctx: SourceContext) -> RequeueAfter:
         """Collect from the clusters that are due, and say what came of it."""
+        is_ours = self._is_ours(source, ctx)
         known = self._compile(source, ctx)
-        known.problem = await self._store_definition(source, known, ctx)
-        connected = self._connected(await ctx.list(ClusterConnection))
+        known.problem = await self._store_definition(source, known, ctx) if is_ours else None
+        clusters = self._connected(await ctx.list(ClusterConnection))
+        connected = {name: c for name, c in clusters.items() if self._hub.ownership.owns(name)}
         await self._drop_gone(source, known, connected)
         began = self._hub.clock.monotonic()
         await self._collect_due(source, known, connected)
         took_s = self._hub.clock.monotonic() - began
-        source_report.set_source_status(source, known.outcomes.values(), ctx, took_s=took_s)
-        report.set_stored(known.problem, ctx)
+        if is_ours:
+            others = clusters.keys() - connected.keys()
+            outcomes = [*known.outcomes.values(), *await self._read_outcomes(source, others)]
+            source_report.set_source_status(source, outcomes, ctx, took_s=took_s)
+            report.set_stored(known.problem, ctx)
         return RequeueAfter(self._next(source, known))
 
     async def delete(self, source: MetricSource, ctx: SourceContext) -> None:
@@ -94,6 +100,9 @@ class Sources:
         known = self._known.pop(source.key, None)
         for task in known.running.values() if known is not None else ():
             task.cancel()
+        if not self._is_ours(source, ctx):
+            text = "another replica removes what the source collected"
+            raise Waiting(Reason.DELETING, text, after_s=_RETRY_DELETION_S)
         namespace, name = source.key
         identity = keys.source_id(namespace, name)
         try:
@@ -119,6 +128,31 @@ class Sources:
         self._hub.metrics.unexport(keys.source_id(*key))
 
     # --- the steps
+
+    def _is_ours(self, source: MetricSource, ctx: SourceContext) -> bool:
+        """Whether this replica stores the definition and writes the status of a source.
+
+        Every replica collects it from the clusters that it has.
+        """
+        is_ours = self._hub.ownership.owns(str(source.key))
+        if not is_ours:
+            ctx.status.discard()
+        return is_ours
+
+    async def _read_outcomes(
+        self, source: MetricSource, clusters: Collection[str]
+    ) -> list[Outcome]:
+        """What other replicas collected, as the store has it."""
+        if not clusters:
+            return []
+        identity = keys.source_id(*source.key)
+        try:
+            found = await self._hub.state.get_many(
+                [keys.custom(name, identity, "meta") for name in sorted(clusters)]
+            )
+        except HubStateError:
+            return []
+        return [source_report.read_outcome(data) for data in found if data is not None]
 
     def _compile(self, source: MetricSource, ctx: SourceContext) -> Collections:
         """The compiled source; compiled anew only when the spec changed.
@@ -221,8 +255,10 @@ class Sources:
     ) -> None:
         name = connection.metadata.name
         try:
-            async with gate:
+            async with gate, self._hub.ownership.guard(name):
                 known.outcomes[name] = await self._collect(source, known, connection)
+        except ShardLost:
+            known.outcomes.pop(name, None)
         except Exception as error:  # whatever it is, it must not end the hub for the others
             self._log.error("a collection failed", error=error, name=name, source=str(source.key))
             self._hub.metrics.count_failure("source", Reason.ERROR)

@@ -38,6 +38,7 @@ from quarterdeck.operators.clusters.options import HubOptions
 from quarterdeck.operators.clusters.pool import ClientPool, MakeClient
 from quarterdeck.operators.clusters.ports import Registry
 from quarterdeck.operators.clusters.registry_connection import Registries
+from quarterdeck.operators.clusters.sharing import Shared, add_sharder
 from quarterdeck.runtime import Controller, Event, Finalizer, Lookup, Manager, Watch
 from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
 from quarterdeck.runtime.source.predicate import generation_changed
@@ -49,7 +50,7 @@ SOURCE_WORKERS = 8
 REGISTRY_WORKERS = 16
 _SOURCE_LIMIT_S = 3600.0
 
-__all__ = ["Hub", "controllers", "register"]
+__all__ = ["Hub", "Shared", "controllers", "register"]
 
 
 def register(
@@ -61,8 +62,12 @@ def register(
     namespaces: Sequence[str] = (),
     make_client: MakeClient | None = None,
     registry: Registry | None = None,
+    shared: Shared | None = None,
 ) -> Hub:
-    """Run the operator in a manager; whoever opened the store and the history closes them."""
+    """Run the operator in a manager; whoever opened the store and the history closes them.
+
+    With `shared`, replicas that use the same store share the clusters.
+    """
     hub = _make_hub(
         state=state,
         history=history,
@@ -70,6 +75,8 @@ def register(
         manager=manager,
         make_client=make_client,
     )
+    if shared is not None:
+        hub.share(add_sharder(manager, shared.group, identity=shared.identity))
     manager.set_scope(SecretHead, HEADS_ONLY._replace(namespaces=tuple(namespaces)))
     manager.set_scope(AuthorityMap, build_scope(hub.options.collector.authority_map))
     sources = Sources(hub)
@@ -85,7 +92,7 @@ def register(
             tasks.spawn(sources.run(), name="collections")
             await tasks.wait_failed()
 
-    manager.add_runnable("hub", run)
+    manager.add_runnable("hub", run, needs_leader=shared is None)
     return hub
 
 
@@ -128,7 +135,7 @@ def _controllers(hub: Hub, sources: Sources, registry: Registry) -> tuple[Contro
     return (
         cluster_controller(hub),
         registry_controller(hub, registry),
-        source_controller(sources),
+        source_controller(hub, sources),
         policy_controller(hub),
     )
 
@@ -144,6 +151,7 @@ def cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
             Watch(ClusterConnection, clusters_of_name, predicates=(generation_changed,)),
             Watch(AuthorityMap, every_pushed_cluster),
             Watch(MetricSource, every_pushed_cluster, predicates=(generation_changed,)),
+            Watch(ClusterConnection, hub.note_push, predicates=(generation_changed,)),
         ),
         indexes={
             ClusterConnection: {
@@ -156,6 +164,8 @@ def cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
         on_error=cluster_connection.report_error,
         ready=None,
         conditions=CLUSTER_TYPES,
+        needs_leader=not hub.is_shared,
+        ownership=hub.find_ownership(),
         workers=hub.options.workers,
         limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
@@ -172,12 +182,14 @@ def registry_controller(hub: Hub, registry: Registry) -> Controller[RegistryConn
         finalizers=(Finalizer(FINALIZER, registries.delete),),
         ready=None,
         conditions=REGISTRY_TYPES,
+        needs_leader=not hub.is_shared,
+        ownership=hub.find_ownership(),
         workers=REGISTRY_WORKERS,
         limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
-def source_controller(sources: Sources) -> Controller[MetricSource]:
+def source_controller(hub: Hub, sources: Sources) -> Controller[MetricSource]:
     """The declaration of the MetricSource controller."""
     return Controller(
         reconcile=sources.reconcile,
@@ -188,6 +200,7 @@ def source_controller(sources: Sources) -> Controller[MetricSource]:
         on_error=source_report.report_error,
         ready=None,
         conditions=SOURCE_TYPES,
+        needs_leader=not hub.is_shared,
         workers=SOURCE_WORKERS,
         time_limit_s=_SOURCE_LIMIT_S,
         limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
@@ -204,6 +217,8 @@ def policy_controller(hub: Hub) -> Controller[MonitorAccessPolicy]:
         finalizers=(Finalizer(FINALIZER, policies.delete),),
         ready=None,
         conditions=(READY, STORED),
+        needs_leader=not hub.is_shared,
+        ownership=hub.find_ownership(),
         workers=2,
         limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )

@@ -7,11 +7,14 @@ import msgspec
 
 from quarterdeck import engine
 from quarterdeck.apis.clusterpulse.metric_source import MetricSource
+from quarterdeck.engine.results import CollectionMeta
 from quarterdeck.hubstate.collect.source import SourceResult
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.clusters.conditions import READY, Reason
 from quarterdeck.runtime import Context, Stalled, Waiting
+
+_NEVER = float("inf")
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +62,37 @@ def set_source_status(
         ctx.event(Reason.PARTIAL, problem, warning=True)
 
 
+def read_outcome(data: bytes) -> Outcome:
+    """What the store says of a collection that another replica made."""
+    try:
+        meta = msgspec.json.decode(data, type=CollectionMeta)
+        at = rfc3339.parse(meta.last_collection_time)
+    except (msgspec.DecodeError, ValueError):
+        return Outcome(due_at=_NEVER)
+    if meta.error_count and not meta.resource_count:
+        problem = f"{meta.cluster_name}: {meta.last_error}"
+        return Outcome(errors=meta.error_count, problem=problem, due_at=_NEVER)
+    result = SourceResult(
+        at=at,
+        duration_ms=meta.duration_ms,
+        resource="",
+        resources=[],
+        values={},
+        truncated=meta.truncated,
+        errors=(),
+        count=0,  # its rows were not seen here: they tell nothing about fields
+        found=frozenset(),
+        converted=frozenset(),
+    )
+    return Outcome(
+        resources=meta.resource_count,
+        errors=meta.error_count,
+        problem=meta.last_error,
+        due_at=_NEVER,
+        result=result,
+    )
+
+
 def _is_older(before: object, newest: datetime) -> bool:
     """Whether the status names a collection that is a minute older, or none."""
     text = getattr(before, "last_collection_time", "")
@@ -67,6 +101,8 @@ def _is_older(before: object, newest: datetime) -> bool:
 
 def report_error(ctx: Context[MetricSource], error: Exception) -> None:
     """A source that cannot be collected at all says why."""
+    if ctx.status.is_discarded:
+        return
     reason, message = str(Reason.ERROR), str(error)
     if isinstance(error, Stalled | Waiting):
         reason, message = error.reason, error.message

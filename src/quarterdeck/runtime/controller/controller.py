@@ -15,6 +15,7 @@ from quarterdeck.runtime.queue.rate_limiter import RateLimiter
 from quarterdeck.runtime.reconcile.context import Context
 from quarterdeck.runtime.reconcile.finalizer import Finalizer
 from quarterdeck.runtime.reconcile.result import Result
+from quarterdeck.runtime.sharding.ownership import Ownership
 from quarterdeck.runtime.source.handler import Owns, Watch
 from quarterdeck.runtime.source.predicate import Predicate, desired_state_changed
 
@@ -54,7 +55,8 @@ class Controller(Generic[T]):
     """Whether an object gets the finalizers; None means always. An object with nothing left to
     clean up can then be deleted while the controller is not running."""
     on_deleted: Callable[[Key], Awaitable[None]] | None = None
-    """Called when an object has been deleted, to drop state kept in memory for it."""
+    """Called when an object has been deleted or is another replica's now, to drop state kept in
+    memory for it."""
     on_error: Callable[[Context[T], Exception], None] | None = None
     """Called before a failure is written to the status, to set further conditions."""
     indexes: Mapping[type[Object], Mapping[str, Callable[[Any], Sequence[str]]]] = field(
@@ -79,6 +81,11 @@ class Controller(Generic[T]):
     """Reconcile everything this often at low priority, with 10 % jitter; None never does."""
     is_fair: bool = True
     """Namespaces take turns in the queue."""
+    needs_leader: bool = True
+    """Whether to work only while the manager leads; False where replicas share the work."""
+    ownership: Ownership | None = None
+    """Which objects this replica reconciles, by name. The others are left alone, and a reconcile
+    ends when its object becomes another replica's. Enqueue what is gained."""
 
     def __post_init__(self) -> None:
         check_kinds("Controller(for_=...)", [self.for_])

@@ -26,6 +26,8 @@ async def update_status(ctx: Context[T], outcome: Outcome, controller: Controlle
     if isinstance(outcome, Conflicted):
         return  # nothing is wrong with the object: the retry reads the newer version
     draft, ready = ctx.status, controller.ready
+    if draft.is_discarded:
+        return
     if ready and draft.has_conditions:
         _set_ready(ctx, outcome, ready)
     draft.set_observed_generation()

@@ -44,6 +44,7 @@ from quarterdeck.runtime.reconcile.outcome import (
 )
 from quarterdeck.runtime.reconcile.result import Result
 from quarterdeck.runtime.reconcile.wait_list import WaitList
+from quarterdeck.runtime.sharding.ownership import ShardLost
 from quarterdeck.wire.status import NotFound
 
 T = TypeVar("T", bound=Object)
@@ -73,7 +74,8 @@ class Runner(Generic[T]):
         self.name = controller.label
         self._env = env
         self._clock = env.clock
-        self._may_work = env.may_work
+        self._may_work = env.may_work if controller.needs_leader else None
+        self._ownership = controller.ownership
         self._log = env.log.bind(controller=self.name)
         self._metrics = ControllerMetrics(env.metrics, self.name, workers=controller.workers)
         limiter = controller.limiter() if controller.limiter is not None else None
@@ -184,6 +186,9 @@ class Runner(Generic[T]):
         if obj is None:
             await self._handle_deleted(item)
             return
+        if self._ownership is not None and not self._ownership.owns(key.name):
+            await self._leave_to_owner(item)
+            return
         if self.controller.on_deleted is not None:
             await self._detect_replacement(item, obj)
         client = ReconcileClient(self._shared, Author(self.name, key))
@@ -197,12 +202,11 @@ class Runner(Generic[T]):
             attempt=self.queue.limiter.retries(key),
             owned_conditions=self._conditions,
         )
-        tracer = self._env.tracer
-        if tracer is None:
-            outcome = await self._attempt(ctx, limit)
-        else:
-            with tracer.reconcile(self.name, obj, ctx.reconcile_id, item.waited_s):
-                outcome = await self._attempt(ctx, limit)
+        try:
+            outcome = await self._attempt_owned(ctx, limit, waited_s=item.waited_s)
+        except ShardLost:
+            await self._leave_to_owner(item)
+            return
         took_s = self._clock.monotonic() - started
         self._count(outcome, took_s)
         next_s = self._schedule.plan(item, outcome)
@@ -221,6 +225,23 @@ class Runner(Generic[T]):
                 next_s,
             )
         )
+
+    async def _attempt_owned(
+        self, ctx: Context[T], limit: TimeLimit, *, waited_s: float
+    ) -> Outcome:
+        if self._ownership is None:
+            return await self._attempt_traced(ctx, limit, waited_s=waited_s)
+        async with self._ownership.guard(ctx.key.name):
+            return await self._attempt_traced(ctx, limit, waited_s=waited_s)
+
+    async def _attempt_traced(
+        self, ctx: Context[T], limit: TimeLimit, *, waited_s: float
+    ) -> Outcome:
+        tracer = self._env.tracer
+        if tracer is None:
+            return await self._attempt(ctx, limit)
+        with tracer.reconcile(self.name, ctx.obj, ctx.reconcile_id, waited_s):
+            return await self._attempt(ctx, limit)
 
     async def _attempt(self, ctx: Context[T], limit: TimeLimit) -> Outcome:
         """Run the steps within the time limit, then write the status; both may fail."""
@@ -264,6 +285,12 @@ class Runner(Generic[T]):
                 return None, True
             ctx.obj = left
         return None, True
+
+    async def _leave_to_owner(self, item: QueueItem[Key]) -> None:
+        """Drop what we know of an object that another replica reconciles."""
+        self._schedule.forget(item.key)
+        if self._uids.pop(item.key, None) is not None:
+            await self._call_on_deleted(item)
 
     async def _handle_deleted(self, item: QueueItem[Key]) -> None:
         """Drop all state of an object that does not exist."""

@@ -97,20 +97,20 @@ class Manager:
         self.name = name
         self.api = client.raw
         self.clock = clock if clock is not None else SystemClock()
-        self._random = rng if rng is not None else random.Random()
+        self.random = rng if rng is not None else random.Random()
         self._log = log if log is not None else get_logger("runtime", manager=name)
         self._grace_s = grace_s
         self.metrics = Metrics()
         self.informers = InformerFactory(
             self.api,
             clock=self.clock,
-            rng=self._random,
+            rng=self.random,
             settings=watch if watch is not None else WatchSettings(),
             namespaces=tuple(namespaces),
             field_manager=field_manager or name,
             log=self._log,
         )
-        self._identity = f"{socket.gethostname()}_{self._random.getrandbits(64):016x}"
+        self.identity = f"{socket.gethostname()}_{self.random.getrandbits(64):016x}"
         self._events = self._make_recorder(events)
         tracer = tracing.create_tracer(service_name or name)
         self.api.observe(RequestMetrics(self.metrics))
@@ -123,7 +123,7 @@ class Manager:
             self._events,
             self.metrics,
             self.clock,
-            self._random,
+            self.random,
             self._log,
             field_manager or name,
             tracer,
@@ -172,7 +172,7 @@ class Manager:
         runner = Runner(controller, self._environment)
         self._runners[controller.label] = runner
         runner.attach()
-        if self._working is not None:
+        if self._working is not None and (self._elected.is_set() or not controller.needs_leader):
             runner.start(self._working)
 
     def add_runnable(
@@ -248,7 +248,7 @@ class Manager:
             if self._election is not None:
                 stack.push_async_callback(self._election.release)  # the last thing to happen
             stack.push_async_callback(self._endpoints.close)
-            await self._endpoints.open(self.api, clock=self.clock, rng=self._random, log=self._log)
+            await self._endpoints.open(self.api, clock=self.clock, rng=self.random, log=self._log)
             if self._webhooks is not None:
                 stack.push_async_callback(self._webhooks.close)
                 await self._webhooks.open(self.metrics, clock=self.clock, log=self._log)
@@ -294,15 +294,20 @@ class Manager:
     async def _run_leading(self, working: Supervisor) -> None:
         """Wait for caches and the lease, start the controllers, and keep the lease."""
         await self.informers.wait_for_cache_sync()
+        self._working = working
+        self._start_runners(working, needs_leader=False)
         if self._election is not None:
             await self._election.acquire()
-        self._working = working
-        for runner in self._runners.values():
-            runner.start(working)
+        self._start_runners(working, needs_leader=True)
         self._start_runnables(working, needs_leader=True)
         self._elected.set()
         if self._election is not None:
             await self._election.renew()
+
+    def _start_runners(self, tasks: Supervisor, *, needs_leader: bool) -> None:
+        for runner in self._runners.values():
+            if runner.controller.needs_leader is needs_leader:
+                runner.start(tasks)
 
     def _start_runnables(self, tasks: Supervisor, *, needs_leader: bool) -> None:
         for runnable in self._runnables:
@@ -366,9 +371,9 @@ class Manager:
         return EventRecorder(
             self.api,
             component=self.name,
-            instance=self._identity,
+            instance=self.identity,
             clock=self.clock,
-            rng=self._random,
+            rng=self.random,
             log=self._log,
             flavour=events,
         )
@@ -385,9 +390,9 @@ class Manager:
             self.api,
             name=election.name,
             namespace=election.namespace,
-            identity=election.identity or self._identity,
+            identity=election.identity or self.identity,
             clock=self.clock,
-            rng=self._random,
+            rng=self.random,
             log=self._log,
             timing=election.timing,
             on_change=lambda leads: gauge.set(float(leads)),

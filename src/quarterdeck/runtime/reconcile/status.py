@@ -37,6 +37,11 @@ class StatusDraft(Generic[T]):
         """The draft as a struct of the kind's status type."""
         self._owned = set(owned)
         self._touched: set[str] = set()
+        self.is_discarded = False
+
+    def discard(self) -> None:
+        """Write no status: another replica writes it."""
+        self.is_discarded = True
 
     def set(self, **fields: object) -> None:
         """Replace members of the status, by their Python names."""

@@ -59,12 +59,16 @@ class Spoke:
         self.client = client
         self.token = TOKEN
         self.requests: list[str] = []
+        self.agents: list[str] = []
+        """Who sent each of the requests."""
         self.fault: Callable[[http.Request], Awaitable[Answer | None]] | None = None
 
     async def handle(self, request: http.Request) -> Answer:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        if headers.get("user-agent") == "quarterdeck-hub":
+        agent = headers.get("user-agent", "")
+        if agent.startswith("quarterdeck-hub"):
             self.requests.append(request.path)
+            self.agents.append(agent)
             if headers.get("authorization") != f"Bearer {self.token}":
                 return http.Response(401, [("Content-Type", "text/plain")], b"Unauthorized")
             if self.fault is not None:
@@ -91,6 +95,7 @@ class World:
         self.state: EmbeddedState = open_embedded(None, clock=clock)
         self.history: EmbeddedHistory = open_history(None, clock=clock)
         self.hub: Hub | None = None
+        self.api: ApiServer | None = None
 
     @contextlib.asynccontextmanager
     async def operator(
@@ -266,6 +271,7 @@ async def _world() -> AsyncIterator[World]:
     ):
         tasks.spawn(api.run(), name="api")
         world = World(clock, network, client, tasks)
+        world.api = api
         async with world.stack:
             await definitions.install(client.raw, KINDS)
             yield world

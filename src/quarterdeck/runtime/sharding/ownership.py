@@ -1,0 +1,41 @@
+"""What controllers see of sharding: which objects are ours, and work that ends when one is not."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+
+class ShardLost(Exception):
+    """Raised inside `guard` when another replica may work on the object now."""
+
+
+class Ownership(Protocol):
+    """Which objects this process works on, by name."""
+
+    def owns(self, name: str) -> bool:
+        """Whether this process may work on an object now."""
+        ...
+
+    def guard(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Cancel the block when the object becomes another replica's.
+
+        Raises:
+            ShardLost: at the start or inside the block.
+        """
+        ...
+
+
+class OwnsAll:
+    """Ownership of a process that shares with nobody."""
+
+    def owns(self, name: str) -> bool:
+        """Every object is ours."""
+        del name
+        return True
+
+    @contextlib.asynccontextmanager
+    async def guard(self, name: str) -> AsyncIterator[None]:
+        """Nothing is ever lost."""
+        del name
+        yield
