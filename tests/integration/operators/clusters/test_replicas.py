@@ -111,7 +111,7 @@ async def test_two_replicas_share_the_clusters_and_each_is_read_by_one(world: Ma
                 assert owners[name] in readers(spokes[name])
 
             async def is_counted() -> bool:
-                return (await w.source("pods")).status.clusters_collected == len(NAMES)
+                return bool((await w.source("pods")).status.clusters_collected == len(NAMES))
 
             await w.until(is_counted)
             for spoke in spokes.values():
