@@ -105,7 +105,7 @@ class Clusters:
         """Drop what was remembered of an object that is gone, or is another replica's."""
         uid = self._uids.pop(key, "")
         if self._hub.seen.pop(uid, None) is not None:
-            self._hub.metrics.forgot(key.name)
+            self._hub.metrics.forget_cluster(key.name)
         await self._hub.pool.remove(uid)
 
     # --- the steps
