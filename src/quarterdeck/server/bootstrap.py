@@ -3,7 +3,6 @@ namespaces, and follows changes of definitions.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from quarterdeck.server.kinds.reviews import build_review_resources
 from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.resource import STATUS, Object
-from quarterdeck.storage import Entry, RevisionConflict, StoreEvent, StoreKey
+from quarterdeck.storage import Entry, StoreEvent, StoreKey, Ticket
 
 BUILTIN = "built-in"
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -44,12 +43,14 @@ async def bootstrap(core: Core) -> None:
     core.store.subscribe(lambda events: _apply_events(core, events))
     DefinitionFinalizer(core.store, registry, lambda: core.build_context("", "")).start()
     EstablishingController(core.store, registry, core.clock.now, track=_build_tracker(core)).start()
-    await _create_namespaces(core)
+    # written together, so that they wait for the disk once
+    tickets = [*_create_namespaces(core), *default_priorities.reconcile(core)]
     if core.options.has_kubernetes_service:
-        await _create_kubernetes_service(core)
-    await default_priorities.reconcile(core)
+        tickets += _create_kubernetes_service(core)
     if core.options.has_roles:
-        await default_roles.reconcile(core)
+        tickets += default_roles.reconcile(core)
+    for ticket in tickets:
+        await ticket
 
 
 def _build_tracker(core: Core) -> Callable[[Object, Object], Object]:
@@ -115,14 +116,12 @@ def _get_served_state(entry: Entry) -> tuple[object, ...]:
     )
 
 
-async def _create_namespaces(core: Core) -> None:
-    for name in sorted(SYSTEM_NAMESPACES):
-        key = StoreKey(NAMESPACES, "", name)
-        if core.store.get(key) is None:
-            try:
-                await core.store.put(key, _build_namespace(core, name), expected=0)
-            except RevisionConflict:
-                continue
+def _create_namespaces(core: Core) -> list[Ticket]:
+    return [
+        core.store.put(key, _build_namespace(core, key.name), expected=0)
+        for name in sorted(SYSTEM_NAMESPACES)
+        if core.store.get(key := StoreKey(NAMESPACES, "", name)) is None
+    ]
 
 
 def _build_namespace(core: Core, name: str) -> Callable[[int], bytes]:
@@ -143,11 +142,11 @@ def _build_namespace(core: Core, name: str) -> Callable[[int], bytes]:
     return build_encoder(value)
 
 
-async def _create_kubernetes_service(core: Core) -> None:
+def _create_kubernetes_service(core: Core) -> list[Ticket]:
     """Create the Service that clients inside of a cluster reach the API by."""
     key = StoreKey("services", "default", "kubernetes")
     if core.store.get(key) is not None:
-        return
+        return []
     address = str(parse_network(core.options.service_cluster_ip_range)[1])
     port = {"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}
     value: dict[str, Any] = {
@@ -173,5 +172,4 @@ async def _create_kubernetes_service(core: Core) -> None:
         },
         "status": {"loadBalancer": {}},
     }
-    with contextlib.suppress(RevisionConflict):
-        await core.store.put(key, build_encoder(value), expected=0)
+    return [core.store.put(key, build_encoder(value), expected=0)]

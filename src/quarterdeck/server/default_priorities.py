@@ -7,7 +7,7 @@ from quarterdeck.server.admission.plugins.priority import SYSTEM_PRIORITIES
 from quarterdeck.server.core import Core
 from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.name_generator import generate_uid
-from quarterdeck.storage import StoreKey
+from quarterdeck.storage import StoreKey, Ticket
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
 _DESCRIPTIONS = {
@@ -16,15 +16,13 @@ _DESCRIPTIONS = {
 }
 
 
-async def reconcile(core: Core) -> None:
-    """Create the classes that are missing; one commit for all."""
-    tickets = [
+def reconcile(core: Core) -> list[Ticket]:
+    """Create the classes that are missing."""
+    return [
         core.store.put(key, build_encoder(_build_class(core, key.name, value)), expected=0)
         for name, value in SYSTEM_PRIORITIES.items()
         if core.store.get(key := StoreKey(_CLASSES, "", name)) is None
     ]
-    for ticket in tickets:
-        await ticket
 
 
 def _build_class(core: Core, name: str, value: int) -> dict[str, Any]:

@@ -19,12 +19,10 @@ from quarterdeck.storage import Entry, StoreKey, Ticket
 _ROLES = ("Role", "ClusterRole")
 
 
-async def reconcile(core: Core) -> None:
-    """Make what is missing, and add what an older version lacked; one commit for all."""
+def reconcile(core: Core) -> list[Ticket]:
+    """Make what is missing, and add what an older version lacked."""
     tickets = [_reconcile_one(core, default) for default in default_objects()]
-    for ticket in tickets:
-        if ticket is not None:
-            await ticket
+    return [ticket for ticket in tickets if ticket is not None]
 
 
 def _reconcile_one(core: Core, default: dict[str, Any]) -> Ticket | None:
