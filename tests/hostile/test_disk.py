@@ -183,6 +183,14 @@ async def test_database_without_checksums_is_upgraded(database: Path) -> None:
     store = open_sqlite(database)
     assert (store.revision, store.snapshot().count("pods")) == (21, 20)
     await store.close()
+    backup = database.with_name(f"{database.name}.format-1")
+    assert backup.stat().st_mode & 0o777 == 0o600
+    with sqlite3.connect(backup) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM log").fetchone() == (20,)
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(log)")]
+        assert "checksum" not in columns
+    connection.close()
     change_value(database, 7)
     with pytest.raises(WritesLost, match="revision 7 "):
         open_sqlite(database)

@@ -157,7 +157,7 @@ class ApiServer:
                     *plugins,
                     RoleEscalation(roles),
                     ParamAccess(store, registry, authorizer),
-                    CertificateRequests(authorizer),
+                    CertificateRequests(authorizer, chosen),
                     *([self._mutating_policies] if MUTATING_POLICY in chosen else ()),
                     *([self.policies] if VALIDATING_POLICY in chosen else ()),
                 ),

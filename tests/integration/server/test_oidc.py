@@ -16,9 +16,11 @@ from quarterdeck.kit.certificate import CertificateRequest, generate_key, issue_
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.pem import load_identity
 from quarterdeck.server.authentication.bearer_token import BearerTokens
+from quarterdeck.server.authentication.user import User
 from quarterdeck.server.options import OidcOptions, ServerOptions
 
 NOW = datetime.now(UTC)
+ADMIN = User(name="admin", groups=("system:masters",))
 
 
 class Provider:
@@ -79,7 +81,7 @@ async def world(tmp_path: Path, **options: Any) -> AsyncIterator[tuple[Provider,
         )
         async with Cluster(
             options=ServerOptions(oidc=oidc),
-            authenticators=(BearerTokens(),),
+            authenticators=(BearerTokens({"admin": ADMIN}),),
             clock=VirtualClock(NOW),
         ) as cluster:
             yield provider, cluster
@@ -173,3 +175,21 @@ async def test_documents_of_another_issuer_are_not_believed(tmp_path: Path) -> N
     async with world(tmp_path) as (provider, cluster):
         provider.issuer = "https://elsewhere.example.com"
         assert await who(cluster, provider.sign()) == 401
+
+
+async def test_review_fetches_the_keys_it_needs(tmp_path: Path) -> None:
+    async with world(tmp_path) as (provider, cluster), http.Client() as client:
+        forger = Provider()
+        forger.url = provider.url
+        headers = [("Content-Type", "application/json"), ("Authorization", "Bearer admin")]
+        for token, expected in ((provider.sign(), True), (forger.sign(), None)):
+            review = {"spec": {"token": token, "audiences": ["quarterdeck"]}}
+            response = await client.request(
+                "POST",
+                f"{cluster.url}/apis/authentication.k8s.io/v1/tokenreviews",
+                headers=headers,
+                body=json.dumps(review).encode(),
+            )
+            status = json.loads(await response.read())["status"]
+            assert status.get("authenticated") is expected, status
+        assert provider.fetched == 1

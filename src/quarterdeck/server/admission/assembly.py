@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.always import AlwaysDeny, AlwaysPullImages
+from quarterdeck.server.admission.plugins.certificate_requests import CHECKS as CERTIFICATE_CHECKS
 from quarterdeck.server.admission.plugins.default_tolerations import DefaultTolerations
 from quarterdeck.server.admission.plugins.ingress_class import DefaultIngressClass
 from quarterdeck.server.admission.plugins.limit_ranger import LimitRanger
@@ -44,13 +45,19 @@ _FACTORIES: Mapping[str, Callable[[Store, random.Random], Plugin]] = {
     "AlwaysDeny": lambda store, rng: AlwaysDeny(),
 }
 """Plugins that decide without waiting, in the order in which they are called."""
-_OTHERS = (MUTATING_POLICY, MUTATING_WEBHOOK, VALIDATING_POLICY, VALIDATING_WEBHOOK, RESOURCE_QUOTA)
+_OTHERS = (
+    MUTATING_POLICY,
+    MUTATING_WEBHOOK,
+    VALIDATING_POLICY,
+    VALIDATING_WEBHOOK,
+    RESOURCE_QUOTA,
+    *CERTIFICATE_CHECKS,
+)
 _OFF = frozenset({"AlwaysDeny", "AlwaysPullImages"})
 """Off unless they are enabled."""
 _WITHOUT_EFFECT = frozenset(
     (
-        "AlwaysAdmit", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction",
-        "ClusterTrustBundleAttest", "DenyServiceExternalIPs", "EventRateLimit",
+        "AlwaysAdmit", "ClusterTrustBundleAttest", "DenyServiceExternalIPs", "EventRateLimit",
         "ExtendedResourceToleration", "ImagePolicyWebhook", "LimitPodHardAntiAffinityTopology",
         "NamespaceAutoProvision", "NamespaceExists", "NodeRestriction",
         "OwnerReferencesPermissionEnforcement", "PersistentVolumeClaimResize",
@@ -58,12 +65,7 @@ _WITHOUT_EFFECT = frozenset(
     )
 )  # fmt: skip
 """Plugins of Kubernetes that this server does not have; switching them off changes nothing."""
-_ACCEPTED = frozenset(
-    (
-        "AlwaysAdmit", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction",
-        "ClusterTrustBundleAttest", "PersistentVolumeClaimResize",
-    )
-)  # fmt: skip
+_ACCEPTED = frozenset({"AlwaysAdmit", "ClusterTrustBundleAttest", "PersistentVolumeClaimResize"})
 """Of these, the ones whose checks happen elsewhere, or which change nothing by themselves."""
 
 

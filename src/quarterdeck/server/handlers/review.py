@@ -7,6 +7,7 @@
 from collections.abc import Callable
 
 from quarterdeck.kit.rfc3339 import format_time
+from quarterdeck.server.authentication.authenticator import NotReady
 from quarterdeck.server.authentication.bearer_token import authenticate_token
 from quarterdeck.server.authentication.service_accounts.tokens import AccountNotFound, WrongAudience
 from quarterdeck.server.authorization.policy_rule import to_json
@@ -22,6 +23,7 @@ from quarterdeck.server.write.options import parse_field_validation, parse_write
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import BadRequest, Unauthorized
 
+_TOKEN_REVIEW = "TokenReview"
 Review = Callable[[Core, Call, Object], None]
 """Fills in the status of a review, in place."""
 
@@ -38,8 +40,21 @@ async def handle(core: Core, call: Call) -> responses.Response:
     value.pop("status", None)
     value = field_managers.track_fields(core, call, value, None, manager=write_options.manager)
     value["metadata"].setdefault("creationTimestamp", None)
+    if call.resource.kind == _TOKEN_REVIEW:
+        await _fetch_keys(core, value)
     _REVIEWS[call.resource.kind](core, call, value)
     return responses.build_object(core, call, value, 201)
+
+
+async def _fetch_keys(core: Core, value: Object) -> None:
+    """Fetch what is needed to judge a token: the keys of its issuer."""
+    token = (value.get("spec") or {}).get("token") or ""
+    try:
+        authenticate_token(token, core.authenticators, core.accounts.audiences)
+    except NotReady as error:
+        await error.fetch()
+    except Unauthorized:
+        return
 
 
 def _review_self(core: Core, call: Call, value: Object) -> None:
@@ -101,5 +116,5 @@ _REVIEWS: dict[str, Review] = {
     "SubjectAccessReview": review_access,
     "LocalSubjectAccessReview": review_access,
     "SelfSubjectRulesReview": _review_self_rules,
-    "TokenReview": _review_token,
+    _TOKEN_REVIEW: _review_token,
 }

@@ -87,11 +87,16 @@ def check_header(path: Path) -> None:
 
 
 def upgrade(path: Path) -> None:
-    """Add checksums to a database of format 1, in one transaction."""
+    """Add checksums to a database of format 1, in one transaction, after a copy was made of it.
+
+    The copy is `state.db.format-1` beside `state.db`: what an older version of the program opens.
+    """
     with path.open("rb") as file:
         file.seek(60)
-        if int.from_bytes(file.read(4), "big") == FORMAT:
-            return
+        found = int.from_bytes(file.read(4), "big")
+    if found == FORMAT:
+        return
+    _keep_copy(path, path.with_name(f"{path.name}.format-{found}"))
     with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)) as connection:
         connection.create_function("checksum_of", 7, _checksum_columns, deterministic=True)
         connection.execute("PRAGMA synchronous = FULL")
@@ -105,6 +110,20 @@ def upgrade(path: Path) -> None:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def _keep_copy(path: Path, target: Path) -> None:
+    """Copy a database as it is, its write-ahead log included; one of an earlier try is kept."""
+    if target.exists():
+        return
+    draft = target.with_name(f"{target.name}.new")
+    draft.unlink(missing_ok=True)
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with closing(connect_read_only(path)) as source, closing(sqlite3.connect(draft)) as copy:
+        source.backup(copy)
+    sync(draft)
+    draft.rename(target)
+    sync(target.parent)
 
 
 def _checksum_columns(*row: Any) -> int:

@@ -54,3 +54,11 @@ def test_wrong_choice_is_explained(
 ) -> None:
     with pytest.raises(ValueError, match=text):
         choose_plugins(enabled, disabled)
+
+
+@pytest.mark.parametrize(
+    "name", ["CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction"]
+)
+def test_checks_of_certificates_can_be_switched_off(name: str) -> None:
+    assert name in choose_plugins((), ())
+    assert name not in choose_plugins((), (name,))

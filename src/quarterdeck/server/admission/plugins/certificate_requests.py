@@ -2,12 +2,17 @@
 
 import base64
 import binascii
+from collections.abc import Collection
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
 from quarterdeck.server.authentication.user import MASTERS_GROUP
 from quarterdeck.server.authorization.authorizer import Attributes, Authorizer
 from quarterdeck.server.registry.resource import Object
 
+APPROVAL = "CertificateApproval"
+SIGNING = "CertificateSigning"
+SUBJECT = "CertificateSubjectRestriction"
+CHECKS = (APPROVAL, SIGNING, SUBJECT)
 RESOURCE = "certificatesigningrequests.certificates.k8s.io"
 _GROUP = "certificates.k8s.io"
 _CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
@@ -15,10 +20,15 @@ _IDENTITY = ("username", "uid", "groups", "extra")
 
 
 class CertificateRequests:
-    """CertificateApproval, CertificateSigning and CertificateSubjectRestriction in one."""
+    """CertificateApproval, CertificateSigning and CertificateSubjectRestriction in one.
 
-    def __init__(self, authorizer: Authorizer) -> None:
+    The requester is written down whichever of them run: it is no plugin in Kubernetes.
+    """
+
+    def __init__(self, authorizer: Authorizer, checks: Collection[str] = CHECKS) -> None:
+        """`checks` may name other plugins too."""
         self._authorizer = authorizer
+        self._checks = frozenset(CHECKS) & frozenset(checks)
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Write the requester into the spec: it is what the server found out, not what it says."""
@@ -38,12 +48,12 @@ class CertificateRequests:
         if not _is_request(attributes) or attributes.value is None:
             return
         match attributes.subresource:
-            case "approval":
+            case "approval" if APPROVAL in self._checks:
                 self._check_signer(attributes, "approve")
-            case "status":
+            case "status" if SIGNING in self._checks:
                 if _changes_certificate(attributes):
                     self._check_signer(attributes, "sign")
-            case "":
+            case "" if SUBJECT in self._checks:
                 _check_groups(attributes)
 
     def _check_signer(self, attributes: AdmissionAttributes, verb: str) -> None:
