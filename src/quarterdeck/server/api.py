@@ -56,7 +56,7 @@ from quarterdeck.server.core.core import Stream
 from quarterdeck.server.core.metrics import NON_RESOURCE, UNRESOLVED, Metrics
 from quarterdeck.server.core.timers import Timers
 from quarterdeck.server.filters import cross_origin
-from quarterdeck.server.filters.fairness import Fairness
+from quarterdeck.server.filters.fairness import Fairness, FairnessLimits
 from quarterdeck.server.filters.impersonation import HeaderError, impersonate
 from quarterdeck.server.nonresource.health import Health
 from quarterdeck.server.nonresource.router import NonResourceRouter
@@ -174,7 +174,11 @@ class ApiServer:
         )
         self._roles = roles
         self.fairness = Fairness(
-            total=options.max_requests_in_flight, per_user=options.max_requests_per_user
+            FairnessLimits(
+                options.max_requests_in_flight,
+                options.max_requests_per_user,
+                options.max_running_per_user,
+            )
         )
         """Bounds the requests that run at once."""
         self._auditor = _build_auditor(options, clock, rng)
@@ -317,7 +321,7 @@ class ApiServer:
             return await router.handle(
                 self.core, request, route, user=user, audit_annotations=annotations
             )
-        with self.fairness.admit(user):
+        async with self.fairness.admit(user):
             return await router.handle(
                 self.core, request, route, user=user, audit_annotations=annotations
             )

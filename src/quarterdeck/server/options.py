@@ -131,7 +131,10 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How many requests run at once; more get 429. Watches and masters are not counted."""
 
     max_requests_per_user: int = 200
-    """How many of them may be of one user."""
+    """How many of them may be of one user, those included that wait for a turn."""
+
+    max_running_per_user: int = 32
+    """How many requests of one user run at once; further ones wait for these to end."""
 
     audit_policy: Path | None = None
     """A policy file of the audit log; needs `audit_log`."""

@@ -67,3 +67,26 @@ async def test_greedy_user_gets_429_and_others_are_served(monkeypatch: Any) -> N
         assert sorted(status for status, _ in answers) == [201] * 3 + [429] * 5
         assert {retry for status, retry in answers if status == 429} == {"1"}
         assert cluster.api.fairness.statistics().running == 0
+
+
+async def test_requests_beyond_those_that_run_wait_and_are_answered(monkeypatch: Any) -> None:
+    options = ServerOptions(max_running_per_user=2, has_roles=False)
+    async with (
+        Cluster(options=options, authenticators=(BearerTokens(USERS),)) as cluster,
+        http.Client() as client,
+    ):
+        fairness = cluster.api.fairness
+        seen: list[int] = []
+        store_put = cluster.api.core.store.put
+
+        def put(*arguments: Any, **options: Any) -> Any:
+            seen.append(fairness.statistics().running)
+            return store_put(*arguments, **options)
+
+        monkeypatch.setattr(cluster.api.core.store, "put", put)
+        answers = await asyncio.gather(
+            *(send(cluster, client, "greedy", f"g{number}") for number in range(40))
+        )
+        assert {status for status, _ in answers} == {201}
+        assert max(seen) <= 2
+        assert fairness.statistics()[:3] == (0, 0, 0)

@@ -1,11 +1,15 @@
 """Bounds how many requests run at once, in all and for each user.
 
-One client that sends without end gets 429 for what is too much, and the others go on. Watches run
-for long and are not counted; masters are not bounded, so that somebody can always repair things.
+Only some requests of a user run at once; further ones wait in a queue of that user, so that a
+client that sends without end waits for itself, and each turn of the event loop belongs to all.
+What does not fit into the queue gets 429. Watches run for long and are not counted; masters are
+not bounded, so that somebody can always repair things.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from quarterdeck.server.authentication.user import MASTERS_GROUP, User
@@ -14,28 +18,61 @@ from quarterdeck.wire.status import TooManyRequests
 _RETRY_AFTER_S = 1
 
 
+class FairnessLimits(NamedTuple):
+    """The most requests at once."""
+
+    total: int
+    """Of all users together, those that wait included."""
+    per_user: int
+    """Of one user, those that wait included."""
+    running_per_user: int
+    """Of one user, while they run."""
+
+
 class FairnessStatistics(NamedTuple):
-    """What runs now, and what was refused since the start."""
+    """What runs and waits now, and what was refused since the start."""
 
     running: int
+    waiting: int
     users: int
     refused_total: int
 
 
-class Fairness:
-    """Counts the requests that run."""
+class _Flow:
+    """The requests of one user."""
 
-    def __init__(self, *, total: int, per_user: int) -> None:
-        """`total` and `per_user` are the most requests at once."""
-        self._total = total
-        self._per_user = per_user
-        self._running: dict[str, int] = {}
+    __slots__ = ("running", "waiting")
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def size(self) -> int:
+        return self.running + len(self.waiting)
+
+    def start_next(self) -> None:
+        """Let the request run that waits longest; one that was given up is skipped."""
+        while self.waiting:
+            ticket = self.waiting.popleft()
+            if not ticket.done():
+                self.running += 1
+                ticket.set_result(None)
+                return
+
+
+class Fairness:
+    """Counts the requests that run, and lets others wait."""
+
+    def __init__(self, limits: FairnessLimits) -> None:
+        self._limits = limits
+        self._flows: dict[str, _Flow] = {}
         self._sum = 0
         self._refused = 0
 
-    @contextmanager
-    def admit(self, user: User) -> Iterator[None]:
-        """Count a request while it runs.
+    @contextlib.asynccontextmanager
+    async def admit(self, user: User) -> AsyncIterator[None]:
+        """Count a request while it waits and runs.
 
         Raises:
             TooManyRequests: if the user, or all together, have too many.
@@ -43,24 +80,45 @@ class Fairness:
         if MASTERS_GROUP in user.groups:
             yield
             return
-        own = self._running.get(user.name, 0)
-        if own >= self._per_user or self._sum >= self._total:
+        flow = self._flows.get(user.name) or _Flow()
+        if flow.size >= self._limits.per_user or self._sum >= self._limits.total:
             self._refused += 1
             raise TooManyRequests(
                 "too many requests, please try again later", retry_after_s=_RETRY_AFTER_S
             )
-        self._running[user.name] = own + 1
+        self._flows[user.name] = flow
         self._sum += 1
         try:
-            yield
+            if flow.running < self._limits.running_per_user:
+                flow.running += 1
+            else:
+                await self._wait(flow)
+            try:
+                yield
+            finally:
+                flow.running -= 1
+                flow.start_next()
         finally:
             self._sum -= 1
-            left = self._running[user.name] - 1
-            if left:
-                self._running[user.name] = left
+            if not flow.size:
+                self._flows.pop(user.name, None)
+
+    async def _wait(self, flow: _Flow) -> None:
+        """Wait for a turn; the turn of a request that is given up goes to the next."""
+        ticket = asyncio.get_running_loop().create_future()
+        flow.waiting.append(ticket)
+        try:
+            await ticket
+        except asyncio.CancelledError:
+            if ticket.cancelled():
+                with contextlib.suppress(ValueError):  # skipped already by who went on
+                    flow.waiting.remove(ticket)
             else:
-                del self._running[user.name]
+                flow.running -= 1
+                flow.start_next()
+            raise
 
     def statistics(self) -> FairnessStatistics:
-        """What runs now, and what was refused since the start."""
-        return FairnessStatistics(self._sum, len(self._running), self._refused)
+        """What runs and waits now, and what was refused since the start."""
+        running = sum(flow.running for flow in self._flows.values())
+        return FairnessStatistics(running, self._sum - running, len(self._flows), self._refused)
