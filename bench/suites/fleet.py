@@ -269,9 +269,9 @@ def _registering(collectors: int, pipelines: int, count: int) -> Iterator[Conten
 
 @contextmanager
 def _matching(size: int) -> Iterator[Contenders]:
-    from quarterdeck.services.fleet.matching import MatchIndex
     from quarterdeck.services.fleet.records import ALLOY
     from quarterdeck.telemetry.matchers import match_all
+    from quarterdeck.telemetry.matching import MatchIndex
 
     pipelines = [fleet_server.pipeline(each, size) for each in range(size)]
     asked = [(each, each.parsed()) for each in sorted(pipelines, key=lambda one: one.name)]

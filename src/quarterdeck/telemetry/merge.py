@@ -34,6 +34,8 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
     content: str
     hash: str
     conflicts: tuple[str, ...] = ()
+    rivals: tuple[tuple[str, str], ...] = ()
+    """Each pipeline that was left out, with one that it contradicts."""
 
 
 def uses_attributes(contents: str) -> bool:
@@ -58,18 +60,35 @@ def merge_otel(parts: Sequence[Part]) -> Merged:
     ordered = sorted(parts, key=lambda part: part.name.encode())
     document: dict[str, Any] = {}
     kept: list[Part] = []
+    documents: list[dict[str, Any]] = []
     conflicts: list[str] = []
+    rivals: list[tuple[str, str]] = []
     for part in ordered:
         addition = yaml.load(part.contents)
         if not isinstance(addition, dict) or _has_conflict(document, addition, ()):
             conflicts.append(part.name)
+            rivals += _find_rivals(part, addition, kept, documents)
             continue
         document = _merge(document, addition, ())
         kept.append(part)
+        documents.append(addition)
     header = _build_header(kept).replace("//", "#")
     text = header + (yaml.dump(document) if document else "")
     merged = _build_result(text)
-    return msgspec.structs.replace(merged, conflicts=tuple(conflicts))
+    return msgspec.structs.replace(merged, conflicts=tuple(conflicts), rivals=tuple(rivals))
+
+
+def _find_rivals(
+    part: Part, addition: object, kept: Sequence[Part], documents: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, str]]:
+    """The pipelines that one contradicts."""
+    if not isinstance(addition, dict):
+        return []
+    return [
+        (part.name, other.name)
+        for other, document in zip(kept, documents, strict=True)
+        if _has_conflict(document, addition, ())
+    ]
 
 
 def _build_result(content: str) -> Merged:

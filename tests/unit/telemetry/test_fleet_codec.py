@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from quarterdeck.kit import protowire
 from quarterdeck.kit.protowire import ProtobufError
 from quarterdeck.telemetry.fleet import codes, protobuf, protojson
-from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, SERVICES
+from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, NUMBERS, SERVICES
 from quarterdeck.telemetry.fleet.protojson import ShapeError
 
 _TIMES = ("2026-01-02T03:04:05Z", "1969-12-31T23:59:59Z", "2026-01-02T03:04:05.250000Z")
@@ -39,6 +39,8 @@ def of_type(kind: str, depth: int) -> st.SearchStrategy[Any]:
         )
     if kind in ENUMS:
         return st.sampled_from(ENUMS[kind][1:])
+    if kind in NUMBERS:
+        return st.integers(0, 2**31 - 1)
     return _SCALARS[kind] if kind in _SCALARS else message(kind, depth + 1)
 
 
@@ -52,7 +54,7 @@ def message(name: str, depth: int = 0) -> st.SearchStrategy[dict[str, Any]]:
 def _no_zeros(name: str, document: dict[str, Any]) -> dict[str, Any]:
     """Zero values without presence are not sent, so they do not come back."""
     kinds = {field.name: field.type for field in MESSAGES[name]}
-    plain = ("string", "bool", "bytes")
+    plain = ("string", "bool", "bytes", *NUMBERS)
     return {k: v for k, v in document.items() if v or kinds[k] not in plain}
 
 

@@ -55,9 +55,9 @@ class AgentCalls:
     async def get_config(self, request: Message) -> Message:
         """`GetConfig`: what the agent is to run, unless it does so already."""
         collector = await self._record_poll(request)
-        merged = self._configs.get_merged(collector)
-        if collector.served_hash != merged.hash:
-            self._reports.note(msgspec.structs.replace(collector, served_hash=merged.hash))
+        merged, parts = self._configs.get_config(collector)
+        if collector.served_hash != merged.hash or collector.served != parts:
+            self._reports.note(rules.record_served(collector, merged.hash, parts))
         if request.get("hash") == merged.hash:
             return {"hash": merged.hash, "notModified": True}
         return {"content": merged.content, "hash": merged.hash}

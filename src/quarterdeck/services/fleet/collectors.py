@@ -6,9 +6,11 @@ from typing import Any
 import msgspec
 
 from quarterdeck.services.fleet.errors import invalid, not_found
-from quarterdeck.services.fleet.records import RESERVED, Collector
+from quarterdeck.services.fleet.records import Collector
+from quarterdeck.telemetry.attributes import RESERVED
 from quarterdeck.telemetry.matchers import MatcherError, parse_all
 
+APPLIED, APPLYING = "APPLIED", "APPLYING"
 MAX_KEY = 100
 MAX_VALUE = 1024
 MAX_REMOTE = 100
@@ -34,6 +36,10 @@ class Collectors:
         if found is None:
             raise not_found("collector", identity)
         return found
+
+    def all(self) -> Sequence[Collector]:
+        """Every collector."""
+        return tuple(self._by_id.values())
 
     def put(self, collector: Collector) -> None:
         """Add or replace a collector."""
@@ -95,10 +101,40 @@ def record_poll(current: Collector, message: Mapping[str, Any], now: str) -> Col
         changes["local_attributes"] = local
     if current.marked_inactive_at:
         changes["marked_inactive_at"] = ""
-    if status := message.get("remoteConfigStatus"):
-        changes["status"] = str(status.get("status") or "").removeprefix("RemoteConfigStatuses_")
-        changes["error_message"] = str(status.get("errorMessage") or "")[:MAX_VALUE]
+    changes.update(_read_report(current, message))
     return msgspec.structs.replace(current, **changes)
+
+
+def _read_report(current: Collector, message: Mapping[str, Any]) -> dict[str, Any]:
+    """What a poll says about the configuration that was served.
+
+    An agent reports only what changed: one that polls again with the hash it was served, and says
+    nothing, runs it.
+    """
+    has_it = bool(current.served_hash) and message.get("hash") == current.served_hash
+    status = message.get("remoteConfigStatus") or {}
+    word = str(status.get("status") or "").removeprefix("RemoteConfigStatuses_")
+    if word in ("", "UNSET"):
+        word = APPLIED if has_it and current.status == APPLYING else current.status
+    changes: dict[str, Any] = {}
+    if word != APPLIED or has_it or not current.served_hash:
+        changes["status"] = word
+        changes["error_message"] = str(status.get("errorMessage") or "")[:MAX_VALUE]
+        if not status and word == current.status:
+            changes["error_message"] = current.error_message
+    if word == APPLIED and has_it and current.applied != current.served:
+        changes["applied"] = current.served
+    return changes
+
+
+def record_served(current: Collector, hash_: str, parts: tuple[str, ...]) -> Collector:
+    """A collector after it was served a configuration that it has not reported on yet."""
+    if hash_ == current.served_hash:  # the same text under other names: a promotion
+        applied = parts if current.applied == current.served else current.applied
+        return msgspec.structs.replace(current, served=parts, applied=applied)
+    return msgspec.structs.replace(
+        current, served_hash=hash_, served=parts, status=APPLYING, error_message=""
+    )
 
 
 def update_collector(current: Collector | None, message: Mapping[str, Any], now: str) -> Collector:

@@ -5,20 +5,30 @@ text is the collector's own. A collector that is switched off gets a comment, ne
 ignores an empty configuration and would go on with the old one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from quarterdeck.services.fleet.candidates import SUFFIX
 from quarterdeck.services.fleet.pipelines import Pipelines
 from quarterdeck.services.fleet.records import ALLOY, OTEL, Collector, Pipeline
+from quarterdeck.telemetry.candidates import digest_contents
 from quarterdeck.telemetry.merge import Merged, Part, merge_alloy, merge_otel, uses_attributes
 
 _MAX_SHARED = 4096
 
 
+class Config(NamedTuple):
+    """The configuration of a collector, and the parts it is made of."""
+
+    merged: Merged
+    parts: tuple[str, ...]
+    """The id and the digest of each pipeline's text, as `7:3f2a9c01d4e5`."""
+
+
 class _Kept(NamedTuple):
     generation: int
     collector: Collector
-    merged: Merged
+    config: Config
 
 
 class Configs:
@@ -27,11 +37,15 @@ class Configs:
     def __init__(self, pipelines: Pipelines) -> None:
         self._pipelines = pipelines
         self._kept: dict[str, _Kept] = {}
-        self._shared: dict[tuple[tuple[str, int], ...], Merged] = {}
+        self._shared: dict[tuple[tuple[str, int], ...], Config] = {}
         self._reads: dict[tuple[str, int], bool] = {}
 
     def get_merged(self, collector: Collector) -> Merged:
         """What a collector should run now."""
+        return self.get_config(collector).merged
+
+    def get_config(self, collector: Collector) -> Config:
+        """The same with its parts."""
         kept = self._kept.get(collector.id)
         generation = self._pipelines.generation
         if (
@@ -39,10 +53,10 @@ class Configs:
             and kept.generation == generation
             and (kept.collector is collector or _same_input(kept.collector, collector))
         ):
-            return kept.merged
-        merged = self._compute(collector)
-        self._kept[collector.id] = _Kept(generation, collector, merged)
-        return merged
+            return kept.config
+        config = self._compute(collector)
+        self._kept[collector.id] = _Kept(generation, collector, config)
+        return config
 
     def forget(self, identity: str) -> None:
         """A collector is gone."""
@@ -53,19 +67,33 @@ class Configs:
         if not collector.enabled:
             return []
         config_type = OTEL if collector.collector_type == "COLLECTOR_TYPE_OTEL" else ALLOY
-        return self._pipelines.index.match(collector.effective_attributes(), config_type)
+        attributes = collector.effective_attributes()
+        found = self._pipelines.index.match(attributes, config_type)
+        if not self._pipelines.candidates:
+            return found
+        return [each for each in found if self._is_for(each, collector, attributes)]
 
-    def _compute(self, collector: Collector) -> Merged:
+    def _is_for(
+        self, pipeline: Pipeline, collector: Collector, attributes: Mapping[str, str]
+    ) -> bool:
+        """Whether a collector receives this one of the two texts of a rollout."""
+        identity, mark, _ = pipeline.id.partition(SUFFIX)
+        candidate = self._pipelines.candidates.get(identity)
+        if candidate is None:
+            return True
+        return candidate.choice.is_chosen(collector.id, attributes) is bool(mark)
+
+    def _compute(self, collector: Collector) -> Config:
         matched = self.list_matching(collector)
         key = tuple((each.id, each.revision) for each in matched)
         if any(self._reads_attributes(each) for each in matched):
             return _merge(matched, collector)
-        merged = self._shared.get(key)
-        if merged is None:
+        config = self._shared.get(key)
+        if config is None:
             if len(self._shared) >= _MAX_SHARED:
                 self._shared.clear()
-            merged = self._shared[key] = _merge(matched, collector)
-        return merged
+            config = self._shared[key] = _merge(matched, collector)
+        return config
 
     def _reads_attributes(self, pipeline: Pipeline) -> bool:
         key = (pipeline.id, pipeline.revision)
@@ -76,14 +104,19 @@ class Configs:
         return self._reads[key]
 
 
-def _merge(pipelines: Sequence[Pipeline], collector: Collector) -> Merged:
+def _merge(pipelines: Sequence[Pipeline], collector: Collector) -> Config:
+    digests = [digest_contents(each.contents) for each in pipelines]
     parts = [
-        Part(name=each.name, contents=each.contents, revision=str(each.revision))
-        for each in pipelines
+        Part(name=each.name, contents=each.contents, revision=digest)
+        for each, digest in zip(pipelines, digests, strict=True)
     ]
+    labels = tuple(
+        f"{each.id.removesuffix(SUFFIX)}:{digest}"
+        for each, digest in zip(pipelines, digests, strict=True)
+    )
     if collector.collector_type == "COLLECTOR_TYPE_OTEL":
-        return merge_otel(parts)
-    return merge_alloy(parts, collector.effective_attributes())
+        return Config(merge_otel(parts), labels)
+    return Config(merge_alloy(parts, collector.effective_attributes()), labels)
 
 
 def _same_input(left: Collector, right: Collector) -> bool:

@@ -5,14 +5,15 @@ from typing import Any
 
 import msgspec
 
+from quarterdeck.services.fleet.candidates import SUFFIX, Candidate, read_candidate
 from quarterdeck.services.fleet.errors import FleetError, invalid, not_found
-from quarterdeck.services.fleet.matching import MatchIndex
 from quarterdeck.services.fleet.records import ALLOY, OTEL, Pipeline, Revision
 from quarterdeck.telemetry import contents
 from quarterdeck.telemetry.contents import ConfigType
 from quarterdeck.telemetry.findings import select_errors
 from quarterdeck.telemetry.fleet.codes import Code
 from quarterdeck.telemetry.matchers import MAX_MATCHERS, MatcherError, parse_all
+from quarterdeck.telemetry.matching import MatchIndex
 
 MAX_NAME = 253
 MAX_CONTENTS = 1024 * 1024
@@ -33,7 +34,11 @@ class Pipelines:
         self._next_revision = 1 + max(
             (int(each.revision_id) for each in self.revisions()), default=0
         )
-        self.index = MatchIndex(self._by_id.values())
+        self.index: MatchIndex[Pipeline] = MatchIndex()
+        self.candidates: dict[str, Candidate] = {}
+        """The candidates of pipelines that are being rolled out, by the pipeline's id."""
+        for pipeline in self._by_id.values():
+            self._index(pipeline)
         self.generation = 1
         """Rises with every change: what was computed for an older one is stale."""
 
@@ -99,7 +104,7 @@ class Pipelines:
         self._by_id[pipeline.id] = pipeline
         self._by_name[pipeline.name] = pipeline.id
         self._next_id = max(self._next_id, int(pipeline.id) + 1)
-        self.index.put(pipeline)
+        self._index(pipeline)
         return self._record(pipeline, "INSERT" if before is None else "UPDATE", now)
 
     def remove(self, identity: str, now: str) -> Revision:
@@ -107,8 +112,22 @@ class Pipelines:
         pipeline = self.get(identity)
         del self._by_id[identity]
         del self._by_name[pipeline.name]
-        self.index.remove(identity)
+        self._unindex(identity)
         return self._record(pipeline, "DELETE", now)
+
+    def _index(self, pipeline: Pipeline) -> None:
+        """File a pipeline, and its candidate as a second one that chosen collectors receive."""
+        self._unindex(pipeline.id)
+        self.index.put(pipeline)
+        candidate = read_candidate(pipeline)
+        if candidate is not None:
+            self.candidates[pipeline.id] = candidate
+            self.index.put(candidate.pipeline)
+
+    def _unindex(self, identity: str) -> None:
+        self.index.remove(identity)
+        self.index.remove(f"{identity}{SUFFIX}")
+        self.candidates.pop(identity, None)
 
     def stale_revisions(self, identity: str) -> list[Revision]:
         """Revisions over the limit; they are forgotten here and are to be forgotten on disk."""
@@ -158,7 +177,7 @@ def _validate(message: Mapping[str, Any]) -> Pipeline:
     problems = select_errors(contents.check(text, language))
     if problems:
         raise invalid(f"contents: {problems[0]}")
-    return Pipeline(
+    pipeline = Pipeline(
         id="0",
         name=name,
         contents=text,
@@ -168,6 +187,8 @@ def _validate(message: Mapping[str, Any]) -> Pipeline:
         source=message.get("source"),
         metadata=message.get("metadata"),
     )
+    read_candidate(pipeline)
+    return pipeline
 
 
 def _checked_matchers(texts: Iterable[str]) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
+from quarterdeck.telemetry.attributes import merge_attributes
 from quarterdeck.telemetry.matchers import Matcher, parse_all
 
 ALLOY = "CONFIG_TYPE_ALLOY"
 OTEL = "CONFIG_TYPE_OTEL"
-RESERVED = "collector."
 
 
 class Pipeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -85,20 +85,16 @@ class Collector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     marked_inactive_at: str = ""
     last_seen: str = ""
     served_hash: str = ""
+    served: tuple[str, ...] = ()
+    """The parts of what it was last served: the id and the digest of each pipeline's text."""
+    applied: tuple[str, ...] = ()
+    """The parts of what it last reported as applied."""
     status: str = ""
     error_message: str = ""
 
     def effective_attributes(self) -> dict[str, str]:
         """What matchers see: remote wins over local, but never in the reserved names."""
-        effective = dict(self.local_attributes)
-        effective.update(
-            (key, value)
-            for key, value in self.remote_attributes.items()
-            if not key.startswith(RESERVED)
-        )
-        effective["collector.ID"] = self.id
-        effective.setdefault("collector.id", self.id)
-        return effective
+        return merge_attributes(self.id, self.local_attributes, self.remote_attributes)
 
     def message(self) -> dict[str, Any]:
         """The `Collector` message."""

@@ -14,6 +14,7 @@ from quarterdeck.services.fleet.auth import Scope, Tokens
 from quarterdeck.services.fleet.collector_calls import CollectorCalls
 from quarterdeck.services.fleet.collectors import Collectors
 from quarterdeck.services.fleet.configs import Configs
+from quarterdeck.services.fleet.delivery_calls import DeliveryCalls
 from quarterdeck.services.fleet.errors import FleetError
 from quarterdeck.services.fleet.persistence import Persistence
 from quarterdeck.services.fleet.pipeline_calls import PipelineCalls
@@ -44,7 +45,15 @@ class FleetServer:
         self.agents = AgentCalls(
             self.collectors, self.configs, reports=self._reports, now=self._now
         )
-        self._calls = {**pipelines.table(), **collectors.table(), **self.agents.table()}
+        deliveries = DeliveryCalls(
+            self.pipelines, self.collectors, self.configs, now=self._clock.now
+        )
+        self._calls = {
+            **pipelines.table(),
+            **collectors.table(),
+            **self.agents.table(),
+            **deliveries.table(),
+        }
 
     async def handle(self, request: http.Request) -> http.Response:
         """Answer one request."""

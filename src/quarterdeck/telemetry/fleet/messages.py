@@ -35,6 +35,10 @@ ENUMS: dict[str, tuple[str, ...]] = {
 }
 
 
+NUMBERS = ("int32", "uint64")
+"""Scalars that travel as varints; none of ours is ever negative."""
+
+
 def _declare_fields(*fields: tuple[int, str, str]) -> tuple[Field, ...]:
     return tuple(Field(*each) for each in fields)
 
@@ -148,6 +152,32 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
         (4, "localAttributes", "map string"),
     ),
     "UnregisterCollectorRequest": _ID,
+    "Deliveries": _declare_fields(
+        (1, "pipelines", "repeated PipelineDelivery"), (2, "canRollOut", "bool")
+    ),
+    "PipelineDelivery": _declare_fields(
+        (1, "id", "string"),
+        (2, "parts", "repeated PartDelivery"),
+        (3, "conflicts", "repeated string"),
+    ),
+    "PartDelivery": _declare_fields(
+        (1, "digest", "string"),
+        (2, "assigned", "int32"),
+        (3, "applied", "int32"),
+        (4, "applying", "int32"),
+        (5, "failed", "int32"),
+        (6, "stale", "int32"),
+        (7, "failures", "repeated string"),
+    ),
+    "CollectorStates": _declare_fields((1, "collectors", "repeated CollectorState")),
+    "CollectorState": _declare_fields(
+        (1, "id", "string"),
+        (2, "lastSeen", "optional Timestamp"),
+        (3, "status", "string"),
+        (4, "errorMessage", "string"),
+        (5, "pipelines", "repeated string"),
+        (6, "servedHash", "string"),
+    ),
 }
 
 
@@ -193,4 +223,9 @@ _COLLECTORS = {
 SERVICES: dict[str, dict[str, Method]] = {
     "pipeline.v1.PipelineService": {**_READ_PIPELINES, **_WRITE_PIPELINES},
     "collector.v1.CollectorService": _COLLECTORS,
+    "quarterdeck.v1.DeliveryService": {
+        "ListDeliveries": Method("Empty", "Deliveries", "read"),
+        "ListCollectorStates": Method("Empty", "CollectorStates", "read"),
+    },
 }
+"""`quarterdeck.v1` is ours alone: what agents report, which the others keep to themselves."""

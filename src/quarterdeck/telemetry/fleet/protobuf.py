@@ -19,7 +19,7 @@ from quarterdeck.kit.protowire import (
     write_double,
     write_number,
 )
-from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, Field
+from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, NUMBERS, Field
 
 MAX_DEPTH = 30
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -87,11 +87,13 @@ def _read_value(kind: str, value: int | bytes, field: Field, depth: int) -> Any:
             return _read_bytes(value, field).decode()
         except UnicodeDecodeError as error:
             raise ProtobufError(f"{field.name} is not UTF-8") from error
-    if kind in ENUMS or kind == "bool":
+    if kind in ENUMS or kind in ("bool", *NUMBERS):
         if not isinstance(value, int):
             raise ProtobufError(f"{field.name} is not a number")
         if kind == "bool":
             return value != 0
+        if kind in NUMBERS:
+            return value
         names = ENUMS[kind]
         return names[value] if value < len(names) else value
     data = _read_bytes(value, field)
@@ -136,7 +138,7 @@ def _is_zero(kind: str, value: Any) -> bool:
 
 
 def _write_field(number: int, kind: str, value: Any) -> bytes:
-    if kind == "bool":
+    if kind == "bool" or kind in NUMBERS:
         return write_number(number, int(value))
     if kind in ENUMS:
         index = value if isinstance(value, int) else ENUMS[kind].index(value)

@@ -5,7 +5,7 @@ import binascii
 import re
 from typing import Any
 
-from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, Field
+from quarterdeck.telemetry.fleet.messages import ENUMS, MESSAGES, NUMBERS, Field
 
 
 class ShapeError(ValueError):
@@ -53,6 +53,10 @@ def _read_value(kind: str, value: Any, path: str) -> Any:
     if kind == "bool":
         if not isinstance(value, bool):
             raise ShapeError(f"{path} must be true or false")
+        return value
+    if kind in NUMBERS:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ShapeError(f"{path} must be a whole number")
         return value
     if kind == "bytes":
         return _read_bytes(value, path)

@@ -67,6 +67,8 @@ async def test_every_rpc_of_both_services_answers() -> None:
         ("UpdateCollector", {"collector": {"id": "b", "name": "B"}}),
         ("BulkUpdateCollectors", {"ids": ["a", "b"], "ops": [operation]}),
         ("ListCollectorAttributes", {}),
+        ("ListDeliveries", {}),
+        ("ListCollectorStates", {}),
         ("UnregisterCollector", {"id": "a"}),
         ("DeleteCollector", {"id": "a"}),
         ("BulkDeleteCollectors", {"ids": ["b"]}),

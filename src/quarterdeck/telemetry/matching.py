@@ -6,9 +6,8 @@ drawers of its own attributes, and at the few pipelines that demand nothing of t
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from quarterdeck.services.fleet.records import Pipeline
 from quarterdeck.telemetry.matchers import Matcher, Operator, Predicate
 from quarterdeck.telemetry.prefixes import find_beginnings
 
@@ -21,27 +20,55 @@ class Place(NamedTuple):
     is_whole: bool
 
 
-class _Filed(NamedTuple):
-    pipeline: Pipeline
+class Matchable(Protocol):
+    """A pipeline, as far as matching needs to know it."""
+
+    @property
+    def id(self) -> str:
+        """Its identity."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Its name, by which results are sorted."""
+        ...
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it is delivered."""
+        ...
+
+    @property
+    def config_type(self) -> str:
+        """The language of its configuration."""
+        ...
+
+    def parsed(self) -> tuple[Matcher, ...]:
+        """Its matchers."""
+        ...
+
+
+P = TypeVar("P", bound=Matchable)
+
+
+class _Filed(NamedTuple, Generic[P]):
+    pipeline: P
     remaining: tuple[Predicate, ...]
     """What its place does not already promise."""
 
 
-Drawer = dict[str, _Filed]
-
-
-class MatchIndex:
+class MatchIndex(Generic[P]):
     """Enabled pipelines, filed by one demand each."""
 
-    def __init__(self, pipelines: Iterable[Pipeline] = ()) -> None:
-        self._exact: dict[tuple[str, str], Drawer] = {}
-        self._begun: dict[str, dict[int, dict[str, Drawer]]] = {}
-        self._rest: Drawer = {}
+    def __init__(self, pipelines: Iterable[P] = ()) -> None:
+        self._exact: dict[tuple[str, str], dict[str, _Filed[P]]] = {}
+        self._begun: dict[str, dict[int, dict[str, dict[str, _Filed[P]]]]] = {}
+        self._rest: dict[str, _Filed[P]] = {}
         self._places: dict[str, tuple[Place, ...]] = {}
         for pipeline in pipelines:
             self.put(pipeline)
 
-    def put(self, pipeline: Pipeline) -> None:
+    def put(self, pipeline: P) -> None:
         """Add or replace a pipeline; a disabled one, or one without matchers, goes nowhere."""
         self.remove(pipeline.id)
         matchers = pipeline.parsed()
@@ -56,7 +83,7 @@ class MatchIndex:
         if not places:
             self._rest[pipeline.id] = filed
 
-    def _drawer(self, place: Place) -> Drawer:
+    def _drawer(self, place: Place) -> dict[str, _Filed[P]]:
         if place.is_whole:
             return self._exact.setdefault((place.name, place.text), {})
         lengths = self._begun.setdefault(place.name, {})
@@ -83,9 +110,9 @@ class MatchIndex:
         if not lengths:
             del self._begun[place.name]
 
-    def match(self, attributes: Mapping[str, str], config_type: str) -> list[Pipeline]:
+    def match(self, attributes: Mapping[str, str], config_type: str) -> list[P]:
         """The pipelines of a collector with these attributes, by name."""
-        found: dict[str, Pipeline] = {}
+        found: dict[str, P] = {}
         exact, begun = self._exact, self._begun
         for pair in attributes.items():
             if (drawer := exact.get(pair)) is not None:
@@ -98,15 +125,18 @@ class MatchIndex:
         return sorted(found.values(), key=_name)
 
 
-_NONE: Mapping[int, dict[str, Drawer]] = {}
+_NONE: Mapping[int, dict[str, dict[str, Any]]] = {}
 
 
-def _name(pipeline: Pipeline) -> str:
+def _name(pipeline: P) -> str:
     return pipeline.name
 
 
 def _collect(
-    drawer: Drawer, attributes: Mapping[str, str], config_type: str, found: dict[str, Pipeline]
+    drawer: Mapping[str, _Filed[P]],
+    attributes: Mapping[str, str],
+    config_type: str,
+    found: dict[str, P],
 ) -> None:
     for identity, (pipeline, remaining) in drawer.items():
         if pipeline.config_type != config_type:

@@ -3,9 +3,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.services.fleet.matching import MatchIndex
 from quarterdeck.services.fleet.records import ALLOY, OTEL, Collector, Pipeline
 from quarterdeck.telemetry.matchers import match_all
+from quarterdeck.telemetry.matching import MatchIndex
 
 PATTERNS = [
     "a", "ab", "a|b", "a|ab|abc", "ab*", "ab?c", "ab+", "a{2}b", "(a|b)c", "(?:a)|b", "(?i)A",

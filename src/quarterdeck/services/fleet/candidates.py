@@ -1,0 +1,78 @@
+"""Rollouts on the server: a pipeline with a candidate that part of the collectors receive.
+
+The candidate travels in the pipeline's metadata, and the pipeline itself stays the stable one: a
+server, or a copy of one, that does not know candidates delivers the stable text to everybody.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quarterdeck.services.fleet.errors import invalid
+from quarterdeck.services.fleet.records import Pipeline
+from quarterdeck.telemetry import contents
+from quarterdeck.telemetry.candidates import Choice
+from quarterdeck.telemetry.contents import ConfigType
+from quarterdeck.telemetry.findings import select_errors
+from quarterdeck.telemetry.matchers import MatcherError, parse_all
+
+MEMBER = "quarterdeck-rollout"
+SUFFIX = "/candidate"
+"""Ids of pipelines are numbers, so a candidate's own is never that of a pipeline."""
+
+
+class Candidate(NamedTuple):
+    """The pipeline that chosen collectors receive instead."""
+
+    pipeline: Pipeline
+    choice: Choice
+
+
+def read_candidate(pipeline: Pipeline) -> Candidate | None:
+    """The candidate of a pipeline; None if it has none.
+
+    Raises:
+        FleetError: `invalid_argument` naming the member.
+    """
+    found = (pipeline.metadata or {}).get(MEMBER)
+    if found is None:
+        return None
+    if not isinstance(found, Mapping):
+        raise invalid(f"metadata.{MEMBER} must be an object")
+    text = str(found.get("contents") or "")
+    language = (
+        ConfigType.OPEN_TELEMETRY
+        if pipeline.config_type == "CONFIG_TYPE_OTEL"
+        else ConfigType.ALLOY
+    )
+    if problems := select_errors(contents.check(text, language)):
+        raise invalid(f"metadata.{MEMBER}.contents: {problems[0]}")
+    replacement = msgspec.structs.replace(
+        pipeline,
+        id=f"{pipeline.id}{SUFFIX}",
+        contents=text,
+        matchers=_read_matchers(found, "matchers"),
+        enabled=found.get("enabled") is not False,
+        metadata=None,
+    )
+    weight = found.get("weight") or 0
+    if not isinstance(weight, int | float) or not 0 <= weight <= 100:
+        raise invalid(f"metadata.{MEMBER}.weight must be a number from 0 to 100")
+    choice = Choice(
+        salt=str(found.get("salt") or pipeline.name),
+        weight=int(weight),
+        matchers=_read_matchers(found, "chosen"),
+    )
+    return Candidate(replacement, choice)
+
+
+def _read_matchers(found: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    values = found.get(name) or ()
+    if not isinstance(values, list | tuple) or not all(isinstance(each, str) for each in values):
+        raise invalid(f"metadata.{MEMBER}.{name} must be a list of matchers")
+    try:
+        parse_all(values)
+    except MatcherError as error:
+        raise invalid(f"metadata.{MEMBER}.{name}: {error}") from error
+    return tuple(values)

@@ -1,0 +1,80 @@
+"""What collectors report about pipelines, counted. Pure.
+
+A collector reports on its whole configuration. Whatever it received and had not applied before is
+suspected of a failure: a pipeline that it ran until now is not.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from quarterdeck.kit import rfc3339
+from quarterdeck.services.fleet.configs import Configs
+from quarterdeck.services.fleet.records import Collector
+
+FAILED = "FAILED"
+MAX_FAILURES = 10
+INACTIVE_AFTER = timedelta(minutes=5)
+"""Three polls of the default minute, and then some."""
+_COUNTS = ("assigned", "applied", "applying", "failed", "stale")
+
+
+def is_inactive(collector: Collector, now: datetime) -> bool:
+    """Whether a collector left, or has not polled for long."""
+    if collector.marked_inactive_at or not collector.last_seen:
+        return True
+    return now - rfc3339.parse(collector.last_seen) > INACTIVE_AFTER
+
+
+def judge(collector: Collector, part: str, *, inactive: bool) -> str:
+    """How one part of its configuration does on a collector."""
+    if inactive or part not in collector.served:
+        return "stale"
+    if collector.status == FAILED and part in suspect(collector):
+        return "failed"
+    return "applied" if part in collector.applied else "applying"
+
+
+def suspect(collector: Collector) -> frozenset[str]:
+    """The parts that a failure of its configuration may be due to."""
+    new = frozenset(collector.served) - frozenset(collector.applied)
+    return new or frozenset(collector.served)
+
+
+def count_deliveries(
+    collectors: Iterable[Collector], configs: Configs, now: datetime
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Counts by pipeline and digest; `failures` names some of the collectors that failed."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for collector in collectors:
+        inactive = is_inactive(collector, now)
+        for part in configs.get_config(collector).parts:
+            identity, _, digest = part.partition(":")
+            counts = found.setdefault(identity, {}).setdefault(digest, _zero())
+            verdict = judge(collector, part, inactive=inactive)
+            counts["assigned"] += 1
+            counts[verdict] += 1
+            if verdict == "failed" and len(counts["failures"]) < MAX_FAILURES:
+                counts["failures"].append(f"{collector.id}: {collector.error_message}")
+    return found
+
+
+def find_conflicts(
+    collectors: Iterable[Collector], configs: Configs
+) -> Mapping[str, frozenset[str]]:
+    """Pipelines whose OpenTelemetry settings contradict each other somewhere, by name."""
+    found: dict[str, set[str]] = {}
+    seen: set[int] = set()
+    for collector in collectors:
+        merged = configs.get_config(collector).merged
+        if not merged.rivals or id(merged) in seen:
+            continue
+        seen.add(id(merged))
+        for loser, winner in merged.rivals:
+            found.setdefault(loser, set()).add(winner)
+            found.setdefault(winner, set()).add(loser)
+    return {name: frozenset(names) for name, names in found.items()}
+
+
+def _zero() -> dict[str, Any]:
+    return {**dict.fromkeys(_COUNTS, 0), "failures": []}
