@@ -27,6 +27,7 @@ FLAGS = (
     "--dashboard-port",
     "--ingester-port",
     "--fleet-port",
+    "--webhook-port",
     "--runner-webhook-port",
 )
 AT_ONCE = 50

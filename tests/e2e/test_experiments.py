@@ -12,7 +12,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-FLAGS = ("--port", "--http-port", "--health-port", "--metrics-port", "--fleet-port")
+FLAGS = (
+    "--port",
+    "--http-port",
+    "--health-port",
+    "--metrics-port",
+    "--fleet-port",
+    "--webhook-port",
+)
 PORTS = tuple(word for flag in FLAGS for word in (flag, "0"))
 TUTORIAL = ROOT / "docs/tutorial/first-experiment.md"
 SAMPLE = ROOT / "config/samples/experiments_v1alpha1_experiment.yaml"

@@ -42,6 +42,7 @@ UP_PORTS = [
         "dashboard-port",
         "ingester-port",
         "fleet-port",
+        "webhook-port",
         "runner-webhook-port",
         "bootstrap-port",
     )

@@ -25,6 +25,7 @@ UP_FLAGS = (
     "--dashboard-port",
     "--ingester-port",
     "--fleet-port",
+    "--webhook-port",
     "--runner-webhook-port",
     "--bootstrap-port",
 )

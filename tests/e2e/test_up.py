@@ -29,6 +29,7 @@ FLAGS = (
     "--dashboard-port",
     "--ingester-port",
     "--fleet-port",
+    "--webhook-port",
     "--runner-webhook-port",
     "--bootstrap-port",
 )

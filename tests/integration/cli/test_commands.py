@@ -258,6 +258,8 @@ def test_doctor(
             "0",
             "--fleet-port",
             "0",
+            "--webhook-port",
+            "0",
             "--runner-webhook-port",
             "0",
             "--bootstrap-port",

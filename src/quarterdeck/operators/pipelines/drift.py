@@ -47,7 +47,11 @@ def format_preview(desired: Desired, remote: Remote | None, *, is_secret: bool) 
             lines.append(f"{field}: {before} -> {after}")
     if remote.contents != desired.contents:
         lines += _contents_diff(desired, remote, is_secret=is_secret)
-    text = "\n".join(lines) or "nothing would change"
+    return cut_preview("\n".join(lines) or "nothing would change")
+
+
+def cut_preview(text: str) -> str:
+    """A text that fits into a status."""
     return text if len(text) <= MAX_PREVIEW else f"{text[:MAX_PREVIEW]}\n… cut"
 
 

@@ -25,6 +25,7 @@ from quarterdeck.operators.pipelines.address import (
     build_address,
     find_proxy,
 )
+from quarterdeck.operators.pipelines.agents import Agents
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.drivers.connect import ConnectClient
 from quarterdeck.operators.pipelines.drivers.limiter import Limiter
@@ -49,6 +50,8 @@ class Fleet:
         self._has_revisions = True
         self._first_look: Sequence[Remote] | None = None
         self._look_turn = asyncio.Lock()
+        self.agents = Agents(api, clock)
+        """What is known of its collectors."""
 
     @property
     def name(self) -> str:
@@ -121,13 +124,13 @@ class Fleets:
         self._turns: dict[str, asyncio.Lock] = {}
         self.default = self._make(default) if default is not None else None
 
-    async def get_fleet(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet:
-        """The server a pipeline goes to.
+    async def get_fleet(self, obj: Any, ctx: Context[Any]) -> Fleet:
+        """The server of an object, which names a connection or uses its namespace's default.
 
         Raises:
             Stalled: if there is none, or its connection cannot be used as it is.
         """
-        connection = await self.find_connection(pipeline, ctx)
+        connection = await self.find_connection(obj, ctx)
         if connection is not None:
             return await self.open(connection, ctx)
         if self.default is None:
@@ -139,15 +142,13 @@ class Fleets:
             )
         return self.default
 
-    async def find_connection(
-        self, pipeline: Pipeline, ctx: Context[Pipeline]
-    ) -> FleetConnection | None:
-        """The FleetConnection a pipeline uses; None for that of the environment.
+    async def find_connection(self, obj: Any, ctx: Context[Any]) -> FleetConnection | None:
+        """The FleetConnection an object uses; None for that of the environment.
 
         Raises:
             Stalled: if it names one that is not there, or the namespace has two defaults.
         """
-        namespace, reference = pipeline.metadata.namespace, pipeline.spec.connection_ref
+        namespace, reference = obj.metadata.namespace, obj.spec.connection_ref
         if reference is not None and reference.name:
             found = await ctx.find(FleetConnection, reference.name)
             if found is None:

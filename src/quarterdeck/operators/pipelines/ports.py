@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from quarterdeck.telemetry.attributes import merge_attributes
 from quarterdeck.telemetry.fleet.codes import Code
 
 Message = Mapping[str, Any]
@@ -49,6 +50,84 @@ class Remote(NamedTuple):
     """The UID of the object it was written for, if an operator of this kind wrote it."""
     created_at: str = ""
     updated_at: str = ""
+    rollout: Message | None = None
+    """The candidate that part of the collectors receive, on a server that can divide them."""
+
+
+class RemoteCollector(NamedTuple):
+    """A collector as the server has it."""
+
+    id: str
+    name: str = ""
+    enabled: bool = True
+    type: str = "COLLECTOR_TYPE_ALLOY"
+    local: Mapping[str, str] = {}
+    remote: Mapping[str, str] = {}
+    created_at: str = ""
+    updated_at: str = ""
+    marked_inactive_at: str = ""
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """What matchers see."""
+        return merge_attributes(self.id, self.local, self.remote)
+
+    @property
+    def is_otel(self) -> bool:
+        """Whether it runs OpenTelemetry configuration."""
+        return self.type == "COLLECTOR_TYPE_OTEL"
+
+
+class RemoteRevision(NamedTuple):
+    """A past state of a pipeline."""
+
+    id: str
+    operation: str
+    created_at: str
+    snapshot: Remote
+
+
+class PartDelivery(NamedTuple):
+    """What collectors report about one text of a pipeline."""
+
+    digest: str
+    assigned: int = 0
+    applied: int = 0
+    applying: int = 0
+    failed: int = 0
+    stale: int = 0
+    failures: tuple[str, ...] = ()
+
+
+class PipelineDelivery(NamedTuple):
+    """What collectors report about a pipeline, text by text."""
+
+    id: str
+    parts: tuple[PartDelivery, ...] = ()
+    conflicts: tuple[str, ...] = ()
+
+    def get(self, digest: str) -> PartDelivery:
+        """What they report about one text."""
+        return next((each for each in self.parts if each.digest == digest), PartDelivery(digest))
+
+
+class Deliveries(NamedTuple):
+    """What a server knows of all its collectors."""
+
+    pipelines: Mapping[str, PipelineDelivery]
+    can_roll_out: bool = False
+    """Whether the server divides collectors by itself."""
+
+
+class CollectorState(NamedTuple):
+    """What a collector reported of itself."""
+
+    id: str
+    last_seen: str = ""
+    status: str = ""
+    error_message: str = ""
+    pipelines: tuple[str, ...] = ()
+    """Names of the pipelines it is to run."""
 
 
 class FleetApi(Protocol):
@@ -76,6 +155,42 @@ class FleetApi(Protocol):
 
     async def revisions(self) -> Mapping[str, str]:
         """The newest revision of each pipeline, by the pipeline's id."""
+        ...
+
+    async def list_collectors(self, matchers: Sequence[str] = ()) -> Sequence[RemoteCollector]:
+        """Every collector that satisfies the matchers."""
+        ...
+
+    async def get_collector(self, identity: str) -> RemoteCollector | None:
+        """One collector; None if it has not registered."""
+        ...
+
+    async def update_collector(self, message: Message) -> None:
+        """Replace name, switch and remote attributes of a collector."""
+        ...
+
+    async def update_attributes(
+        self, identities: Sequence[str], operations: Sequence[Message]
+    ) -> None:
+        """Change remote attributes of collectors, all or none."""
+        ...
+
+    async def list_revisions(self, identity: str) -> Sequence[RemoteRevision]:
+        """The revisions of one pipeline with contents, oldest first."""
+        ...
+
+    async def sync(
+        self, source: Mapping[str, str], pipelines: Sequence[Message], *, allow_empty: bool = False
+    ) -> None:
+        """Upsert all pipelines of a source, and delete those it no longer lists, at once."""
+        ...
+
+    async def deliveries(self) -> Deliveries:
+        """What collectors report; `unimplemented` on a server that does not tell."""
+        ...
+
+    async def collector_states(self) -> Mapping[str, CollectorState]:
+        """What each collector reported; `unimplemented` on a server that does not tell."""
         ...
 
     async def list(self) -> Sequence[Remote]:

@@ -3,6 +3,12 @@
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.pipelines import drift, plan, report
+from quarterdeck.operators.pipelines.blast_radius import (
+    Impact,
+    Planned,
+    diff_config,
+    plan_impact,
+)
 from quarterdeck.operators.pipelines.ports import CallFailed, Remote
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.runtime import Context
@@ -28,12 +34,34 @@ class Previews:
         text = drift.format_preview(desired, remote, is_secret=target.contents.is_secret)
         if remote is not None and not pipeline.status.id and not plan.may_adopt(pipeline, remote):
             text = f"would be rejected: pipeline {remote.id} of that name has another owner\n{text}"
+        impact, details = await _describe_impact(target, remote)
         self._shown[ctx.key] = desired.hash
-        report.set_previewed(text, ctx)
+        report.set_previewed(drift.cut_preview(f"{text}\n{details}".strip()), impact, ctx)
 
     def forget(self, key: Key) -> None:
         """Drop the state of an object."""
         self._shown.pop(key, None)
+
+
+async def _describe_impact(target: SyncTarget, remote: Remote | None) -> tuple[Impact | None, str]:
+    """Who would notice, with a diff of one merged configuration; None if nobody can be asked."""
+    try:
+        collectors = await target.fleet.agents.list()
+        others = [each for each in await target.fleet.api.list() if _is_other(each, remote)]
+    except CallFailed as error:
+        return None, f"collectors are not known: {error}"
+    before = [Planned.of(each) for each in (*others, *([remote] if remote is not None else ()))]
+    after = [*(Planned.of(each) for each in others), Planned.of(target.desired)]
+    impact = plan_impact(collectors, before, after)
+    text = str(impact)
+    if impact.affected and not target.contents.is_secret:
+        sample = next(each for each in collectors if each.id == impact.affected[0])
+        text = f"{text}\n{diff_config(sample, before, after)}"
+    return impact, text
+
+
+def _is_other(each: Remote, remote: Remote | None) -> bool:
+    return remote is None or each.id != remote.id
 
 
 async def _get_current(target: SyncTarget) -> Remote | None:

@@ -4,6 +4,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline, Pi
 from quarterdeck.kit.redaction import redact
 from quarterdeck.meta.conditions import FALSE, TRUE, Condition, find
 from quarterdeck.operators.pipelines import plan
+from quarterdeck.operators.pipelines.blast_radius import Impact
 from quarterdeck.operators.pipelines.conditions import DRIFTED, READY, SYNCED, VALID, Reason
 from quarterdeck.operators.pipelines.fleets import Fleet
 from quarterdeck.operators.pipelines.ports import Remote
@@ -75,9 +76,9 @@ def set_suspended(pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
     ctx.status.set_condition(SYNCED, TRUE if in_sync else FALSE, Reason.SUSPENDED, text)
 
 
-def set_previewed(text: str, ctx: Context[Pipeline]) -> None:
+def set_previewed(text: str, impact: Impact | None, ctx: Context[Pipeline]) -> None:
     """Set status and conditions after a successful dry run."""
-    ctx.status.set(preview=text)
+    ctx.status.set(preview=text, impact=impact.summarize() if impact is not None else None)
     ctx.status.set_condition(
         VALID, TRUE, Reason.VALID, "the fleet server would accept the pipeline"
     )

@@ -75,6 +75,21 @@ async def _refused_by_server(at: Any) -> Any:
     return pipeline if "the fleet server rejected" in at.condition(pipeline).message else None
 
 
+async def test_a_dry_run_tells_which_collectors_would_notice(world: Any) -> None:
+    async with world() as at, at.operator():
+        for number in range(3):
+            attributes = {"env": "prod" if number else "test"}
+            message = {"id": f"edge-{number}", "localAttributes": attributes}
+            await at.fleet.server.agents.register(message)
+        await at.create(annotations={DRY_RUN: "true"})
+        pipeline = await at.ready("DryRun")
+        impact = pipeline.status.impact
+        assert (impact.collectors, impact.gain, impact.sample) == (3, 2, ("edge-1", "edge-2"))
+        assert "2 of 3 collectors affected: 2 gain" in pipeline.status.preview
+        assert '+prometheus.scrape "x" {' in pipeline.status.preview
+        assert at.fleet.names == []
+
+
 async def test_a_dry_run_changes_nothing_and_shows_the_difference(world: Any) -> None:
     async with world() as at, at.operator():
         await at.create(annotations={DRY_RUN: "true"})

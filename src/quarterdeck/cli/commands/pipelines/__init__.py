@@ -3,4 +3,5 @@
 COMMANDS = {
     "lint": "Check manifests, Alloy and OpenTelemetry configuration",
     "import": "Print manifests for the pipelines of a fleet server",
+    "plan": "Print which collectors a change concerns, before it is applied",
 }

@@ -1,36 +1,19 @@
 """`quarterdeck pipelines import`: manifests for the pipelines of a fleet server."""
 
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.exit_codes import FAILED, REFUSED, CommandError, print_error
+from quarterdeck.cli.fleet_server import PasswordFile, Url, Username, find_address, open_fleet
 from quarterdeck.cli.parameters import Option
-
-if TYPE_CHECKING:
-    from quarterdeck.operators.pipelines.address import Address
-    from quarterdeck.operators.pipelines.ports import Remote
 
 
 async def import_pipelines(
-    url: Annotated[
-        str,
-        Option("--url", metavar="URL", help="Fleet server (default: FLEET_MANAGEMENT_BASE_URL)."),
-    ] = "",
-    username: Annotated[
-        str,
-        Option("--username", metavar="NAME", help="User (default: FLEET_MANAGEMENT_USERNAME)."),
-    ] = "",
-    password_file: Annotated[
-        str,
-        Option(
-            "--password-file",
-            metavar="PATH",
-            help="File with password or token (default: FLEET_MANAGEMENT_PASSWORD).",
-        ),
-    ] = "",
+    url: Url = "",
+    username: Username = "",
+    password_file: PasswordFile = "",
     namespace: Annotated[
         str, Option("--namespace", "-n", metavar="NAME", help="Namespace of the manifests.")
     ] = "default",
@@ -56,8 +39,9 @@ async def import_pipelines(
     from quarterdeck.operators.pipelines.ports import CallFailed, Paused
 
     try:
-        address = _find_address(url, username, password_file, environment=os.environ)
-        pipelines = await _list_pipelines(address)
+        address = find_address(url, username, password_file, environment=os.environ)
+        async with open_fleet(address) as fleet:
+            pipelines = await fleet.list()
     except InvalidAddress as error:
         raise CommandError(str(error), REFUSED) from error
     except (CallFailed, Paused) as error:
@@ -71,57 +55,6 @@ async def import_pipelines(
 
 
 COMMAND = Command(import_pipelines)
-
-
-def _find_address(
-    url: str, username: str, password_file: str, *, environment: Mapping[str, str]
-) -> "Address":
-    from quarterdeck.operators.pipelines.address import (
-        BASE_URL,
-        PASSWORD,
-        USERNAME,
-        InvalidAddress,
-        list_missing_variables,
-        read_environment,
-    )
-
-    given = {BASE_URL: url, USERNAME: username}
-    values = {**environment, **{name: value for name, value in given.items() if value}}
-    if password_file:
-        values[PASSWORD] = _read_password(password_file)
-    address = read_environment(values)
-    if address is None:
-        missing = ", ".join(list_missing_variables(values))
-        raise InvalidAddress(f"set {missing}, or use --url, --username and --password-file")
-    return address
-
-
-def _read_password(path: str) -> str:
-    try:
-        return Path(path).read_text().strip()
-    except OSError as error:
-        raise CommandError(
-            f"cannot read {path} (--password-file): {error.strerror or error}", REFUSED
-        ) from error
-
-
-async def _list_pipelines(address: "Address") -> "Sequence[Remote]":
-    from quarterdeck.kit.clock import SystemClock
-    from quarterdeck.operators.pipelines.drivers.connect import ConnectClient
-    from quarterdeck.operators.pipelines.drivers.limiter import Limiter
-    from quarterdeck.operators.pipelines.fleets import create_http_client
-
-    clock = SystemClock()
-    async with create_http_client(address) as client:
-        fleet = ConnectClient(
-            address.url,
-            username=address.username,
-            password=address.password,
-            client=client,
-            limiter=Limiter(address.rate, address.burst, clock=clock),
-            clock=clock,
-        )
-        return await fleet.list()
 
 
 def _write(manifests: list[dict[str, Any]], folder: str) -> None:

@@ -18,6 +18,8 @@ from quarterdeck.telemetry.fleet.codes import Code
 
 OWNER = "quarterdeck-owner"
 """Member of a pipeline's metadata: the UID of the object it was written for."""
+ROLLOUT = "quarterdeck-rollout"
+"""Member of a pipeline's metadata: the candidate, and who receives it."""
 MAX_MESSAGE = 1024
 MAX_READ = 64 * 1024
 """Characters of a message that are searched for secrets; the rest is not shown."""
@@ -88,6 +90,7 @@ def read_pipeline(message: object, *, has_id: bool = True) -> Remote:
         owner=str(metadata.get(OWNER) or ""),
         created_at=_text(message, "createdAt"),
         updated_at=_text(message, "updatedAt"),
+        rollout=_mapping(metadata.get(ROLLOUT)) or None,
     )
 
 
@@ -127,6 +130,21 @@ def newest_revisions(message: Message) -> dict[str, str]:
         rank = (_text(entry, "createdAt"), number, revision)
         newest[identity] = max(rank, newest.get(identity, rank))
     return {identity: rank[2] for identity, rank in newest.items() if identity}
+
+
+def read_revisions(message: Message) -> list[tuple[tuple[str, str, str], Message]]:
+    """The head (id, operation, time) and the snapshot of each revision, oldest first."""
+    found = []
+    for entry in read_list(message, "pipelineRevisions"):
+        revision = _text(entry, "revisionId")[:MAX_ID]
+        created = _text(entry, "createdAt")
+        number = int(revision) if revision.isdecimal() and len(revision) <= MAX_DIGITS else 0
+        operation = str(entry.get("operation") or "UNSPECIFIED")
+        found.append(
+            ((created, number), (revision, operation, created), _mapping(entry.get("snapshot")))
+        )
+    found.sort(key=lambda each: each[0])
+    return [(head, snapshot) for _, head, snapshot in found]
 
 
 def _text(message: Message, name: str) -> str:

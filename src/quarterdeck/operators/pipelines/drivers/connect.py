@@ -18,10 +18,24 @@ from quarterdeck.operators.pipelines.drivers.answers import (
     read_id,
     read_list,
     read_pipeline,
+    read_revisions,
+)
+from quarterdeck.operators.pipelines.drivers.collectors import (
+    read_collector,
+    read_deliveries,
+    read_states,
 )
 from quarterdeck.operators.pipelines.drivers.limiter import Limiter
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
-from quarterdeck.operators.pipelines.ports import CallFailed, Message, Remote
+from quarterdeck.operators.pipelines.ports import (
+    CallFailed,
+    CollectorState,
+    Deliveries,
+    Message,
+    Remote,
+    RemoteCollector,
+    RemoteRevision,
+)
 from quarterdeck.runtime.observability import tracing
 from quarterdeck.telemetry.fleet import protojson
 from quarterdeck.telemetry.fleet.codes import Code
@@ -31,6 +45,8 @@ PIPELINES = "pipeline.v1.PipelineService"
 COLLECTORS = "collector.v1.CollectorService"
 MAX_ANSWER = 8 * 1024 * 1024
 """The memory of the operator is bounded, so are answers."""
+MAX_COLLECTORS = 64 * 1024 * 1024
+"""The list of collectors has no pages."""
 DEFAULT_PAUSE_S = 10.0
 """How long everybody stays away after a 429 that names no time."""
 REFUSAL_S = 240.0
@@ -65,7 +81,9 @@ class ConnectClient:
         self._authorization = Secret(f"Basic {base64.b64encode(pair).decode()}")
         self._refusals: dict[str, tuple[CallFailed, float]] = {}
 
-    async def call(self, operation: str, message: Message) -> Message:
+    async def call(
+        self, operation: str, message: Message, *, max_answer: int = MAX_ANSWER
+    ) -> Message:
         """Any RPC by its name; the request and the answer have the names of proto JSON.
 
         Raises:
@@ -82,7 +100,9 @@ class ConnectClient:
         failure: CallFailed | None = None
         with tracing.span(f"fleet {operation}", {"rpc.system": "connect", "rpc.method": operation}):
             try:
-                return await self._exchange(f"{self.url}/{service}/{operation}", body)
+                return await self._exchange(
+                    f"{self.url}/{service}/{operation}", body, max_answer=max_answer
+                )
             except CallFailed as error:
                 error.operation = operation
                 failure = error
@@ -92,7 +112,7 @@ class ConnectClient:
                 code = failure.code.value if failure is not None else ""
                 self._metrics.observe_call(operation, self._clock.monotonic() - started, code)
 
-    async def _exchange(self, url: str, body: bytes) -> Message:
+    async def _exchange(self, url: str, body: bytes, *, max_answer: int) -> Message:
         headers = [
             ("authorization", self._authorization.reveal()),
             ("content-type", "application/json"),
@@ -105,12 +125,12 @@ class ConnectClient:
                 "POST", url, headers=headers, body=body, timeout_s=self._timeout_s
             )
             async with response:
-                data = await response.read(MAX_ANSWER)
+                data = await response.read(max_answer)
         except (http.ReadTimeout, http.ConnectTimeout, TimeoutError) as error:
             text = f"no answer within {self._timeout_s:g} s"
             raise CallFailed(Code.DEADLINE_EXCEEDED, text) from error
         except http.BodyTooLarge as error:
-            text = f"the answer is larger than {MAX_ANSWER // 1024**2} MiB, which is refused"
+            text = f"the answer is larger than {max_answer // 1024**2} MiB, which is refused"
             raise CallFailed(Code.INTERNAL, text) from error
         except (http.HttpError, OSError, ValueError) as error:
             raise CallFailed(Code.UNAVAILABLE, self._masker.mask(str(error))) from error
@@ -208,6 +228,14 @@ class ConnectClient:
             raise CallFailed(Code.INTERNAL, "the answer repeats the credentials it was sent")
         return found
 
+    async def list_revisions(self, identity: str) -> Sequence[RemoteRevision]:
+        """ListPipelineRevisions: those of one pipeline with contents, oldest first."""
+        answer = await self.call("ListPipelineRevisions", {"id": identity})
+        return [
+            RemoteRevision(*head, self._read_pipeline(snapshot, has_id=False))
+            for head, snapshot in read_revisions(answer)
+        ]
+
     async def sync(
         self,
         source: Mapping[str, str],
@@ -224,7 +252,45 @@ class ConnectClient:
             raise ValueError(
                 "syncing an empty list deletes every pipeline of the source; pass allow_empty"
             )
-        await self.call("SyncPipelines", {"source": dict(source), "pipelines": list(pipelines)})
+        await self.call("SyncPipelines", {"source": dict(source), "pipelines": [*pipelines]})
+
+    # --- collectors
+
+    async def list_collectors(self, matchers: Sequence[str] = ()) -> Sequence[RemoteCollector]:
+        """ListCollectors: all that satisfy the matchers; a kilobyte each."""
+        answer = await self.call(
+            "ListCollectors", {"matchers": [*matchers]}, max_answer=MAX_COLLECTORS
+        )
+        return [read_collector(each) for each in read_list(answer, "collectors")]
+
+    async def get_collector(self, identity: str) -> RemoteCollector | None:
+        """GetCollector; None if it has not registered."""
+        try:
+            return read_collector(await self.call("GetCollector", {"id": identity}))
+        except CallFailed as error:
+            if error.code is Code.NOT_FOUND:
+                return None
+            raise
+
+    async def update_collector(self, message: Message) -> None:
+        """UpdateCollector: what the message leaves out is cleared."""
+        await self.call("UpdateCollector", {"collector": dict(message)})
+
+    async def update_attributes(
+        self, identities: Sequence[str], operations: Sequence[Message]
+    ) -> None:
+        """BulkUpdateCollectors: one transaction."""
+        message = {"ids": [*identities], "ops": [dict(each) for each in operations]}
+        await self.call("BulkUpdateCollectors", message)
+
+    async def deliveries(self) -> Deliveries:
+        """ListDeliveries, which only our own server has."""
+        return read_deliveries(await self.call("ListDeliveries", {}))
+
+    async def collector_states(self) -> Mapping[str, CollectorState]:
+        """ListCollectorStates, which only our own server has."""
+        answer = await self.call("ListCollectorStates", {}, max_answer=MAX_COLLECTORS)
+        return read_states(answer)
 
 
 def _with_switch(message: Message, *, validate_only: bool) -> dict[str, Any]:

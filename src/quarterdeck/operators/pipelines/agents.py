@@ -1,0 +1,92 @@
+"""What is known of the collectors of a server: read seldom, shared by everybody who asks.
+
+A list of ten thousand collectors is ten megabytes, and the server allows a few calls a second: many
+objects that ask within some seconds share one answer.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from quarterdeck.kit.clock import Clock
+from quarterdeck.operators.pipelines.ports import (
+    CallFailed,
+    CollectorState,
+    Deliveries,
+    FleetApi,
+    RemoteCollector,
+)
+from quarterdeck.telemetry.fleet.codes import Code
+
+T = TypeVar("T")
+LIST_AGE_S = 30.0
+"""How old the list of collectors may be for a preview or a policy."""
+REPORT_AGE_S = 5.0
+"""How old reports of collectors may be: a rollout waits for them."""
+_ABSENT = (Code.UNIMPLEMENTED, Code.NOT_FOUND)
+
+
+class _Shared(Generic[T]):
+    """One call for all who ask within some seconds."""
+
+    def __init__(self, ask: Callable[[], Awaitable[T]], clock: Clock) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._found: tuple[float, T] | None = None
+
+    async def get(self, max_age_s: float) -> T:
+        async with self._turn:
+            now = self._clock.monotonic()
+            if self._found is None or now - self._found[0] >= max_age_s:
+                self._found = (now, await self._ask())
+            return self._found[1]
+
+    def forget(self) -> None:
+        self._found = None
+
+
+class Agents:
+    """The collectors of one server, and what they report."""
+
+    def __init__(self, api: FleetApi, clock: Clock) -> None:
+        self._has_reports = True
+        self._api = api
+        self._collectors: _Shared[Sequence[RemoteCollector]] = _Shared(
+            lambda: api.list_collectors(), clock
+        )
+        self._deliveries: _Shared[Deliveries] = _Shared(lambda: api.deliveries(), clock)
+        self._states: _Shared[Mapping[str, CollectorState]] = _Shared(
+            lambda: api.collector_states(), clock
+        )
+
+    async def list(self, max_age_s: float = LIST_AGE_S) -> Sequence[RemoteCollector]:
+        """Every collector.
+
+        Raises:
+            CallFailed, Paused: if the server cannot be read.
+        """
+        return await self._collectors.get(max_age_s)
+
+    def forget(self) -> None:
+        """The next who asks gets a new list: something was changed."""
+        self._collectors.forget()
+
+    async def get_deliveries(self, max_age_s: float = REPORT_AGE_S) -> Deliveries | None:
+        """What collectors report about pipelines; None on a server that does not tell."""
+        return await self._ask_reports(self._deliveries, max_age_s)
+
+    async def get_states(self, max_age_s: float = LIST_AGE_S) -> Mapping[str, CollectorState]:
+        """What each collector reports of itself; empty on a server that does not tell."""
+        return await self._ask_reports(self._states, max_age_s) or {}
+
+    async def _ask_reports(self, shared: "_Shared[T]", max_age_s: float) -> T | None:
+        if not self._has_reports:
+            return None
+        try:
+            return await shared.get(max_age_s)
+        except CallFailed as error:
+            if error.code not in _ABSENT:
+                raise
+            self._has_reports = False
+            return None

@@ -1,0 +1,110 @@
+"""Who notices a change: compared with asking every collector about every pipeline."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quarterdeck.operators.pipelines.blast_radius import Planned, diff_config, plan_impact
+from quarterdeck.operators.pipelines.manifests import read_planned
+from quarterdeck.operators.pipelines.ports import RemoteCollector
+from quarterdeck.telemetry.matchers import match_all
+
+ALLOY, OTEL = "CONFIG_TYPE_ALLOY", "CONFIG_TYPE_OTEL"
+matchers = st.sampled_from(["env=a", "env!=a", 'team=~"a|b"', "team=b", 'team=""'])
+pipelines = st.lists(
+    st.builds(
+        Planned,
+        name=st.sampled_from("pqr"),
+        contents=st.sampled_from(["one", "two"]),
+        matchers=st.lists(matchers, max_size=2).map(tuple),
+        enabled=st.booleans(),
+        config_type=st.sampled_from([ALLOY, OTEL]),
+    ),
+    unique_by=lambda each: each.name,
+)
+collectors = st.lists(
+    st.builds(
+        RemoteCollector,
+        id=st.sampled_from("123456"),
+        enabled=st.booleans(),
+        type=st.sampled_from(["COLLECTOR_TYPE_ALLOY", "COLLECTOR_TYPE_OTEL"]),
+        local=st.dictionaries(st.sampled_from(["env", "team"]), st.sampled_from("abc")),
+        remote=st.dictionaries(st.just("env"), st.sampled_from("abc")),
+    ),
+    unique_by=lambda each: each.id,
+)
+
+
+def texts(collector: RemoteCollector, listed: list[Planned]) -> dict[str, str]:
+    """What a collector runs, by asking every pipeline."""
+    wanted = OTEL if collector.is_otel else ALLOY
+    return {
+        each.name: each.contents
+        for each in listed
+        if collector.enabled
+        and each.enabled
+        and each.config_type == wanted
+        and match_all(each.parsed(), collector.attributes)
+    }
+
+
+@given(collectors, pipelines, pipelines)
+def test_the_plan_says_what_asking_everybody_says(
+    fleet: list[RemoteCollector], before: list[Planned], after: list[Planned]
+) -> None:
+    impact = plan_impact(fleet, before, after)
+    gain, lose, change = set(), set(), set()
+    for each in fleet:
+        had, gets = texts(each, before), texts(each, after)
+        if gets.keys() - had.keys():
+            gain.add(each.id)
+        if had.keys() - gets.keys():
+            lose.add(each.id)
+        if any(had[name] != gets[name] for name in had.keys() & gets.keys()):
+            change.add(each.id)
+    assert (set(impact.gain), set(impact.lose), set(impact.change)) == (gain, lose, change)
+    assert impact.collectors == len(fleet)
+    assert sum(each.gain for each in impact.pipelines) >= len(gain)
+
+
+def test_a_diff_shows_the_merged_configuration_of_one_collector() -> None:
+    collector = RemoteCollector(id="edge-1", local={"env": "prod"})
+    before = [Planned("web", 'loki.write "a" {\n}\n', ("env=prod",))]
+    after = [Planned("web", 'loki.write "b" {\n}\n', ("env=prod",))]
+    text = diff_config(collector, before, after)
+    assert '-loki.write "a" {' in text and '+loki.write "b" {' in text
+    assert "edge-1 now" in text
+    assert diff_config(collector, before, before) == ""
+
+
+def test_a_summary_names_some_and_counts_the_rest() -> None:
+    fleet = [RemoteCollector(id=f"edge-{n:02}", local={"env": "prod"}) for n in range(30)]
+    impact = plan_impact(fleet, [], [Planned("web", "x", ("env=prod",))])
+    assert str(impact).startswith("30 of 30 collectors affected: 30 gain, 0 lose, 0 change")
+    assert str(impact).endswith("and 10 more")
+    assert impact.summarize().sample[0] == "edge-00"
+
+
+def test_manifests_of_pipelines_and_sets_are_planned_alike() -> None:
+    text = """
+apiVersion: fleetmanagement.grafana.com/v1alpha1
+kind: PipelineSet
+metadata: {name: s}
+spec:
+  source: {namespace: x}
+  matchers: [team=a]
+  pipelines:
+    - {name: one, contents: x, matchers: [env=prod]}
+---
+apiVersion: fleetmanagement.grafana.com/v1alpha1
+kind: Pipeline
+metadata: {name: two}
+spec: {contents: text, matchers: [env=prod], configType: OpenTelemetryCollector}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other}
+"""
+    assert read_planned("x.yaml", text) == [
+        Planned("one", "x", ("team=a", "env=prod")),
+        Planned("two", "text", ("env=prod",), config_type=OTEL),
+    ]
