@@ -184,6 +184,8 @@ def _write_config(call: Call) -> Callable[[], None]:
             _check_iso(call.state, vm.node, value.partition(",")[0])
         if key == "tpmstate0" and "version=v2.0" not in value:
             raise Refusal(400, "Parameter verification failed.", {key: "a 1.2 TPM"})
+        if key == "efidisk0" and key in vm.config:
+            raise Refusal(400, "Parameter verification failed.", {key: "there is one already"})
 
     def apply() -> None:
         for key in filter(None, fields.get("delete", "").split(",")):
@@ -195,6 +197,8 @@ def _write_config(call: Call) -> Callable[[], None]:
                 if "tpmstate0" not in vm.config:
                     vm.keys = uuid.uuid4().hex
                 value = f"{value.partition(':')[0]}:vm-{vm.vmid}-disk-9,size=4M,version=v2.0"
+            if key == "efidisk0":
+                value = f"{value.partition(':')[0]}:vm-{vm.vmid}-disk-8,efitype=4m,size=4M"
             if key == "tags":
                 value = value.lower()
             if key not in ("delete", "force"):

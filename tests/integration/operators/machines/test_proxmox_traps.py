@@ -291,6 +291,19 @@ async def test_a_clone_gets_a_vtpm_of_its_own() -> None:
         assert "version=v2.0" in vm.config["tpmstate0"]
 
 
+async def test_a_vm_with_a_vtpm_boots_by_uefi_on_q35() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        config = rig.fake.state.vms[vmid].config
+        assert not {"bios", "machine", "efidisk0"} & set(config)
+        spec = spec_of()._replace(has_tpm=True)
+        for _ in range(2):  # what is there already stays
+            await wait(rig, await rig.hypervisor.configure_vm(vmid, spec, owner=owner_of()))
+            assert (config["bios"], config["machine"]) == ("ovmf", "q35")
+            assert config["efidisk0"] == f"local-lvm:vm-{vmid}-disk-8,efitype=4m,size=4M"
+            assert "version=v2.0" in config["tpmstate0"]
+
+
 async def test_linked_clones_on_thick_lvm_are_refused_before_anything_is_made() -> None:
     async with open_rig() as rig:
         rig.fake.state.storages["thick"] = Storage("thick", "lvm", "images")

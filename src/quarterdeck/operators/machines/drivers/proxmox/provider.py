@@ -202,6 +202,8 @@ class ProxmoxProvider:
         if spec.has_tpm or "tpmstate0" in config:
             await self._remove_tpm(at, config)
             fields["tpmstate0"] = vmconfig.build_tpm(storage)
+        if spec.has_tpm:
+            fields |= vmconfig.build_firmware(config, storage)
         self._inventory.forget(vmid)
         task = await self._api.change("POST", at.path("config"), fields)
         return _reference(task, at.node, "configure_vm")

@@ -100,6 +100,16 @@ def build_tpm(storage: str) -> str:
     return f"{storage}:1,version=v2.0"
 
 
+def build_firmware(config: Config, storage: str) -> dict[str, str]:
+    """What a VM lacks for measured boot: UEFI firmware, its variables, and a machine with PCIe."""
+    found = {"bios": "ovmf"} if config.get("bios") != "ovmf" else {}
+    if "q35" not in config.get("machine", ""):
+        found["machine"] = "q35"
+    if "efidisk0" not in config:
+        found["efidisk0"] = f"{storage}:1,efitype=4m,pre-enrolled-keys=1"
+    return found
+
+
 def parse_memory(text: str) -> int:
     """The memory of a VM in bytes; newer versions write `current=2048`, older ones `2048`."""
     options = parse_options(text)
