@@ -1,4 +1,6 @@
-"""Manifests of the machines operator, on the simulator, so that they run anywhere."""
+"""Manifests of the machines operator: on the simulator, so that they run anywhere; on Proxmox VE
+and on local QEMU, to start from.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,7 +36,7 @@ def _template(name: str, cpu: int) -> Mapping[str, Any]:
     )
 
 
-SAMPLES: tuple[Mapping[str, Any], ...] = (
+DEMO_SAMPLES: tuple[Mapping[str, Any], ...] = (
     _object(
         "HypervisorCluster",
         "lab",
@@ -72,7 +74,81 @@ SAMPLES: tuple[Mapping[str, Any], ...] = (
         },
     ),
 )
-"""What `up --demo` applies and `config/samples` holds."""
+"""What `up --demo` applies."""
+_PROXMOX: tuple[Mapping[str, Any], ...] = (
+    {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "pve-access", "namespace": "default"},
+        "stringData": {
+            "token-id": "hf@pve!op",
+            "token-secret": "the secret of the token",
+            "ca": "the SHA-256 fingerprint, or certificates in PEM",
+        },
+    },
+    _object(
+        "HypervisorCluster",
+        "pve",
+        {
+            "provider": "proxmox",
+            "endpoint": "https://pve.example:8006",
+            "credentials": {
+                "tokenId": {"name": "pve-access", "key": "token-id"},
+                "tokenSecret": {"name": "pve-access", "key": "token-secret"},
+            },
+            "tls": {"caCertificate": {"name": "pve-access", "key": "ca"}},
+            "nodes": ["pve1", "pve2"],
+            "defaultStorage": "local-lvm",
+            "defaultNetwork": "vmbr0",
+            "vmidRange": {"start": 20000, "end": 20999},
+            "tags": {"team": "platform"},
+        },
+    ),
+    _object(
+        "HypervisorMachineTemplate",
+        "pve-debian-12",
+        {
+            "hypervisorClusterRef": {"name": "pve"},
+            "template": {"proxmox": {"templateName": "debian-12", "linkedClone": True}},
+            "resources": {"cpu": 2, "memory": "4Gi", "disk": "32Gi"},
+            "bootstrap": {"method": "none"},
+            "network": {
+                "mode": "static",
+                "staticConfig": {
+                    "pool": ["10.0.0.10-10.0.0.50/24"],
+                    "gateway": "10.0.0.1",
+                    "dns": ["10.0.0.1"],
+                },
+            },
+            "cloudInit": {"user": "admin", "sshAuthorizedKeys": ["ssh-ed25519 AAAA… you@host"]},
+        },
+    ),
+)
+_QEMU: tuple[Mapping[str, Any], ...] = (
+    _object(
+        "HypervisorCluster",
+        "local",
+        {
+            "provider": "qemu",
+            "endpoint": "https://localhost",
+            "nodes": ["here"],
+            "defaultStorage": "local",
+            "defaultNetwork": "user",
+        },
+    ),
+    _object(
+        "HypervisorMachineTemplate",
+        "local-machine",
+        {
+            "hypervisorClusterRef": {"name": "local"},
+            "template": {"libvirt": {"image": "machine"}},
+            "resources": {"cpu": 1, "memory": "256Mi", "disk": "1Gi"},
+            "bootstrap": {"method": "none"},
+        },
+    ),
+)
+SAMPLES = (*DEMO_SAMPLES, *_PROXMOX, *_QEMU)
+"""What `config/samples` holds."""
 SAMPLE_FILES: Mapping[str, str] = {
     "lab": "hypervisor_v1alpha1_hypervisorcluster.yaml",
     "debian-12": "hypervisor_v1alpha1_hypervisormachinetemplate.yaml",
@@ -80,5 +156,10 @@ SAMPLE_FILES: Mapping[str, str] = {
     "workbench": "hypervisor_v1alpha1_machineclaim.yaml",
     "web": "hypervisor_v1alpha1_fleet.yaml",
     "ci": "hypervisor_v1alpha1_runnerpool.yaml",
+    "pve-access": "hypervisor_v1alpha1_proxmox_secret.yaml",
+    "pve": "hypervisor_v1alpha1_proxmox_hypervisorcluster.yaml",
+    "pve-debian-12": "hypervisor_v1alpha1_proxmox_hypervisormachinetemplate.yaml",
+    "local": "hypervisor_v1alpha1_qemu_hypervisorcluster.yaml",
+    "local-machine": "hypervisor_v1alpha1_qemu_hypervisormachinetemplate.yaml",
 }
 """Files whose names existing guides mention."""
