@@ -256,16 +256,19 @@ class Claims:
         ctx.status.set(failure_reason=str(error.reason), failure_message=error.message)
         set_condition(ctx, HEALTHY, FALSE, error.reason, error.message)
         report_condition(ctx, READY, FALSE, error.reason, error.message)
-        self._shared.metrics.failed(machine.connection.cluster, str(error.reason))
+        self._count(machine, str(error.reason))
         return DONE
 
     def _count_ready(self, machine: Machine) -> None:
         before, after = machine.ctx.status.get_transition(READY)
         is_first = after is not None and after.status == TRUE
         if is_first and (before is None or before.status != TRUE):
-            made = machine.claim.metadata.creation_timestamp
-            took_s = seconds_since(made, machine.ctx.now()) or 0.0
-            self._shared.metrics.became_ready(machine.connection.cluster, took_s)
+            self._count(machine, "ready")
+
+    def _count(self, machine: Machine, result: str) -> None:
+        claim, cluster = machine.claim, machine.connection.cluster
+        took_s = seconds_since(claim.metadata.creation_timestamp, machine.ctx.now()) or 0.0
+        self._shared.metrics.provisioned(claim, cluster, result=result, took_s=took_s)
 
 
 def _is_paused(claim: MachineClaim, ctx: Context[MachineClaim]) -> bool:

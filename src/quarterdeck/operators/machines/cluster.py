@@ -14,6 +14,7 @@ from quarterdeck.operators.machines.connection import Connection
 from quarterdeck.operators.machines.connections import Connections, CredentialsMissing, Opened
 from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.machine import Node
+from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.providers import ProviderUnknown
 from quarterdeck.operators.machines.references import cluster_key_of
 from quarterdeck.operators.machines.report import (
@@ -40,9 +41,16 @@ _REASONS = {
 class Clusters:
     """Reconciles HypervisorClusters."""
 
-    def __init__(self, connections: Connections, *, wake_users: Callable[[Key], None]) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        *,
+        metrics: MachineMetrics,
+        wake_users: Callable[[Key], None],
+    ) -> None:
         """`wake_users` has everything reconciled that waits for a cluster."""
         self._connections = connections
+        self._metrics = metrics
         self._wake_users = wake_users
         self._announced: weakref.WeakSet[Connection] = weakref.WeakSet()
 
@@ -81,6 +89,7 @@ class Clusters:
         ours = [node for node in listed if node.name in cluster.spec.nodes]
         online = [node for node in ours if node.is_online]
         report_nodes(ctx, ours, online)
+        self._metrics.set_capacity(str(cluster.key), online)
         missing = sorted(set(cluster.spec.nodes) - {node.name for node in ours})
         if missing:
             text = f"the hypervisor has no node {', '.join(missing)}: correct spec.nodes"

@@ -99,23 +99,31 @@ class Connection:
                 operation=operation,
                 retry_after_s=max(1.0, error.retry_after_s),
             ) from error
-        started, result, is_judged = self._clock.monotonic(), "ok", False
+        started, is_judged = self._clock.monotonic(), False
         try:
-            with span(f"hypervisor.{operation}", {"hypervisor.cluster": self.cluster}):
+            with span(f"hypervisor.{operation}", self._attributes(operation)):
                 answer = await self._timed(operation, work)
             self._breaker.succeed()
             is_judged = True
+            self._metrics.called(self.cluster, operation, self._clock.monotonic() - started)
             return answer
         except HypervisorError as error:
-            result, is_judged = error.code.value, True
+            is_judged = True
             self._judge(error)
+            took_s = self._clock.monotonic() - started
+            self._metrics.call_failed(self.cluster, operation, error=error, took_s=took_s)
             raise
         finally:
             if not is_judged:
                 self._breaker.release()
-            took_s = self._clock.monotonic() - started
-            self._metrics.called(self.cluster, operation, result, took_s)
             self._metrics.set_breaker(self.cluster, is_open=self.is_open)
+
+    def _attributes(self, operation: str) -> dict[str, str]:
+        return {
+            "hypervisor.cluster": self.cluster,
+            "hypervisor.provider": self.hypervisor.name,
+            "hypervisor.operation": operation,
+        }
 
     async def _timed(self, operation: str, work: Callable[[Hypervisor], Awaitable[R]]) -> R:
         try:

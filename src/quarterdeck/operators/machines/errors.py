@@ -124,3 +124,8 @@ def make_error(
 ) -> HypervisorError:
     """The error of a code, in the class that the code belongs to; the caller raises it."""
     return _CLASS_OF[code](code, message, operation=operation, retry_after_s=retry_after_s)
+
+
+def class_of(error: HypervisorError) -> str:
+    """The name of an error's class for metrics: transient, permanent, configuration, resource."""
+    return type(error).__name__.removesuffix("Error").lower()

@@ -1,8 +1,13 @@
 """Every metric of the operator, declared once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.kit.metrics.registry import Registry
+from quarterdeck.meta.identity import Key
+from quarterdeck.operators.machines.errors import HypervisorError, class_of
+from quarterdeck.operators.machines.machine import Node
+from quarterdeck.operators.machines.references import template_key_of
 
 CALL_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 PROVISION_BUCKETS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0)
@@ -13,27 +18,30 @@ class MachineMetrics:
 
     def __init__(self, registry: Registry | None = None) -> None:
         r = registry if registry is not None else Registry()
-        self._calls = r.counter(
-            "hyperfleet_hypervisor_requests_total",
-            "Calls of a hypervisor, by result: ok or the code of the error",
-            ("cluster", "operation", "result"),
-        )
         self._durations = r.histogram(
-            "hyperfleet_hypervisor_request_duration_seconds",
-            "How long calls of a hypervisor take",
-            ("cluster", "operation"),
+            "hyperfleet_provider_api_seconds",
+            "How long calls of a hypervisor take, by code: ok or that of the error",
+            ("cluster", "op", "code"),
             buckets=CALL_BUCKETS,
         )
-        self._provisioned = r.counter(
-            "hyperfleet_vm_provision_total",
-            "Machines that became ready or failed",
-            ("cluster", "result"),
+        self._errors = r.counter(
+            "hyperfleet_provider_errors_total",
+            "Failed calls of a hypervisor, by the class of the error",
+            ("cluster", "class"),
         )
-        self._provision_time = r.histogram(
-            "hyperfleet_vm_provision_duration_seconds",
-            "Time from a claim's creation to its first readiness",
-            ("cluster",),
+        self._provisioned = r.histogram(
+            "hyperfleet_vm_provision_seconds",
+            "Time from a claim's creation until it was ready or failed",
+            ("cluster", "template", "result"),
             buckets=PROVISION_BUCKETS,
+        )
+        self._capacity = r.gauge(
+            "hyperfleet_cluster_capacity",
+            "What the nodes that are online have: cpu in processors, memory and storage in bytes",
+            ("cluster", "resource", "state"),
+        )
+        self._runners = r.gauge(
+            "hyperfleet_pool_runners", "Runners by state", ("namespace", "pool", "state")
         )
         self._deleted = r.counter(
             "hyperfleet_vm_deleted_total", "VMs that were removed, by reason", ("cluster", "reason")
@@ -49,26 +57,49 @@ class MachineMetrics:
             ("cluster",),
         )
         self._foreign = r.gauge("hyperfleet_foreign_vms", "VMs that are not ours", ("cluster",))
-        self._phases = r.gauge("hyperfleet_machine_claims", "Claims by phase", ("cluster", "phase"))
+        self._phases = r.gauge("hyperfleet_vm_phase", "Claims by phase", ("cluster", "phase"))
         self._webhooks = r.counter(
             "hyperfleet_runner_webhook_events_total",
             "Events of CI systems, by action and result",
             ("action", "result"),
         )
 
-    def called(self, cluster: str, operation: str, result: str, took_s: float) -> None:
-        """One call ended."""
-        self._calls.labels(cluster, operation, result).value += 1
-        self._durations.labels(cluster, operation).observe(took_s)
+    def called(self, cluster: str, operation: str, took_s: float) -> None:
+        """One call succeeded."""
+        self._durations.labels(cluster, operation, "ok").observe(took_s)
 
-    def became_ready(self, cluster: str, took_s: float) -> None:
-        """A machine is ready for the first time."""
-        self._provisioned.labels(cluster, "ready").value += 1
-        self._provision_time.labels(cluster).observe(took_s)
+    def call_failed(
+        self, cluster: str, operation: str, *, error: HypervisorError, took_s: float
+    ) -> None:
+        """One call failed."""
+        self._durations.labels(cluster, operation, error.code.value).observe(took_s)
+        self._errors.labels(cluster, class_of(error)).value += 1
 
-    def failed(self, cluster: str, reason: str) -> None:
-        """A machine failed."""
-        self._provisioned.labels(cluster, reason).value += 1
+    def provisioned(self, claim: MachineClaim, cluster: str, *, result: str, took_s: float) -> None:
+        """A machine is ready for the first time, or failed."""
+        template = str(template_key_of(claim))
+        self._provisioned.labels(cluster, template, result).observe(took_s)
+
+    def set_capacity(self, cluster: str, nodes: Sequence[Node]) -> None:
+        """What the nodes of a cluster have."""
+        for resource, total, free in (
+            ("cpu", sum(n.cpu_total for n in nodes), sum(n.cpu_free for n in nodes)),
+            ("memory", sum(n.memory_total for n in nodes), sum(n.memory_free for n in nodes)),
+        ):
+            self._capacity.labels(cluster, resource, "total").set(float(total))
+            self._capacity.labels(cluster, resource, "free").set(float(free))
+        storage = sum(node.storage_free for node in nodes)
+        self._capacity.labels(cluster, "storage", "free").set(float(storage))
+
+    def set_runners(self, pool: Key, counts: Mapping[str, int]) -> None:
+        """Runners of a pool by state."""
+        for state, count in counts.items():
+            self._runners.labels(pool.namespace, pool.name, state).set(float(count))
+
+    def forget_pool(self, pool: Key) -> None:
+        """A pool is gone."""
+        for values in [each for each in self._runners.series() if each[:2] == tuple(pool)]:
+            self._runners.remove(*values)
 
     def deleted(self, cluster: str, reason: str) -> None:
         """A VM was removed."""

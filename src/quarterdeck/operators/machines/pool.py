@@ -13,11 +13,13 @@ from quarterdeck.apis.hypervisor.pool import PoolJob, PoolLifecycle, RunnerPool
 from quarterdeck.apis.hypervisor.references import ObjectReference
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import ObjectMeta, with_metadata
 from quarterdeck.operators.machines.claim_deletion import KILL_JOB
 from quarterdeck.operators.machines.conditions import READY, SCALING, Reason
 from quarterdeck.operators.machines.features import Features
 from quarterdeck.operators.machines.machinespec import runner_name
+from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.plan.pool import (
     Plan,
     PoolDemand,
@@ -47,9 +49,10 @@ _SOON_S = 0.05
 class Pools:
     """Reconciles RunnerPools."""
 
-    def __init__(self, *, features: Features, rng: random.Random) -> None:
+    def __init__(self, *, features: Features, rng: random.Random, metrics: MachineMetrics) -> None:
         self._features = features
         self._random = rng
+        self._metrics = metrics
 
     async def reconcile(self, pool: RunnerPool, ctx: Context[RunnerPool]) -> RequeueAfter | None:
         """Make and remove runners, and say how many there are."""
@@ -72,6 +75,10 @@ class Pools:
         if is_cordoned:
             times.append(_SOON_S)
         return RequeueAfter(max(_SOON_S, min(times))) if times else None
+
+    async def forget(self, key: Key) -> None:
+        """Drop the figures of a pool that is gone."""
+        self._metrics.forget_pool(key)
 
     def _wish(
         self, pool: RunnerPool, jobs: Sequence[Job], ctx: Context[RunnerPool]
@@ -181,6 +188,7 @@ class Pools:
         ctx: Context[RunnerPool],
     ) -> None:
         counts = count_states(runners)
+        self._metrics.set_runners(pool.key, counts)
         present = counts["pending"] + counts["idle"] + counts["busy"]
         ready = counts["idle"] + counts["busy"]
         if ready > pool.status.ready_replicas:

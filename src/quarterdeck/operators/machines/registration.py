@@ -196,7 +196,9 @@ def _controllers(
     machines: Machines, *, claims: Any, wake_users: Any
 ) -> tuple[Controller[Any], ...]:
     return (
-        cluster_controller(Clusters(machines.connections, wake_users=wake_users)),
+        cluster_controller(
+            Clusters(machines.connections, metrics=machines.metrics, wake_users=wake_users)
+        ),
         template_controller(Templates(machines.connections)),
         claim_controller(machines, claims=claims),
         fleet_controller(machines),
@@ -216,6 +218,7 @@ def cluster_controller(clusters: Clusters) -> Controller[HypervisorCluster]:
         on_deleted=clusters.forget,
         ready=None,
         conditions=CLUSTER_TYPES,
+        field_manager=FIELD_MANAGER,
         workers=4,
         limiter=_limiter,
     )
@@ -234,6 +237,7 @@ def template_controller(templates: Templates) -> Controller[HypervisorMachineTem
         finalizers=(Finalizer(TEMPLATE_FINALIZER, templates.protect),),
         ready=None,
         conditions=TEMPLATE_TYPES,
+        field_manager=FIELD_MANAGER,
         workers=4,
         limiter=_limiter,
     )
@@ -283,6 +287,7 @@ def claim_controller(machines: Machines, *, claims: Any) -> Controller[MachineCl
         on_error=report_hold,
         ready=None,
         conditions=CLAIM_TYPES,
+        field_manager=FIELD_MANAGER,
         workers=CLAIM_WORKERS,
         limiter=_limiter,
     )
@@ -310,11 +315,12 @@ def fleet_controller(machines: Machines) -> Controller[Fleet]:
 
 def pool_controller(machines: Machines) -> Controller[RunnerPool]:
     """The declaration of the RunnerPool controller."""
-    pools = Pools(features=machines.features, rng=machines.random)
+    pools = Pools(features=machines.features, rng=machines.random, metrics=machines.metrics)
     return Controller(
         reconcile=pools.reconcile,
         for_=RunnerPool,
         owns=(Owns(MachineClaim, predicates=(affects_owner,)), Owns(ConfigRecord)),
+        on_deleted=pools.forget,
         ready=None,
         conditions=POOL_TYPES,
         field_manager=FIELD_MANAGER,
