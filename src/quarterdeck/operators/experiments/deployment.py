@@ -6,7 +6,7 @@ from quarterdeck.apis.experiments.status import Layer
 from quarterdeck.apis.experiments.targets import Target
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.experiments import argocd, plan
+from quarterdeck.operators.experiments import argocd, plan, tutorials
 from quarterdeck.operators.experiments.argocd import App
 from quarterdeck.operators.experiments.conditions import (
     APPLICATIONS_HEALTHY,
@@ -18,7 +18,7 @@ from quarterdeck.operators.experiments.health import READY, Judged, State, combi
 from quarterdeck.operators.experiments.ownership import find_own, is_stale
 from quarterdeck.operators.experiments.run import ExperimentFailed, Run
 from quarterdeck.operators.experiments.sharing import share_kubeconfigs
-from quarterdeck.operators.experiments.substitution import SubstitutionError
+from quarterdeck.operators.experiments.substitution import NotYet, SubstitutionError
 
 _RETRY_S = 5.0
 
@@ -29,6 +29,7 @@ async def ensure_applications(run: Run) -> None:
     Raises:
         ExperimentFailed: if an Application can never become ready.
     """
+    await tutorials.update(run)
     for target in run.targets:
         status = run.target(target.name)
         if status.apps_ready or not status.ready_at:
@@ -39,6 +40,8 @@ async def ensure_applications(run: Run) -> None:
             run.set_target(target.name, reason=str(Reason.DEPLOYING), message=message)
         else:
             await _ensure_target(run, target)
+            if run.target(target.name).apps_ready:
+                await tutorials.update(run)  # dependents may refer to addresses of its Services
     _report(run)
 
 
@@ -84,7 +87,12 @@ async def _ensure_target(run: Run, target: Target) -> None:
     apps = argocd.plan_apps(run.ctx.obj, target, status)
     verdict, found, layers = READY, [], []
     for stage in _stages(apps):
-        pairs = [(app, await _ensure_app(run, target, app)) for app in stage]
+        try:
+            pairs = [(app, await _ensure_app(run, target, app)) for app in stage]
+        except NotYet as error:
+            run.set_target(target.name, reason=str(Reason.DEPLOYING), message=str(error))
+            run.wake_in(_RETRY_S)
+            return
         found += [each for _, each in pairs if each is not None]
         layers += [app.layer for app in stage]
         verdict = combine(
@@ -157,6 +165,8 @@ async def _ensure_app(run: Run, target: Target, app: App) -> ArgoApplication | N
             scope=plan.scope_of(run.experiment, target, run.by_name),
             settings=run.settings,
         )
+    except NotYet:
+        raise
     except SubstitutionError as error:
         raise ExperimentFailed(
             Reason.PARAMETER_INVALID, f"target {target.name}: Application {app.name}: {error}"

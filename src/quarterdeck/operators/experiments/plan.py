@@ -12,7 +12,7 @@ from quarterdeck.operators.experiments.argocd import IN_CLUSTER
 from quarterdeck.operators.experiments.components import Problem
 from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.operators.experiments.substitution import Scope, substitute
-from quarterdeck.operators.experiments.validation import Checked, edges, static_scope
+from quarterdeck.operators.experiments.validation import Checked, edges, outputs_of, static_scope
 
 _USER = 65532
 
@@ -62,9 +62,17 @@ def scope_of(
 ) -> Scope:
     """What references stand for now; targets that are not ready are pending."""
     static = static_scope(experiment, target)
-    values = {name: _values(statuses[name]) for name in static.targets if name in statuses}
+    values = {
+        name: {**outputs_of(experiment, name), **_values(statuses[name])}
+        for name in static.targets
+        if name in statuses
+    }
     pending = frozenset(
-        name for name in static.targets if name not in statuses or not statuses[name].apps_ready
+        name
+        for name in static.targets
+        if name not in statuses
+        or not statuses[name].apps_ready
+        or not all(outputs_of(experiment, name).values())
     )
     own: Mapping[str, str] = {}
     if target is not None:

@@ -8,8 +8,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import msgspec
+
 from quarterdeck.apis.experiments.components import Component
-from quarterdeck.apis.experiments.status import TargetStatus
+from quarterdeck.apis.experiments.status import (
+    ExperimentStatus,
+    TargetStatus,
+    TutorialServiceStatus,
+    TutorialStatus,
+)
 from quarterdeck.apis.experiments.targets import Target
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.operators.experiments import argocd, graph, limits, naming, plan, prices, workflows
@@ -75,6 +82,7 @@ def preview(
             problems += wrong
     if problems:
         return Preview(experiment, tuple(problems), checked.warnings)
+    experiment = _assume_addresses(experiment)
     planned = {
         target.name: _plan_target(experiment, target, statuses, settings)
         for target in experiment.spec.targets
@@ -87,6 +95,17 @@ def preview(
     name = naming.workflow_name(experiment)
     workflow = workflows.build(experiment, name, arguments, settings)
     return Preview(experiment, (), checked.warnings, levels, workflow)
+
+
+def _assume_addresses(experiment: Experiment) -> Experiment:
+    """The experiment as if every Service of its tutorial had an address."""
+    tutorial = experiment.spec.tutorial
+    services = tuple(
+        TutorialServiceStatus(name=each.name, endpoint=f"<address of {each.name}>", ready=True)
+        for each in (tutorial.services if tutorial is not None else ())
+    )
+    status = ExperimentStatus(tutorial_status=TutorialStatus(services=services))
+    return msgspec.structs.replace(experiment, status=status)
 
 
 def _status(

@@ -16,8 +16,10 @@ from quarterdeck.operators.experiments.foreign import (
 )
 from quarterdeck.operators.experiments.ownership import find_own, is_stale
 from quarterdeck.operators.experiments.run import ExperimentFailed, Run, seconds_of
-from quarterdeck.operators.experiments.substitution import SubstitutionError
+from quarterdeck.operators.experiments.substitution import NotYet, SubstitutionError
 
+_ADDRESS_S = 5.0
+"""How often Services on targets, which cannot be watched, are asked for their addresses."""
 _TIMEOUT_SLACK_S = 60.0
 """Argo ends a workflow at its deadline by itself; we only step in when it does not."""
 
@@ -232,8 +234,10 @@ async def _submit(run: Run, name: str) -> bool:
         if not has_template and run.spec.workflow.on_missing_template == "Fail":
             _wait_for_template(run)
             return False
+        if (arguments := _build_arguments(run)) is None:
+            return False
         build = workflows.build if has_template else workflows.build_inline
-        document = build(run.ctx.obj, name, _arguments(run), run.settings)
+        document = build(run.ctx.obj, name, arguments, run.settings)
         await run.ctx.api.apply(ArgoWorkflow, document)
         run.ctx.event(EventReason.WORKFLOW_SUBMITTED, f"Workflow {key} submitted")
     run.set(
@@ -267,10 +271,16 @@ def _wait_for_template(run: Run) -> None:
     run.wake_in(left_s)
 
 
-def _arguments(run: Run) -> dict[str, str]:
+def _build_arguments(run: Run) -> dict[str, str] | None:
+    """Arguments of the workflow; None while a Service that they name has no address."""
     try:
         scope = plan.scope_of(run.experiment, None, run.by_name)
         return workflows.parameters(run.ctx.obj, run.status.targets, scope)
+    except NotYet as error:
+        check_submission(run)
+        run.note(Reason.DEPLOYING, f"spec.workflow.params: {error}")
+        run.wake_in(_ADDRESS_S)
+        return None
     except SubstitutionError as error:
         raise ExperimentFailed(
             Reason.PARAMETER_INVALID, f"spec.workflow.params: {error}"

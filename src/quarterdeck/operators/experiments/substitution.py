@@ -9,7 +9,8 @@
 
 One pass: a substituted value is never expanded again. A default is used when the value is unset or
 empty; `:?` makes that an error. A value of another target is known late, when that target is
-ready, and only to targets that depend on it.
+ready, and only to targets that depend on it. `outputs.NAME` is the address of a Service that
+spec.tutorial.services names.
 """
 
 import re
@@ -143,12 +144,22 @@ def _look_up_target(reference: Reference, rest: str, scope: Scope) -> str | None
             f"${{{reference.name}}} names target {target}, which is not among the targets that "
             "this one depends on; add it to depends"
         )
+    if member.startswith("outputs.") and member not in scope.targets[target]:
+        raise Unknown(_describe_outputs(reference, target, scope))
     if member not in _OTHER and not member.startswith("outputs."):
         return None
     value = scope.targets[target].get(member)
     if not value and target in scope.pending:
         raise NotYet(reference.name, target)
     return value if value is not None or member not in _OTHER else ""
+
+
+def _describe_outputs(reference: Reference, target: str, scope: Scope) -> str:
+    known = [name.removeprefix("outputs.") for name in scope.targets[target] if "." in name]
+    return (
+        f"${{{reference.name}}} names no Service of spec.tutorial.services on target {target}; "
+        f"known there: {', '.join(sorted(known)) or 'none'}"
+    )
 
 
 def _suggest(reference: Reference, scope: Scope) -> str:

@@ -20,8 +20,8 @@ async def update(run: Run) -> None:
     before = {each.name: each for each in known.services}
     services = []
     for service in tutorial.services:
-        found = before.get(service.name)
-        if found is None or not found.ready:
+        found = before.get(service.name) or TutorialServiceStatus(name=service.name)
+        if not found.ready and run.target(service.target).apps_ready:
             found = await _look_up(run, service)
         services.append(found)
     secrets = {

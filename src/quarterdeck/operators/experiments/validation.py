@@ -186,9 +186,21 @@ def static_scope(experiment: Experiment, target: Target | None) -> Scope:
             "uid": experiment.metadata.uid,
         },
         target=own,
-        targets={name: {"name": name} for name in reachable},
+        targets={name: {"name": name, **outputs_of(experiment, name)} for name in reachable},
         pending=reachable,
     )
+
+
+def outputs_of(experiment: Experiment, target: str) -> dict[str, str]:
+    """What a target offers to others besides its cluster: addresses of Services, empty at first."""
+    tutorial, status = experiment.spec.tutorial, experiment.status.tutorial_status
+    known = {each.name: each.endpoint for each in status.services} if status is not None else {}
+    services = tutorial.services if tutorial is not None else ()
+    return {
+        f"outputs.{each.name}": known.get(each.name, "")
+        for each in services
+        if each.target == target
+    }
 
 
 def _check_workflow(experiment: Experiment) -> Iterator[Problem]:

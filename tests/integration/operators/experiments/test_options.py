@@ -138,6 +138,72 @@ async def test_workflow_parameters_know_the_targets() -> None:
         }
 
 
+async def test_addresses_of_services_reach_dependents_and_the_workflow() -> None:
+    """A Service without a component appears late; until then the dependent waits for it."""
+    services = [
+        {"name": "web", "target": "app", "service": "web", "namespace": "linked", "port": 8080},
+        {"name": "late", "target": "app", "service": "late", "namespace": "linked"},
+    ]
+    async with running() as world:
+        await world.template("smoke")
+        await world.component("web")
+        await world.component("load")
+        load = target("load", "hub", "load", depends=["app"])
+        load["components"][0]["params"] = {"url": "http://${targets.app.outputs.web}/"}
+        await world.create(
+            experiment(
+                "linked",
+                target("app", "hub", "web"),
+                load,
+                tutorial={"services": services},
+                workflow={
+                    "template": "smoke",
+                    "completion": {"mode": "workflow"},
+                    "params": {"late": "${targets.app.outputs.late}"},
+                },
+                annotations=HANG,
+            )
+        )
+        waiting = await world.until("linked", lambda each: "outputs.late" in each.status.message)
+        assert waiting.status.phase == "Ready"
+        app = await world.client.get(ArgoApplication, "linked-load-load", "argocd")
+        source = msgspec.json.decode(get_raw(app) or b"{}")["spec"]["sources"][0]
+        assert source["helm"]["parameters"] == [
+            {"name": "url", "value": "http://web.linked.svc:8080/"}
+        ]
+        service = {"ports": [{"port": 80}], "selector": {"app": "late"}}
+        await world.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": "late", "namespace": "linked"},
+                "spec": service,
+            }
+        )
+        await world.phase("linked", "Running")
+        workflow = await world.client.get(ArgoWorkflow, "linked-validation", "argo-workflows")
+        spec = msgspec.json.decode(get_raw(workflow) or b"{}")["spec"]
+        given = {each["name"]: each["value"] for each in spec["arguments"]["parameters"]}
+        assert given["late"] == "late.linked.svc"
+        await world.delete("linked")
+        assert await world.leftovers() == []
+
+
+async def test_an_address_that_nobody_offers_is_an_error_of_the_spec() -> None:
+    async with running() as world:
+        await world.template("smoke")
+        workflow = {
+            "template": "smoke",
+            "completion": {"mode": "workflow"},
+            "params": {"url": "${targets.app.outputs.web}"},
+        }
+        await world.create(experiment("nowhere", workflow=workflow))
+        done = await world.cleaned("nowhere")
+        assert (done.status.phase, done.status.reason) == ("Failed", "ParameterInvalid")
+        assert "spec.workflow.params.url" in done.status.message
+        assert "names no Service of spec.tutorial.services on target app" in done.status.message
+
+
 async def test_a_cluster_wide_template() -> None:
     async with running() as world:
         await world.apply(
