@@ -43,8 +43,11 @@ def open_policies(_: int) -> Iterator[Contenders]:
 
 async def _prepare() -> Any:
     from quarterdeck.kit import json
+    from quarterdeck.kit.clock import SystemClock
+    from quarterdeck.kit.metrics import Registry as Metrics
     from quarterdeck.meta.identity import GVR
     from quarterdeck.server.admission.attributes import AdmissionAttributes
+    from quarterdeck.server.admission.metrics import AdmissionMetrics
     from quarterdeck.server.admission.policies.plugin import (
         BINDINGS,
         POLICIES,
@@ -60,7 +63,8 @@ async def _prepare() -> Any:
     registry.put("built-in", build_builtin_resources())
     for name, document in ((POLICIES, json.encode(POLICY)), (BINDINGS, json.encode(BINDING))):
         await store.put(StoreKey(name, "", "size"), partial(_choose, document), expected=0)
-    plugin = ValidatingPolicies(store, registry, AlwaysAllow())
+    metrics, clock = AdmissionMetrics(Metrics()), SystemClock()
+    plugin = ValidatingPolicies(store, registry, AlwaysAllow(), metrics=metrics, clock=clock)
     plugin.start()
     resource = registry.get(GVR("", "v1", "configmaps"))
     assert resource is not None

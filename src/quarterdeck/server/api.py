@@ -24,6 +24,7 @@ from quarterdeck.server.admission.assembly import (
     choose_plugins,
 )
 from quarterdeck.server.admission.chain import Admission
+from quarterdeck.server.admission.metrics import AdmissionMetrics
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.certificate_requests import CertificateRequests
 from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
@@ -33,6 +34,7 @@ from quarterdeck.server.admission.policies.param_access import ParamAccess
 from quarterdeck.server.admission.policies.plugin import ValidatingPolicies
 from quarterdeck.server.admission.quota.plugin import QUOTAS, ResourceQuota
 from quarterdeck.server.admission.webhooks.caller import WebhookCaller
+from quarterdeck.server.admission.webhooks.observer import Observer
 from quarterdeck.server.admission.webhooks.webhooks import Webhooks
 from quarterdeck.server.authentication.authenticator import Authenticator, NotReady, authenticate
 from quarterdeck.server.authentication.bearer_token import (
@@ -134,12 +136,25 @@ class ApiServer:
         streams: set[Stream] = set()
         registry = registry or Registry()
         authorizer = authorizer or (roles if options.has_roles else AlwaysAllow())
-        self.policies = ValidatingPolicies(store, registry, authorizer)
-        self._mutating_policies = MutatingPolicies(store, registry, authorizer)
+        metrics = Metrics(store, streams)
+        observed = AdmissionMetrics(metrics.registry)
+        self.policies = ValidatingPolicies(
+            store, registry, authorizer, metrics=observed, clock=clock
+        )
+        self._mutating_policies = MutatingPolicies(
+            store, registry, authorizer, metrics=observed, clock=clock
+        )
         caller = WebhookCaller(options.webhook_services)
         self.webhook_services = caller.services
         """Where the Services of webhooks listen; may be changed while the server runs."""
-        self._webhooks = Webhooks(store, registry, authorizer, caller=caller, rng=rng)
+        self._webhooks = Webhooks(
+            store,
+            registry,
+            authorizer,
+            caller=caller,
+            rng=rng,
+            observer=Observer(observed, clock),
+        )
         self.core = Core(
             store=store,
             registry=registry,
@@ -167,7 +182,7 @@ class ApiServer:
                 (ResourceQuota(store, self._track_quota),) if RESOURCE_QUOTA in chosen else (),
             ),
             conversions=Conversions(caller, rng),
-            metrics=Metrics(store, streams),
+            metrics=metrics,
             frames=FrameCache(),
             field_managers=FieldManagers(),
             streams=streams,

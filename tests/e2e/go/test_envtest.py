@@ -94,7 +94,8 @@ def test_suites_of_controller_runtime_pass(tmp_path: Path, package: str) -> None
     assert built.returncode == 0, built.stderr
     assets = write_programs(tmp_path / "assets")
     done = subprocess.run(
-        [str(program), "-ginkgo.no-color"],
+        # some specs of theirs race on a busy machine: "should refuse to add runnable" of manager
+        [str(program), "-ginkgo.no-color", "-ginkgo.flake-attempts=3"],
         cwd=folder / "pkg" / package,
         env={**environment, "KUBEBUILDER_ASSETS": str(assets)},
         capture_output=True,

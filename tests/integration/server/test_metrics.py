@@ -3,6 +3,7 @@
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
+from webhook_server import webhook_server
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -64,3 +65,74 @@ async def test_requests_without_valid_credentials_share_one_series(serving: Any)
         found = await read_requests(api)
         assert found["", "", "", "", "", "", "401"] == 5
         assert not any(each[3] == "configmaps" for each in found)
+
+
+async def read_samples(api: Any, prefix: str) -> dict[tuple[str, ...], float]:
+    """Samples whose names begin so, by what follows of the name and the values of the labels."""
+    text = (await api("GET", "/metrics")).body.decode()
+    return {
+        (sample.name.removeprefix(prefix), *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name.startswith(prefix)
+    }
+
+
+async def test_questions_to_webhooks_are_counted(serving: Any) -> None:
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["configmaps"],
+    }
+
+    def hook(name: str, url: str, policy: str) -> dict[str, Any]:
+        return {
+            "name": f"{name}.example.com",
+            "clientConfig": {"url": url, "caBundle": server.ca_bundle},
+            "rules": [rule],
+            "failurePolicy": policy,
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+
+    configurations = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    async with serving() as api, webhook_server() as server:
+        hooks = [
+            hook("broken", f"{server.url}/raw/status=500", "Ignore"),
+            hook("never", f"{server.url}/deny/code=418", "Fail"),
+        ]
+        made = await api("POST", configurations, {"metadata": {"name": "h"}, "webhooks": hooks})
+        assert made.status == 201, made.body
+        assert (await api("POST", MAPS, {"metadata": {"name": "a"}})).status == 418
+        found = await read_samples(api, "apiserver_admission_webhook_")
+    broken, never = "broken.example.com", "never.example.com"
+    assert found["request_total", broken, "validating", "CREATE", "503", "false"] == 1
+    assert found["fail_open_count_total", broken, "validating"] == 1
+    assert found["request_total", never, "validating", "CREATE", "418", "true"] == 1
+    assert found["rejection_count_total", never, "validating", "CREATE", "no_error", "418"] == 1
+    assert found["admission_duration_seconds_count", never, "validating", "CREATE", "true"] == 1
+
+
+async def test_decisions_of_policies_are_counted(serving: Any) -> None:
+    group = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["configmaps"],
+    }
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "object.metadata.name != 'b'"}],
+    }
+    bound = {"policyName": "p", "validationActions": ["Deny", "Audit"]}
+    async with serving() as api:
+        await api("POST", f"{group}ies", {"metadata": {"name": "p"}, "spec": spec})
+        await api("POST", f"{group}ybindings", {"metadata": {"name": "q"}, "spec": bound})
+        assert (await api("POST", MAPS, {"metadata": {"name": "a"}})).status == 201
+        assert (await api("POST", MAPS, {"metadata": {"name": "b"}})).status == 422
+        found = await read_samples(api, "apiserver_validating_admission_policy_check_")
+    assert found["total", "p", "q", "no_error", "deny"] == 1
+    assert found["total", "p", "q", "no_error", "audit"] == 1
+    assert found["duration_seconds_count", "p", "q", "no_error", "deny"] == 1

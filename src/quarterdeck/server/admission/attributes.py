@@ -1,13 +1,32 @@
 """The attributes of a write, as admission plugins get them."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
+from quarterdeck.meta.identity import GVK
 from quarterdeck.server.admission.reinvocation import Reinvocation
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire.status import Forbidden
+
+
+class View(Protocol):
+    """Another form of an object, which a subresource is written in: a Scale."""
+
+    kind: GVK
+
+    def show(self, value: Object) -> Object:
+        """The object in the form of the subresource."""
+        ...
+
+    def restore(self, value: Object, shown: Object) -> Object:
+        """The object with what its other form says by now.
+
+        Raises:
+            ApiError: if the other form does not make sense.
+        """
+        ...
 
 
 class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False):
@@ -26,6 +45,8 @@ class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False):
     warnings: list[str] = []
     audit_annotations: dict[str, str] = {}
     """What plugins add to the audit event of the request."""
+    view: View | None = None
+    """How webhooks and policies see the object, where a subresource has another form."""
     reinvocation: Reinvocation = msgspec.field(default_factory=Reinvocation)
     """Who has seen the write, and who must see it again."""
 

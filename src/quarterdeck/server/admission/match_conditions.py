@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.admission.request import build_request, show
 from quarterdeck.server.kinds.admission_expressions import (
     InvalidExpression,
     build_environment,
     compile_expression,
 )
+from quarterdeck.server.registry.resource import Resource
 
 if TYPE_CHECKING:
     from quarterdeck import cel
@@ -32,13 +34,13 @@ def compile_condition(expression: str, *, has_params: bool = False) -> "cel.Prog
 
 
 def build_variables(
-    attributes: AdmissionAttributes, authorizer: object, request: Mapping[str, Any]
+    attributes: AdmissionAttributes, authorizer: object, seen_as: Resource
 ) -> dict[str, Any]:
-    """What expressions may refer to."""
+    """What expressions may refer to, in the form in which the webhook sees it."""
     return {
-        "object": attributes.value,
-        "oldObject": attributes.old,
-        "request": request,
+        "object": show(attributes, attributes.value, seen_as),
+        "oldObject": show(attributes, attributes.old, seen_as),
+        "request": build_request(attributes, seen_as),
         "authorizer": authorizer,
         "namespaceObject": None,
     }

@@ -23,6 +23,8 @@ def finish_patch(
         ApiError: if it is not of its kind any more, or in another namespace.
     """
     resource = attributes.resource
+    if attributes.view is not None and attributes.value is not None:
+        return attributes.view.restore(attributes.value, patched)
     shaped = shape_object(patched, seen_as, drops_unknown=drops_unknown or seen_as.is_custom)
     namespace = shaped.setdefault("metadata", {}).get("namespace") or ""
     if namespace != (attributes.value or {})["metadata"].get("namespace", ""):

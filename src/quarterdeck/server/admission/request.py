@@ -31,6 +31,13 @@ def build_request(attributes: AdmissionAttributes, seen_as: Resource) -> Object:
     return request
 
 
+def show(attributes: AdmissionAttributes, value: Object | None, seen_as: Resource) -> Object | None:
+    """The new or old object of a write, in the form in which a webhook or policy sees it."""
+    if attributes.view is not None and value is not None:
+        return attributes.view.show(value)
+    return convert(value, source=attributes.resource, target=seen_as)
+
+
 def convert(value: Object | None, *, source: Resource, target: Resource) -> Object | None:
     """An object of one resource in the version of another one that serves the same objects."""
     if value is None or source is target:
@@ -39,10 +46,7 @@ def convert(value: Object | None, *, source: Resource, target: Resource) -> Obje
 
 
 def _describe_kind(resource: Resource, attributes: AdmissionAttributes) -> Object:
-    gvk = resource.gvk
-    if attributes.subresource == "scale" and attributes.value is not None:
-        group, _, version = str(attributes.value.get("apiVersion")).rpartition("/")
-        return {"group": group, "version": version, "kind": "Scale"}
+    gvk = resource.gvk if attributes.view is None else attributes.view.kind
     return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
 
 

@@ -19,6 +19,7 @@ from quarterdeck.server.response import responses
 from quarterdeck.server.response.forms import build_partial
 from quarterdeck.server.write import field_managers
 from quarterdeck.server.write.options import parse_write_options
+from quarterdeck.server.write.result import WriteOptions
 from quarterdeck.wire.media import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from quarterdeck.wire.query import PatchOptions, UpdateOptions
 from quarterdeck.wire.status import BadRequest, InternalError, Invalid, NotFound
@@ -30,6 +31,28 @@ _COLUMNS = (
     build_column("Available", "integer", text="replicas is the observed number of instances."),
     AGE,
 )
+
+
+class ScaleView:
+    """Objects as webhooks and policies see them when their scale is written."""
+
+    kind = SCALE_KIND
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def show(self, value: Object) -> Object:
+        """The Scale of an object."""
+        return _to_patched_scale(self._call, value)
+
+    def restore(self, value: Object, shown: Object) -> Object:
+        """The object with the replica number of a Scale."""
+        return _apply_scale(self._call, value, shown)
+
+
+def _parse_options(call: Call, options: UpdateOptions | PatchOptions, kind: str) -> WriteOptions:
+    parsed = parse_write_options(call, options, kind, subresource=SCALE)
+    return parsed._replace(view=ScaleView(call))
 
 
 async def get(core: Core, call: Call) -> responses.Response:
@@ -44,7 +67,7 @@ async def get(core: Core, call: Call) -> responses.Response:
 async def update(core: Core, call: Call) -> responses.Response:
     """PUT of a scale."""
     options = UpdateOptions.parse(call.request.query)
-    write_options = parse_write_options(call, options, "UpdateOptions", subresource=SCALE)
+    write_options = _parse_options(call, options, "UpdateOptions")
     body = await decoder.read_body(call, core.options.max_body_bytes)
     scale = decoder.decode_document(body, decoder.get_content_type(call))
     written = await write.update(
@@ -62,7 +85,7 @@ async def patch(core: Core, call: Call) -> responses.Response:
     if media == APPLY_PATCH:
         return await _apply(core, call, options)
     patching.check_not_forced(options)
-    write_options = parse_write_options(call, options, "PatchOptions", subresource=SCALE)
+    write_options = _parse_options(call, options, "PatchOptions")
     body = await decoder.read_body(call, core.options.max_body_bytes)
     if media == STRATEGIC_MERGE_PATCH:
         media = MERGE_PATCH  # a Scale has no lists, so the two are the same
@@ -81,7 +104,7 @@ async def _apply(core: Core, call: Call, options: PatchOptions) -> responses.Res
     from quarterdeck.server.handlers import apply
 
     apply.check_field_manager(options)
-    write_options = parse_write_options(call, options, "PatchOptions", subresource=SCALE)
+    write_options = _parse_options(call, options, "PatchOptions")
     scale = apply.read_document(await decoder.read_body(call, core.options.max_body_bytes))
     if (scale.get("apiVersion"), scale.get("kind")) != (SCALE_KIND.api_version, SCALE_KIND.kind):
         found = f"{scale.get('apiVersion') or ''}, Kind={scale.get('kind') or ''}"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from quarterdeck.meta.field import FieldError
-from quarterdeck.server.admission.attributes import AdmissionAttributes
+from quarterdeck.server.admission.attributes import AdmissionAttributes, View
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_until_durable
 from quarterdeck.server.registry.codec import decode_stored
@@ -26,6 +26,8 @@ class WriteOptions(NamedTuple):
     manager: str
     is_dry_run: bool = False
     subresource: str = ""
+    view: View | None = None
+    """The form of the subresource, where it is another than the object's."""
 
 
 class WriteResult(NamedTuple):
@@ -118,6 +120,7 @@ def build_attributes(
         subresource=write_options.subresource,
         value=value,
         old=old,
+        view=write_options.view,
         is_dry_run=write_options.is_dry_run,
         warnings=call.warnings,
         audit_annotations=call.audit_annotations,

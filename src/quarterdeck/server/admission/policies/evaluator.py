@@ -4,6 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quarterdeck.server.admission.match_conditions import ConditionFailed, match_conditions
+from quarterdeck.server.admission.metrics import (
+    COMPILE_ERROR,
+    INVALID_ERROR,
+    NO_ERROR,
+    OUT_OF_BUDGET,
+)
 from quarterdeck.server.admission.policies.policy import Expression, Policy, Validation
 
 if TYPE_CHECKING:
@@ -22,6 +28,8 @@ class Decision(NamedTuple):
     reason: str = "Invalid"
     is_forced: bool = False
     """Whether it is refused whatever the actions of the binding are."""
+    error_type: str = NO_ERROR
+    """What kind of failure it is, for metrics."""
 
 
 class Outcome(NamedTuple):
@@ -94,16 +102,18 @@ def evaluate(policy: Policy, known: dict[str, Any], *, size: int) -> Outcome:
         try:
             decisions += _validate(policy, index, validation, known=known, budget=budget)
         except OutOfBudget as error:
-            return Outcome(_refuse(policy, str(error)), {})
+            return Outcome(_refuse(policy, str(error), error_type=OUT_OF_BUDGET), {})
     annotations: dict[str, str] = {}
     for key, expression in programs.annotations:
         decisions += _annotate(policy, key, expression, known=known, annotations=annotations)
     return Outcome(decisions, annotations)
 
 
-def _refuse(policy: Policy, message: str, index: int = -1) -> list[Decision]:
+def _refuse(
+    policy: Policy, message: str, index: int = -1, *, error_type: str = INVALID_ERROR
+) -> list[Decision]:
     """What an error means: nothing, where errors are ignored."""
-    return [Decision(index, message)] if policy.fails_closed else []
+    return [Decision(index, message, error_type=error_type)] if policy.fails_closed else []
 
 
 def _validate(
@@ -118,7 +128,7 @@ def _validate(
 
     expression = validation.expression
     if expression.program is None:
-        yield from _refuse(policy, expression.problem, index)
+        yield from _refuse(policy, expression.problem, index, error_type=COMPILE_ERROR)
         return
     try:
         if expression.program.evaluate(known, budget=budget) is True:
@@ -170,7 +180,7 @@ def _annotate(
     except cel.CelError as error:
         if policy.fails_closed:
             text = f"expression '{expression.text}' resulted in error: {error}"
-            yield Decision(-1, text, is_forced=True)
+            yield Decision(-1, text, is_forced=True, error_type=INVALID_ERROR)
         return
     if isinstance(found, str) and found.strip():
         annotations[key] = found.strip()[:_MAX_ANNOTATION]

@@ -5,8 +5,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quarterdeck.kit import json as kit_json
+from quarterdeck.kit.clock import Clock
+from quarterdeck.meta import builtins
 from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
 from quarterdeck.server.admission.matching import is_exempt
+from quarterdeck.server.admission.metrics import NO_ERROR, AdmissionMetrics
 from quarterdeck.server.admission.patched_object import finish_patch
 from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.admission.policies.bound import (
@@ -15,7 +18,7 @@ from quarterdeck.server.admission.policies.bound import (
     Misconfiguration,
     Source,
 )
-from quarterdeck.server.admission.request import build_request, convert
+from quarterdeck.server.admission.request import build_request, show
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.registry.registry import Registry
@@ -44,8 +47,18 @@ class _Failure(NamedTuple):
 class MutatingPolicies(MutatingPlugin):
     """Policies and bindings of one server, and what they do to writes."""
 
-    def __init__(self, store: Store, registry: Registry, authorizer: Authorizer) -> None:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        authorizer: Authorizer,
+        *,
+        metrics: AdmissionMetrics,
+        clock: Clock,
+    ) -> None:
         self._authorizer = authorizer
+        self._metrics = metrics
+        self._clock = clock
         self._policies: BoundPolicies[MutatingPolicy] = BoundPolicies(
             store, registry, Source(POLICIES, BINDINGS), parse=_parse_policy
         )
@@ -104,10 +117,14 @@ class MutatingPolicies(MutatingPlugin):
             return
         before = attributes.value
         for mutation in policy.programs.mutations:
+            started, error_type = self._clock.monotonic(), NO_ERROR
             try:
                 self._mutate(policy, mutation, invocation, attributes=attributes)
             except MutationFailed as error:
+                error_type = error.error_type
                 yield _Failure(policy, invocation.binding, str(error), "Invalid")
+            labels = (policy.name, invocation.binding.name, error_type)
+            self._metrics.observe_policy("mutating", self._clock.monotonic() - started, labels)
         if attributes.value != before:
             invocations.require_previous()
             rounds.is_needed = True
@@ -137,6 +154,8 @@ class MutatingPolicies(MutatingPlugin):
 
         known, size = self._build_variables(policy, invocation, attributes)
         node = invocation.seen_as.node
+        if attributes.view is not None:
+            node = builtins.find_node(attributes.view.kind) or node
         patched = mutate(policy, mutation, known, node=node, size=size)
         finished = finish_patch(
             attributes, copy.deepcopy(patched), invocation.seen_as, drops_unknown=False
@@ -148,9 +167,9 @@ class MutatingPolicies(MutatingPlugin):
         self, policy: "MutatingPolicy", invocation: Invocation, attributes: AdmissionAttributes
     ) -> tuple[dict[str, Any], int]:
         """What expressions may refer to, with the object as it is by now; and its size."""
-        asked, seen_as = attributes.resource, invocation.seen_as
-        value = convert(attributes.value, source=asked, target=seen_as)
-        old = convert(attributes.old, source=asked, target=seen_as)
+        seen_as = invocation.seen_as
+        value = show(attributes, attributes.value, seen_as)
+        old = show(attributes, attributes.old, seen_as)
         namespace = self._policies.find_namespace(attributes)
         known = {
             "object": value,

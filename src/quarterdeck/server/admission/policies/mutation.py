@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quarterdeck.meta.schema import Node
+from quarterdeck.server.admission.metrics import COMPILE_ERROR, INVALID_ERROR, OUT_OF_BUDGET
 from quarterdeck.server.admission.policies.evaluator import Variables
 from quarterdeck.server.admission.policies.policy import (
     Expression,
@@ -36,6 +37,11 @@ _MAX_OPERATIONS = 10_000
 
 class MutationFailed(Exception):
     """Raised when a mutation cannot be made; the text is Kubernetes' complaint."""
+
+    def __init__(self, text: str, error_type: str = INVALID_ERROR) -> None:
+        super().__init__(text)
+        self.error_type = error_type
+        """What kind of failure it is, for metrics."""
 
 
 class Mutation(NamedTuple):
@@ -96,7 +102,7 @@ def mutate(
 
     expression = mutation.expression
     if expression.program is None:
-        raise MutationFailed(expression.problem)
+        raise MutationFailed(expression.problem, COMPILE_ERROR)
     budget = cel.Budget(size=size)
     if policy.programs.variables:
         known = {**known, "variables": Variables(policy.programs.variables, known, budget)}
@@ -104,7 +110,7 @@ def mutate(
         found = expression.program.evaluate(known, budget=budget)
     except cel.CelError as error:
         if budget.remaining < 0:
-            raise MutationFailed(str(error)) from error
+            raise MutationFailed(str(error), OUT_OF_BUDGET) from error
         text = f"expression '{expression.text}' resulted in error: {error}"
         raise MutationFailed(text) from error
     if mutation.patch_type == APPLY:

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quarterdeck.kit import json as kit_json
+from quarterdeck.kit.clock import Clock
 from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
 from quarterdeck.server.admission.matching import is_exempt
+from quarterdeck.server.admission.metrics import AdmissionMetrics
 from quarterdeck.server.admission.plugin import ValidatingPlugin
 from quarterdeck.server.admission.policies.bound import BoundPolicies, Misconfiguration, Source
-from quarterdeck.server.admission.request import build_request, convert
+from quarterdeck.server.admission.request import build_request, show
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.registry.registry import Registry
@@ -36,8 +38,18 @@ class _Denial(NamedTuple):
 class ValidatingPolicies(ValidatingPlugin):
     """Policies and bindings of one server, and their decisions about writes."""
 
-    def __init__(self, store: Store, registry: Registry, authorizer: Authorizer) -> None:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        authorizer: Authorizer,
+        *,
+        metrics: AdmissionMetrics,
+        clock: Clock,
+    ) -> None:
         self._authorizer = authorizer
+        self._metrics = metrics
+        self._clock = clock
         self._policies: BoundPolicies[Policy] = BoundPolicies(
             store, registry, Source(POLICIES, BINDINGS), parse=_parse_policy
         )
@@ -74,13 +86,25 @@ class ValidatingPolicies(ValidatingPlugin):
                 continue
             if write is None:
                 write = _Write(attributes, each.seen_as, self._authorizer, self._policies)
+            started = self._clock.monotonic()
             outcome = write.evaluate(policy, each.params)
+            if outcome.decisions:
+                self._observe(policy, each.binding, outcome, self._clock.monotonic() - started)
             yield from _act(policy, each.binding, outcome, attributes=attributes)
             for key, value in outcome.annotations.items():
                 if value not in collected.setdefault(key, []):
                     collected[key].append(value)
         for key, values in collected.items():
             attributes.audit_annotations[f"{policy.name}/{key}"] = ", ".join(values)
+
+    def _observe(
+        self, policy: "Policy", binding: "Binding", outcome: "Outcome", duration_s: float
+    ) -> None:
+        """Count each decision once for each action that follows it."""
+        for decision in outcome.decisions:
+            for action in ("Deny",) if decision.is_forced else binding.actions:
+                labels = (policy.name, binding.name, decision.error_type, action.lower())
+                self._metrics.observe_policy("validating", duration_s, labels)
 
 
 def _parse_policy(value: Object) -> "Policy":
@@ -120,9 +144,9 @@ class _Write:
         return evaluate(policy, known, size=size)
 
     def _build(self) -> dict[str, Any]:
-        attributes, asked = self._attributes, self._attributes.resource
-        value = convert(attributes.value, source=asked, target=self._seen_as)
-        old = convert(attributes.old, source=asked, target=self._seen_as)
+        attributes = self._attributes
+        value = show(attributes, attributes.value, self._seen_as)
+        old = show(attributes, attributes.old, self._seen_as)
         namespace = self._find_namespace(attributes)
         self._size = len(kit_json.encode((value, old, namespace)))
         return {

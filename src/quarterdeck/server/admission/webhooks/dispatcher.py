@@ -19,10 +19,10 @@ from quarterdeck.server.admission.matching import (
     matches_labels,
     matches_namespace,
 )
-from quarterdeck.server.admission.request import build_request
 from quarterdeck.server.admission.subject import build_subject
 from quarterdeck.server.admission.webhooks import review
 from quarterdeck.server.admission.webhooks.caller import CallFailed, WebhookCaller
+from quarterdeck.server.admission.webhooks.observer import Observer, annotate_mutation
 from quarterdeck.server.admission.webhooks.registration import (
     FailurePolicy,
     Webhook,
@@ -56,7 +56,9 @@ class WebhookDispatcher:
         *,
         rng: random.Random,
         authorizer: Authorizer,
+        observer: Observer,
     ) -> None:
+        self._observer = observer
         self._store = store
         self._registry = registry
         self._caller = caller
@@ -78,8 +80,12 @@ class WebhookDispatcher:
         self._sort()
         self._store.subscribe(lambda events: self._follow(resource, events))
 
-    async def ask(self, webhook: Webhook, attributes: AdmissionAttributes) -> Verdict | None:
+    async def ask(
+        self, webhook: Webhook, attributes: AdmissionAttributes, index: int
+    ) -> Verdict | None:
         """Ask one webhook; None if the write does not concern it or its failure is ignored.
+
+        `index` is its place among all of its kind, for the audit log.
 
         Raises:
             ApiError: if it cannot be asked and its failure is not ignored, or if it refuses.
@@ -87,6 +93,7 @@ class WebhookDispatcher:
         seen_as = self._match(webhook, attributes)
         if seen_as is None:
             return None
+        watch = self._observer.begin(webhook, attributes, index)
         uid = generate_uid(self._random)
         question = review.build_question(webhook, attributes, seen_as, uid=uid)
         try:
@@ -104,14 +111,19 @@ class WebhookDispatcher:
             )
         except InvalidAnswer as error:
             if webhook.failure_policy is FailurePolicy.IGNORE:
+                watch.ignore_failure(error)
                 return None
+            watch.fail()
             text = f"failed calling webhook {quote(webhook.name)}: {error}"
             raise InternalError.of(text) from error
         _warn(attributes, verdict.warnings)
         for key, value in verdict.audit_annotations.items():
             attributes.audit_annotations[f"{webhook.name}/{key}"] = value
         if not verdict.is_allowed:
-            raise review.build_refusal(webhook.name, verdict.status)
+            refusal = review.build_refusal(webhook.name, verdict.status)
+            watch.refuse(refusal.code)
+            raise refusal
+        watch.allow()
         return verdict
 
     def find_seen_as(self, webhook: Webhook, attributes: AdmissionAttributes) -> Resource | None:
@@ -148,9 +160,8 @@ class WebhookDispatcher:
     ) -> bool:
         if not webhook.conditions:
             return True
-        request = build_request(attributes, seen_as)
         variables = match_conditions.build_variables(
-            attributes, build_subject(self._authorizer, attributes), request
+            attributes, build_subject(self._authorizer, attributes), seen_as
         )
         expressions = [each.expression for each in webhook.conditions]
         try:
@@ -203,14 +214,16 @@ class MutatingWebhooks:
         invocations = rounds.get(_MUTATING_PLUGIN)
         if rounds.is_second:
             invocations.begin(attributes.value)
-        for webhook in self._dispatcher.webhooks:
+        for index, webhook in enumerate(self._dispatcher.webhooks):
             key = (webhook.configuration, webhook.name)
             if rounds.is_second and not invocations.is_due(key):
                 continue
-            verdict = await self._dispatcher.ask(webhook, attributes)
+            verdict = await self._dispatcher.ask(webhook, attributes, index)
             if verdict is None:
                 continue
-            if verdict.patch and self._apply(webhook, attributes, verdict.patch):
+            is_changed = bool(verdict.patch) and self._apply(webhook, attributes, verdict.patch)
+            annotate_mutation(webhook, attributes, index, is_changed=is_changed)
+            if is_changed:
                 invocations.require_previous()
                 rounds.is_needed = True
             if webhook.is_reinvoked:
@@ -247,7 +260,10 @@ class ValidatingWebhooks:
         """Ask everybody about the final object."""
         webhooks = self._dispatcher.webhooks
         answers = await asyncio.gather(
-            *(self._dispatcher.ask(webhook, attributes) for webhook in webhooks),
+            *(
+                self._dispatcher.ask(webhook, attributes, index)
+                for index, webhook in enumerate(webhooks)
+            ),
             return_exceptions=True,
         )
         for answer in answers:

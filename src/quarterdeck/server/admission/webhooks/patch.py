@@ -7,7 +7,7 @@ from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.identity import GVK
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.patched_object import finish_patch, shape_object
-from quarterdeck.server.admission.request import convert
+from quarterdeck.server.admission.request import show
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire import json_patch
@@ -28,13 +28,13 @@ def apply_patch(
     Raises:
         ApiError: if the patch cannot be applied, or makes something else of the object.
     """
-    resource = attributes.resource
-    value = convert(copy.deepcopy(attributes.value), source=resource, target=seen_as)
+    value = show(attributes, copy.deepcopy(attributes.value), seen_as)
     assert value is not None  # deletions have no object, and are not patched
     patched = _patch(value, patch)
     if not isinstance(patched, dict):
         raise InternalError.of("the patch does not leave an object")
-    _check_kind(patched, seen_as, registry)
+    if attributes.view is None:
+        _check_kind(patched, seen_as, registry)
     return finish_patch(attributes, patched, seen_as)
 
 

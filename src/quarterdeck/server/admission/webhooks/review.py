@@ -8,7 +8,7 @@ import msgspec
 
 from quarterdeck.meta.field import quote
 from quarterdeck.server.admission.attributes import AdmissionAttributes
-from quarterdeck.server.admission.request import build_request, convert
+from quarterdeck.server.admission.request import build_request, show
 from quarterdeck.server.admission.webhooks.registration import Webhook
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire.status import ApiError
@@ -56,12 +56,11 @@ def build_question(
     webhook: Webhook, attributes: AdmissionAttributes, seen_as: Resource, *, uid: str
 ) -> Object:
     """The AdmissionReview about a write, with the object as the webhook wants to see it."""
-    asked = attributes.resource
     request: Object = {
         "uid": uid,
         **build_request(attributes, seen_as),
-        "object": convert(attributes.value, source=asked, target=seen_as),
-        "oldObject": convert(attributes.old, source=asked, target=seen_as),
+        "object": show(attributes, attributes.value, seen_as),
+        "oldObject": show(attributes, attributes.old, seen_as),
     }
     return {
         "kind": "AdmissionReview",

@@ -11,6 +11,7 @@ from quarterdeck.server.admission.webhooks.dispatcher import (
     ValidatingWebhooks,
     WebhookDispatcher,
 )
+from quarterdeck.server.admission.webhooks.observer import Observer
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.storage import Store
@@ -27,11 +28,19 @@ class Webhooks:
         *,
         caller: WebhookCaller,
         rng: random.Random,
+        observer: Observer,
     ) -> None:
         self.caller = caller
 
         def build_dispatcher() -> WebhookDispatcher:
-            return WebhookDispatcher(store, registry, self.caller, rng=rng, authorizer=authorizer)
+            return WebhookDispatcher(
+                store,
+                registry,
+                self.caller,
+                rng=rng,
+                authorizer=authorizer,
+                observer=observer,
+            )
 
         self._dispatchers = {MUTATING: build_dispatcher(), VALIDATING: build_dispatcher()}
         self.mutating = MutatingWebhooks(self._dispatchers[MUTATING])
