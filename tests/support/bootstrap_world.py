@@ -27,6 +27,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.endpoints.authorization import MetricsAuthorizer
 from quarterdeck.services.bootstrap.drivers.authority import SecretAuthority
 from quarterdeck.services.bootstrap.drivers.claims import KubeClaims
+from quarterdeck.services.bootstrap.drivers.github import GithubRegistrar
 from quarterdeck.services.bootstrap.drivers.tokens import SecretTokens
 from quarterdeck.services.bootstrap.issuer import LIFETIME, Issuer
 from quarterdeck.services.bootstrap.limiter import Limits
@@ -127,6 +128,8 @@ class BootstrapWorld:
         self._stack = stack
         self.operator_token = ""
         self.stranger_token = ""
+        self.bootstrap: dict[str, Any] = {}
+        """What templates say of GitHub; empty for machines that run nothing of ours."""
 
     async def start_replica(
         self,
@@ -143,7 +146,9 @@ class BootstrapWorld:
         if watches:
             tasks = await self._stack.enter_async_context(Supervisor("claims"))
             tasks.spawn(claims.run(), name="claims")
-        stores = Stores(claims, SecretTokens(self.client, NAMESPACE), issuer)
+        github = await self._stack.enter_async_context(http.Client())
+        registrar = GithubRegistrar(self.client, github, clock=self.clock)
+        stores = Stores(claims, SecretTokens(self.client, NAMESPACE), issuer, registrar)
         authorizer = MetricsAuthorizer(self.client.raw, self.clock, random.Random(1))
         service = BootstrapService(
             stores, authorizer, clock=self.clock, limits=limits, heartbeat_s=heartbeat_s
@@ -166,7 +171,7 @@ class BootstrapWorld:
                 "template": {"mock": {}},
                 "resources": {"cpu": 1, "memory": "1Gi", "disk": "10G"},
                 "attestation": {"method": method, "config": config},
-                "bootstrap": {"method": "none"},
+                "bootstrap": self._describe_bootstrap(),
             },
         }
         claim = {
@@ -178,6 +183,11 @@ class BootstrapWorld:
         await definitions.apply(self.client.raw, [template, claim])
         self.clock.shift += timedelta(seconds=2)  # claims are listed once a second at most
         return await self.read_claim(name)
+
+    def _describe_bootstrap(self) -> dict[str, Any]:
+        if not self.bootstrap:
+            return {"method": "none"}
+        return {"method": "runner-token", "config": {"github": self.bootstrap}}
 
     async def read_claim(self, name: str) -> MachineClaim:
         """A claim as it is now."""

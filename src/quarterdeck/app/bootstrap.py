@@ -70,6 +70,7 @@ async def open_bootstrap(
     from quarterdeck.runtime.endpoints.authorization import MetricsAuthorizer
     from quarterdeck.services.bootstrap.drivers.authority import SecretAuthority
     from quarterdeck.services.bootstrap.drivers.claims import KubeClaims
+    from quarterdeck.services.bootstrap.drivers.github import GithubRegistrar
     from quarterdeck.services.bootstrap.drivers.tokens import SecretTokens
     from quarterdeck.services.bootstrap.issuer import Issuer
     from quarterdeck.services.bootstrap.service import LIMITS, BootstrapService, Stores
@@ -86,7 +87,9 @@ async def open_bootstrap(
             " the namespace exists and that the service may write Secrets in it"
         ) from error
     claims = KubeClaims(client, clock=clock)
-    stores = Stores(claims, SecretTokens(client, namespace), issuer)
+    github = await stack.enter_async_context(http.Client())
+    registrar = GithubRegistrar(client, github, clock=clock)
+    stores = Stores(claims, SecretTokens(client, namespace), issuer, registrar)
     authorizer = MetricsAuthorizer(client.raw, clock, random.Random())
     service = BootstrapService(stores, authorizer, clock=clock)
     server = http.Server(service.handle, limits=LIMITS, clock=clock)

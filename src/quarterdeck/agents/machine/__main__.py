@@ -12,11 +12,15 @@ from pathlib import Path
 from quarterdeck.agents.machine.agent import Agent, Surroundings
 from quarterdeck.agents.machine.identity import Identity
 from quarterdeck.agents.machine.programs import ProgramError
-from quarterdeck.agents.machine.settings import SettingsError, load_settings
+from quarterdeck.agents.machine.settings import SettingsError, load_settings, read_runner_file
+from quarterdeck.agents.machine.workload import run_alone
 
 CONFIG = "/etc/hyperfleet/agent.json"
 STATE = "/run/hyperfleet"
-POWER_OFF = "systemctl poweroff || poweroff -f"
+POWER_OFF = (
+    "systemctl poweroff || shutdown -h now || poweroff -f || halt -p || echo o >/proc/sysrq-trigger"
+)
+"""What works on most systems, the gentlest first."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,6 +48,9 @@ def run_agent(config: str, state_dir: str, *, tcti: str, power_off: str) -> int:
         tcti=tcti,
     )
     try:
+        runner = read_runner_file(Path(config))
+        if runner is not None:
+            return run_alone(runner, wait=around.wait, log=around.log, power_off=around.power_off)
         settings = load_settings(Path(config))
         return Agent(settings, Identity(Path(state_dir)), around).run()
     except (SettingsError, ProgramError, OSError) as error:

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from quarterdeck.agents.machine.identity import Identity
+from quarterdeck.agents.machine.runner import RunnerError
 from quarterdeck.agents.machine.service import Denied, Service, Unreachable
 from quarterdeck.agents.machine.settings import Settings, remove_token
 from quarterdeck.agents.machine.tpm import Tpm
+from quarterdeck.agents.machine.workload import Workload
 
 FIRST_RETRY_S = 1.0
 LAST_RETRY_S = 60.0
 HEARTBEAT_S = 15.0
+LONGEST_MESSAGE = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,14 +40,19 @@ class Agent:
         self._identity = identity
         self._around = around
         self._service = Service(settings.url, settings.trust_bundle)
+        self._workload = Workload(self._report, around.wait, around.log, self._shut_down)
 
     def run(self) -> int:
         """Work until told to stop; the exit code: 0, or 5 if the machine was refused."""
         try:
             if not self._is_attested() and not self._attest_patiently():
                 return 0
+            if not self._prepare_patiently():
+                return 0
             self._report("Ready")
             return self._serve()
+        except RunnerError as error:
+            return self._give_up(error)
         except Denied as error:
             self._around.log(f"refused by the bootstrap service: {error}")
             return 5
@@ -90,26 +98,23 @@ class Agent:
             tpm.close()
 
     def _serve(self) -> int:
-        interval_s, is_draining = HEARTBEAT_S, False
+        interval_s = HEARTBEAT_S
         while True:
             try:
                 self._renew_if_due()
-                answer = self._call("POST", "/v1/heartbeat", {"uptime": _read_uptime()})
+                answer = self._call("POST", "/v1/heartbeat", _describe_machine())
                 interval_s = float(answer.get("intervalSeconds", HEARTBEAT_S))
-                match answer.get("directive"):
-                    case "shutdown":
-                        return self._shut_down()
-                    case "drain" if not is_draining:
-                        is_draining = True
-                        self._around.log("told to drain: no new work is taken")
-                        self._report("Idle")
+                if answer.get("directive") == "shutdown":
+                    return self._shut_down()
+                self._workload.obey(str(answer.get("directive", "none")))
             except Unreachable as error:
                 self._around.log(f"heartbeat failed: {error}")
                 if not self._is_attested():
                     self._around.log("the certificate has expired")
                     return self._shut_down()
-            if self._around.wait(self._rest_s(interval_s)):
-                return 0
+            code = self._workload.rest(self._rest_s(interval_s))
+            if code is not None:
+                return code
 
     def _rest_s(self, interval_s: float) -> float:
         """Until the next heartbeat, or until the certificate is due if that is sooner."""
@@ -133,9 +138,27 @@ class Agent:
         self._identity.store(credentials)
         self._around.log("certificate renewed")
 
-    def _report(self, phase: str) -> None:
+    def _prepare_patiently(self) -> bool:
+        """Find out what to run, and prepare it; false if the agent should stop."""
+        delay_s = FIRST_RETRY_S
+        while True:
+            try:
+                self._workload.prepare(self._call("GET", "/v1/config", None))
+                return True
+            except Unreachable as error:
+                self._around.log(f"will ask again in {delay_s:.0f} s: {error}")
+            if self._around.wait(delay_s):
+                return False
+            delay_s = min(LAST_RETRY_S, delay_s * 2)
+
+    def _give_up(self, error: RunnerError) -> int:
+        self._around.log(str(error))
+        self._report("Failed", str(error)[:LONGEST_MESSAGE])
+        return error.code
+
+    def _report(self, phase: str, message: str = "") -> None:
         try:
-            self._call("POST", "/v1/status", {"phase": phase})
+            self._call("POST", "/v1/status", {"phase": phase, "message": message})
             self._around.log(f"reported {phase}")
         except Unreachable as error:
             self._around.log(f"report failed: {error}")
@@ -150,8 +173,12 @@ class Agent:
         return self._service.call(method, path, body, chain=identity.chain, key=identity.key)
 
 
-def _read_uptime() -> float:
+def _describe_machine() -> dict[str, float]:
+    return {"uptime": _read_number("/proc/uptime"), "load": _read_number("/proc/loadavg")}
+
+
+def _read_number(path: str) -> float:
     try:
-        return float(Path("/proc/uptime").read_text().split()[0])
+        return float(Path(path).read_text().split()[0])
     except (OSError, ValueError):
         return 0.0

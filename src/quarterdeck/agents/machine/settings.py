@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 METHODS = ("join-token", "tpm")
+RUNNER_METHOD = "runner-token"
 
 
 class SettingsError(Exception):
@@ -56,6 +57,23 @@ def load_settings(path: Path) -> Settings:
         token=str(document.get("token", "")),
         tpm_device=str(document.get("tpmDevice", "")),
     )
+
+
+def read_runner_file(path: Path) -> dict[str, Any] | None:
+    """A file that describes a runner and needs no bootstrap service; None if it is not one.
+
+    Raises:
+        SettingsError: if it can be read by others, because it holds a token.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None  # `load_settings` says what is wrong
+    if not isinstance(document, dict) or document.get("method") != RUNNER_METHOD:
+        return None
+    if path.stat().st_mode & 0o077:
+        raise SettingsError(f"{path}: others may read it; run chmod 600")
+    return document
 
 
 def remove_token(path: Path) -> None:

@@ -21,8 +21,13 @@ def machine_agent(
         str, Option("--tcti", metavar="TCTI", help="How tpm2-tools reach the TPM.")
     ] = "",
     power_off: Annotated[
-        str, Option("--power-off", metavar="COMMAND", help="Command that ends the machine.")
-    ] = "systemctl poweroff || poweroff -f",
+        str,
+        Option(
+            "--power-off",
+            metavar="COMMAND",
+            help="Command that ends the machine (default: systemctl poweroff, or what works).",
+        ),
+    ] = "",
     write: Annotated[
         str,
         Option("--write", metavar="FILE", help="Write the agent as one file (zipapp), and end."),
@@ -35,9 +40,9 @@ def machine_agent(
         write_zipapp(Path(write))
         print_line(f"wrote {write}")
         return
-    from quarterdeck.agents.machine.__main__ import run_agent
+    from quarterdeck.agents.machine.__main__ import POWER_OFF, run_agent
 
-    sys.exit(run_agent(config, state_dir, tcti=tcti, power_off=power_off))
+    sys.exit(run_agent(config, state_dir, tcti=tcti, power_off=power_off or POWER_OFF))
 
 
 COMMAND = Command(machine_agent)

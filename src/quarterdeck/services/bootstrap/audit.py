@@ -42,6 +42,16 @@ class Audit:
             **_tell(caller),
         )
 
+    def register(self, caller: Caller, claim: Claim, *, where: str) -> None:
+        """A machine was given a token to register its runner with."""
+        self._log.info("runner token given", where=where, **_tell(caller), **_name(claim))
+
+    def fail_workload(self, caller: Caller, claim: Claim, detail: str) -> None:
+        """What a machine has to run could not be prepared."""
+        self._log.warning(
+            "workload cannot be prepared", detail=detail, **_tell(caller), **_name(claim)
+        )
+
     def lose(self, claim: Claim, error: Exception) -> None:
         """A refusal could not be written into the status of its claim."""
         self._log.warning(

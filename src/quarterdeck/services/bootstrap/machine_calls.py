@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
+from quarterdeck.services.bootstrap import errors
 from quarterdeck.services.bootstrap.audit import Audit, Caller
 from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.errors import CallError
@@ -11,8 +12,21 @@ from quarterdeck.services.bootstrap.identity import authenticate_machine
 from quarterdeck.services.bootstrap.issuer import Issuer
 from quarterdeck.services.bootstrap.limiter import AttestationLimiter, Limits
 from quarterdeck.services.bootstrap.messages import Credentials, StatusRequest
-from quarterdeck.services.bootstrap.ports import Attested, Claims, Directive, KnownClaim, Report
+from quarterdeck.services.bootstrap.ports import (
+    Attested,
+    Claims,
+    Directive,
+    KnownClaim,
+    Registrar,
+    Report,
+)
 from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.workload import (
+    Workload,
+    WorkloadError,
+    build_empty_config,
+    build_runner_config,
+)
 
 HEARTBEAT_S = 15
 RECORDED = timedelta(seconds=60)
@@ -24,13 +38,23 @@ _CALLS = Limits(per_address_s=1, address_burst=10, all_s=1000, all_burst=2000)
 class MachineCalls:
     """Renewal, configuration, reports and heartbeats."""
 
-    def __init__(self, claims: Claims, issuer: Issuer, *, audit: Audit, clock: Clock) -> None:
+    def __init__(
+        self,
+        claims: Claims,
+        issuer: Issuer,
+        *,
+        audit: Audit,
+        clock: Clock,
+        registrar: Registrar | None = None,
+    ) -> None:
+        self._registrar = registrar
         self._claims = claims
         self._issuer = issuer
         self._audit = audit
         self._clock = clock
         self._renewals = AttestationLimiter(clock=clock, limits=_RENEWALS)
         self._calls = AttestationLimiter(clock=clock, limits=_CALLS)
+        self._configs = AttestationLimiter(clock=clock, limits=_RENEWALS)
 
     async def renew(self, peer: http.Peer, csr: bytes, caller: Caller) -> Credentials:
         """Another certificate for a machine whose claim lives.
@@ -52,19 +76,41 @@ class MachineCalls:
         self._audit.grant("renew", caller, claim, serial=issued.serial)
         return credentials
 
-    async def read_config(self, peer: http.Peer) -> dict[str, object]:
-        """What the machine has to run.
+    async def read_config(self, peer: http.Peer, caller: Caller) -> dict[str, object]:
+        """What the machine has to run, with a registration token that was fetched just now.
 
         Raises:
-            CallError: for workloads whose credentials cannot be fetched yet.
+            CallError: if it cannot be prepared; the reason is in the status of the claim.
+            Refused: if the claim is gone or leaving.
         """
         claim = self._authenticate(peer)
-        self._calls.check_address(claim.uid)
-        known = await self._require(claim)
-        if known.workload not in ("", "none"):
-            text = f"bootstrap method {known.workload} is not supported yet; use method none"
-            raise CallError(501, "not_implemented", text)
-        return {"method": "none", "runner_name": f"{claim.name}-{claim.uid[:8]}", "labels": []}
+        self._configs.check_address(claim.uid)
+        await self._require(claim)
+        workload = await self._claims.read_workload(claim)
+        if workload.method in ("", "none"):
+            return build_empty_config(claim)
+        try:
+            return await self._register(claim, workload, caller)
+        except WorkloadError as error:
+            self._audit.fail_workload(caller, claim, str(error))
+            await self._claims.report(claim, Report(phase="Bootstrapping", message=str(error)))
+            raise CallError(*errors.BUSY) from error
+
+    async def _register(
+        self, claim: Claim, workload: Workload, caller: Caller
+    ) -> dict[str, object]:
+        if workload.method != "runner-token" or self._registrar is None:
+            text = f"bootstrap method {workload.method} is not supported; use runner-token or none"
+            raise WorkloadError(text)
+        token = await self._registrar.register(workload)
+        self._audit.register(caller, claim, where=token.registration.page)
+        return build_runner_config(
+            claim,
+            workload,
+            registration=token.registration,
+            token=token.token,
+            expires_at=token.expires_at,
+        )
 
     async def report(self, peer: http.Peer, request: StatusRequest) -> Directive:
         """Take what a machine says of itself; what it should do next."""

@@ -11,6 +11,7 @@ from quarterdeck.services.bootstrap.authority import AuthorityState
 from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.refusal import Refused
 from quarterdeck.services.bootstrap.token_record import TokenRecord
+from quarterdeck.services.bootstrap.workload import Registration, Workload
 
 Method = Literal["join-token", "tpm", ""]
 Directive = Literal["none", "drain", "shutdown"]
@@ -33,8 +34,6 @@ class KnownClaim(msgspec.Struct, frozen=True, kw_only=True):
     """How the machine must prove itself; empty if the template asks for nothing."""
     directive: Directive = "none"
     """What the machine should do next, by the state of the claim."""
-    workload: str = ""
-    """What the machine does after its attestation: the bootstrap method of the template."""
     selectors: tuple[str, ...] = ()
     endorsement_hash: str = ""
     """The TPM that the claim is bound to since its first attestation."""
@@ -77,6 +76,28 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     job: str = ""
 
 
+class RegistrationToken(msgspec.Struct, frozen=True, kw_only=True):
+    """What a runner registers with, once."""
+
+    token: str
+    expires_at: str
+    registration: Registration
+
+    def __repr__(self) -> str:
+        return f"RegistrationToken(expires_at={self.expires_at!r})"
+
+
+class Registrar(Protocol):
+    """The CI system that runners are registered with."""
+
+    async def register(self, workload: Workload) -> RegistrationToken:
+        """Ask for a token.
+
+        Raises:
+            WorkloadError: if there is none.
+        """
+
+
 class Claims(Protocol):
     """The claims of the cluster."""
 
@@ -97,6 +118,9 @@ class Claims(Protocol):
 
     async def report(self, claim: Claim, report: Report) -> None:
         """Write what a machine says of itself into the status of its claim."""
+
+    async def read_workload(self, claim: Claim) -> Workload:
+        """What the machine of a claim is for."""
 
     async def instruct(self, claim: Claim) -> Instruction:
         """What the machine should do, by the state of its claim a moment ago."""

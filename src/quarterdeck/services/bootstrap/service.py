@@ -33,7 +33,7 @@ from quarterdeck.services.bootstrap.messages import (
     VerifyRequest,
 )
 from quarterdeck.services.bootstrap.metrics import BootstrapMetrics
-from quarterdeck.services.bootstrap.ports import Changed, Claims, TokenStore
+from quarterdeck.services.bootstrap.ports import Changed, Claims, Registrar, TokenStore
 from quarterdeck.services.bootstrap.refusal import Refused, Why
 from quarterdeck.services.bootstrap.tpm import TpmAttestation
 from quarterdeck.wire.status import ApiError
@@ -64,6 +64,8 @@ class Stores(msgspec.Struct, frozen=True):
     claims: Claims
     tokens: TokenStore
     issuer: Issuer
+    registrar: Registrar | None = None
+    """The CI system; without one, machines register no runners."""
 
 
 class BootstrapService:
@@ -94,7 +96,9 @@ class BootstrapService:
         self._tpm = TpmAttestation(
             claims, issuer, Challenges(clock=clock), limiter=limiter, audit=audit, clock=clock
         )
-        self._machines = MachineCalls(claims, issuer, audit=audit, clock=clock)
+        self._machines = MachineCalls(
+            claims, issuer, audit=audit, clock=clock, registrar=stores.registrar
+        )
         self._calls: dict[tuple[str, str], _Call] = {
             ("POST", _TOKENS): self._create_token,
             ("POST", "/v1/attest/join-token"): self._join,
@@ -186,7 +190,7 @@ class BootstrapService:
         return _respond(200, await self._machines.renew(request.peer, wanted.csr.encode(), caller))
 
     async def _config(self, request: http.Request, caller: Caller) -> http.Response:
-        return _respond(200, await self._machines.read_config(request.peer))
+        return _respond(200, await self._machines.read_config(request.peer, caller))
 
     async def _status(self, request: http.Request, caller: Caller) -> http.Response:
         wanted = await _read(request, StatusRequest)

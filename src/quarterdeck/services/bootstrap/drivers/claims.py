@@ -11,6 +11,7 @@ from quarterdeck.apis.hypervisor.bootstrap import TpmPolicy
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.references import ObjectReference
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.apis.hypervisor.workload import GithubWorkload
 from quarterdeck.attest.endorsement import EndorsementPolicy
 from quarterdeck.attest.pcr_policy import Mode, PcrPolicy
 from quarterdeck.client.client import Client
@@ -29,6 +30,7 @@ from quarterdeck.services.bootstrap.ports import (
     TpmRules,
 )
 from quarterdeck.services.bootstrap.refusal import Refused, Why
+from quarterdeck.services.bootstrap.workload import Workload
 from quarterdeck.wire.status import Conflict, Forbidden, NotFound
 
 MANAGER = "hyperfleet-bootstrap"
@@ -126,6 +128,22 @@ class KubeClaims:
     async def run(self) -> None:
         """Keep the claims at hand for heartbeats, until cancelled."""
         await self._informer.run()
+
+    async def read_workload(self, claim: Claim) -> Workload:
+        """What the machine of a claim is for."""
+        found = await self._client.get(MachineClaim, claim.name, claim.namespace)
+        template = await self._read_template(found)
+        if template is None:
+            return Workload()
+        bootstrap, workload = template.spec.bootstrap, found.spec.workload_config
+        details = workload.config if workload is not None else None
+        wanted = details.github if details is not None else None
+        return Workload(
+            method=bootstrap.method,
+            github=bootstrap.config.github if bootstrap.config is not None else None,
+            wanted=wanted or GithubWorkload(),
+            namespace=template.metadata.namespace,
+        )
 
     async def instruct(self, claim: Claim) -> Instruction:
         """What the machine should do; from the watch, or asked for where that knows nothing."""
@@ -229,7 +247,6 @@ def _describe(claim: MachineClaim, template: HypervisorMachineTemplate | None) -
     return KnownClaim(
         claim=_name(claim),
         method=attestation.method if attestation is not None else "",
-        workload=template.spec.bootstrap.method if template is not None else "",
         directive=_direct(claim),
         selectors=_select(claim),
         endorsement_hash=recorded.ek_hash if recorded is not None else "",

@@ -1,0 +1,68 @@
+"""Unpacks the runner's archive, and nothing outside of the folder that is meant for it."""
+
+import os
+import shutil
+import tarfile
+from pathlib import Path
+
+
+class ArchiveError(Exception):
+    """Raised when an archive cannot be unpacked, or a member would land elsewhere; names it."""
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a tar archive, compressed or not.
+
+    A member may be a file, a folder, or a link to something inside. Each one is checked against
+    the files that are there by then: an earlier member may have been a link.
+
+    Raises:
+        ArchiveError: at the first member that is none of these; nothing of it is written.
+    """
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    root = folder.resolve()
+    try:
+        with tarfile.open(archive) as opened:
+            for member in opened:
+                _check(member, root)
+                _write(opened, member, root)
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise ArchiveError(f"{archive.name} cannot be unpacked: {error}") from error
+
+
+def _check(member: tarfile.TarInfo, root: Path) -> None:
+    if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
+        raise ArchiveError(f"member {member.name!r} is no file, folder or link")
+    place = root / member.name
+    if Path(member.name).is_absolute() or not _is_inside(place.parent / place.name, root):
+        raise ArchiveError(f"member {member.name!r} would be written outside of {root}")
+    if member.issym() and not _is_inside(place.parent / member.linkname, root):
+        raise ArchiveError(f"link {member.name!r} points outside of {root}")
+    if member.islnk() and not _is_inside(root / member.linkname, root):
+        raise ArchiveError(f"link {member.name!r} points outside of {root}")
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    """Whether a path is inside, by the links that exist now."""
+    found = os.path.realpath(path)
+    return found == str(root) or found.startswith(f"{root}{os.sep}")
+
+
+def _write(opened: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> None:
+    """Make one member that was checked; without special bits, owned by whoever unpacks it."""
+    place = root / member.name
+    if member.isdir():
+        place.mkdir(parents=True, exist_ok=True)
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
+    if member.issym():
+        place.symlink_to(member.linkname)
+    elif member.islnk():
+        os.link(root / member.linkname, place, follow_symlinks=False)
+    else:
+        source = opened.extractfile(member)
+        assert source is not None  # it is a file
+        with source, place.open("xb") as target:
+            shutil.copyfileobj(source, target)
+        place.chmod(member.mode & 0o755)
